@@ -120,7 +120,7 @@ impl Responder {
         };
         let bytes = end.saturating_sub(trans);
         let pseudo = checksum::pseudo_ipv6(ip.src, ip.dst, protocol::ICMP6, bytes as u32);
-        let is_whole = checksum::verify_icmp6(packet, trans, bytes, pseudo) == checksum::Verdict::Good;
+        let is_whole = checksum::verify_icmp6(packet, trans, bytes, pseudo) == checksum::Validity::Good;
         if ip.hop_limit != 255 || !is_whole {
             return Asked::Wrong;
         }

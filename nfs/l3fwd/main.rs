@@ -63,7 +63,7 @@ impl Router {
     fn start(link: &mut Link) -> Result<Router, String> {
         let names = link.interfaces().iter().enumerate();
         let interfaces: Vec<Interface<'_>> =
-            names.map(|(number, name)| Interface { name, station: link.station(number) }).collect();
+            names.map(|(number, name)| Interface { name, station: link.l3_interface(number) }).collect();
         Ok(Router { routes: Routes::read(link.config(), &interfaces)?, ..Router::default() })
     }
 

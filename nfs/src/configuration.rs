@@ -21,7 +21,7 @@ impl Mistakes<'_> {
         self.text.get(..at).unwrap_or_default().matches('\n').count() + 1
     }
 
-    fn note(&self, at: usize, sentence: impl Display) {
+    fn warn(&self, at: usize, sentence: impl Display) {
         self.found.borrow_mut().push((self.line(at), sentence.to_string()));
     }
 }
@@ -48,7 +48,7 @@ pub fn read<T>(config: &[u8], build: impl FnOnce(&mut Keys<'_>) -> T) -> Result<
     let (table, syntax) = DeTable::parse_recoverable(text);
     for mistake in &syntax {
         let at = mistake.span().map_or(0, |span| span.start);
-        mistakes.note(at, format_args!("this is not TOML: {}", mistake.message().replace('\n', "; ")));
+        mistakes.warn(at, format_args!("this is not TOML: {}", mistake.message().replace('\n', "; ")));
     }
     // What is missing may stand where the syntax is broken.
     let mut value = None;
@@ -78,7 +78,7 @@ impl<'a> Keys<'a> {
 
     /// Notes a mistake of the table as a whole.
     pub fn mistake(&self, sentence: impl Display) {
-        self.mistakes.note(self.at, sentence);
+        self.mistakes.warn(self.at, sentence);
     }
 
     /// Whether a key is there.
@@ -128,7 +128,7 @@ impl<'a> Keys<'a> {
         };
         outcome
             .inspect_err(|sentence| {
-                self.mistakes.note(value.span().start, format_args!("`{key}`: {sentence}"))
+                self.mistakes.warn(value.span().start, format_args!("`{key}`: {sentence}"))
             })
             .ok()
     }
@@ -149,7 +149,7 @@ impl<'a> Keys<'a> {
             None => default,
             Some((DeValue::Boolean(value), _)) => *value,
             Some((_, at)) => {
-                self.mistakes.note(at, format_args!("`{key}` is `true` or `false`"));
+                self.mistakes.warn(at, format_args!("`{key}` is `true` or `false`"));
                 default
             }
         }
@@ -168,7 +168,7 @@ impl<'a> Keys<'a> {
     ) -> Vec<T> {
         let Some(value) = self.take(key) else { return vec![] };
         let DeValue::Array(items) = value.get_ref() else {
-            self.mistakes.note(value.span().start, format_args!("`{key}` takes a list in [ ]"));
+            self.mistakes.warn(value.span().start, format_args!("`{key}` takes a list in [ ]"));
             return vec![];
         };
         items.iter().filter_map(|item| self.parsed(key, item, &mut parse)).collect()
@@ -196,7 +196,7 @@ impl<'a> Keys<'a> {
     ) -> Vec<T> {
         let Some(value) = self.take(key) else { return vec![] };
         let DeValue::Table(table) = value.get_ref() else {
-            self.mistakes.note(value.span().start, format_args!("`{key}` takes tables: [{key}.NAME]"));
+            self.mistakes.warn(value.span().start, format_args!("`{key}` takes tables: [{key}.NAME]"));
             return vec![];
         };
         let mut found = vec![];
@@ -214,7 +214,7 @@ impl<'a> Keys<'a> {
         each: impl FnOnce(&mut Keys<'_>) -> Option<T>,
     ) -> Option<T> {
         let DeValue::Table(table) = value.get_ref() else {
-            self.mistakes.note(value.span().start, format_args!("{what} is a table"));
+            self.mistakes.warn(value.span().start, format_args!("{what} is a table"));
             return None;
         };
         let mut keys = Keys::new(what, value.span().start, table, self.mistakes);
@@ -228,7 +228,7 @@ impl<'a> Keys<'a> {
         for (name, value, _) in self.entries.iter().filter(|(.., taken)| !taken) {
             let takes = || format!("it takes {}", self.asked.join(", "));
             let help = diag::did_you_mean(name, self.asked.iter().copied()).unwrap_or_else(takes);
-            self.mistakes.note(value.span().start, format_args!("{} has no key `{name}`: {help}", self.what));
+            self.mistakes.warn(value.span().start, format_args!("{} has no key `{name}`: {help}", self.what));
         }
     }
 }

@@ -21,7 +21,7 @@ macro_rules! as_root {
 fn none_is_none() {
     let made = Attack::new("none").make();
     assert_eq!((made.restarts(), made.bad_claims()), (0, ""));
-    assert!(made.accounts.findings.is_empty(), "{:?}", made.accounts.findings);
+    assert!(made.accounts.warnings.is_empty(), "{:?}", made.accounts.warnings);
 }
 
 // Memory.
@@ -108,7 +108,7 @@ fn an_nf_has_its_own_memory_and_no_other() {
 fn whatever_is_scribbled_the_books_balance() {
     for (attack, evicted) in [("scribble", true), ("scribble-rings", true), ("scribble-packets", false)] {
         let made = Attack::new(attack).make();
-        assert_eq!(made.restarts() > 0, evicted, "{attack}: {:?}", made.accounts.findings);
+        assert_eq!(made.restarts() > 0, evicted, "{attack}: {:?}", made.accounts.warnings);
     }
 }
 
@@ -219,16 +219,16 @@ fn a_flood_of_messages_ends_an_nf() {
     for attack in ["flood-findings", "flood-failures", "flood-ready", "flood-hellos"] {
         let made = Attack::new(attack).make();
         made.was_evicted("flooded its host with messages");
-        assert!(made.accounts.findings.len() <= 110, "{attack}: {}", made.accounts.findings.len());
+        assert!(made.accounts.warnings.len() <= 110, "{attack}: {}", made.accounts.warnings.len());
         let plain = |finding: &String| !finding.contains(char::is_control) && finding.len() < 2_000;
-        assert!(made.accounts.findings.iter().all(plain), "{attack}");
+        assert!(made.accounts.warnings.iter().all(plain), "{attack}");
     }
 }
 
 #[test]
 fn a_few_messages_are_heard() {
     let made = Attack::new("few-messages").seconds(2).make();
-    assert_eq!((made.restarts(), made.accounts.findings.len()), (0, 20));
+    assert_eq!((made.restarts(), made.accounts.warnings.len()), (0, 20));
 }
 
 #[test]
@@ -241,13 +241,13 @@ fn an_nf_does_not_make_its_host_ask_the_whole_network() {
     // 128 searches at once and 50 a second, for each three questions; of a station 100 at once and 200 a second.
     let asked = made.accounts.element("gone/resolver").made;
     assert!((100..=100 + 200 * 8).contains(&asked), "{asked} questions");
-    assert_eq!(made.restarts(), 0, "{:?}", made.accounts.findings);
+    assert_eq!(made.restarts(), 0, "{:?}", made.accounts.warnings);
 }
 
 #[test]
 fn descriptors_that_come_with_messages_are_closed() {
     let made = Attack::new("descriptors").make();
-    assert!(made.restarts() == 0 || made.accounts.findings.iter().any(|found| found.contains("flooded")));
+    assert!(made.restarts() == 0 || made.accounts.warnings.iter().any(|found| found.contains("flooded")));
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn an_nf_does_not_end_the_run_of_others() {
     let made = Attack::new("over").seconds(2).make();
     // Two seconds of it, less on a machine with other work to do.
     assert!(made.took.as_secs_f64() > 1.5, "{:?}", made.took);
-    assert!(made.accounts.findings.iter().any(|finding| finding.contains("not its own")));
+    assert!(made.accounts.warnings.iter().any(|finding| finding.contains("not its own")));
 }
 
 // Output.
@@ -346,14 +346,14 @@ fn an_nf_may_end_at_every_step() {
     for step in 0..=6 {
         let made = Attack::new(&format!("die-at-{step}")).make();
         made.was_restarted();
-        assert!(made.accounts.findings.iter().all(|finding| finding.contains("was down when")), "{step}");
+        assert!(made.accounts.warnings.iter().all(|finding| finding.contains("was down when")), "{step}");
     }
 }
 
 #[test]
 fn to_be_ready_twice_is_to_be_ready() {
     let made = Attack::new("ready-twice").make();
-    assert_eq!((made.restarts(), made.accounts.findings.len()), (0, 0));
+    assert_eq!((made.restarts(), made.accounts.warnings.len()), (0, 0));
 }
 
 #[test]

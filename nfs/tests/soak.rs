@@ -12,9 +12,9 @@ use container::ContainerLauncher;
 use container::runtime::{Installed, Runtime};
 use element::nf::{Completions, NfLink};
 use nf::ends::FIRST_COUNTER;
+use nf_host::direct_group::DirectGroup;
 use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
-use nf_host::party::DirectGroup;
 use nf_host::process::Launchers;
 use nf_host::{Command, Instance, NfOutput, NfSpec, Supervisor};
 use packet::access::Access;
@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use shm::channel::Completion;
 use shm::descriptor::flag;
 use shm::pool::{PacketPool, Pool, SharedPool};
-use shm::{HugePages, NativePool, Packet, PacketBytesMut, Region, RegionOptions};
+use shm::{HugePages, NativePool, Packet, PacketBytesMut, PacketRegion, RegionOptions};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -208,7 +208,7 @@ fn soak(container: Option<Container>) {
     let kills = kills();
     let programs = Path::new(env!("CARGO_BIN_EXE_nf-monitor")).parent().expect("a folder");
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
     let mut pool = shared.worker();
     let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     let mut mortal = Lane::new(&supervisor, 0, programs.join("examples/attacker"), "soak", container);
@@ -223,7 +223,7 @@ fn soak(container: Option<Container>) {
             other.turn(&mut pool, true);
             assert!(Instant::now() < end, "it does not come back: {:?}", mortal.instance.log.lines());
         }
-        let (page, pid) = (mortal.instance.told().page.clone(), mortal.instance.pid());
+        let (page, pid) = (mortal.instance.status().page.clone(), mortal.instance.pid());
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         // After a life that is long enough for the next one to be started at once.
         let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 80_000);
@@ -284,7 +284,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
     let kills = kills();
     let options =
         RegionOptions { huge_pages: HugePages::Never, only_for_reading: true, ..RegionOptions::slots(SLOTS) };
-    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
     let mut pool = shared.worker();
     let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     let memory: Arc<OnceLock<Memory>> = Arc::default();
@@ -371,7 +371,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
 fn no_slot_is_lost_however_one_of_a_party_ends() {
     let kills = kills();
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
     let mut pool = shared.worker();
     let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     const MEMBERS: usize = 3;
@@ -384,7 +384,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let programs = [&keeper, &monitor, &keeper];
     let lane = |member: usize| {
         let instance = Lane::instance(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
-        let instance = Arc::new(instance.in_party(Arc::clone(&party), member as u8));
+        let instance = Arc::new(instance.in_group(Arc::clone(&party), member as u8));
         Lane::start(&supervisor, instance)
     };
     let mut chain =

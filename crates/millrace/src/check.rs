@@ -101,7 +101,7 @@ pub fn assemble_dry(
 ) -> anyhow::Result<Option<Assembly>> {
     let options =
         runtime::Options { evaluator, fused, folder: chain.folder.clone(), ..runtime::Options::default() };
-    Ok(runtime::launch::dry(chain, &options, Box::new(runtime::made::declared), diags)?)
+    Ok(runtime::launch::dry(chain, &options, Box::new(runtime::traffic::declared), diags)?)
 }
 
 /// Looks for mistakes and runs nothing; what is wrong, as text.

@@ -82,15 +82,15 @@ impl ConsoleArgs {
 
 /// Reads which messages are wanted.
 fn filter(text: &str) -> Result<Targets, String> {
-    const FORM: &str = "write a level (off, error, warn, info, debug, trace), or levels by part of the program as in `warn,nf_host=debug`";
+    const SYNTAX: &str = "write a level (off, error, warn, info, debug, trace), or levels by part of the program as in `warn,nf_host=debug`";
     // The library reads nothing as `error`.
     let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
     let is_known = |part: &str| part.contains('=') || is_level(part.trim());
     // A part without a level would be taken for all messages of it, and so would a level that is misspelt.
     if !text.split(',').all(is_known) {
-        return Err(FORM.into());
+        return Err(SYNTAX.into());
     }
-    text.parse().map_err(|_| FORM.into())
+    text.parse().map_err(|_| SYNTAX.into())
 }
 
 /// Whether what is written there may have colours: what `--color` says, else NO_COLOR, CLICOLOR_FORCE and TERM, else

@@ -1,4 +1,4 @@
-//! `millrace gen`: writes a capture of made-up traffic.
+//! `millrace gen`: writes a capture of generated traffic.
 //!
 //! Everything about the traffic itself is [`traffic`]'s; here are the options and the words.
 
@@ -14,7 +14,7 @@ use traffic::{
     Summary, TcpFlags, TrafficSpec, VlanTags,
 };
 
-/// Writes a capture of made-up traffic: the same options give the same bytes, always.
+/// Writes a capture of generated traffic: the same options give the same bytes, always.
 ///
 /// Frame sizes count the four bytes of FCS, as RFC 2544 and the field do: `--size 64` gives frames
 /// of 60 bytes in the capture, which carries no FCS. `--no-fcs` makes them the bytes in the capture.

@@ -2,18 +2,18 @@
 
 use crate::check;
 use anyhow::bail;
-use control::api::{Cache, Engine, Form, Order};
+use control::api::{Cache, Engine, ExecutionMode, Order};
 use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
 use runtime::ports::Ports;
-use runtime::running::{Plan, Running};
+use runtime::running::{RunPlan, Running};
 use runtime::{Assembly, Options, assemble};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use worker::clock::Clock;
-use worker::region::FlowCache;
+use worker::fusion::FlowCache;
 
 /// Why nothing runs.
 pub struct Mistakes {
@@ -31,7 +31,7 @@ pub struct Prepared {
     pub warnings: Diagnostics,
     assembly: Assembly,
     ports: Ports,
-    plan: Plan,
+    plan: RunPlan,
     nfs: Vec<String>,
     devices: Vec<String>,
 }
@@ -68,24 +68,24 @@ pub fn prepare(
     let options = Options {
         workers,
         evaluator,
-        fused: chain.fused(order.form.map(form)),
+        fused: chain.fused(order.mode.map(mode)),
         cache: flow_cache(order.cache),
         folder: chain.folder.clone(),
     };
-    let memory = shm::region::RegionOptions::slots(order.slots);
+    let memory = shm::packet_region::RegionOptions::slots(order.slots);
     let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(worker::DEFAULT_BURST);
     let brief = Brief {
         chain: order.chain.clone(),
         defines: order.defines.clone(),
         evaluator,
-        fused: order.form == Some(Form::Fused),
+        fused: order.mode == Some(ExecutionMode::Fused),
         cache: flow_cache(order.cache),
         sources: loaded.sources,
     };
     let launch = Launch {
         options: options.clone(),
         memory,
-        made: Box::new(runtime::made::declared),
+        traffic: Box::new(runtime::traffic::declared),
         cores: cores.clone(),
         burst,
         brief,
@@ -106,7 +106,7 @@ pub fn prepare(
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
     let polls = order.poll || chain.poll;
-    let plan = Plan { burst, polls, clock: Clock::real(), cores, ..Plan::default() };
+    let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe(&chain.ports)).collect();
     Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, ports, plan, nfs, devices }))
@@ -119,20 +119,20 @@ impl Prepared {
     /// When the machine has no memory or no threads.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
         let Prepared { assembly, ports, plan, nfs, devices, .. } = self;
-        let running = launch::start(assembly, &ports, Plan { print, ..plan })?;
+        let running = launch::start(assembly, &ports, RunPlan { print, ..plan })?;
         Ok(Launched { ports, running: Some(running), nfs, devices })
     }
 }
 
 /// What the chain file calls it.
-pub fn form(form: Form) -> chain::ExecutionMode {
+pub fn mode(form: ExecutionMode) -> chain::ExecutionMode {
     match form {
-        Form::Modular => chain::ExecutionMode::Modular,
-        Form::Fused => chain::ExecutionMode::Fused,
+        ExecutionMode::Modular => chain::ExecutionMode::Modular,
+        ExecutionMode::Fused => chain::ExecutionMode::Fused,
     }
 }
 
-/// When fused stretches have a flow cache, as the host says it.
+/// When fused regions have a flow cache, as the host says it.
 pub fn flow_cache(cache: Cache) -> FlowCache {
     match cache {
         Cache::Auto => FlowCache::Auto,

@@ -3,8 +3,10 @@
 
 mod accounts;
 mod bench;
+mod capacity;
 mod check;
 mod console;
+mod control_client;
 mod daemon;
 mod doctor;
 mod elements;
@@ -15,10 +17,8 @@ mod launch;
 mod nf_process;
 mod nf_relay;
 mod order;
-mod plan;
 mod prove;
 mod run;
-mod steer;
 mod synth;
 mod text;
 mod times;
@@ -45,25 +45,25 @@ enum Command {
     /// Keeps a chain running, which `chain`, `nf`, `stats` and `top` steer and show
     Daemon(daemon::DaemonArgs),
     /// Loads, exchanges, shows and ends the daemon's chain
-    Chain(steer::chain::ChainArgs),
+    Chain(control_client::chain::ChainArgs),
     /// Shows, starts, stops and attaches NFs that run in processes of their own
-    Nf(steer::nf::NfArgs),
+    Nf(control_client::nf::NfArgs),
     /// Shows the accounts of the daemon's chain
-    Stats(steer::stats::StatsArgs),
+    Stats(control_client::stats::StatsArgs),
     /// Shows the daemon's chain live
-    Top(steer::top::TopArgs),
+    Top(control_client::top::TopArgs),
     /// Reports all mistakes of a chain at once, and runs nothing
     Check(check::CheckArgs),
-    /// Shows what becomes of a chain that runs fused: its stretches, traffic classes, and what they save
+    /// Shows what becomes of a chain that runs fused: its fused regions, traffic classes, and what they save
     Synth(synth::SynthArgs),
     /// Says what a chain does to one packet, and what decides it
     Explain(explain::ExplainArgs),
-    /// Writes a capture of made-up traffic
+    /// Writes a capture of generated traffic
     Gen(Box<r#gen::GenArgs>),
     /// Measures cycles per packet, beside dpdk-testpmd
     Bench(Box<bench::BenchArgs>),
     /// Says how many cores, which burst and which frequency a load asks for, and what latency to expect
-    Plan(Box<plan::PlanArgs>),
+    Plan(Box<capacity::PlanArgs>),
     /// Says what this machine offers and what to do about what it lacks
     Doctor(doctor::DoctorArgs),
     /// Lists the element classes, or shows the page of one
@@ -105,16 +105,16 @@ impl Command {
         match self {
             Command::Run(args) => run::run(&args),
             Command::Daemon(args) => daemon::run(&args),
-            Command::Chain(args) => steer::chain::run(args),
-            Command::Nf(args) => steer::nf::run(args),
-            Command::Stats(args) => steer::stats::run(&args),
-            Command::Top(args) => steer::top::run(&args),
+            Command::Chain(args) => control_client::chain::run(args),
+            Command::Nf(args) => control_client::nf::run(args),
+            Command::Stats(args) => control_client::stats::run(&args),
+            Command::Top(args) => control_client::top::run(&args),
             Command::Check(args) => check::run(&args),
             Command::Synth(args) => synth::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Gen(args) => r#gen::run(*args).map(|()| ExitStatus::Good),
             Command::Bench(args) => bench::run(&args),
-            Command::Plan(args) => plan::run(&args),
+            Command::Plan(args) => capacity::run(&args),
             Command::Doctor(args) => doctor::run(args).map(|()| ExitStatus::Good),
             Command::Elements(args) => elements::run(&args),
             Command::Fmt(args) => check::format(&args),

@@ -35,10 +35,10 @@ pub struct OrderArgs {
     engine: Engine,
 
     /// How NFs of this process run, whatever the chain file says
-    #[arg(long = "as", value_name = "FORM", value_enum)]
-    form: Option<Form>,
+    #[arg(long = "as", value_name = "MODE", value_enum)]
+    mode: Option<ExecutionMode>,
 
-    /// Whether fused stretches remember what becomes of a flow's packets
+    /// Whether fused regions remember what becomes of a flow's packets
     #[arg(long, value_enum, default_value_t)]
     cache: Cache,
 
@@ -49,10 +49,10 @@ pub struct OrderArgs {
 
 impl From<OrderArgs> for api::Order {
     fn from(args: OrderArgs) -> api::Order {
-        let OrderArgs { chain, defines, workers, cores, burst, poll, engine, form, cache, slots } = args;
-        let form = form.map(Into::into);
+        let OrderArgs { chain, defines, workers, cores, burst, poll, engine, mode, cache, slots } = args;
+        let mode = mode.map(Into::into);
         let (engine, cache) = (engine.into(), cache.into());
-        api::Order { chain, defines, workers, cores, burst, poll, engine, form, cache, slots }
+        api::Order { chain, defines, workers, cores, burst, poll, engine, mode, cache, slots }
     }
 }
 
@@ -77,16 +77,16 @@ macro_rules! words {
 
 words! {
     /// How NFs run.
-    Form {
+    ExecutionMode {
         /// Element by element
         Modular,
-        /// Every stretch of transparent elements as one native function
+        /// Every fused region of transparent elements as one native function
         Fused,
     }
 }
 
 words! {
-    /// When fused stretches have a flow cache.
+    /// When fused regions have a flow cache.
     #[derive(Default)]
     Cache {
         /// Where it saves more than it costs
@@ -156,7 +156,7 @@ mod tests {
             burst: Some(8),
             poll: true,
             engine: api::Engine::Evaluator,
-            form: Some(api::Form::Fused),
+            mode: Some(api::ExecutionMode::Fused),
             cache: api::Cache::Eager,
             slots: 512,
         };

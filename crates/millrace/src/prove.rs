@@ -5,20 +5,20 @@ use crate::text;
 use anyhow::Context;
 use ir::Verified;
 use packet::field::{self, Base};
-use prove::{Counterexample, Leaves, Limits, Part, Proof, Seen};
+use prove::{Counterexample, Leaves, Limits, Observed, Part, Proof};
 use runtime::Assembly;
 use serde::Serialize;
 use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
+use worker::fusion::{CompiledRegion, Cut, FusedRegion};
 use worker::graph::Node;
-use worker::region::{Cut, Made, Stretch};
 
-/// What is said of a stretch.
+/// What is said of a fused region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Verdict {
+enum RegionResult {
     /// For every packet and state.
     Equal,
     /// No packet was found for which they differ, but not all are covered.
@@ -27,10 +27,10 @@ enum Verdict {
     Differs,
 }
 
-/// A stretch's verdict, and what it rests on.
+/// A fused region's verdict, and what it rests on.
 #[derive(Debug, Serialize)]
 struct Shown {
-    verdict: Verdict,
+    result: RegionResult,
     elements: Vec<String>,
     /// Of the elements, and of the fused program.
     classes: [usize; 2],
@@ -52,49 +52,49 @@ struct Shown {
     counterexample: Option<String>,
 }
 
-/// Proves every stretch of a chain, and says so.
+/// Proves every fused region of a chain, and says so.
 ///
 /// # Errors
 /// When no machine code can be made, or standard output takes nothing.
 pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> anyhow::Result<ExitStatus> {
-    let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
+    let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
     let mut all = vec![];
-    for stretch in stretches {
-        all.push(prove(stretch, nodes, &assembly.cuts, limits)?);
+    for region in regions {
+        all.push(prove(region, nodes, &assembly.cuts, limits)?);
     }
-    let differs = all.iter().any(|shown| shown.verdict == Verdict::Differs);
+    let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
     let out = if json { serde_json::to_string_pretty(&all)? + "\n" } else { listed(chain, &all) };
     text::print(&out).context("standard output")?;
     Ok(ExitStatus::of(!differs))
 }
 
-fn prove(stretch: &Stretch, nodes: &[Node], cuts: &[Cut], limits: &Limits) -> anyhow::Result<Shown> {
+fn prove(region: &FusedRegion, nodes: &[Node], cuts: &[Cut], limits: &Limits) -> anyhow::Result<Shown> {
     // As the host makes it before the first packet.
-    let made = Made::of(&stretch.linked.program, &cells(stretch, nodes));
-    held(stretch, nodes, cuts, &made.program, |of| Ok(shown(of, &prove::prove(of, limits)?, limits)))
+    let made = CompiledRegion::of(&region.linked.program, &cells(region, nodes));
+    held(region, nodes, cuts, &made.program, |of| Ok(shown(of, &prove::prove(of, limits)?, limits)))
 }
 
-/// What a stretch's cells start with: its elements', and those that count wires.
-fn cells(stretch: &Stretch, nodes: &[Node]) -> Vec<u64> {
-    let own = stretch.parts.iter().flat_map(|node| nodes[*node].first_cells.iter().copied());
-    own.chain(stretch.linked.flow.counted.iter().map(|_| 0)).collect()
+/// What a fused region's cells start with: its elements', and those that count wires.
+fn cells(region: &FusedRegion, nodes: &[Node]) -> Vec<u64> {
+    let own = region.parts.iter().flat_map(|node| nodes[*node].first_cells.iter().copied());
+    own.chain(region.linked.flow.counted.iter().map(|_| 0)).collect()
 }
 
-/// Calls `with` for a stretch's elements and a program that is to do what they do.
+/// Calls `with` for a fused region's elements and a program that is to do what they do.
 fn held<T>(
-    stretch: &Stretch,
+    region: &FusedRegion,
     nodes: &[Node],
     cuts: &[Cut],
     made: &Verified,
-    with: impl FnOnce(&prove::Stretch<'_>) -> anyhow::Result<T>,
+    with: impl FnOnce(&prove::FusedSubgraph<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let programs: Vec<Arc<Verified>> = stretch
+    let programs: Vec<Arc<Verified>> = region
         .parts
         .iter()
         .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))
         .collect();
-    let place = |node: usize| stretch.parts.iter().position(|part| *part == node);
-    let parts = stretch.parts.iter().zip(&programs).map(|(&node, program)| {
+    let place = |node: usize| region.parts.iter().position(|part| *part == node);
+    let parts = region.parts.iter().zip(&programs).map(|(&node, program)| {
         let next = nodes[node].outputs.iter().enumerate().map(|(port, end)| {
             let end = end.filter(|_| !cuts.contains(&Cut { node, port }))?;
             place(end.node).map(|part| (part, end.port))
@@ -102,25 +102,25 @@ fn held<T>(
         Part { name: &nodes[node].name, program, next: next.collect() }
     });
     let entries: Vec<(usize, usize)> =
-        stretch.entries().filter_map(|(node, input)| Some((place(node)?, input))).collect();
-    let flow = &stretch.linked.flow;
+        region.entries().filter_map(|(node, input)| Some((place(node)?, input))).collect();
+    let flow = &region.linked.flow;
     let counted: Vec<(usize, usize)> = flow.counted.iter().map(|wire| flow.wires[*wire].from).collect();
-    let of = prove::Stretch {
+    let of = prove::FusedSubgraph {
         parts: parts.collect(),
         entries: &entries,
-        linked: &stretch.linked,
-        made,
-        cells: &cells(stretch, nodes),
+        linked: &region.linked,
+        fused: made,
+        cells: &cells(region, nodes),
         counted,
     };
     with(&of)
 }
 
-fn shown(of: &prove::Stretch<'_>, proof: &Proof, limits: &Limits) -> Shown {
+fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown {
     let verdict = match &proof.differs {
-        Some(_) => Verdict::Differs,
-        None if proof.is_equal() => Verdict::Equal,
-        None => Verdict::NotRefuted,
+        Some(_) => RegionResult::Differs,
+        None if proof.is_equal() => RegionResult::Equal,
+        None => RegionResult::NotRefuted,
     };
     let mut not_decided = proof.comparison.open.clone();
     for (left, side) in proof.left.iter().zip(["the elements", "the fused program"]) {
@@ -133,7 +133,7 @@ fn shown(of: &prove::Stretch<'_>, proof: &Proof, limits: &Limits) -> Shown {
     }
     let pairs = proof.comparison.pairs;
     Shown {
-        verdict,
+        result: verdict,
         elements: of.parts.iter().map(|part| part.name.to_string()).collect(),
         classes: proof.classes,
         left_out: proof.left,
@@ -159,17 +159,17 @@ const MOST_LINES: usize = 12;
 
 fn listed(chain: &str, all: &[Shown]) -> String {
     let count = all.len();
-    let mut out = format!("{chain}: {count} stretch{}\n", if count == 1 { "" } else { "es" });
+    let mut out = format!("{chain}: {count} fused region{}\n", if count == 1 { "" } else { "es" });
     for (number, shown) in all.iter().enumerate() {
-        let verdict = match shown.verdict {
-            Verdict::Equal => "equal",
-            Verdict::NotRefuted => "not refuted",
-            Verdict::Differs => "differs",
+        let verdict = match shown.result {
+            RegionResult::Equal => "equal",
+            RegionResult::NotRefuted => "not refuted",
+            RegionResult::Differs => "differs",
         };
         let [mine, theirs] = shown.classes;
         let _ = write!(
             out,
-            "\nstretch {}: {verdict}\n\
+            "\nfused region {}: {verdict}\n\
              \x20 classes   {mine} of {} elements, {theirs} of the fused program\n\
              \x20 compared  {} pairs: {} do the same by the same expressions, {} share no packet, {} are equal by the solver\n\
              \x20 solver    {} questions in {} clauses\n\
@@ -208,9 +208,9 @@ fn listed(chain: &str, all: &[Shown]) -> String {
 const HEX_BYTES: usize = 32;
 
 /// A packet, and what each side makes of it.
-fn counterexample(of: &prove::Stretch<'_>, found: &Counterexample) -> String {
+fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> String {
     let (part, input) = of.entries[found.entry];
-    let packet = &found.made.packet;
+    let packet = &found.compiled.packet;
     let mut out = format!(
         "  packet    {} bytes into [{input}]{}, headers at {}\n",
         packet.len(),
@@ -218,14 +218,14 @@ fn counterexample(of: &prove::Stretch<'_>, found: &Counterexample) -> String {
         places([packet.data(), packet.mac, packet.net, packet.trans]),
     );
     let data = usize::from(packet.data());
-    let bytes = &found.made.buffer[data..(data + packet.len() as usize).min(BUF_BYTES)];
+    let bytes = &found.compiled.buffer[data..(data + packet.len() as usize).min(BUF_BYTES)];
     for line in bytes.chunks(HEX_BYTES) {
         let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
         let _ = writeln!(out, "            {}", hex.join(" "));
     }
-    let _ = writeln!(out, "  fields    {}", fields(packet, &found.made.buffer).join(", "));
+    let _ = writeln!(out, "  fields    {}", fields(packet, &found.compiled.buffer).join(", "));
     let three = &found.three;
-    let whole = |seen: &Seen| Seen { calls: None, ..seen.clone() };
+    let whole = |seen: &Observed| Observed { calls: None, ..seen.clone() };
     let sides = [("elements", &three.elements), ("program", &three.program), ("code", &three.code)];
     for (name, seen) in sides {
         // Machine code that does what its program does is not told twice.
@@ -320,7 +320,7 @@ fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
     SHOWN.iter().filter_map(one).collect()
 }
 
-fn leaves(of: &prove::Stretch<'_>, leaves: Leaves) -> String {
+fn leaves(of: &prove::FusedSubgraph<'_>, leaves: Leaves) -> String {
     match leaves {
         Leaves::Port(part, port) => format!("leaves by {}[{port}]", of.parts[part].name),
         Leaves::Drop(part, reason) => {
@@ -335,12 +335,12 @@ fn leaves(of: &prove::Stretch<'_>, leaves: Leaves) -> String {
 }
 
 /// What a side has written.
-fn changes(found: &Counterexample, seen: &Seen) -> Vec<String> {
+fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
     let mut lines = vec![];
     if let Some(left) = &seen.left {
-        let before = &found.made.packet;
+        let before = &found.compiled.packet;
         let mut writes = vec![];
-        for (at, (old, new)) in found.made.buffer.iter().zip(&left.buffer).enumerate() {
+        for (at, (old, new)) in found.compiled.buffer.iter().zip(&left.buffer).enumerate() {
             if old != new {
                 writes.push(format!("{}: {old:02x} -> {new:02x}", at as i64 - i64::from(before.data())));
             }
@@ -368,7 +368,7 @@ fn changes(found: &Counterexample, seen: &Seen) -> Vec<String> {
             lines.push(format!("packet type {}", left.packet_type));
         }
     }
-    let cells = found.made.cells.iter().zip(&seen.cells).enumerate().filter(|(_, (old, new))| old != new);
+    let cells = found.compiled.cells.iter().zip(&seen.cells).enumerate().filter(|(_, (old, new))| old != new);
     let cells: Vec<String> = cells.map(|(at, (old, new))| format!("{at}: {old} -> {new}")).collect();
     if !cells.is_empty() {
         lines.push(format!("cells {}", cells.join(", ")));

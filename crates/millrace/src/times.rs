@@ -16,8 +16,8 @@ const LONGEST_MEASUREMENT: Duration = Duration::from_secs(3600);
 /// # Errors
 /// When it is none, with what to write.
 pub fn time(text: &str) -> Result<Duration, String> {
-    const FORM: &str = "write a time as in `500ms`, `2s` or `1min 30s`; a number alone counts seconds";
-    plain(text, 1.0).unwrap_or_else(|| with_unit(text)).ok_or_else(|| FORM.into())
+    const SYNTAX: &str = "write a time as in `500ms`, `2s` or `1min 30s`; a number alone counts seconds";
+    plain(text, 1.0).unwrap_or_else(|| with_unit(text)).ok_or_else(|| SYNTAX.into())
 }
 
 /// A time above 0, in seconds; a number alone counts seconds.
@@ -44,10 +44,10 @@ pub fn measured(text: &str) -> Result<f64, String> {
 /// # Errors
 /// When it is none, with what to write.
 pub fn microseconds(text: &str) -> Result<Duration, String> {
-    const FORM: &str =
+    const SYNTAX: &str =
         "write a time above 0 as in `200us`, `1.5ms` or `2s`; a number alone counts microseconds";
     let time = plain(text, 1e-6).unwrap_or_else(|| with_unit(text));
-    time.filter(|time| !time.is_zero()).ok_or_else(|| FORM.into())
+    time.filter(|time| !time.is_zero()).ok_or_else(|| SYNTAX.into())
 }
 
 /// A time above 0, always with a unit.

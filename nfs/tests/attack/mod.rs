@@ -200,9 +200,9 @@ impl Made {
         assert!(good.outputs[1] > 1_000, "{attack}: {good:?}\n{told}");
         assert_eq!(accounts.handler("good/process.restarts"), "0", "{attack}");
         assert!(
-            !accounts.findings.iter().any(|finding| finding.contains("`good`")),
+            !accounts.warnings.iter().any(|finding| finding.contains("`good`")),
             "{:?}",
-            accounts.findings
+            accounts.warnings
         );
     }
 
@@ -255,17 +255,17 @@ impl Made {
         let Made { attack, accounts, told, .. } = self;
         let expected = format!("NF `bad` {why}");
         let found = accounts
-            .findings
+            .warnings
             .iter()
             .any(|found| found.starts_with(&expected) && found.ends_with("was ended"));
-        assert!(found, "{attack}: {:?}\n{told}", accounts.findings);
+        assert!(found, "{attack}: {:?}\n{told}", accounts.warnings);
     }
 
     /// The attacker was ended for what it used, and the operator told what to do.
     #[track_caller]
     pub fn ran_out_of_memory(&self) {
         let told = "NF `bad` ran out of memory (limit 64 MiB: raise `memory_mib`) and was ended";
-        assert!(self.accounts.findings.iter().any(|found| found == told), "{:?}", self.accounts.findings);
+        assert!(self.accounts.warnings.iter().any(|found| found == told), "{:?}", self.accounts.warnings);
     }
 
     /// The attacker ended by itself and was started anew, again and again.

@@ -109,7 +109,7 @@ fn arguments_and_grants_of_the_chain_file_reach_a_bundle() {
         };
         let refused = setup(&keys);
         let why = format!("there is no {} in its root file system: make it first", granted.display());
-        assert!(refused.findings.iter().any(|finding| finding.contains(&why)), "{:?}", refused.findings);
+        assert!(refused.warnings.iter().any(|finding| finding.contains(&why)), "{:?}", refused.warnings);
         let inside = bundle.join("rootfs").join(granted.strip_prefix("/").expect("absolute"));
         std::fs::create_dir_all(inside.parent().expect("a folder")).expect("made");
         std::fs::write(&inside, "").expect("written");

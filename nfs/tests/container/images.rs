@@ -181,7 +181,7 @@ fn said(image: &Path, keys: &str) -> (String, Vec<String>) {
     if checked.contains("error") {
         return (checked, vec![]);
     }
-    (checked, setup.run().findings)
+    (checked, setup.run().warnings)
 }
 
 #[test]

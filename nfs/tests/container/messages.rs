@@ -97,7 +97,7 @@ fn a_program_without_the_sdk_is_told_from_one_that_fails() {
     for runtime in runtimes("a_program_without_the_sdk_is_told_from_one_that_fails") {
         let keys = keys(runtime);
         let run = |program: &Path, more: &str| {
-            Setup::of(program, &["in", "out"], "").keys(&format!("{keys}\n{more}")).run().findings.join("\n")
+            Setup::of(program, &["in", "out"], "").keys(&format!("{keys}\n{more}")).run().warnings.join("\n")
         };
         let told = run(Path::new("/bin/false"), "");
         says(
@@ -122,7 +122,7 @@ fn what_a_runtime_refuses_is_said_in_its_words() {
         });
         let keys = format!("runtime = \"{runtime}\"");
         let setup = Setup::of(&bundle, &["in", "out"], "").kind("bundle").keys(&keys);
-        let told = setup.run().findings.join("\n");
+        let told = setup.run().warnings.join("\n");
         says(&told, &["NF `nf` ended before it was ready", runtime, "/no"]);
     }
 }
@@ -136,6 +136,6 @@ fn without_root_there_are_no_containers_and_that_is_said() {
         return;
     }
     let setup = Setup::new("monitor", &["in", "out"], "").keys("runs = \"container\"");
-    let told = setup.by_nobody().run().findings.join("\n");
+    let told = setup.by_nobody().run().warnings.join("\n");
     says(&told, &["NF `nf`: cannot start a container", "containers of NFs are made by root: run as root"]);
 }

@@ -39,7 +39,7 @@ pub struct Setup {
 pub struct Outcome {
     pub code: Option<i32>,
     pub stderr: String,
-    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
     /// How often the NF's process was started anew.
     pub restarts: u64,
     out: BTreeMap<String, Vec<Frame>>,
@@ -51,8 +51,8 @@ pub struct Outcome {
 impl std::fmt::Debug for Outcome {
     /// Without the frames, which nobody reads as numbers.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Outcome { code, stderr, findings, counters, drops, .. } = self;
-        write!(f, "status {code:?}, counters {counters:?}, drops {drops:?}, findings {findings:?}: {stderr}")
+        let Outcome { code, stderr, warnings, counters, drops, .. } = self;
+        write!(f, "status {code:?}, counters {counters:?}, drops {drops:?}, warnings {warnings:?}: {stderr}")
     }
 }
 
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Outcome {
 struct Accounts {
     imbalance: i64,
     slots_lost: u64,
-    findings: Vec<String>,
+    warnings: Vec<String>,
     handlers: BTreeMap<String, String>,
 }
 
@@ -288,7 +288,7 @@ impl Setup {
                 .get("nf/process.restarts")
                 .and_then(|n| n.trim().parse().ok())
                 .unwrap_or(0),
-            findings: accounts.findings,
+            warnings: accounts.warnings,
             handlers: accounts.handlers,
             stderr,
         }
@@ -310,7 +310,7 @@ impl Setup {
     pub fn refused(self, sentences: &[&str]) {
         let outcome = self.run();
         assert_eq!(outcome.code, Some(1), "{outcome:?}");
-        let told = outcome.findings.join("\n");
+        let told = outcome.warnings.join("\n");
         for sentence in sentences {
             assert!(told.contains(sentence), "no `{sentence}` in:\n{told}\n{}", outcome.stderr);
         }
@@ -341,7 +341,7 @@ impl Outcome {
     /// The same, of a run without any finding.
     #[track_caller]
     pub fn sound(self) -> Outcome {
-        assert_eq!((self.code, &self.findings[..]), (Some(0), &[][..]), "{}", self.stderr);
+        assert_eq!((self.code, &self.warnings[..]), (Some(0), &[][..]), "{}", self.stderr);
         self
     }
 

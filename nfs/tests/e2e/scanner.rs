@@ -44,7 +44,7 @@ fn it_finds_patterns_in_payloads_only() {
     assert_eq!(outcome.drops(), [("malformed", 1), ("pattern", 2)]);
     assert_eq!((outcome.counter("matches"), outcome.counter("alerts")), (5, 1));
     assert_eq!(outcome.counter("scanned-packets"), 6);
-    assert!(outcome.findings.iter().any(|text| text.contains("pattern `shellcode` was seen")), "{outcome:?}");
+    assert!(outcome.warnings.iter().any(|text| text.contains("pattern `shellcode` was seen")), "{outcome:?}");
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn kernels_talk_over_next_hops_that_the_platform_finds() {
     }
     assert!(accounts.number("uplink/resolver.stats", "failures") >= 2);
     assert!(accounts.number("router/process.drops", "no-neighbour") >= 2);
-    assert!(accounts.findings.iter().all(|finding| !finding.contains("resolver")), "{:?}", accounts.findings);
+    assert!(accounts.warnings.iter().all(|finding| !finding.contains("resolver")), "{:?}", accounts.warnings);
 }
 
 #[test]

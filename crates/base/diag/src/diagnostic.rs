@@ -52,7 +52,7 @@ impl Diagnostic {
 
     /// Adds another place that matters.
     #[must_use]
-    pub fn note(mut self, span: Span, note: impl Into<String>) -> Diagnostic {
+    pub fn with_note(mut self, span: Span, note: impl Into<String>) -> Diagnostic {
         self.notes.push((span, note.into()));
         self
     }
@@ -67,11 +67,11 @@ impl Diagnostic {
 
 /// A diagnostic just pushed, to be completed in place.
 #[derive(Debug)]
-pub struct Entry<'a> {
+pub struct DiagnosticBuilder<'a> {
     diagnostic: &'a mut Diagnostic,
 }
 
-impl Entry<'_> {
+impl DiagnosticBuilder<'_> {
     /// What to write under the underlined text.
     pub fn label(self, label: impl Into<String>) -> Self {
         self.diagnostic.label = Some(label.into());
@@ -79,7 +79,7 @@ impl Entry<'_> {
     }
 
     /// Adds another place that matters.
-    pub fn note(self, span: Span, note: impl Into<String>) -> Self {
+    pub fn with_note(self, span: Span, note: impl Into<String>) -> Self {
         self.diagnostic.notes.push((span, note.into()));
         self
     }
@@ -117,20 +117,21 @@ impl Diagnostics {
         self.entry(diagnostic);
     }
 
-    /// Adds an error; complete it with [`Entry::label`], [`Entry::note`], [`Entry::help`].
-    pub fn error(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
+    /// Adds an error; complete it with [`DiagnosticBuilder::label`], [`DiagnosticBuilder::with_note`],
+    /// [`DiagnosticBuilder::help`].
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> DiagnosticBuilder<'_> {
         self.entry(Diagnostic::error(span, message))
     }
 
     /// Adds a warning; complete it as with [`Diagnostics::error`].
-    pub fn warning(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
+    pub fn warning(&mut self, span: Span, message: impl Into<String>) -> DiagnosticBuilder<'_> {
         self.entry(Diagnostic::warning(span, message))
     }
 
-    fn entry(&mut self, diagnostic: Diagnostic) -> Entry<'_> {
+    fn entry(&mut self, diagnostic: Diagnostic) -> DiagnosticBuilder<'_> {
         self.errors += usize::from(diagnostic.severity == Severity::Error);
         let diagnostic = self.items.push_mut(diagnostic);
-        Entry { diagnostic }
+        DiagnosticBuilder { diagnostic }
     }
 
     /// Adds all of another collection.

@@ -32,12 +32,12 @@
 mod caught;
 mod diagnostic;
 mod render;
-mod source;
+mod source_map;
 mod spanned;
 mod suggest;
 
 pub use caught::caught;
-pub use diagnostic::{Diagnostic, Diagnostics, Entry, Severity};
-pub use source::{Position, SourceId, SourceMap, Span};
+pub use diagnostic::{Diagnostic, DiagnosticBuilder, Diagnostics, Severity};
+pub use source_map::{Position, SourceId, SourceMap, Span};
 pub use spanned::Spanned;
 pub use suggest::{did_you_mean, suggest};

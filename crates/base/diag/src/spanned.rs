@@ -1,20 +1,20 @@
 //! A text that remembers where it came from.
 //!
 //! Variables are substituted into configuration strings, so the text an element parses is often
-//! not the text in the file. A [`Spanned`] keeps, for each stretch of its text, the span it came
+//! not the text in the file. A [`Spanned`] keeps, for each range of its text, the span it came
 //! from and whether it stands there letter by letter.
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::Span;
-use crate::source::floor_boundary;
+use crate::source_map::floor_boundary;
 
 /// A text with where it came from.
 ///
 /// `text` may differ from the source under `span` (after variable substitution, unquoting).
 /// [`Spanned::sub`] gives a precise span where the text is verbatim from the source, else the
-/// span of the stretch it came from (the `$variable`, the whole argument).
+/// span of the range it came from (the `$variable`, the whole argument).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spanned {
     /// The text.
@@ -30,7 +30,7 @@ enum Origin {
     Verbatim,
     /// The text came from the span, but not letter by letter.
     Derived,
-    /// Stretches of the two kinds, in text order, without gaps.
+    /// Ranges of the two kinds, in text order, without gaps.
     Pieces(Vec<Piece>),
 }
 
@@ -142,7 +142,7 @@ impl Spanned {
             Origin::Derived => self.span,
             Origin::Pieces(pieces) => match touched(pieces, &range) {
                 [only] => only.sub(&range),
-                // Stretches from elsewhere cannot be underlined as one: those that stand
+                // Ranges from elsewhere cannot be underlined as one: those that stand
                 // where the whole stands are shown.
                 several => several
                     .iter()

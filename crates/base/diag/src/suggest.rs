@@ -27,7 +27,7 @@ pub fn suggest<'a, S: AsRef<str> + ?Sized + 'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// [`suggest`] as a sentence for [`crate::Entry::maybe_help`].
+/// [`suggest`] as a sentence for [`crate::DiagnosticBuilder::maybe_help`].
 pub fn did_you_mean<'a, S: AsRef<str> + ?Sized + 'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a S>,

@@ -74,7 +74,7 @@ fn rendering_shows_place_text_notes_and_help() {
     diags
         .error(Span::new(id, 11, 12), "redeclaration of element `a`")
         .label("declared again")
-        .note(Span::new(id, 0, 1), "first declared here")
+        .with_note(Span::new(id, 0, 1), "first declared here")
         .help("use another name");
     let plain = diags.render(&map, false);
     for part in ["nat.click:2:1", "a :: Discard;", "first declared here", "use another name"] {
@@ -137,7 +137,7 @@ proptest! {
             let span = Span { source: SourceId(source), start, end };
             let mut diagnostic = Diagnostic::error(span, "m\u{1b}").label("l");
             for &(source, start, end) in &spans {
-                diagnostic = diagnostic.note(Span { source: SourceId(source), start, end }, "n\n");
+                diagnostic = diagnostic.with_note(Span { source: SourceId(source), start, end }, "n\n");
             }
             diags.push(diagnostic);
             map.slice(span);

@@ -6,7 +6,7 @@
 //! as adding word by word. What goes into a header is the complement.
 //!
 //! Everything reads packets through [`Access`], in copies of 64 bytes, and answers `None` or
-//! [`Verdict::Truncated`] when a range reaches past the end. Nothing here looks at lengths inside
+//! [`Validity::Truncated`] when a range reaches past the end. Nothing here looks at lengths inside
 //! headers: callers say how long a header or segment is, after they have checked it.
 
 pub mod delta;
@@ -176,7 +176,7 @@ pub fn pseudo_ipv6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, len_bytes: u32
 
 /// What a checksum says about its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Verdict {
+pub enum Validity {
     /// It matches.
     Good,
     /// It does not match.
@@ -188,20 +188,20 @@ pub enum Verdict {
     Truncated,
 }
 
-impl Verdict {
+impl Validity {
     /// Whether a receiver over IPv4 accepts the bytes.
     #[inline]
     #[must_use]
     pub const fn is_acceptable(self) -> bool {
-        matches!(self, Verdict::Good | Verdict::Absent)
+        matches!(self, Validity::Good | Validity::Absent)
     }
 
     #[inline]
-    fn of(sum: Option<Sum>) -> Verdict {
+    fn of(sum: Option<Sum>) -> Validity {
         match sum.map(Sum::fold) {
-            Some(0xffff) => Verdict::Good,
-            Some(_) => Verdict::Bad,
-            None => Verdict::Truncated,
+            Some(0xffff) => Validity::Good,
+            Some(_) => Validity::Bad,
+            None => Validity::Truncated,
         }
     }
 }
@@ -228,8 +228,8 @@ pub fn compute<A: Access + ?Sized>(
 /// Whether `len_bytes` from `at`, with their checksum field among them, sum up to 0xffff.
 #[inline]
 #[must_use]
-pub fn verify<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, initial: Sum) -> Verdict {
-    Verdict::of(initial.add_range(packet, at, len_bytes))
+pub fn verify<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, initial: Sum) -> Validity {
+    Validity::of(initial.add_range(packet, at, len_bytes))
 }
 
 /// IPv4 header checksum (RFC 791) of a header of `header_len_bytes` at `at`.
@@ -256,12 +256,12 @@ fn plain_ipv4_header(header: &[u8; 20]) -> Sum {
 /// Verifies an IPv4 header's checksum.
 #[inline]
 #[must_use]
-pub fn verify_ipv4_header<A: Access + ?Sized>(packet: &A, at: usize, header_len_bytes: usize) -> Verdict {
+pub fn verify_ipv4_header<A: Access + ?Sized>(packet: &A, at: usize, header_len_bytes: usize) -> Validity {
     if header_len_bytes < IPV4_CHECK + 2 {
-        return Verdict::Truncated;
+        return Validity::Truncated;
     }
     if header_len_bytes == 20 {
-        return Verdict::of(packet.get(at).map(|header| plain_ipv4_header(&header)));
+        return Validity::of(packet.get(at).map(|header| plain_ipv4_header(&header)));
     }
     verify(packet, at, header_len_bytes, Sum::ZERO)
 }
@@ -282,9 +282,9 @@ pub fn tcp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: 
 /// Verifies a TCP checksum.
 #[inline]
 #[must_use]
-pub fn verify_tcp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Verdict {
+pub fn verify_tcp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Validity {
     if len_bytes < TCP_CHECK + 2 {
-        return Verdict::Truncated;
+        return Validity::Truncated;
     }
     verify(packet, at, len_bytes, pseudo)
 }
@@ -296,19 +296,23 @@ pub fn udp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: 
     compute(packet, at, len_bytes, UDP_CHECK, pseudo).map(udp_on_wire)
 }
 
-/// Verifies a UDP checksum; [`Verdict::Absent`] when the field is zero.
+/// Verifies a UDP checksum; [`Validity::Absent`] when the field is zero.
 #[inline]
 #[must_use]
-pub fn verify_udp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Verdict {
+pub fn verify_udp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Validity {
     let Some(header_end) = at.checked_add(UDP_CHECK + 2).filter(|_| len_bytes >= UDP_CHECK + 2) else {
-        return Verdict::Truncated;
+        return Validity::Truncated;
     };
     // The header comes out once, so that the field cannot change between "absent" and the sum.
-    let Some(header) = packet.get::<8>(at) else { return Verdict::Truncated };
+    let Some(header) = packet.get::<8>(at) else { return Validity::Truncated };
     if header[UDP_CHECK..] == [0, 0] {
-        return if header_end - 8 + len_bytes <= packet.len() { Verdict::Absent } else { Verdict::Truncated };
+        return if header_end - 8 + len_bytes <= packet.len() {
+            Validity::Absent
+        } else {
+            Validity::Truncated
+        };
     }
-    Verdict::of(pseudo.add_bytes(&header).add_range(packet, header_end, len_bytes - 8))
+    Validity::of(pseudo.add_bytes(&header).add_range(packet, header_end, len_bytes - 8))
 }
 
 /// The form in which UDP sends a computed checksum: 0x0000 goes out as 0xffff (RFC 768).
@@ -328,7 +332,7 @@ pub fn icmp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize) -> Opti
 /// Verifies an ICMP checksum.
 #[inline]
 #[must_use]
-pub fn verify_icmp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize) -> Verdict {
+pub fn verify_icmp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize) -> Validity {
     verify_icmp6(packet, at, len_bytes, Sum::ZERO)
 }
 
@@ -342,9 +346,9 @@ pub fn icmp6<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo
 /// Verifies an ICMPv6 checksum.
 #[inline]
 #[must_use]
-pub fn verify_icmp6<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Verdict {
+pub fn verify_icmp6<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Validity {
     if len_bytes < ICMP_CHECK + 2 {
-        return Verdict::Truncated;
+        return Validity::Truncated;
     }
     verify(packet, at, len_bytes, pseudo)
 }

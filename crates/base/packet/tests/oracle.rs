@@ -8,7 +8,7 @@ use etherparse::{
     IpFragOffset, IpHeaders, IpNumber, Ipv4Extensions, Ipv4Header, Ipv4Options, Ipv6Extensions,
     Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, PacketBuilder, TcpOptionElement, VlanId,
 };
-use packet::checksum::{self, Verdict};
+use packet::checksum::{self, Validity};
 use packet::view::{Ipv4, Ipv6, Tcp, tcp};
 use packet::{FlowKey, parse};
 use proptest::prelude::*;
@@ -172,7 +172,7 @@ proptest! {
             (_, false) => checksum::verify_icmp(&frame, trans, len),
             (_, true) => checksum::verify_icmp6(&frame, trans, len, pseudo),
         };
-        prop_assert_eq!(verdict, Verdict::Good);
+        prop_assert_eq!(verdict, Validity::Good);
         if recipe.transport == 0 && recipe.tcp_options == 4 {
             let options = Tcp::at(trans).check(&frame, end).unwrap().options;
             let read: Vec<_> = options.iter().map(|option| tcp::TcpOption::from(option.unwrap())).collect();

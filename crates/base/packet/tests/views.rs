@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use packet::checksum::{self, Verdict};
+use packet::checksum::{self, Validity};
 use packet::view::{Arp, Ethernet, Icmp, Icmp6, Ipv4, Ipv6, Tcp, Udp, VlanTag, icmp, ipv4, nd, tcp, vlan};
 use packet::{Access, Error, Header, MacAddr, parse};
 
@@ -202,7 +202,7 @@ fn an_icmp_error_shows_the_packet_inside() {
     assert!(matches!(Icmp::at(34).embedded(&frame, 61), Err(Error::Truncated { .. })));
     assert_eq!(Icmp::at(34).embedded(&frame, 62).map(|inner| inner.trans), Ok(None));
     let len = frame.len() - 34;
-    assert_eq!(checksum::verify_icmp(&frame, 34, len), Verdict::Good);
+    assert_eq!(checksum::verify_icmp(&frame, 34, len), Validity::Good);
     // Options of the inner header that lie behind the message's end are not read.
     let mut with_options = frame.clone();
     assert!(Ipv4::at(42).set_header_words(&mut with_options, 7));
@@ -223,7 +223,7 @@ fn neighbour_messages_are_read_and_written() {
     assert_eq!(ip.hop_limit, nd::HOP_LIMIT);
     let len = ip.end - ip.payload;
     let pseudo = checksum::pseudo_ipv6(ip.src, ip.dst, ip.next_header, len as u32);
-    assert_eq!(checksum::verify_icmp6(&frame, ip.payload, len, pseudo), Verdict::Good);
+    assert_eq!(checksum::verify_icmp6(&frame, ip.payload, len, pseudo), Validity::Good);
     let solicitation = nd::Neighbor::check(&frame, ip.payload, ip.end).unwrap();
     let target: Ipv6Addr = "fe80::2".parse().unwrap();
     assert_eq!(solicitation.target, target);

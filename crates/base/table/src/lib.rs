@@ -10,9 +10,9 @@ pub mod directory;
 mod error;
 pub mod flow;
 pub mod lpm;
+mod memory;
 pub mod portpool;
 mod prefetch;
-mod region;
 pub mod timer;
 
 pub use error::TableError;

@@ -25,7 +25,7 @@ pub struct Context {
     /// Carried values: those of packet `i` start at `i * carry_stride`.
     pub carry: *mut u64,
     /// Where the tables lie that machine code walks by itself, by their numbers in the program; those of
-    /// other tables are zeros. Empty unless the plan is [`crate::region::Plan::walked`].
+    /// other tables are zeros. Empty unless the plan is [`crate::lookup_region::RegionPlan::walked`].
     pub walks: *const PrefixWalk,
     /// Where the index list ends that a region works on: the region's own note, in memory because
     /// registers are scarce.

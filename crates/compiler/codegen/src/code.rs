@@ -2,8 +2,8 @@
 #![expect(unsafe_code, reason = "owns executable memory and turns addresses into functions")]
 
 use crate::abi::RegionFn;
+use crate::lookup_region::{self, RegionPlan, plan};
 use crate::lower;
-use crate::region::{self, Plan, plan};
 use cranelift_codegen::Context;
 use cranelift_codegen::ir::{AbiParam, types};
 use cranelift_codegen::settings::{self, Configurable};
@@ -30,7 +30,7 @@ pub enum CodegenError {
 pub struct ProgramId(usize);
 
 /// The regions of a plan, declared.
-type Functions = (Plan, Vec<FuncId>);
+type Functions = (RegionPlan, Vec<FuncId>);
 
 /// What a listing shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ pub(crate) struct Forms {
 
 /// A plan and its functions.
 pub(crate) struct Signature {
-    plan: Plan,
+    plan: RegionPlan,
     regions: Vec<RegionFn>,
 }
 
@@ -149,12 +149,13 @@ impl CodeBuilder {
     /// When Cranelift refuses it.
     pub fn add(&mut self, program: &Arc<Verified>) -> Result<ProgramId, CodegenError> {
         let staged = self.compile(program, plan(program, false))?;
-        let walked = region::has_walkable_tables(program).then(|| self.compile(program, plan(program, true)));
+        let walked =
+            lookup_region::has_walkable_tables(program).then(|| self.compile(program, plan(program, true)));
         self.programs.push((Arc::clone(program), staged, walked.transpose()?));
         Ok(ProgramId(self.programs.len() - 1))
     }
 
-    fn compile(&mut self, program: &Program, plan: Plan) -> Result<Functions, CodegenError> {
+    fn compile(&mut self, program: &Program, plan: RegionPlan) -> Result<Functions, CodegenError> {
         let failed = |what: String| CodegenError::Compile { program: program.name.clone(), what };
         let mut functions = Vec::with_capacity(plan.regions.len());
         for (number, region) in plan.regions.iter().enumerate() {
@@ -253,7 +254,7 @@ impl Forms {
 
 impl Signature {
     /// How the program was cut.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &RegionPlan {
         &self.plan
     }
 

@@ -1,6 +1,6 @@
 //! Machine code for packet programs, run in stages over batches.
 //!
-//! A program is cut into *regions* at its lookups ([`region`]). Each region becomes one native
+//! A program is cut into *regions* at its lookups ([`lookup_region`]). Each region becomes one native
 //! function that loops over an index list of packets ([`lower`]) and sorts them into *exit lists*:
 //! ports, drop reasons, slow paths, and lookups to be done. Between regions, Rust does the lookups of
 //! the whole list at once ([`stage`]), so that their cache misses overlap.
@@ -14,8 +14,8 @@
 pub mod abi;
 pub mod code;
 mod intrinsic;
+pub mod lookup_region;
 mod lower;
-pub mod region;
 pub mod stage;
 
 pub use code::{Code, CodeBuilder, CodegenError, Compiled, Listed, ProgramId};

@@ -8,8 +8,8 @@
 
 use crate::abi::Context;
 use crate::code::Compiled;
-use crate::region::{ListLayout, Region, Site};
-use ir::eval::{self, Buffer, Exit, State};
+use crate::lookup_region::{ListLayout, LookupRegion, Site};
+use ir::eval::{self, Buffer, EvalState, Exit};
 use ir::program::{Matching, TableDecl};
 use ir::table::PrefixWalk;
 use ir::{Created, Program, Table, Verified};
@@ -52,7 +52,7 @@ pub struct Scratch {
 impl Scratch {
     /// Finds out where the tables lie that machine code can walk by itself. False when one is too large
     /// for that now.
-    fn find_walks(&mut self, program: &Program, state: &mut State<'_>) -> bool {
+    fn find_walks(&mut self, program: &Program, state: &mut EvalState<'_>) -> bool {
         self.walks.clear();
         for (number, decl) in program.tables.iter().enumerate() {
             let walk = match decl.matching {
@@ -93,7 +93,7 @@ impl Scratch {
 pub fn run(
     engine: &Engine,
     burst: Burst<'_>,
-    state: &mut State<'_>,
+    state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) {
@@ -112,7 +112,7 @@ pub fn run(
 pub fn pass(
     engine: &Engine,
     burst: Burst<'_>,
-    state: &mut State<'_>,
+    state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
@@ -129,7 +129,7 @@ pub fn pass(
 fn native(
     compiled: &Compiled,
     burst: Burst<'_>,
-    state: &mut State<'_>,
+    state: &mut EvalState<'_>,
     scratch: &mut Scratch,
     exits: &mut Exits,
 ) -> Option<usize> {
@@ -240,7 +240,7 @@ fn check_indices(list: &[u16], packets: usize) {
 /// Writes the list that the region's function leaves to its caller: those of its packets that it put on no
 /// other list.
 #[inline]
-fn hand_on(layout: &ListLayout, region: &Region, list: &[u16], exits: &mut Exits) {
+fn hand_on(layout: &ListLayout, region: &LookupRegion, list: &[u16], exits: &mut Exits) {
     let Some(main) = region.main_list else { return };
     // Its other lists are drops and slow paths, by the choice of the main one.
     if !exits.has_exceptions(layout.slow) {
@@ -250,7 +250,7 @@ fn hand_on(layout: &ListLayout, region: &Region, list: &[u16], exits: &mut Exits
 }
 
 #[cold]
-fn hand_on_rest(region: &Region, main: usize, list: &[u16], exits: &mut Exits) {
+fn hand_on_rest(region: &LookupRegion, main: usize, list: &[u16], exits: &mut Exits) {
     // Packets of other regions may be on those lists, too; they are not on this one's index list.
     let mut elsewhere = [false; LIST_CAPACITY];
     for other in region.lists.iter().copied().filter(|other| *other != main) {
@@ -269,7 +269,7 @@ fn look_up(
     decl: &TableDecl,
     stride: usize,
     pending: &[u16],
-    state: &mut State<'_>,
+    state: &mut EvalState<'_>,
     scratch: &mut Scratch,
 ) {
     let Some(table) = state.tables.table(site.table) else {
@@ -326,7 +326,7 @@ impl Buffer for SlotBuffer {
     }
 }
 
-fn evaluate(program: &Program, burst: Burst<'_>, state: &mut State<'_>, exits: &mut Exits) {
+fn evaluate(program: &Program, burst: Burst<'_>, state: &mut EvalState<'_>, exits: &mut Exits) {
     let Burst { input, packets, list } = burst;
     exits.reset(usize::from(program.outputs), program.reasons.len(), program.slow.len());
     let (outputs, reasons) = (exits.outputs(), exits.reasons());

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "promises machine code that a table's records are addresses")]
 
 use codegen::{CodeBuilder, Engine, Scratch};
-use ir::eval::{Buffer, State};
+use ir::eval::{Buffer, EvalState};
 use ir::expr::{
     anno, avail, binary, cell, csum_update, ip_sum, load, packet_len, record, select, transport_sum,
 };
@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use shm::Packet;
 use shm::burst::{Burst, Exits};
 use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -98,7 +98,7 @@ struct Seen {
 }
 
 fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool) -> Seen {
-    let region = Region::create(RegionOptions::slots(512)).expect("memory");
+    let region = PacketRegion::create(RegionOptions::slots(512)).expect("memory");
     let mut pool = SharedPool::new(region).worker();
     let mut packets = vec![Packet::EMPTY; frames.len()];
     assert_eq!(pool.alloc(&mut packets), frames.len());
@@ -120,7 +120,7 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
     let list: Vec<u16> = (0..frames.len() as u16).collect();
     let mut scratch = Scratch::default();
     for now_ns in [5, 6] {
-        let mut state = State { cells: &mut cells, tables: &mut tables, now_ns };
+        let mut state = EvalState { cells: &mut cells, tables: &mut tables, now_ns };
         let burst = Burst { input: 0, packets: &mut packets, list: &list };
         codegen::run(engine, burst, &mut state, &mut scratch, &mut exits);
     }
@@ -396,7 +396,7 @@ fn a_list_names_packets_of_the_vector_only() {
     let id = builder.add(&shared(&program)).expect("compiles");
     let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
     let (mut packets, mut tables) = ([Packet::EMPTY; 2], ());
-    let mut state = State { cells: &mut [], tables: &mut tables, now_ns: 0 };
+    let mut state = EvalState { cells: &mut [], tables: &mut tables, now_ns: 0 };
     let burst = Burst { input: 0, packets: &mut packets, list: &[0, 2] };
     let mut exits = Exits::with_capacity(1);
     codegen::run(&engine, burst, &mut state, &mut Scratch::default(), &mut exits);
@@ -417,7 +417,7 @@ fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
     let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
     let mut packets = [Packet::EMPTY];
     let mut tables: Vec<Box<dyn Table>> = vec![Box::new(table)];
-    let mut state = State { cells, tables: &mut tables, now_ns: 0 };
+    let mut state = EvalState { cells, tables: &mut tables, now_ns: 0 };
     let burst = Burst { input: 0, packets: &mut packets, list: &[0] };
     let mut exits = Exits::with_capacity(1);
     codegen::run(&engine, burst, &mut state, &mut Scratch::default(), &mut exits);
@@ -485,7 +485,7 @@ fn a_table_without_addresses_is_for_the_evaluator_only() {
 /// The evaluator's view of a packet is its first buffer, whatever the packet says is in it, and ends with that.
 #[test]
 fn a_buffer_is_read_as_a_whole() {
-    let region = Region::create(RegionOptions::slots(64)).expect("memory");
+    let region = PacketRegion::create(RegionOptions::slots(64)).expect("memory");
     let mut pool = SharedPool::new(region).worker();
     let mut packets = [Packet::EMPTY];
     assert_eq!(pool.alloc(&mut packets), 1);

@@ -68,7 +68,7 @@ pub struct EvalError {
 }
 
 /// What a program works on besides the packet.
-pub struct State<'a> {
+pub struct EvalState<'a> {
     /// The state cells.
     pub cells: &'a mut [u64],
     /// The tables, in the order of their declarations.
@@ -80,7 +80,7 @@ pub struct State<'a> {
 struct Run<'a, 's, B: Buffer + ?Sized> {
     packet: &'a mut Packet,
     buffer: &'a mut B,
-    state: &'a mut State<'s>,
+    state: &'a mut EvalState<'s>,
     values: Vec<u64>,
     record_table: Vec<u16>,
 }
@@ -94,7 +94,7 @@ pub fn run<B: Buffer + ?Sized>(
     input: usize,
     packet: &mut Packet,
     buffer: &mut B,
-    state: &mut State<'_>,
+    state: &mut EvalState<'_>,
 ) -> Result<Exit, EvalError> {
     let wrong = |block: BlockId, what: String| EvalError { program: program.name.clone(), block, what };
     let Some(&entry) = program.entries.get(input) else {

@@ -1,7 +1,7 @@
 //! One entry for fuzzing everything that reads a program's text, and the evaluator behind it.
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
-use crate::eval::{Buffer, State, run};
+use crate::eval::{Buffer, EvalState, run};
 use crate::table::{Created, Table, Tables};
 use crate::{Program, text, verify};
 use packet::anno::ANNO_BYTES;
@@ -149,7 +149,7 @@ fn evaluate(program: &Program, bytes: &[u8]) {
     for now_ns in [1_000_000_000, 2_000_000_000] {
         for input in 0..program.entries.len().min(4) {
             let (mut packet, mut buffer) = packet(bytes);
-            let mut state = State { cells: &mut cells, tables: &mut tables, now_ns };
+            let mut state = EvalState { cells: &mut cells, tables: &mut tables, now_ns };
             if let Err(error) = run(program, input, &mut packet, &mut buffer, &mut state) {
                 panic!("the verifier let this through: {error}\n{}", text::print(program));
             }

@@ -33,5 +33,5 @@ pub use expr::Expr;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_text;
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
-pub use table::{Created, Lasting, Lease, Table, TableSize, Tables};
+pub use table::{CacheValidity, Created, Lasting, Table, TableSize, Tables};
 pub use verified::Verified;

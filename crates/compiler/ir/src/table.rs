@@ -16,7 +16,7 @@ pub enum Created {
 
 /// What a table promises of what a lookup found, to who wants to remember it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lease {
+pub struct CacheValidity {
     /// For how long, nanoseconds from when a program last worked on the record, the key leads to this record
     /// and its [`Lasting::Fixed`] numbers stay, unless `changes` grows or it is
     /// among those that went.
@@ -35,7 +35,7 @@ pub struct Lease {
 pub enum Lasting {
     /// It stays.
     Fixed,
-    /// It is when a packet last did something: it may lag behind by the time that [`Table::lend`] was told.
+    /// It is when a packet last did something: it may lag behind by the time that [`Table::set_cache_validity`] was told.
     Time,
     /// It changes.
     Moving,
@@ -154,7 +154,7 @@ pub unsafe trait Table: Send {
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64);
 
     /// What it promises of what lookups found; `None`: nothing.
-    fn lease(&self) -> Option<Lease> {
+    fn cache_validity(&self) -> Option<CacheValidity> {
         None
     }
 
@@ -170,7 +170,7 @@ pub unsafe trait Table: Send {
     }
 
     /// Says that what is found is remembered for so many nanoseconds: [`Lasting::Time`]s may lag as much.
-    fn lend(&mut self, ns: u64) {
+    fn set_cache_validity(&mut self, ns: u64) {
         let _ = ns;
     }
 

@@ -1,10 +1,10 @@
-//! What a stretch's elements do one after the other, as one program: what the fused program is held to.
+//! What a fused region's elements do one after the other, as one program: what the fused program is held to.
 //!
 //! This is not the linker, on purpose: it follows the wires from the entries, block by block, so that a
 //! fault in the linker shows as a difference. And the fused program in the same numbers: outputs, drop
 //! reasons, slow paths and tables are numbered by element here, whatever the linker made of them.
 
-use crate::stretch::Stretch;
+use crate::subgraph::FusedSubgraph;
 use ir::Verified;
 use ir::program::{Block, BlockId, Inst, Program, Term, Value};
 use ir::verify::VerifyError;
@@ -54,10 +54,10 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// Of a stretch's elements.
-    pub fn of(stretch: &Stretch<'_>) -> Numbering {
+    /// Of a fused region's elements.
+    pub fn of(region: &FusedSubgraph<'_>) -> Numbering {
         let of = |count: &dyn Fn(&Program) -> usize| {
-            Numbers::of(stretch.parts.iter().map(|part| count(part.program)))
+            Numbers::of(region.parts.iter().map(|part| count(part.program)))
         };
         Numbering {
             outputs: of(&|program| program.outputs.into()),
@@ -70,7 +70,7 @@ impl Numbering {
 }
 
 struct Composer<'a> {
-    stretch: &'a Stretch<'a>,
+    region: &'a FusedSubgraph<'a>,
     numbers: &'a Numbering,
     program: Program,
     /// Blocks of elements that are in the whole.
@@ -80,12 +80,12 @@ struct Composer<'a> {
     open: Vec<(usize, BlockId, BlockId)>,
 }
 
-/// The elements of a stretch, one after the other.
+/// The elements of a fused region, one after the other.
 ///
 /// # Errors
 /// When that breaks the IR's invariants: a bug.
-pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Result<Verified, VerifyError> {
-    let parts = &stretch.parts;
+pub fn compose(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Result<Verified, VerifyError> {
+    let parts = &region.parts;
     let program = Program {
         name: "elements".into(),
         outputs: numbers.outputs.count() as u16,
@@ -97,7 +97,7 @@ pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Result<Verified, V
         blocks: vec![],
     };
     let mut composer = Composer {
-        stretch,
+        region,
         numbers,
         program,
         placed: HashMap::new(),
@@ -105,10 +105,10 @@ pub fn compose(stretch: &Stretch<'_>, numbers: &Numbering) -> Result<Verified, V
         next_value: 0,
         open: vec![],
     };
-    for at in 0..stretch.counted.len() {
+    for at in 0..region.counted.len() {
         composer.program.cells.push(ir::program::Cell { name: format!("wire{at}"), init: 0 });
     }
-    for &(part, input) in stretch.entries {
+    for &(part, input) in region.entries {
         let entry = composer.place(part, parts[part].program.entries[input]);
         composer.program.entries.push(entry);
     }
@@ -183,21 +183,21 @@ impl Composer<'_> {
 
     /// What becomes of a packet behind a port.
     fn leave(&mut self, part: usize, port: usize, insts: &mut Vec<(Option<Value>, Inst)>) -> Term {
-        let Some((to, input)) = self.stretch.next(part, port) else {
+        let Some((to, input)) = self.region.next(part, port) else {
             return Term::Emit(self.numbers.outputs.number((part, port)) as u16);
         };
-        if let Some(count) = self.stretch.counted.iter().position(|wire| *wire == (part, port)) {
+        if let Some(count) = self.region.counted.iter().position(|wire| *wire == (part, port)) {
             let one = self.fresh();
             let cell = self.numbers.cells.count() + count;
             insts.push((Some(one), Inst::Const(1)));
             insts.push((None, Inst::CellAdd(cell as u16, one)));
         }
-        let entry = self.stretch.parts[to].program.entries[input];
+        let entry = self.region.parts[to].program.entries[input];
         Term::Jump(self.place(to, entry), vec![])
     }
 
     fn by_number(&mut self, part: usize, value: Value, els: BlockId) -> Term {
-        let outputs = self.stretch.parts[part].program.outputs;
+        let outputs = self.region.parts[part].program.outputs;
         let cases = (0..outputs).map(|port| {
             let block = self.reserve();
             let mut insts = vec![];
@@ -215,8 +215,8 @@ impl Composer<'_> {
 ///
 /// # Errors
 /// When that breaks the IR's invariants: a bug.
-pub fn renumber(stretch: &Stretch<'_>, numbers: &Numbering) -> Option<Result<Verified, VerifyError>> {
-    let (linked, mut program) = (stretch.linked, stretch.made.clone().into_program());
+pub fn renumber(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Option<Result<Verified, VerifyError>> {
+    let (linked, mut program) = (region.linked, region.fused.clone().into_program());
     let own = |list: &[(usize, usize)], numbers: &Numbers, at: u16| -> Option<u16> {
         list.get(usize::from(at)).map(|&of| numbers.number(of) as u16)
     };
@@ -248,6 +248,6 @@ pub fn renumber(stretch: &Stretch<'_>, numbers: &Numbering) -> Option<Result<Ver
     program.outputs = numbers.outputs.count() as u16;
     program.reasons = (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect();
     program.slow = (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect();
-    program.tables = stretch.parts.iter().flat_map(|part| part.program.tables.clone()).collect();
+    program.tables = region.parts.iter().flat_map(|part| part.program.tables.clone()).collect();
     Some(Verified::new(program))
 }

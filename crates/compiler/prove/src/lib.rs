@@ -1,4 +1,4 @@
-//! Whether the fused program of a stretch does what its elements do one after the other.
+//! Whether the fused program of a fused region does what its elements do one after the other.
 //!
 //! Two ways, which share nothing:
 //!
@@ -17,12 +17,12 @@ mod memory;
 mod model;
 mod outcome;
 mod run;
-mod stretch;
+mod subgraph;
 mod symbolic;
 mod tables;
 
-pub use run::{Leaves, Left, Seen, Three};
-pub use stretch::Stretch;
+pub use run::{Leaves, Left, Observed, Three};
+pub use subgraph::FusedSubgraph;
 pub use symbolic::{Comparison, Pairs};
 pub use synth::link::Part;
 
@@ -40,7 +40,7 @@ use shm::descriptor::HEADROOM;
 use std::time::{Duration, Instant};
 use synth::classes::expr::Atom;
 use synth::classes::filter::Factor;
-use synth::classes::packets::{Made, World};
+use synth::classes::packets::{CreatedPacket, World};
 use synth::classes::{Class, Classes, Options};
 use tables::TestTables;
 
@@ -81,7 +81,7 @@ pub struct Counterexample {
     /// The entry.
     pub entry: usize,
     /// The packet.
-    pub made: Made,
+    pub compiled: CreatedPacket,
     /// What became of it.
     pub three: Three,
 }
@@ -151,21 +151,21 @@ struct Prover<'a> {
     broken: Option<String>,
 }
 
-/// Holds a stretch's fused program to its elements.
+/// Holds a fused region's fused program to its elements.
 ///
 /// # Errors
 /// When no machine code can be made, or a program breaks an invariant: bugs.
-pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError> {
+pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, ProveError> {
     let start = Instant::now();
     let until = start + limits.time;
-    let numbers = Numbering::of(stretch);
-    let reference = compose(stretch, &numbers)
+    let numbers = Numbering::of(region);
+    let reference = compose(region, &numbers)
         .map_err(|error| ProveError::Broken(format!("the elements as one: {error}")))?;
-    let made = renumber(stretch, &numbers)
+    let made = renumber(region, &numbers)
         .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?
         .map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
     let options =
-        Options { settled_cells: Some(stretch.cells), max_ways: limits.classes, ..Options::default() };
+        Options { settled_cells: Some(region.cells), max_ways: limits.classes, ..Options::default() };
     let mut elements = Classes::of(&reference, &options);
     let pool = std::mem::take(&mut elements.pool);
     let mut program = Classes::among(pool, &made, &options);
@@ -173,12 +173,12 @@ pub fn prove(stretch: &Stretch<'_>, limits: &Limits) -> Result<Proof, ProveError
     let mut blaster_pool = std::mem::take(&mut program.pool);
     let (of_elements, of_program) = (elements.classes.len(), program.classes.len());
     let left = [elements.left.len(), program.left.len()];
-    let entries = stretch.entries.len();
+    let entries = region.entries.len();
     let mut prover = Prover {
         reference: &reference,
-        cells: stretch.cells,
+        cells: region.cells,
         written: written(&reference),
-        runs: Runs::new(stretch, &numbers).map_err(ProveError::Code)?,
+        runs: Runs::new(region, &numbers).map_err(ProveError::Code)?,
         rng: Pcg64::seed_from_u64(1),
         until,
         tried: Tried::default(),
@@ -274,7 +274,7 @@ impl Prover<'_> {
         true
     }
 
-    fn run(&mut self, entry: usize, mut made: Made, tables: &TestTables) {
+    fn run(&mut self, entry: usize, mut made: CreatedPacket, tables: &TestTables) {
         if made.packet.total() != made.packet.len() {
             return;
         }
@@ -288,7 +288,7 @@ impl Prover<'_> {
             Ok(three) => {
                 self.tried.packets += 1;
                 if !three.are_equal() && self.differs.is_none() {
-                    self.differs = Some(Box::new(Counterexample { entry, made, three }));
+                    self.differs = Some(Box::new(Counterexample { entry, compiled: made, three }));
                 }
             }
             Err(broken) => self.broken = self.broken.take().or(Some(broken)),

@@ -8,10 +8,10 @@ use rand::Rng;
 use shm::descriptor::{BUF_BYTES, Packet};
 use std::collections::BTreeMap;
 use synth::classes::expr::{Atom, Root};
-use synth::classes::packets::Made;
+use synth::classes::packets::CreatedPacket;
 
 /// The packet that was found; what no question was about is made up.
-pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Made {
+pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> CreatedPacket {
     let value = |atom: Atom, width: usize, other: u64| blaster.atom_value(atom, width).unwrap_or(other);
     let data = value(Atom::Room, 12, 128).min(BUF_BYTES as u64) as u16;
     let most = BUF_BYTES as u64 - u64::from(data);
@@ -58,7 +58,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Made
     }
     let cells = cells.iter().enumerate().map(|(at, cell)| value(Atom::Cell(at as u16), 64, *cell));
     let cells = cells.collect();
-    Made { packet, buffer, cells, now_ns: value(Atom::Now, 64, 1_000_000_000) }
+    CreatedPacket { packet, buffer, cells, now_ns: value(Atom::Now, 64, 1_000_000_000) }
 }
 
 /// The tables that were found.

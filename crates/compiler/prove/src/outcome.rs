@@ -6,7 +6,7 @@ use crate::memory::{self, BitSource, Run, runs};
 use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet};
 use synth::classes::expr::{Atom, Node, Pool, Root};
-use synth::classes::state::Place;
+use synth::classes::path_state::StateLocation;
 use synth::classes::{Class, Exit};
 
 /// What a class does.
@@ -57,12 +57,12 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
         let names = ["the MAC header's place", "the network header's place", "the transport header's place"];
         for ((place, base), name) in end.places.iter().zip([Base::Mac, Base::Net, Base::Trans]).zip(names) {
             let word = match place {
-                Place::Unset => blaster.gates.number(0xffff),
-                Place::Entry(from) => {
+                StateLocation::Unset => blaster.gates.number(0xffff),
+                StateLocation::Entry(from) => {
                     debug_assert_eq!(*from, base);
                     blaster.free_atom(Atom::Place(*from), 16)
                 }
-                Place::At(id) => blaster.word(*id),
+                StateLocation::At(id) => blaster.word(*id),
             };
             let word = blaster.gates.slice(&word, 0, 16);
             numbers.push((name, word));

@@ -2,22 +2,22 @@
 //! evaluator, and the fused program as machine code. Each starts from the same state.
 
 use crate::compose::Numbering;
-use crate::stretch::Stretch;
+use crate::subgraph::FusedSubgraph;
 use crate::tables::{Call, TestTables};
 use codegen::{CodeBuilder, CodegenError, Engine, Scratch};
-use ir::eval::{Exit, State};
+use ir::eval::{EvalState, Exit};
 use ir::{Table, Tables};
 use packet::access::Access;
 use packet::anno::ANNO_BYTES;
 use shm::burst::{Burst, Exits};
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
-use synth::classes::packets::Made;
+use synth::classes::packets::CreatedPacket;
 
-/// Where a packet leaves a stretch, by element.
+/// Where a packet leaves a fused region, by element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaves {
     /// By an element's port.
@@ -45,7 +45,7 @@ pub struct Left {
 
 /// What can be seen of a packet's way.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Seen {
+pub struct Observed {
     /// How it left.
     pub leaves: Leaves,
     /// What left; nothing of a packet that was dropped.
@@ -70,9 +70,9 @@ impl Tables for Linked<'_> {
     }
 }
 
-/// What runs packets through a stretch.
+/// What runs packets through a fused region.
 pub struct Runs<'a> {
-    stretch: &'a Stretch<'a>,
+    region: &'a FusedSubgraph<'a>,
     numbers: &'a Numbering,
     engine: Engine,
     pool: shm::pool::NativePool,
@@ -83,17 +83,17 @@ pub struct Runs<'a> {
 /// What became of a packet in the three ways.
 pub struct Three {
     /// The elements, one after the other.
-    pub elements: Seen,
+    pub elements: Observed,
     /// The fused program in the evaluator.
-    pub program: Seen,
+    pub program: Observed,
     /// The same as machine code.
-    pub code: Seen,
+    pub code: Observed,
 }
 
 impl Three {
     /// Whether nobody sees a difference.
     pub fn are_equal(&self) -> bool {
-        let by_code = Seen { calls: None, ..self.elements.clone() };
+        let by_code = Observed { calls: None, ..self.elements.clone() };
         self.elements == self.program && by_code == self.code
     }
 }
@@ -102,22 +102,22 @@ impl Three {
 const MOST_WIRES: usize = 100_000;
 
 impl<'a> Runs<'a> {
-    /// For a stretch.
+    /// For a fused region.
     ///
     /// # Errors
     /// When no machine code can be made.
-    pub fn new(stretch: &'a Stretch<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
+    pub fn new(region: &'a FusedSubgraph<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
         let mut builder = CodeBuilder::new()?;
-        let id = builder.add(&Arc::new(stretch.made.clone()))?;
+        let id = builder.add(&Arc::new(region.fused.clone()))?;
         let engine = Engine::Native(builder.finish()?.compiled(id));
-        let region = Region::create(RegionOptions::slots(64))
+        let memory = PacketRegion::create(RegionOptions::slots(64))
             .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;
-        let pool = SharedPool::new(region).worker();
-        Ok(Runs { stretch, numbers, engine, pool, scratch: Scratch::default(), exits: Exits::default() })
+        let pool = SharedPool::new(memory).worker();
+        Ok(Runs { region, numbers, engine, pool, scratch: Scratch::default(), exits: Exits::default() })
     }
 
     /// Runs a packet of one segment; `Err` says what broke.
-    pub fn run(&mut self, entry: usize, made: &Made, tables: &TestTables) -> Result<Three, String> {
+    pub fn run(&mut self, entry: usize, made: &CreatedPacket, tables: &TestTables) -> Result<Three, String> {
         Ok(Three {
             elements: self.elements(entry, made, &mut tables.clone())?,
             program: self.program(entry, made, &mut tables.clone())?,
@@ -125,16 +125,21 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn elements(&self, entry: usize, made: &Made, tables: &mut TestTables) -> Result<Seen, String> {
+    fn elements(
+        &self,
+        entry: usize,
+        made: &CreatedPacket,
+        tables: &mut TestTables,
+    ) -> Result<Observed, String> {
         let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
-        let (mut part, mut input) = self.stretch.entries[entry];
+        let (mut part, mut input) = self.region.entries[entry];
         for _ in 0..MOST_WIRES {
-            let program = self.stretch.parts[part].program;
+            let program = self.region.parts[part].program;
             let order = (0..program.tables.len()).map(|table| self.numbers.tables.number((part, table)));
             let start = self.numbers.cells.number((part, 0));
             let mut own = Linked { tables: &mut *tables, order: order.collect() };
             let cells_of = &mut cells[start..start + program.cells.len()];
-            let mut state = State { cells: cells_of, tables: &mut own, now_ns: made.now_ns };
+            let mut state = EvalState { cells: cells_of, tables: &mut own, now_ns: made.now_ns };
             let exit = ir::eval::run(program, input, &mut packet, buffer.as_mut_slice(), &mut state)
                 .map_err(|error| error.to_string())?;
             let leaves = match exit {
@@ -142,8 +147,8 @@ impl<'a> Runs<'a> {
                 Exit::Slow(slow) => Leaves::Slow(part, slow.into()),
                 Exit::Emit(port) => {
                     let port = usize::from(port);
-                    if let Some(next) = self.stretch.next(part, port) {
-                        if let Some(at) = self.stretch.counted.iter().position(|wire| *wire == (part, port)) {
+                    if let Some(next) = self.region.next(part, port) {
+                        if let Some(at) = self.region.counted.iter().position(|wire| *wire == (part, port)) {
                             let cell = &mut cells[self.numbers.cells.count() + at];
                             *cell = cell.wrapping_add(1);
                         }
@@ -159,11 +164,11 @@ impl<'a> Runs<'a> {
     }
 
     fn order(&self) -> Vec<usize> {
-        self.stretch.linked.tables.iter().map(|of| self.numbers.tables.number(*of)).collect()
+        self.region.linked.tables.iter().map(|of| self.numbers.tables.number(*of)).collect()
     }
 
     fn leaves(&self, exit: Exit) -> Option<Leaves> {
-        let linked = self.stretch.linked;
+        let linked = self.region.linked;
         let of = |list: &[(usize, usize)], at: u16| list.get(usize::from(at)).copied();
         Some(match exit {
             Exit::Emit(port) => of(&linked.outputs, port).map(|(part, port)| Leaves::Port(part, port))?,
@@ -172,17 +177,27 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn program(&self, entry: usize, made: &Made, tables: &mut TestTables) -> Result<Seen, String> {
+    fn program(
+        &self,
+        entry: usize,
+        made: &CreatedPacket,
+        tables: &mut TestTables,
+    ) -> Result<Observed, String> {
         let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
         let mut own = Linked { tables: &mut *tables, order: self.order() };
-        let mut state = State { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
-        let exit = ir::eval::run(self.stretch.made, entry, &mut packet, buffer.as_mut_slice(), &mut state)
+        let mut state = EvalState { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
+        let exit = ir::eval::run(self.region.fused, entry, &mut packet, buffer.as_mut_slice(), &mut state)
             .map_err(|error| error.to_string())?;
         let leaves = self.leaves(exit).ok_or("the fused program has an exit of no element")?;
         Ok(seen(leaves, &packet, buffer, cells, tables, true))
     }
 
-    fn code(&mut self, entry: usize, made: &Made, tables: &mut TestTables) -> Result<Seen, String> {
+    fn code(
+        &mut self,
+        entry: usize,
+        made: &CreatedPacket,
+        tables: &mut TestTables,
+    ) -> Result<Observed, String> {
         let mut packets = [Packet::EMPTY];
         if self.pool.alloc(&mut packets) != 1 {
             return Err("no slot for a packet".into());
@@ -204,8 +219,8 @@ impl<'a> Runs<'a> {
         (packet.packet_type, packet.anno) = (packet_type, anno);
         let mut cells = made.cells.clone();
         let mut own = Linked { tables: &mut *tables, order: self.order() };
-        let mut state = State { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
-        let program = self.stretch.made;
+        let mut state = EvalState { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
+        let program = self.region.fused;
         let burst = Burst { input: entry, packets: &mut packets, list: &[0] };
         codegen::run(&self.engine, burst, &mut state, &mut self.scratch, &mut self.exits);
         let (outputs, reasons) = (usize::from(program.outputs), program.reasons.len());
@@ -233,7 +248,7 @@ fn seen(
     cells: Vec<u64>,
     tables: &mut TestTables,
     calls: bool,
-) -> Seen {
+) -> Observed {
     let left = Left {
         buffer,
         anno: packet.anno,
@@ -241,7 +256,7 @@ fn seen(
         lengths: [packet.len(), packet.total()],
         packet_type: packet.packet_type,
     };
-    Seen {
+    Observed {
         leaves,
         left: (!matches!(leaves, Leaves::Drop(..))).then_some(left),
         cells,

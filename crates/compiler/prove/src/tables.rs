@@ -160,7 +160,7 @@ unsafe impl Table for TestTable {
     }
 }
 
-/// The tables of a stretch's elements.
+/// The tables of a fused region's elements.
 #[derive(Clone, Debug)]
 pub struct TestTables(pub Vec<TestTable>);
 

@@ -1,10 +1,10 @@
-//! Small stretches, written by hand: what is equal, what is not, and faults of the linker.
+//! Small fused regions, written by hand: what is equal, what is not, and faults of the linker.
 
 use ir::expr::{load, record};
 use ir::program::{Inst, Program};
 use ir::{Builder, Verified};
 use packet::field::{self, Base, Field};
-use prove::{Leaves, Limits, Part, Proof, Stretch, prove};
+use prove::{FusedSubgraph, Leaves, Limits, Part, Proof, prove};
 use std::time::Duration;
 use synth::link::{Linked, link};
 use synth::optimize::optimize;
@@ -65,15 +65,21 @@ impl Setup {
     }
 
     fn linked(&self) -> Linked {
-        link("stretch", &self.parts(), &[(0, 0)]).expect("it can be linked")
+        link("region", &self.parts(), &[(0, 0)]).expect("it can be linked")
     }
 
     fn prove(&self, linked: &Linked, made: &Verified, limits: &Limits) -> Proof {
         let counted = linked.flow.counted.iter().map(|wire| linked.flow.wires[*wire].from).collect();
         let cells = vec![0; made.cells.len()];
-        let stretch =
-            Stretch { parts: self.parts(), entries: &[(0, 0)], linked, made, cells: &cells, counted };
-        prove(&stretch, limits).expect("machine code")
+        let region = FusedSubgraph {
+            parts: self.parts(),
+            entries: &[(0, 0)],
+            linked,
+            fused: made,
+            cells: &cells,
+            counted,
+        };
+        prove(&region, limits).expect("machine code")
     }
 }
 
@@ -168,8 +174,8 @@ fn a_needle_is_found_by_both() {
         assert_eq!(found.three.program.leaves, Leaves::Port(0, 1));
         assert_eq!(found.three.code.leaves, Leaves::Port(0, 1));
         let word = |at: usize| {
-            let at = usize::from(found.made.packet.data()) + at;
-            u32::from_be_bytes(found.made.buffer[at..at + 4].try_into().expect("4 bytes"))
+            let at = usize::from(found.compiled.packet.data()) + at;
+            u32::from_be_bytes(found.compiled.buffer[at..at + 4].try_into().expect("4 bytes"))
         };
         assert_eq!(word(0).wrapping_add(word(4)), 0xdead_beef);
     }
@@ -192,12 +198,12 @@ fn checksum_updates_are_compared_with_all_carries() {
     };
     let setup = Setup { programs: vec![update([true, false])], next: vec![vec![None]] };
     let linked = setup.linked();
-    let other = verified(Program { name: "stretch".into(), ..update([false, true]).into_program() });
+    let other = verified(Program { name: "region".into(), ..update([false, true]).into_program() });
     let short = Limits { time: Duration::from_secs(2), ..Limits::default() };
     let proof = setup.prove(&linked, &other, &short);
     assert!(proof.differs.is_none());
     assert_eq!(proof.is_equal(), proof.comparison.open.is_empty(), "{:?}", proof.comparison);
-    let twice = verified(Program { name: "stretch".into(), ..update([true, true]).into_program() });
+    let twice = verified(Program { name: "region".into(), ..update([true, true]).into_program() });
     let proof = setup.prove(&linked, &twice, &Limits { packets: 0, ..Limits::default() });
     assert!(proof.differs.is_some());
 }

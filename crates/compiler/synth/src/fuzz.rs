@@ -1,9 +1,9 @@
 //! One entry for fuzzing what makes programs from programs: the evaluator runs both.
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
-use ir::eval::{Exit, State, run};
+use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
-use ir::{Created, Lasting, Lease, Program, Table, Tables, Verified, text};
+use ir::{CacheValidity, Created, Lasting, Program, Table, Tables, Verified, text};
 use packet::anno::ANNO_BYTES;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
@@ -83,8 +83,8 @@ unsafe impl Table for Noting {
     }
 
     /// Nothing changes while somebody remembers what was found.
-    fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: 0, gone: None })
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        Some(CacheValidity { ns: u64::MAX, misses: true, changes: 0, gone: None })
     }
 
     fn lasting(&self, offset: u16) -> Lasting {
@@ -164,7 +164,7 @@ pub(crate) type Left = (Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8);
 
 /// What can be seen of one packet's way.
 #[derive(PartialEq, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Observed {
     pub exit: Exit,
     /// Bytes, annotations, bases and lengths, type; not of dropped packets.
     pub packet: Option<Left>,
@@ -187,13 +187,13 @@ impl<'a> Runner<'a> {
         Runner { program, cells, tables: All(program.tables.iter().map(Noting::new).collect()) }
     }
 
-    pub fn run(&mut self, input: usize, sample: &Sample, now_ns: u64) -> Seen {
+    pub fn run(&mut self, input: usize, sample: &Sample, now_ns: u64) -> Observed {
         let (mut packet, mut buffer) = sample.packet();
-        let mut state = State { cells: &mut self.cells, tables: &mut self.tables, now_ns };
+        let mut state = EvalState { cells: &mut self.cells, tables: &mut self.tables, now_ns };
         let exit = run(self.program, input, &mut packet, buffer.as_mut_slice(), &mut state)
             .unwrap_or_else(|error| panic!("{error}\n{}", text::print(self.program)));
         let seen = Sample::left(&packet, buffer);
-        Seen {
+        Observed {
             exit,
             packet: (!matches!(exit, Exit::Drop(_))).then_some(seen),
             cells: self.cells.clone(),
@@ -240,7 +240,7 @@ pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verifi
     (optimized, report)
 }
 
-fn difference(wanted: &Seen, found: &Seen, sample: &Sample, before: &str, after: &str) -> String {
+fn difference(wanted: &Observed, found: &Observed, sample: &Sample, before: &str, after: &str) -> String {
     let bytes = match (&wanted.packet, &found.packet) {
         (Some(wanted), Some(found)) => {
             let pairs = wanted.0.iter().zip(&found.0).enumerate();

@@ -1,4 +1,4 @@
-//! Synthesis: the programs of a stretch of elements become one program.
+//! Synthesis: the programs of a fused region of elements become one program.
 //!
 //! Source: Katsikas et al., "SNF: synthesizing high performance NFV service chains", PeerJ CS 2016.
 //!

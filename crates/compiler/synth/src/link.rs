@@ -1,12 +1,12 @@
 //! Linking: the programs of several elements become one.
 //!
-//! Where a packet left an element by a port that is wired inside the stretch, the linked program goes on
-//! at the next element's entry. What leaves the stretch is an *exit*: a port whose wire leads elsewhere, a
+//! Where a packet left an element by a port that is wired inside the fused region, the linked program goes on
+//! at the next element's entry. What leaves the fused region is an *exit*: a port whose wire leads elsewhere, a
 //! drop, a slow path. Cells and tables stand side by side. The result is meant to do what the parts do one
 //! after the other, for each packet: same exits, same bytes, same state.
 //!
 //! No element counts packets for its books then. What passes each wire inside is worked out from what came
-//! in and what left (conservation at each part, see [`Flow`]); only where a stretch parts and joins again,
+//! in and what left (conservation at each part, see [`Flow`]); only where a fused region parts and joins again,
 //! some wires carry a counting cell.
 
 mod flow;
@@ -17,7 +17,7 @@ use ir::program::{Cell, TableDecl};
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
 use std::collections::HashMap;
 
-/// An element of a stretch.
+/// An element of a fused region.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
     /// Its name, which reasons and slow paths of the whole begin with.
@@ -25,7 +25,7 @@ pub struct Part<'a> {
     /// Its program.
     pub program: &'a Verified,
     /// For each output port, the part and its input where packets go on; `None` where the wire leaves the
-    /// stretch.
+    /// fused region.
     pub next: Vec<Option<(usize, usize)>>,
 }
 
@@ -50,11 +50,11 @@ pub struct Linked {
     pub flow: Flow,
 }
 
-/// A stretch that cannot be linked.
+/// A fused region that cannot be linked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LinkError {
     /// Some number does not fit the IR.
-    #[error("the stretch has more than 65,535 {0}")]
+    #[error("the fused region has more than 65,535 {0}")]
     TooMany(&'static str),
     /// A bug: the parts hold the invariants, and the whole does not.
     #[error("the linked program is wrong: {0}")]
@@ -65,7 +65,7 @@ pub enum LinkError {
 /// cycle.
 ///
 /// # Errors
-/// When the stretch is too large, or its wires form a cycle.
+/// When the fused region is too large, or its wires form a cycle.
 pub fn link(name: &str, parts: &[Part<'_>], entries: &[(usize, usize)]) -> Result<Linked, LinkError> {
     let wires = wires(parts);
     let flow = flow::plan(parts.len(), &wires);

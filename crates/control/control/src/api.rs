@@ -56,9 +56,9 @@ pub struct Order {
     #[serde(default)]
     pub engine: Engine,
     /// How NFs of the daemon's process run, whatever the chain file says.
-    #[serde(default)]
-    pub form: Option<Form>,
-    /// When fused stretches have a flow cache.
+    #[serde(default, alias = "form")]
+    pub mode: Option<ExecutionMode>,
+    /// When fused regions have a flow cache.
     #[serde(default)]
     pub cache: Cache,
     /// Packet slots.
@@ -84,7 +84,7 @@ impl Order {
             burst: None,
             poll: false,
             engine: Engine::default(),
-            form: None,
+            mode: None,
             cache: Cache::default(),
             slots: DEFAULT_SLOTS,
         }
@@ -94,14 +94,14 @@ impl Order {
 /// How NFs run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum ExecutionMode {
     /// Element by element.
     Modular,
-    /// Every stretch of transparent elements as one native function.
+    /// Every fused region of transparent elements as one native function.
     Fused,
 }
 
-/// When fused stretches have a flow cache.
+/// When fused regions have a flow cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
@@ -159,8 +159,8 @@ pub struct ChainStatus {
     pub nfs: Vec<String>,
     /// Its virtual devices, and what each is.
     pub devices: Vec<String>,
-    /// Stretches of elements that can run as one function, over all workers.
-    pub stretches: usize,
+    /// Fused regions of elements that can run as one function, over all workers.
+    pub regions: usize,
     /// How many of them do now.
     pub fused: usize,
     /// Mistakes that do not keep it from running, as text.
@@ -326,17 +326,17 @@ pub struct Stats {
     pub imbalance: i64,
     /// Whether workers still move packets.
     pub running: bool,
-    /// What the flow caches of fused stretches do.
+    /// What the flow caches of fused regions do.
     pub flow_cache: FlowCache,
     /// Every element.
     pub elements: Vec<Element>,
     /// NFs in processes of their own.
     pub nfs: Vec<NfStatus>,
     /// What is worth telling.
-    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
-/// What the flow caches of fused stretches do, over all workers. Shortcuts are kinds of ways; flows have entries.
+/// What the flow caches of fused regions do, over all workers. Shortcuts are kinds of ways; flows have entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowCache {
@@ -371,7 +371,7 @@ mod tests {
     fn an_order_needs_a_chain_only_and_knows_all_its_words() {
         let order: Order = from_str(r#"{"chain": "a.toml"}"#).expect("an order");
         assert_eq!(order, Order::new("a.toml"));
-        let whole = Order { form: Some(Form::Fused), cache: Cache::Eager, burst: Some(8), ..order };
+        let whole = Order { mode: Some(ExecutionMode::Fused), cache: Cache::Eager, burst: Some(8), ..order };
         assert_eq!(from_str::<Order>(&to_string(&whole).expect("JSON")).expect("an order"), whole);
         for wrong in [
             "{}",

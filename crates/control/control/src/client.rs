@@ -1,10 +1,10 @@
 //! Asks a daemon.
 
 use crate::api::{
-    Act, Answer, ChainStatus, FORMAT, Failure, Form, Log, NfStatus, Order, Stats, Status, Value,
+    Act, Answer, ChainStatus, ExecutionMode, FORMAT, Failure, Log, NfStatus, Order, Stats, Status, Value,
 };
-use crate::place::Place;
 use crate::platform::Refusal;
+use crate::runtime_dir::RuntimeDir;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{Method, Request};
@@ -57,7 +57,7 @@ impl Client {
     /// # Errors
     ///
     /// When the system has no descriptors.
-    pub fn new(place: &Place) -> std::io::Result<Client> {
+    pub fn new(place: &RuntimeDir) -> std::io::Result<Client> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Client { socket: place.control(), runtime })
     }
@@ -147,8 +147,8 @@ impl Client {
     /// # Errors
     ///
     /// When it cannot be done.
-    pub fn form(&self, form: Form) -> Result<ChainStatus, ClientError> {
-        read(&self.call(Method::PUT, "/v1/chain/form", Some(&form))?)
+    pub fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, ClientError> {
+        read(&self.call(Method::PUT, "/v1/chain/mode", Some(&form))?)
     }
 
     /// Reads a handler.

@@ -5,17 +5,17 @@
 //! - [`server`]: serves a platform; checks who is at the other end of the socket
 //! - [`client`]: asks a daemon
 //! - [`metrics`]: the same figures for Prometheus
-//! - [`place`]: where the sockets are
+//! - [`runtime_dir`]: where the sockets are
 //!
 //! Nothing of this runs on a packet thread: a platform reads counters that others write, and leaves word.
 
 pub mod api;
 pub mod client;
 pub mod metrics;
-pub mod place;
 pub mod platform;
+pub mod runtime_dir;
 pub mod server;
 
 pub use client::{Client, ClientError};
-pub use place::Place;
 pub use platform::{Platform, Refusal};
+pub use runtime_dir::RuntimeDir;

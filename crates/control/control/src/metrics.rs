@@ -65,7 +65,7 @@ fn whole(registry: &mut Registry, stats: &Stats) {
     counter("packets_dropped", "Packets dropped, all reasons", stats.dropped);
     counter("packets_merged", "Packets that went into others", stats.merged);
     counter("flow_cache_hits", "Packets that an entry of a flow cache decided", stats.flow_cache.hits);
-    counter("flow_cache_misses", "Packets that took a whole stretch instead", stats.flow_cache.whole);
+    counter("flow_cache_misses", "Packets that took a whole fused region instead", stats.flow_cache.whole);
     counter(
         "flow_cache_cleared",
         "How often a change of a table ended all entries",

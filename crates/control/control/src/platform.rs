@@ -1,6 +1,6 @@
 //! What a daemon implements.
 
-use crate::api::{Act, ChainStatus, Form, Log, NfStatus, Order, Stats, Status};
+use crate::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, Status};
 
 /// Why something was not done.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,7 +97,7 @@ pub trait Platform: Send + Sync + 'static {
     /// # Errors
     ///
     /// When there is no chain that runs, or none of its elements can run so.
-    fn form(&self, form: Form) -> Result<ChainStatus, Refusal>;
+    fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal>;
 
     /// Reads a handler.
     ///

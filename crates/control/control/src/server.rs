@@ -9,7 +9,7 @@
 //! | `GET /v1/nfs/NAME/log/FROM` | what it wrote from a line on ([`Log`](crate::api::Log)) |
 //! | `POST /v1/chain`, `PUT /v1/chain` | runs a chain ([`Order`]); with PUT in the place of another |
 //! | `DELETE /v1/chain` | ends it |
-//! | `PUT /v1/chain/form` | has it run in a form ([`Form`]) from now on |
+//! | `PUT /v1/chain/mode` | has it run in an execution mode ([`ExecutionMode`]) from now on |
 //! | `GET /v1/handlers/NAME`, `PUT ...` | reads or writes a handler |
 //! | `GET /metrics` | the accounts for Prometheus |
 //!
@@ -17,7 +17,7 @@
 //!
 //! Whoever is at the other end must be the daemon's own user, or root: the system says who it is.
 
-use crate::api::{Act, Answer, FORMAT, Failure, Form, Order, Value};
+use crate::api::{Act, Answer, ExecutionMode, FORMAT, Failure, Order, Value};
 use crate::metrics;
 use crate::platform::{Platform, Refusal};
 use axum::extract::rejection::JsonRejection;
@@ -41,7 +41,7 @@ type Body<T> = Result<Json<T>, JsonRejection>;
 ///
 /// When the socket cannot be made.
 pub async fn serve(
-    place: &crate::Place,
+    place: &crate::RuntimeDir,
     platform: Arc<dyn Platform>,
     mut end: watch::Receiver<bool>,
 ) -> io::Result<()> {
@@ -53,7 +53,9 @@ pub async fn serve(
         .route("/v1/nfs/{nf}/log/{from}", get(log))
         .route("/v1/nfs/{nf}/{act}", post(act))
         .route("/v1/chain", post(load).put(swap).delete(unload))
-        .route("/v1/chain/form", put(form))
+        .route("/v1/chain/mode", put(set_mode))
+        // Its name before 0.1.0.
+        .route("/v1/chain/form", put(set_mode))
         .route("/v1/handlers/{handler}", get(read).put(write))
         .route("/metrics", get(prometheus))
         .fallback(no_such_request)
@@ -173,8 +175,8 @@ async fn unload(State(platform): State<Shared>) -> Response {
     ask(platform, |platform| platform.unload()).await
 }
 
-async fn form(State(platform): State<Shared>, form: Body<Form>) -> Response {
-    ask(platform, move |platform| platform.form(body(form)?)).await
+async fn set_mode(State(platform): State<Shared>, form: Body<ExecutionMode>) -> Response {
+    ask(platform, move |platform| platform.set_mode(body(form)?)).await
 }
 
 async fn read(State(platform): State<Shared>, Path(handler): Path<String>) -> Response {
@@ -202,7 +204,7 @@ async fn prometheus(State(platform): State<Shared>) -> Response {
 mod tests {
     use super::*;
     use crate::api::{ChainStatus, InstanceState, Log, NfStatus, Stats, Status};
-    use crate::{Client, ClientError, Place};
+    use crate::{Client, ClientError, RuntimeDir};
     use std::io::{Read, Write};
 
     /// Says what it was asked.
@@ -239,8 +241,8 @@ mod tests {
             panic!("it breaks")
         }
 
-        fn form(&self, form: Form) -> Result<ChainStatus, Refusal> {
-            Ok(ChainStatus { fused: usize::from(form == Form::Fused), ..ChainStatus::default() })
+        fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal> {
+            Ok(ChainStatus { fused: usize::from(form == ExecutionMode::Fused), ..ChainStatus::default() })
         }
 
         fn read(&self, handler: &str) -> Result<String, Refusal> {
@@ -253,9 +255,9 @@ mod tests {
     }
 
     /// With a daemon that answers at a place.
-    fn served(test: impl FnOnce(&Place)) {
+    fn served(test: impl FnOnce(&RuntimeDir)) {
         let folder = tempfile::tempdir().expect("a folder");
-        let place = Place::new(Some(folder.path()));
+        let place = RuntimeDir::new(Some(folder.path()));
         let (end, ended) = watch::channel(false);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
@@ -270,7 +272,7 @@ mod tests {
     }
 
     /// The status and the body of an answer.
-    fn raw(place: &Place, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
+    fn raw(place: &RuntimeDir, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
         let mut stream = std::os::unix::net::UnixStream::connect(place.control()).expect("it answers");
         let length = body.len();
         write!(
@@ -298,7 +300,7 @@ mod tests {
                 client.load(&Order::new("a.toml"), false).expect("it runs").path.to_str(),
                 Some("a.toml")
             );
-            assert_eq!(client.form(Form::Fused).expect("it does").fused, 1);
+            assert_eq!(client.set_mode(ExecutionMode::Fused).expect("it does").fused, 1);
             assert_eq!(client.read("nf/c.count").expect("a value"), "nf/c.count");
             client.write("nf/c.reset", "").expect("written");
             let refused = client.stats().expect_err("no chain");
@@ -325,7 +327,7 @@ mod tests {
                 (422, "GET", "/v1/nfs/nf/log/first", ""),
                 (422, "POST", "/v1/chain", r#"{"chain": "a.toml", "brust": 8}"#),
                 (422, "POST", "/v1/chain", "chain"),
-                (422, "PUT", "/v1/chain/form", r#""Fused""#),
+                (422, "PUT", "/v1/chain/mode", r#""Fused""#),
                 (422, "PUT", "/v1/handlers/a.b", r#"{"value": "1", "append": true}"#),
             ];
             for (status, method, path, body) in wrong {

@@ -7,10 +7,10 @@ use element::configure::Direction;
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
-use runtime::running::{Plan, Running};
+use runtime::running::{RunPlan, Running};
 use runtime::{Options, PortOpener, assemble};
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,8 +41,8 @@ fn main() {
         let mut ports = Memory(Arc::clone(&frames));
         let assembly = assemble(&graph, &Options::default(), &mut ports, &mut diags).expect("machine code");
         let Some(assembly) = assembly else { panic!("{}", diags.render(&map, false)) };
-        let pool = SharedPool::new(Region::create(RegionOptions::slots(8192)).expect("memory"));
-        let plan = Plan { burst, cores: vec![1], ..Plan::default() };
+        let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(8192)).expect("memory"));
+        let plan = RunPlan { burst, cores: vec![1], ..RunPlan::default() };
         let running =
             Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker())).expect("threads");
         std::thread::sleep(Duration::from_millis(200));

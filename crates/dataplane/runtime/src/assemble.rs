@@ -20,8 +20,8 @@ use std::sync::Arc;
 use worker::counters::NodeCounters;
 use worker::exchange::Live;
 use worker::exchange::SharedState;
+use worker::fusion::{self, Cut, FlowCache, FusedRegion, How};
 use worker::graph::{End, Lowered, Node, Pulled};
-use worker::region::{self, Cut, FlowCache, How, Stretch};
 
 /// How a chain is to be run.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Options {
     pub workers: usize,
     /// Run programs by the evaluator instead of as machine code.
     pub evaluator: bool,
-    /// Which elements are to run as a part of a stretch where they can; those that are not named do not.
+    /// Which elements are to run as a part of a fused region where they can; those that are not named do not.
     pub fused: FusedElements,
     /// Whether with a flow cache.
     pub cache: FlowCache,
@@ -54,8 +54,8 @@ impl Default for Options {
 pub struct Assembly {
     /// The graphs.
     pub graphs: Vec<Vec<Node>>,
-    /// The stretches of each that run as one program.
-    pub stretches: Vec<Vec<Stretch>>,
+    /// The fused regions of each that run as one program.
+    pub regions: Vec<Vec<FusedRegion>>,
     /// Wires that leave one and enter it again.
     pub cuts: Vec<Cut>,
     /// What it takes to give elements other configurations while they run.
@@ -157,11 +157,11 @@ fn assemble_all(
         graphs.push(nodes);
     }
     spread_for_state(&mut graphs);
-    let (mut stretches, cuts) = fuse(&mut graphs, options)?;
-    let programs = compile(&mut graphs, &mut stretches, options)?;
+    let (mut regions, cuts) = fuse(&mut graphs, options)?;
+    let programs = compile(&mut graphs, &mut regions, options)?;
     let workers = options.workers.max(1);
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
-    Ok(Some(Assembly { graphs, stretches, cuts, live: Arc::new(live), programs }))
+    Ok(Some(Assembly { graphs, regions, cuts, live: Arc::new(live), programs }))
 }
 
 /// What a device has shared out stays with the worker that receives it, where no element keeps anything by flow: nobody
@@ -171,7 +171,7 @@ fn spread_for_state(graphs: &mut [Vec<Node>]) {
         return;
     }
     for node in graphs.iter_mut().flatten() {
-        node.spread.take_if(|spread| spread.is_shared_out());
+        node.steering.take_if(|spread| spread.is_shared_out());
     }
 }
 
@@ -237,7 +237,7 @@ fn make_node(
         name: declared.name.clone(),
         class,
         config: declared.config.as_str().to_string(),
-        spread: element.spread().filter(|_| element.has_task()),
+        steering: element.steering().filter(|_| element.has_task()),
         has_task: element.has_task() && (shape.inputs == 0 || pulls || element.works_alone()) && !elsewhere,
         element: Some(element),
         lowered: lowered.map(|program| {
@@ -289,22 +289,25 @@ fn note_writers(graph: &Graph, nodes: &mut [Node]) {
     }
 }
 
-/// Makes the stretches of each graph, the same in all.
-fn fuse(graphs: &mut [Vec<Node>], options: &Options) -> Result<(Vec<Vec<Stretch>>, Vec<Cut>), AssembleError> {
+/// Makes the fused regions of each graph, the same in all.
+fn fuse(
+    graphs: &mut [Vec<Node>],
+    options: &Options,
+) -> Result<(Vec<Vec<FusedRegion>>, Vec<Cut>), AssembleError> {
     // Where nothing is wanted now, all may be later.
     let is_wanted = options.fused != FusedElements::Nothing;
     let which = if is_wanted { &options.fused } else { &FusedElements::All };
     let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
     let none = |graphs: &[Vec<Node>]| (graphs.iter().map(|_| vec![]).collect(), vec![]);
     let Some(first) = graphs.first() else { return Ok(none(graphs)) };
-    let (found, cuts) = region::find(first, which, options.workers.max(1));
+    let (found, cuts) = fusion::find(first, which, options.workers.max(1));
     let mut all = vec![];
     for nodes in graphs.iter_mut() {
-        let stretches = found.iter().enumerate();
-        let stretches =
-            stretches.map(|(number, parts)| Stretch::new(number, parts.clone(), &cuts, nodes, how));
-        match stretches.collect::<Result<Vec<_>, _>>() {
-            Ok(stretches) => all.push(stretches),
+        let regions = found.iter().enumerate();
+        let regions =
+            regions.map(|(number, parts)| FusedRegion::new(number, parts.clone(), &cuts, nodes, how));
+        match regions.collect::<Result<Vec<_>, _>>() {
+            Ok(regions) => all.push(regions),
             Err(error) if is_wanted => return Err(error.into()),
             // Then it cannot run as one later either.
             Err(_) => {
@@ -332,10 +335,10 @@ fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Ve
     (cells, reasons, own)
 }
 
-/// Compiles every program once and gives each node and stretch its engine; how many there were.
+/// Compiles every program once and gives each node and fused region its engine; how many there were.
 fn compile(
     graphs: &mut [Vec<Node>],
-    stretches: &mut [Vec<Stretch>],
+    regions: &mut [Vec<FusedRegion>],
     options: &Options,
 ) -> Result<usize, CodegenError> {
     if options.evaluator {
@@ -348,24 +351,24 @@ fn compile(
         lowered.program = program;
         ids.push(id);
     }
-    // The stretches of the workers are alike.
-    let mut of_stretches = vec![];
-    let wanted = stretches.first().into_iter().flatten().filter(|stretch| stretch.is_wanted());
-    for (number, stretch) in wanted.enumerate() {
-        of_stretches.push(compiler.add_new(&stretch.made.program)?);
-        debug_assert!(stretches.iter().all(|all| all[number].made.program == stretch.made.program));
+    // The fused regions of the workers are alike.
+    let mut of_regions = vec![];
+    let wanted = regions.first().into_iter().flatten().filter(|region| region.is_wanted());
+    for (number, region) in wanted.enumerate() {
+        of_regions.push(compiler.add_new(&region.compiled.program)?);
+        debug_assert!(regions.iter().all(|all| all[number].compiled.program == region.compiled.program));
     }
     let (code, programs) = (compiler.builder.finish()?, compiler.known.len());
     let lowered = graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut());
     for (lowered, id) in lowered.zip(ids) {
         lowered.engine = Engine::Native(code.compiled(id));
     }
-    for stretches in stretches {
-        for (stretch, id) in stretches.iter_mut().zip(&of_stretches) {
-            stretch.made.engine = Engine::Native(code.compiled(*id));
+    for regions in regions {
+        for (region, id) in regions.iter_mut().zip(&of_regions) {
+            region.compiled.engine = Engine::Native(code.compiled(*id));
         }
     }
-    Ok(programs + of_stretches.len())
+    Ok(programs + of_regions.len())
 }
 
 /// Compiles programs that are alike once.
@@ -399,7 +402,7 @@ pub enum AssembleError {
     /// No machine code.
     #[error(transparent)]
     Code(#[from] CodegenError),
-    /// The stretches are too large for one program.
+    /// The fused regions are too large for one program.
     #[error("the chain cannot run fused: {0}; run it as `modular`")]
     Link(#[from] synth::link::LinkError),
 }

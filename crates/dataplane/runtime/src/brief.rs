@@ -5,7 +5,7 @@ use chain::{Body, ProcessNf, Sources};
 use nf_host::{Command, NfOutput, NfSpec};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use worker::region::FlowCache;
+use worker::fusion::FlowCache;
 
 /// The first argument of this program where it is to be the process of an NF.
 pub const SUBCOMMAND: &str = "nf-process";
@@ -43,6 +43,6 @@ pub fn starter(brief: &Brief, burst: usize, output: NfOutput) -> serde_json::Res
             NfSpec::of(nf, Some(command), brief.clone(), burst, output)
         }
         Body::Program(program) => NfSpec::of_program(nf, program, burst, output),
-        Body::Visitor(config) => NfSpec::of(nf, None, config.clone().into_bytes(), burst, output),
+        Body::External(config) => NfSpec::of(nf, None, config.clone().into_bytes(), burst, output),
     }))
 }

@@ -32,7 +32,7 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
                 container::check::check(name, program, container, diags);
             }
             (Body::Program(program), None) => check_program(name, program, diags),
-            (Body::Visitor(_), _) => {}
+            (Body::External(_), _) => {}
         }
     }
     Ok(())

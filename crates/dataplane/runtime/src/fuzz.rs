@@ -8,7 +8,7 @@
 
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
-use crate::running::{Outcome, Plan, Running};
+use crate::running::{Outcome, RunPlan, Running};
 use crate::services::PortOpener;
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
@@ -18,13 +18,13 @@ use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
 use port::{Moved, Port, PortInfo, PortStats};
 use shm::Packet;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use worker::clock::Clock;
-use worker::region::FlowCache;
+use worker::fusion::FlowCache;
 
 /// Elements of one output. None puts bytes in front of a packet that it does not write.
 const THROUGH: &[&str] = &[
@@ -92,7 +92,7 @@ const IN_ORDER: &[(&str, usize)] = &[
     ("RoundRobinSwitch", 3),
 ];
 
-/// Elements without a program, which a stretch ends at.
+/// Elements without a program, which a fused region ends at.
 const OPAQUE: &[&str] = &["Print(CONTENTS false, ACTIVE false)", "SetTimestamp", "Queue(500) -> Unqueue"];
 
 /// Elements in a row, at most.
@@ -277,9 +277,9 @@ type Book = (String, u64, Vec<u64>, Vec<(String, u64)>);
 
 /// What can be seen of a run.
 #[derive(PartialEq, Debug)]
-struct Seen {
+struct Observed {
     sent: BTreeMap<String, Vec<Vec<u8>>>,
-    books: Vec<Book>,
+    counters: Vec<Book>,
     handlers: Vec<(String, Result<String, String>)>,
 }
 
@@ -291,7 +291,7 @@ struct Setup {
     step_ns: u64,
 }
 
-fn run(setup: &Setup, fused: FusedElements, evaluator: bool, cache: FlowCache) -> Option<(Seen, u64)> {
+fn run(setup: &Setup, fused: FusedElements, evaluator: bool, cache: FlowCache) -> Option<(Observed, u64)> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("fuzz.click", setup.text.as_str());
     let ast = click::parse(&mut map, source, &mut diags);
@@ -304,16 +304,19 @@ fn run(setup: &Setup, fused: FusedElements, evaluator: bool, cache: FlowCache) -
     let options = Options { fused, evaluator, cache, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ends, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}\n{}", setup.text, diags.render_short(&map)));
-    let mut stretches = assembly.stretches.iter().flatten();
-    assert!(stretches.all(|stretch| stretch.is_wanted() == is_fused));
-    let region = Region::create(RegionOptions::slots(2048)).expect("memory");
+    let mut regions = assembly.regions.iter().flatten();
+    assert!(regions.all(|region| region.is_wanted() == is_fused));
+    let region = PacketRegion::create(RegionOptions::slots(2048)).expect("memory");
     let pool = SharedPool::new(region);
-    let plan = Plan { burst: setup.burst, clock, print: |_| {}, ..Plan::default() };
+    let plan = RunPlan { burst: setup.burst, clock, print: |_| {}, ..RunPlan::default() };
     let running = Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker()));
     let mut outcome = running.expect("threads").wait();
     assert!(outcome.is_sound(), "{}\n{:?}", setup.text, outcome.report.unbalanced().collect::<Vec<_>>());
-    let hits = outcome.workers[0].stretches.iter().map(|stretch| stretch.cache_counts().hits).sum();
-    Some((Seen { sent: sent(&ends), books: books(&outcome), handlers: handlers(&mut outcome) }, hits))
+    let hits = outcome.workers[0].regions.iter().map(|region| region.cache_counts().hits).sum();
+    Some((
+        Observed { sent: sent(&ends), counters: counters(&outcome), handlers: handlers(&mut outcome) },
+        hits,
+    ))
 }
 
 fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
@@ -325,7 +328,7 @@ fn sent(ends: &Ends) -> BTreeMap<String, Vec<Vec<u8>>> {
     frames.collect()
 }
 
-fn books(outcome: &Outcome) -> Vec<Book> {
+fn counters(outcome: &Outcome) -> Vec<Book> {
     let nodes = outcome.report.nodes.iter();
     nodes.map(|node| (node.name.clone(), node.input, node.outputs.clone(), node.dropped.clone())).collect()
 }
@@ -373,7 +376,7 @@ pub(crate) fn run_changing(
     };
     let handlers =
         seen.handlers.iter().map(|(name, value)| format!("{name} {:?}", value.as_deref().map(sorted)));
-    (handlers.chain(seen.books.iter().map(|book| format!("{book:?}"))).collect(), hits)
+    (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), hits)
 }
 
 /// Runs the chain that the bytes stand for in both forms, and fused with a flow cache; how many packets that
@@ -398,7 +401,7 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
         let (Some((modular, _)), Some((fused, hits))) = (&modular, &fused) else { continue };
         all_hits += hits;
         let told = format!("evaluator {evaluator}, flow cache {cache:?}, bursts of {burst}:\n{}", setup.text);
-        for (one, other) in modular.books.iter().zip(&fused.books) {
+        for (one, other) in modular.counters.iter().zip(&fused.counters) {
             assert_eq!(one, other, "{told}");
         }
         for (one, other) in modular.handlers.iter().zip(&fused.handlers) {

@@ -28,7 +28,7 @@ struct ElementHandlers {
 }
 
 /// Where a handler is.
-enum Place<'a> {
+enum HandlerLocation<'a> {
     /// At a node of each worker.
     Here(usize),
     /// In a process.
@@ -64,15 +64,15 @@ impl Handlers {
         Handlers { mailboxes, elements: graph.iter_mut().map(of).collect(), exchange, nfs }
     }
 
-    fn find(&self, element: &str, handler: &str) -> Result<Place<'_>, String> {
+    fn find(&self, element: &str, handler: &str) -> Result<HandlerLocation<'_>, String> {
         let node = self.elements.iter().position(|known| known.name == element);
         match node {
             Some(node) => {
                 let is_here = self.merge(node, handler).is_some() || OF_ALL.contains(&handler);
                 let there = if is_here { None } else { self.nfs.of_program(element, handler) };
-                Ok(there.map_or(Place::Here(node), Place::There))
+                Ok(there.map_or(HandlerLocation::Here(node), HandlerLocation::There))
             }
-            None => self.nfs.of_element(element, handler).map(Place::There),
+            None => self.nfs.of_element(element, handler).map(HandlerLocation::There),
         }
     }
 
@@ -87,11 +87,11 @@ impl Handlers {
     pub fn call(&self, name: &str, value: Option<&str>) -> Result<(Merge, String), String> {
         let (element, handler) = split(name)?;
         match self.find(element, handler)? {
-            Place::There(there) => {
+            HandlerLocation::There(there) => {
                 let (merge, text) = there.call(value)?;
                 Ok((element_merge(merge), text))
             }
-            Place::Here(node) => {
+            HandlerLocation::Here(node) => {
                 if let ("config", Some(config)) = (handler, value) {
                     self.exchange.replace(node, config)?;
                     return Ok((Merge::First, String::new()));
@@ -123,7 +123,7 @@ impl Handlers {
     pub(crate) fn ask_last(&self, names: &[String]) -> Asked {
         let there = names.iter().filter_map(|name| {
             let (element, handler) = split(name).ok()?;
-            let Place::There(there) = self.find(element, handler).ok()? else { return None };
+            let HandlerLocation::There(there) = self.find(element, handler).ok()? else { return None };
             Some((name.clone(), there.read_last()))
         });
         there.collect()
@@ -133,7 +133,7 @@ impl Handlers {
     pub(crate) fn hear_last(&self, asked: Asked) -> Last {
         let said = asked.into_iter().filter_map(|(name, words)| {
             let (element, handler) = split(&name).ok()?;
-            let Place::There(there) = self.find(element, handler).ok()? else { return None };
+            let HandlerLocation::There(there) = self.find(element, handler).ok()? else { return None };
             let said = there.last(words);
             Some((name, said))
         });
@@ -143,7 +143,7 @@ impl Handlers {
     /// Reads a handler of workers that have ended, with how several values are made one.
     pub(crate) fn read_ended(&self, workers: &mut [Worker], name: &str) -> Result<(Merge, String), String> {
         let (element, handler) = split(name)?;
-        let Place::Here(node) = self.find(element, handler)? else {
+        let HandlerLocation::Here(node) = self.find(element, handler)? else {
             return Err(format!("NF `{}` has ended: its handlers are there while it is up", nf_of(element)));
         };
         let values = workers.iter_mut().map(|worker| worker.read_here(node, handler));

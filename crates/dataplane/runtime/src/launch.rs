@@ -7,13 +7,13 @@ use crate::assemble::{AssembleError, Assembly, Options, assemble};
 use crate::brief::{self, Brief};
 use crate::check::check;
 use crate::cores::keep_off;
-use crate::ports::{Made, Ports};
-use crate::running::{Plan, Running};
+use crate::ports::{MakeTraffic, Ports};
+use crate::running::{RunPlan, Running};
 use chain::Chain;
 use diag::Diagnostics;
 use nf_host::{NfOutput, Supervisor};
 use port::PortError;
-use shm::region::RegionOptions;
+use shm::packet_region::RegionOptions;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -43,8 +43,8 @@ pub struct Launch {
     pub options: Options,
     /// Packet memory.
     pub memory: RegionOptions,
-    /// Makes the frames of ports with made-up traffic.
-    pub made: Made,
+    /// Makes the frames of ports with generated traffic.
+    pub traffic: MakeTraffic,
     /// Cores of packet threads, in order; none where those may run anywhere. NFs in processes keep off them.
     pub cores: Vec<usize>,
     /// Packets to work on at a time.
@@ -58,7 +58,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The ports of a chain, none of them open. Records what is wrong with made-up traffic and with NFs that run in
+    /// The ports of a chain, none of them open. Records what is wrong with generated traffic and with NFs that run in
     /// processes of their own.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Launch {
     pub fn ports(self, chain: &mut Chain, diags: &mut Diagnostics) -> Result<Ports, StartError> {
         keep_off(chain, &self.cores);
         let starter = brief::starter(&self.brief, self.burst, self.output).map_err(StartError::Texts)?;
-        let mut ports = Ports::new(chain, self.options.workers, self.memory, self.made)
+        let mut ports = Ports::new(chain, self.options.workers, self.memory, self.traffic)
             .start_by(starter, self.interrupted);
         check(chain, &self.options, diags)?;
         ports.prepare(diags);
@@ -82,7 +82,7 @@ impl Launch {
 pub fn dry(
     chain: &Chain,
     options: &Options,
-    made: Made,
+    made: MakeTraffic,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, AssembleError> {
     let mut ports = Ports::new(chain, options.workers, RegionOptions::slots(DRY_SLOTS), made).dry();
@@ -95,8 +95,8 @@ pub fn dry(
 ///
 /// # Errors
 /// When the machine has no memory or no threads.
-pub fn start(assembly: Assembly, ports: &Ports, plan: Plan) -> Result<Running, StartError> {
+pub fn start(assembly: Assembly, ports: &Ports, plan: RunPlan) -> Result<Running, StartError> {
     let nfs = ports.supervisor().map(Supervisor::handlers).unwrap_or_default();
     let pools = ports.pools().map_err(StartError::Memory)?;
-    Running::start(assembly, &Plan { nfs, ..plan }, pools).map_err(StartError::Threads)
+    Running::start(assembly, &RunPlan { nfs, ..plan }, pools).map_err(StartError::Threads)
 }

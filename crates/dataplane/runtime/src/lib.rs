@@ -2,7 +2,7 @@
 //!
 //! - [`registry`]: the element classes; [`packages`]: what `require` may ask for
 //! - [`mod@assemble`]: from a flat configuration to one graph for each worker; [`services`]: what elements get meanwhile
-//! - [`ports`]: what names of ports mean, and each worker's share of them; [`made`]: the frames of ports with made-up
+//! - [`ports`]: what names of ports mean, and each worker's share of them; [`traffic`]: the frames of ports with generated
 //!   traffic
 //! - [`launch`]: all of that in its order, for who has read a chain
 //! - [`nfs`]: who starts NFs in processes of their own, and their packet memory
@@ -21,7 +21,6 @@ pub mod cores;
 pub mod fuzz;
 pub mod handlers;
 pub mod launch;
-pub mod made;
 pub mod nf_process;
 pub mod nfs;
 pub mod packages;
@@ -29,6 +28,7 @@ pub mod ports;
 pub mod registry;
 pub mod running;
 pub mod services;
+pub mod traffic;
 
 pub use assemble::{AssembleError, Assembly, Options, assemble};
 pub use registry::KnownClasses;

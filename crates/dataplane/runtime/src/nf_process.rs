@@ -5,7 +5,7 @@
 
 use crate::assemble::{Options, assemble};
 use crate::handlers::nf_merge;
-use crate::running::{Outcome, Plan, Running};
+use crate::running::{Outcome, RunPlan, Running};
 use crate::services::PortOpener;
 use chain::{Body, ProcessNf, instances};
 use diag::Diagnostics;
@@ -235,7 +235,7 @@ pub fn serve(
         return Ok(None);
     };
     let print = |line: &str| eprintln!("{line}");
-    let plan = Plan { burst, print, ..Plan::default() };
+    let plan = RunPlan { burst, print, ..RunPlan::default() };
     let pool = |_| PacketPool::Foreign(Box::new(LentPool { interior: Arc::clone(&interior), refused: 0 }));
     let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
     lock(&interior).ends.ready().map_err(|error| error.to_string())?;
@@ -274,7 +274,7 @@ pub fn serve(
         );
     }
     let mut interior = lock(&interior);
-    for finding in &outcome.findings {
+    for finding in &outcome.warnings {
         interior.ends.say(&FromNf::Finding { text: finding.clone() });
     }
     // What nobody here has had yet, and what did not fit.

@@ -10,8 +10,8 @@ use nf_host::process::Launchers;
 use nf_host::{Instance, NfSpec, Parties, Supervisor};
 use port::PortError;
 use port::interface::Interface;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::PacketPool;
-use shm::region::{Region, RegionOptions};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -100,7 +100,7 @@ impl Nfs {
         else {
             return false;
         };
-        let why = &mut instance.told().why_copies;
+        let why = &mut instance.status().why_copies;
         if self.is_worked_on_in_place() {
             *why = Some("its trust group works where ports receive".into());
         }
@@ -109,7 +109,7 @@ impl Nfs {
 
     /// Gives each trust group its memory. The only one works where packets are received; of several each gets memory
     /// of its own, and so does an observer, which must not write what others read.
-    pub fn share_memory(&self, region: Option<&Arc<Region>>, worker: &Worker) -> Result<(), PortError> {
+    pub fn share_memory(&self, region: Option<&Arc<PacketRegion>>, worker: &Worker) -> Result<(), PortError> {
         let in_place = self.is_worked_on_in_place();
         // However many groups there are: what they all have leaves ports enough to receive into.
         let all = self.processes.len() * self.workers;
@@ -134,12 +134,12 @@ impl Nfs {
     }
 
     /// What is not as the chain file has it, in sentences, each once.
-    pub fn findings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<String> {
         let mut notes = vec![];
         for instance in
             self.supervisor.iter().flat_map(Supervisor::instances).filter(|instance| instance.worker == 0)
         {
-            let mut told = instance.told();
+            let mut told = instance.status();
             let why = told.why_copies.take();
             notes.extend(why.map(|why| format!("NF `{}` is shown copies: {why}", instance.spec.name)));
             let missing = std::mem::take(&mut told.not_enforced);
@@ -179,7 +179,7 @@ impl Nfs {
         let stations = process.stations.iter().map(|name| stations.get(name.as_deref()?).cloned()).collect();
         let instance = Instance::new(starter(process), worker, number, memory).beside(stations);
         let instance = match self.parties.find(name, worker) {
-            Some((party, member)) => instance.in_party(party, member),
+            Some((party, member)) => instance.in_group(party, member),
             None => instance,
         };
         let instance = Arc::new(instance);

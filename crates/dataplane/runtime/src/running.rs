@@ -14,10 +14,10 @@ use std::thread::JoinHandle;
 use worker::Worker;
 use worker::clock::Clock;
 use worker::exchange::Exchange;
+use worker::fusion::{CacheCounts, FormWanted};
 use worker::mailbox::Mailbox;
 use worker::profile::Probes;
-use worker::quiescence::{Finish, WorkerActivity};
-use worker::region::{CacheCounts, FormWanted};
+use worker::quiescence::{Quiescence, WorkerActivity};
 use worker::report::{Ledger, PortReport, Report};
 
 /// Packets that wait to be taken over by another worker, at least.
@@ -26,7 +26,7 @@ const HANDOFF_PACKETS: usize = 1024;
 const STACK_BYTES: usize = 16 << 20;
 
 /// How a run is carried out.
-pub struct Plan {
+pub struct RunPlan {
     /// Packets to work on at a time, 1 to 256.
     pub burst: usize,
     /// Whether workers look for packets without ever sleeping.
@@ -43,9 +43,9 @@ pub struct Plan {
     pub nfs: NfHandlers,
 }
 
-impl Default for Plan {
-    fn default() -> Plan {
-        Plan {
+impl Default for RunPlan {
+    fn default() -> RunPlan {
+        RunPlan {
             burst: worker::DEFAULT_BURST,
             polls: false,
             clock: Clock::real(),
@@ -64,7 +64,7 @@ pub struct Outcome {
     /// Ports and files.
     pub ports: Vec<PortReport>,
     /// What elements found worth telling.
-    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
     /// Slots that did not come back to the pool; 0 in a sound run. Until [`Outcome::close`], devices have
     /// some in their rings.
     pub slots_lost: usize,
@@ -112,7 +112,7 @@ pub struct Running {
     handlers: Arc<Handlers>,
     asked: Asked,
     pulses: Vec<Arc<WorkerActivity>>,
-    /// Of each worker: the form that is wanted, and how many stretches it has.
+    /// Of each worker: the form that is wanted, and how many fused regions it has.
     forms: Vec<(Arc<FormWanted>, usize)>,
     probes: Vec<Arc<Probes>>,
     ledger: Ledger,
@@ -135,12 +135,12 @@ impl Running {
     /// When a thread cannot be made.
     pub fn start(
         mut assembly: Assembly,
-        plan: &Plan,
+        plan: &RunPlan,
         mut pool: impl FnMut(usize) -> PacketPool,
     ) -> std::io::Result<Running> {
         let ledger = Ledger::new(&assembly.graphs);
         let stop: Arc<AtomicBool> = Arc::default();
-        let finish = Arc::new(Finish::new(assembly.graphs.len()));
+        let finish = Arc::new(Quiescence::new(assembly.graphs.len()));
         let workers = assembly.graphs.len();
         let packets = HANDOFF_PACKETS.max(2 * workers * shm::burst::LIST_CAPACITY);
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
@@ -154,20 +154,20 @@ impl Running {
             plan.nfs.clone(),
         );
         let (mut threads, mut pulses, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
-        let graphs = assembly.graphs.into_iter().zip(assembly.stretches).zip(mailboxes);
-        for (number, ((nodes, stretches), mailbox)) in graphs.enumerate() {
-            let mut worker = Worker::new(number, nodes, stretches, pool(number), plan.clock.clone());
+        let graphs = assembly.graphs.into_iter().zip(assembly.regions).zip(mailboxes);
+        for (number, ((nodes, regions), mailbox)) in graphs.enumerate() {
+            let mut worker = Worker::new(number, nodes, regions, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, shm::burst::LIST_CAPACITY);
             worker.polls = plan.polls;
             worker.stop = Arc::clone(&stop);
-            worker.finish = Arc::clone(&finish);
+            worker.quiescence = Arc::clone(&finish);
             worker.print = plan.print;
             worker.mailbox = mailbox;
             worker.exchange = Some(Arc::clone(&exchange));
             // All start alike.
-            forms.push((Arc::clone(&worker.form), worker.stretches.len()));
-            (worker.home, worker.rings) = (Arc::clone(&home), rings.clone());
-            pulses.push(Arc::clone(&worker.pulse));
+            forms.push((Arc::clone(&worker.mode), worker.regions.len()));
+            (worker.handoff, worker.rings) = (Arc::clone(&home), rings.clone());
+            pulses.push(Arc::clone(&worker.activity));
             probes.push(Arc::clone(&worker.probes));
             let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
             let thread = std::thread::Builder::new()
@@ -206,10 +206,10 @@ impl Running {
         self.forms.iter().for_each(|(form, _)| form.set(is_fused));
     }
 
-    /// Stretches that run as one program now, of how many, over all workers.
+    /// Fused regions that run as one program now, of how many, over all workers.
     pub fn fused(&self) -> (usize, usize) {
         let now = self.pulses.iter().map(|pulse| pulse.fused.load(Ordering::Relaxed)).sum();
-        (now, self.forms.iter().map(|(_, stretches)| stretches).sum())
+        (now, self.forms.iter().map(|(_, regions)| regions).sum())
     }
 
     /// The probes of each worker: switched on, they tell where its cycles go.
@@ -290,7 +290,7 @@ impl Running {
         let slots_lost = slots_lost(&workers, &report);
         let last = self.handlers.hear_last(self.asked);
         let handlers = self.handlers;
-        Outcome { report, ports, findings, slots_lost, workers, handlers, last }
+        Outcome { report, ports, warnings: findings, slots_lost, workers, handlers, last }
     }
 }
 

@@ -31,7 +31,7 @@ pub trait PortOpener {
     }
 
     /// The station of that name, where the chain file has one.
-    fn station(&self, _name: &str) -> Option<Arc<Interface>> {
+    fn l3_interface(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
 
@@ -108,8 +108,8 @@ impl Services for WorkerServices<'_> {
         self.ports.open_nf(name, self.worker)
     }
 
-    fn station(&self, name: &str) -> Option<Arc<Interface>> {
-        self.ports.station(name)
+    fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
+        self.ports.l3_interface(name)
     }
 
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {

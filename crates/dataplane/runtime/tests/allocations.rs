@@ -15,10 +15,10 @@ use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
 use runtime::brief::{self, Brief};
-use runtime::running::{Plan, Running};
+use runtime::running::{RunPlan, Running};
 use runtime::{Options, PortOpener, assemble};
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
 use std::cell::Cell;
@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use worker::region::FlowCache;
+use worker::fusion::FlowCache;
 
 /// The system's allocator, with a count.
 struct Counting;
@@ -238,8 +238,9 @@ fn start(text: &str, options: &Options) -> Result<Running, String> {
     let assembly = assemble(&graph, options, &mut Ports, &mut diags).map_err(|error| error.to_string())?;
     let assembly = assembly.filter(|_| !diags.has_errors()).ok_or_else(|| diags.render_short(&map))?;
     let pool =
-        SharedPool::new(Region::create(RegionOptions::slots(8192)).map_err(|error| error.to_string())?);
-    let plan = Plan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), print: |_| {}, ..Plan::default() };
+        SharedPool::new(PacketRegion::create(RegionOptions::slots(8192)).map_err(|error| error.to_string())?);
+    let plan =
+        RunPlan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), print: |_| {}, ..RunPlan::default() };
     Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker())).map_err(|error| error.to_string())
 }
 
@@ -256,7 +257,7 @@ fn measure(class: &str, text: &str, options: &Options, warm_up: Duration) -> Res
     if !outcome.is_sound() {
         return Err("the books do not balance".into());
     }
-    if options.fused == FusedElements::All && outcome.workers[0].stretches.is_empty() {
+    if options.fused == FusedElements::All && outcome.workers[0].regions.is_empty() {
         return Err("nothing was fused".into());
     }
     found
@@ -631,7 +632,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let nfs = ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default();
-    let plan = Plan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), nfs, ..Plan::default() };
+    let plan = RunPlan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), nfs, ..RunPlan::default() };
     let running = Running::start(assembly, &plan, ports.pools().expect("memory")).expect("threads");
     // What came back from the NF, not what was dropped in front of one that does not run yet.
     let moved = || {

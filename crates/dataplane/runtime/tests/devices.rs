@@ -109,7 +109,7 @@ proptest! {
             prop_assert!(diags.has_errors());
             return Ok(());
         };
-        let memory = shm::region::RegionOptions::slots(512);
+        let memory = shm::packet_region::RegionOptions::slots(512);
         let mut ports = Ports::new(&chain, 1, memory, Box::new(|_, _| None)).dry();
         let options = Options { evaluator: true, ..Options::default() };
         let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("no machine code is made");

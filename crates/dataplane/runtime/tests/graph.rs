@@ -6,10 +6,10 @@ use element::configure::Direction;
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
-use runtime::running::{Plan, Running};
+use runtime::running::{RunPlan, Running};
 use runtime::{Assembly, Options, Outcome, PortOpener, assemble};
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 
 /// `in` replays frames so often, everything else keeps what is sent to it.
@@ -49,9 +49,9 @@ fn run(text: &str, frames: &[Vec<u8>], count: u64, options: &Options) -> (Vec<Ve
     let mut ports = TestPorts { frames, count, sent: SentFrames::default() };
     let sent = Arc::clone(&ports.sent);
     let assembly = build(text, &mut ports, options).unwrap_or_else(|mistakes| panic!("{mistakes}"));
-    let region = Region::create(RegionOptions::slots(4096)).expect("memory");
+    let region = PacketRegion::create(RegionOptions::slots(4096)).expect("memory");
     let pool = SharedPool::new(region);
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     let outcome = running.expect("threads").wait();
     assert_eq!(outcome.slots_lost, 0);
     assert_eq!(outcome.report.imbalance(), 0);
@@ -100,8 +100,8 @@ fn handlers_are_read_and_written_while_packets_flow() {
     let options = Options { workers: 2, ..Options::default() };
     let text = "FromDevice(in) -> c :: Counter -> p :: Paint(1) -> d :: Discard;";
     let assembly = build(text, &mut ports, &options).expect("a valid configuration");
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     let running = running.expect("threads");
     while running.read("c.count").expect("a count").parse::<u64>().expect("a number") < 10_000 {}
     assert_eq!(running.read("p.color").as_deref(), Ok("1"));
@@ -116,9 +116,9 @@ fn handlers_are_read_and_written_while_packets_flow() {
     assert!(outcome.report.received() >= 10_000);
 }
 
-/// A fused stretch is made for what its configuration holds, and made again when a handler changes that.
+/// A fused region is made for what its configuration holds, and made again when a handler changes that.
 #[test]
-fn a_stretch_follows_its_handlers_while_packets_flow() {
+fn a_region_follows_its_handlers_while_packets_flow() {
     for evaluator in [false, true] {
         let frames = Arc::new(FrameSet::new(frames(8)).expect("frames"));
         let mut ports = TestPorts { frames, count: u64::MAX, sent: SentFrames::default() };
@@ -129,11 +129,11 @@ fn a_stretch_follows_its_handlers_while_packets_flow() {
         let branches = |program: &ir::Program| {
             program.blocks.iter().filter(|block| matches!(block.term, ir::Term::Switch(..))).count()
         };
-        let stretch = &assembly.stretches[0][0];
+        let region = &assembly.regions[0][0];
         // Each counter has one of its own, and the second is not reached.
-        assert_eq!((branches(&stretch.linked.program), branches(&stretch.made.program)), (3, 1));
-        let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-        let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+        assert_eq!((branches(&region.linked.program), branches(&region.compiled.program)), (3, 1));
+        let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+        let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
         let running = running.expect("threads");
         let count = |name: &str| running.read(name).expect("a count").parse::<u64>().expect("a number");
         while count("a.count") < 10_000 {}
@@ -152,9 +152,9 @@ fn a_stretch_follows_its_handlers_while_packets_flow() {
         let outcome = running.wait();
         assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
         assert_eq!(outcome.report.unbalanced().next(), None);
-        let stretch = &outcome.workers[0].stretches[0];
-        assert_eq!(branches(&stretch.made.program), 1, "it was made again for the switch as it is");
-        assert!(stretch.is_ready(), "and runs");
+        let region = &outcome.workers[0].regions[0];
+        assert_eq!(branches(&region.compiled.program), 1, "it was made again for the switch as it is");
+        assert!(region.is_ready(), "and runs");
     }
 }
 
@@ -299,8 +299,8 @@ fn rules_are_exchanged_while_packets_flow() {
             rules(count, "allow")
         );
         let assembly = build(&text, &mut ports, &options).expect("a valid configuration");
-        let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-        let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+        let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+        let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
         let running = running.expect("threads");
         let count_of = |name: &str| running.read(name).expect("a count").parse::<u64>().expect("a number");
         let goes_on = |name: &str| {
@@ -342,12 +342,12 @@ fn rules_are_exchanged_while_packets_flow() {
         let outcome = running.wait();
         assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0), "{told}");
         assert_eq!(outcome.report.unbalanced().next(), None, "{told}");
-        let ready = outcome.workers.iter().flat_map(|worker| &worker.stretches).map(|one| one.is_ready());
+        let ready = outcome.workers.iter().flat_map(|worker| &worker.regions).map(|one| one.is_ready());
         assert!(ready.clone().count() > 0 && ready.clone().all(|ready| ready == is_fused), "{told}");
     }
 }
 
-/// A stretch whose program stays the same is not made again: other rules are another table.
+/// A fused region whose program stays the same is not made again: other rules are another table.
 #[test]
 fn other_rules_in_a_table_need_no_other_program() {
     let frames = Arc::new(udp_frames());
@@ -358,13 +358,13 @@ fn other_rules_in_a_table_need_no_other_program() {
         rules(300, "allow")
     );
     let assembly = build(&text, &mut ports, &options).expect("a valid configuration");
-    let made = Arc::clone(&assembly.stretches[0][0].made.program);
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let made = Arc::clone(&assembly.regions[0][0].compiled.program);
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     let running = running.expect("threads");
     running.write("f.config", &rules(400, "allow").replace("10.0.0.0/16", "10.0.0.0/15")).expect("rules");
     assert_eq!(running.fused(), (1, 1), "it never ran element by element");
     running.stop();
     let outcome = running.wait();
-    assert!(Arc::ptr_eq(&made, &outcome.workers[0].stretches[0].made.program));
+    assert!(Arc::ptr_eq(&made, &outcome.workers[0].regions[0].compiled.program));
 }

@@ -6,10 +6,10 @@ use element::configure::Direction;
 use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
-use runtime::running::{Plan, Running};
+use runtime::running::{RunPlan, Running};
 use runtime::{Options, PortOpener, assemble};
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::profile::{Stage, StageCycles};
@@ -32,8 +32,8 @@ fn start(text: &str, fused: FusedElements) -> Running {
     let options = Options { fused, ..Options::default() };
     let assembly = assemble(&graph, &options, &mut ports, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     running.expect("threads")
 }
 
@@ -63,8 +63,8 @@ fn probe(running: &Running, packets: u64) -> Vec<(String, StageCycles)> {
         Stage::Waiting => "waiting".into(),
         Stage::Element(node) => names[node].clone(),
         Stage::Task(node) => format!("{} (task)", names[node]),
-        Stage::Program(stretch) => {
-            let parts = probes.program(stretch).iter().map(|node| names[*node].clone());
+        Stage::Program(region) => {
+            let parts = probes.program(region).iter().map(|node| names[*node].clone());
             parts.collect::<Vec<_>>().join("+")
         }
     };
@@ -110,7 +110,7 @@ fn every_element_has_its_cycles_pushed_or_pulled() {
 }
 
 #[test]
-fn a_fused_stretch_is_one_stage() {
+fn a_fused_region_is_one_stage() {
     if worker::clock::ticks().is_none() {
         return;
     }

@@ -9,11 +9,11 @@ use element::work::Work;
 use packet::access::Access;
 use port::{Moved, Port, PortInfo, PortStats};
 use runtime::registry::KnownClasses;
-use runtime::running::{Outcome, Plan, Running};
+use runtime::running::{Outcome, RunPlan, Running};
 use runtime::{Options, PortOpener, assemble};
 use shm::burst::Batch;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use shm::{Packet, PacketBytes, PacketBytesMut};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -148,8 +148,8 @@ fn started(text: &str, options: &Options, ports: &mut Lines) -> Running {
     let graph = click::flatten(&ast, &KnownClasses, &[], &mut diags);
     let assembly = assemble(&graph, options, ports, &mut diags).expect("machine code");
     let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     running.expect("threads")
 }
 
@@ -332,8 +332,8 @@ fn a_handler_that_panics_is_an_answer() {
     let mut assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let node = assembly.graphs[0].iter_mut().find(|node| node.name == "t").expect("an element");
     node.element = Some(Box::new(Faulty));
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(4096)).expect("memory"));
-    let running = Running::start(assembly, &Plan::default(), |_| PacketPool::Native(pool.worker()));
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
+    let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     let running = running.expect("threads");
     let handlers = Arc::clone(running.handlers());
     for answer in [handlers.read("t.faulty").map(drop), handlers.write("t.faulty", "odd")] {

@@ -4,7 +4,7 @@
 //! out + dropped + sent + merged + held, where held is what was kept less what was released. The counters
 //! are written by the worker alone and read by anybody.
 
-use element::work::Account;
+use element::work::NodeCounter;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counter that one thread writes and others read.
@@ -30,7 +30,7 @@ impl Count {
 pub struct NodeCounters {
     /// Packets that came in, all inputs.
     pub input: Count,
-    /// By [`Account`].
+    /// By [`NodeCounter`].
     pub accounts: [Count; 6],
     /// Packets that left, by port.
     pub outputs: Vec<Count>,
@@ -46,7 +46,7 @@ impl NodeCounters {
     /// Packets that the node keeps now. Below 0 for a moment where NFs pass packets on by themselves: that one gave a
     /// packet back may be known before that it came from another.
     pub fn held(&self) -> i64 {
-        let account = |account: Account| self.accounts[account as usize].get();
-        account(Account::Held).wrapping_sub(account(Account::Released)) as i64
+        let account = |account: NodeCounter| self.accounts[account as usize].get();
+        account(NodeCounter::Held).wrapping_sub(account(NodeCounter::Released)) as i64
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Writing the handler `config` of an element that keeps no state makes another element of its class, on the thread of
 //! who writes, with program and tables; workers take it in between two bursts. Until then packets meet the old one.
-//! Nothing else is made anew, but for the stretch that the element is a part of, and that only where its program is
-//! another one ([`crate::region`]): tables of other rules come without a new program.
+//! Nothing else is made anew, but for the fused region that the element is a part of, and that only where its program is
+//! another one ([`crate::fusion`]): tables of other rules come without a new program.
 
 use crate::graph::{Lowered, Node};
 use crate::mailbox::{Mailbox, Replacement};

@@ -3,8 +3,8 @@
 //! What goes in and out of it is counted in [`crate::counters`].
 
 use crate::counters::NodeCounters;
-use element::steering::Spread;
-use element::work::Account;
+use element::steering::FlowSteering;
+use element::work::NodeCounter;
 use element::{Class, Element};
 use ir::Verified;
 use std::ops::Range;
@@ -19,11 +19,11 @@ pub struct End {
     pub port: usize,
 }
 
-/// Where packets enter a stretch.
+/// Where packets enter a fused region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionEntry {
-    /// The stretch, by its number.
-    pub stretch: usize,
+    /// The fused region, by its number.
+    pub region: usize,
     /// The input of its program.
     pub input: usize,
 }
@@ -72,7 +72,7 @@ pub struct Node {
     pub first_cells: Vec<u64>,
     /// Where they lie among the worker's.
     pub cells: Range<usize>,
-    /// For each input at which packets enter a stretch, where.
+    /// For each input at which packets enter a fused region, where.
     pub entries: Vec<Option<RegionEntry>>,
     /// Where packets pushed out of each output go.
     pub outputs: Vec<Option<End>>,
@@ -91,7 +91,7 @@ pub struct Node {
     /// past probes.
     pub has_detour: bool,
     /// Where its task leaves packets of several workers: whose they are.
-    pub spread: Option<Spread>,
+    pub steering: Option<FlowSteering>,
     /// What goes in and out of it.
     pub counters: Arc<NodeCounters>,
 }
@@ -106,7 +106,7 @@ impl Node {
 
     /// Adds to an account.
     #[inline]
-    pub fn account(&self, account: Account, count: usize) {
+    pub fn count(&self, account: NodeCounter, count: usize) {
         self.counters.accounts[account as usize].add(count);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! - [`clock`]: time; [`counters`]: what goes in and out of a node
 //! - [`graph`]: an element in a graph, and where its packets go
-//! - [`region`]: stretches of elements that run as one program
+//! - [`fusion`]: fused regions of elements that run as one program
 //! - [`mailbox`]: handlers and elements that other threads leave for a worker; [`exchange`]: other configurations for
 //!   elements that run
 //! - [`handoff`]: packets from worker to worker; `deferred`: what elements emit beside their batches
@@ -20,12 +20,12 @@ pub mod clock;
 pub mod counters;
 mod deferred;
 pub mod exchange;
+pub mod fusion;
 pub mod graph;
 pub mod handoff;
 pub mod mailbox;
 pub mod profile;
 pub mod quiescence;
-pub mod region;
 pub mod report;
 mod worker;
 

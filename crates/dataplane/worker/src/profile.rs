@@ -16,8 +16,8 @@
 
 use crate::clock;
 use crate::counters::Count;
+use crate::fusion::FusedRegion;
 use crate::graph::Node;
-use crate::region::Stretch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,7 +37,7 @@ pub enum Stage {
     Element(usize),
     /// An element's task or timer: what fetches packets from a port, a queue, an NF in a process.
     Task(usize),
-    /// Packets that run through the program of a stretch.
+    /// Packets that run through the program of a fused region.
     Program(usize),
 }
 
@@ -58,7 +58,7 @@ pub struct Probes {
     pub(crate) wanted: AtomicBool,
     pub(crate) is_on: AtomicBool,
     nodes: usize,
-    /// The elements of each stretch.
+    /// The elements of each fused region.
     programs: Vec<Vec<usize>>,
     /// Cycles and readings.
     counts: Vec<(Count, Count)>,
@@ -69,8 +69,8 @@ pub struct Probes {
 
 impl Probes {
     /// For a worker of that graph.
-    pub fn new(nodes: &[Node], stretches: &[Stretch]) -> Probes {
-        let programs: Vec<Vec<usize>> = stretches.iter().map(|stretch| stretch.parts.clone()).collect();
+    pub fn new(nodes: &[Node], regions: &[FusedRegion]) -> Probes {
+        let programs: Vec<Vec<usize>> = regions.iter().map(|region| region.parts.clone()).collect();
         let stages = place(nodes.len(), Stage::Program(programs.len()));
         let counts = (0..stages).map(|_| Default::default()).collect();
         Probes { nodes: nodes.len(), programs, counts, ..Probes::default() }
@@ -97,9 +97,9 @@ impl Probes {
         found.collect()
     }
 
-    /// The elements of a stretch, by their places in the graph.
-    pub fn program(&self, stretch: usize) -> &[usize] {
-        self.programs.get(stretch).map_or(&[], Vec::as_slice)
+    /// The elements of a fused region, by their places in the graph.
+    pub fn program(&self, region: usize) -> &[usize] {
+        self.programs.get(region).map_or(&[], Vec::as_slice)
     }
 
     /// Cycles in which something else had the core, which are no stage's.
@@ -124,7 +124,7 @@ pub(crate) fn place(nodes: usize, stage: Stage) -> usize {
         Stage::Waiting => WAITING,
         Stage::Element(node) => FIRST + 2 * node,
         Stage::Task(node) => FIRST + 2 * node + 1,
-        Stage::Program(stretch) => FIRST + 2 * nodes + stretch,
+        Stage::Program(region) => FIRST + 2 * nodes + region,
     }
 }
 
@@ -144,7 +144,7 @@ fn ticks() -> u64 {
 
 /// The worker's side.
 pub(crate) struct Probe {
-    told: Arc<Probes>,
+    probes: Arc<Probes>,
     last: u64,
     /// The place of the stage that it is at.
     pub(crate) at: usize,
@@ -161,7 +161,7 @@ impl Probe {
             // On counts of its own: the worker's would have them twice.
             let counts = (0..FIRST).map(|_| Default::default()).collect();
             let mut probe = Box::new(Probe {
-                told: Arc::new(Probes { counts, ..Probes::default() }),
+                probes: Arc::new(Probes { counts, ..Probes::default() }),
                 last: ticks(),
                 at: TURN,
                 longest,
@@ -173,7 +173,7 @@ impl Probe {
             cost = cost.min((ticks() - start) as f64 / f64::from(CALIBRATION.0));
         }
         told.cost.store(cost.to_bits(), Ordering::Relaxed);
-        Probe { told: Arc::clone(told), last: ticks(), at: TURN, longest }
+        Probe { probes: Arc::clone(told), last: ticks(), at: TURN, longest }
     }
 
     /// Goes on to a stage; the one before.
@@ -182,11 +182,11 @@ impl Probe {
         let now = ticks();
         let passed = now.saturating_sub(self.last);
         self.last = now;
-        if let Some((cycles, readings)) = self.told.counts.get(self.at) {
+        if let Some((cycles, readings)) = self.probes.counts.get(self.at) {
             readings.add(1);
             match passed > self.longest {
                 false => cycles.add(passed as usize),
-                true => self.told.interrupted.add(passed as usize),
+                true => self.probes.interrupted.add(passed as usize),
             }
         }
         std::mem::replace(&mut self.at, to)

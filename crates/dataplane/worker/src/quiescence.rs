@@ -1,6 +1,6 @@
 //! How far workers are, and when a run is over: when none of them has anything left to do.
 
-use crate::region::CacheCounts;
+use crate::fusion::CacheCounts;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ pub struct WorkerActivity {
     pub busy_ns: AtomicU64,
     /// How much of that passed in turns that did nothing.
     pub waited_ns: AtomicU64,
-    /// Stretches that run as one program now.
+    /// Fused regions that run as one program now.
     pub fused: AtomicUsize,
     /// What their flow caches have done.
     pub cache: Mutex<CacheCounts>,
@@ -24,7 +24,7 @@ pub struct WorkerActivity {
 /// How many workers of a run have nothing left to do. A worker stays until all have: another one may
 /// still hand packets over.
 #[derive(Debug)]
-pub struct Finish {
+pub struct Quiescence {
     /// Workers of the run.
     workers: usize,
     /// Those that have nothing left to do.
@@ -35,11 +35,11 @@ pub struct Finish {
     under_way: AtomicUsize,
 }
 
-impl Finish {
+impl Quiescence {
     /// For so many workers.
-    pub fn new(workers: usize) -> Finish {
+    pub fn new(workers: usize) -> Quiescence {
         let none = || AtomicUsize::new(0);
-        Finish { workers, done: none(), woken: none(), under_way: none() }
+        Quiescence { workers, done: none(), woken: none(), under_way: none() }
     }
 
     /// Says that so many packets are about to be handed over.

@@ -2,7 +2,7 @@
 
 use crate::counters::NodeCounters;
 use crate::graph::Node;
-use element::work::Account;
+use element::work::NodeCounter;
 use port::PortStats;
 use serde::Serialize;
 use std::sync::Arc;
@@ -37,12 +37,12 @@ pub struct NodeReport {
 impl NodeReport {
     /// Adds a worker's counters.
     pub fn add(&mut self, counters: &NodeCounters) {
-        let account = |account: Account| counters.accounts[account as usize].get();
+        let account = |account: NodeCounter| counters.accounts[account as usize].get();
         self.input += counters.input.get();
-        self.received += account(Account::Received);
-        self.made += account(Account::Made);
-        self.sent += account(Account::Sent);
-        self.merged += account(Account::Merged);
+        self.received += account(NodeCounter::Received);
+        self.made += account(NodeCounter::Made);
+        self.sent += account(NodeCounter::Sent);
+        self.merged += account(NodeCounter::Merged);
         self.held += counters.held();
         self.handed_over += counters.handed_over.get();
         self.outputs.resize(self.outputs.len().max(counters.outputs.len()), 0);

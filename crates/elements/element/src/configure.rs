@@ -3,7 +3,7 @@
 
 use crate::nf::NfLink;
 use click::config::{Args, Names};
-use diag::{Diagnostics, Entry, Span, Spanned};
+use diag::{DiagnosticBuilder, Diagnostics, Span, Spanned};
 use packet::MacAddr;
 pub use port::Direction;
 use port::Port;
@@ -47,7 +47,7 @@ pub trait Services {
     }
 
     /// The station of that name in the chain file, which its NFs ask about neighbours; `None` where there is no such.
-    fn station(&self, _name: &str) -> Option<Arc<Interface>> {
+    fn l3_interface(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
 
@@ -136,7 +136,7 @@ impl Configure<'_> {
     }
 
     /// Records a mistake.
-    pub fn error(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> DiagnosticBuilder<'_> {
         self.diags.error(span, message)
     }
 

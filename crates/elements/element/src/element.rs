@@ -2,7 +2,7 @@
 
 use crate::configure::Shape;
 use crate::handler::Handlers;
-use crate::steering::Spread;
+use crate::steering::FlowSteering;
 use crate::work::Work;
 use ir::verify::VerifyError;
 use ir::{Table, Verified};
@@ -117,7 +117,7 @@ pub trait Element: Send {
     }
 
     /// Where its task leaves packets that may belong to other workers: who tells.
-    fn spread(&self) -> Option<Spread> {
+    fn steering(&self) -> Option<FlowSteering> {
         None
     }
 

@@ -25,11 +25,11 @@ use crate::class::Class;
 use crate::configure::{Configure, Direction, Scope, Services, Shape};
 use crate::element::{Element, Progress};
 use crate::handler::Access;
-use crate::work::{Account, Host, Work};
+use crate::work::{Host, NodeCounter, Work};
 use click::config::NameTable;
 use codegen::{CodeBuilder, Engine, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
-use ir::eval::State;
+use ir::eval::EvalState;
 use ir::{Table, Tables, Verified};
 use port::Port;
 use shm::Packet;
@@ -37,8 +37,8 @@ use shm::burst::Exits;
 use shm::burst::{Batch, Vector};
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::marker::PhantomData;
@@ -107,7 +107,7 @@ pub struct TestHost {
     counted_dropped: usize,
     /// What pulls from an input get.
     upstream: HashMap<usize, VecDeque<Packet>>,
-    /// Counts by [`Account`].
+    /// Counts by [`NodeCounter`].
     pub accounts: [usize; 6],
     /// The time that the element wants to be called at.
     pub fire_at: Option<u64>,
@@ -144,7 +144,7 @@ impl Host for TestHost {
         queue.drain(..count).for_each(|packet| assert!(into.push(&packet)));
         count
     }
-    fn account(&mut self, _node: usize, account: Account, count: usize) {
+    fn count(&mut self, _node: usize, account: NodeCounter, count: usize) {
         self.accounts[account as usize] += count;
     }
     fn fire_at(&mut self, _node: usize, at_ns: u64) {
@@ -269,7 +269,7 @@ impl Instance {
             (program, Engine::Native(builder.finish().expect("memory").compiled(id)))
         });
         let cells = engine.iter().flat_map(|(program, _)| program.cells.iter().map(|c| c.init)).collect();
-        let region = Region::create(RegionOptions::slots(slots)).expect("memory");
+        let region = PacketRegion::create(RegionOptions::slots(slots)).expect("memory");
         let host = TestHost {
             now_ns: START_NS,
             pool: PacketPool::Native(SharedPool::new(region).worker()),
@@ -305,7 +305,7 @@ impl Instance {
     }
 
     /// The accounts, and the packets that were emitted and dropped beside a batch and not removed yet.
-    fn books(&self) -> ([usize; 6], usize) {
+    fn counters(&self) -> ([usize; 6], usize) {
         let left = self.host.emitted.len() + self.host.dropped.len() + self.host.counted_dropped;
         (self.host.accounts, left)
     }
@@ -313,11 +313,12 @@ impl Instance {
     /// Holds the element to its books: since `before`, `came` packets went in and `left` came out or were
     /// dropped, beside those that it emitted and dropped itself.
     fn settle(&self, before: ([usize; 6], usize), came: usize, left: usize) {
-        let left = left + self.books().1 - before.1;
-        let since = |account: Account| self.host.accounts[account as usize] - before.0[account as usize];
-        let sources = came + since(Account::Received) + since(Account::Made) + since(Account::Released);
-        let sinks = left + since(Account::Sent) + since(Account::Merged) + since(Account::Held);
-        let changes = Account::ALL.map(|account| (account, since(account)));
+        let left = left + self.counters().1 - before.1;
+        let since = |account: NodeCounter| self.host.accounts[account as usize] - before.0[account as usize];
+        let sources =
+            came + since(NodeCounter::Received) + since(NodeCounter::Made) + since(NodeCounter::Released);
+        let sinks = left + since(NodeCounter::Sent) + since(NodeCounter::Merged) + since(NodeCounter::Held);
+        let changes = NodeCounter::ALL.map(|account| (account, since(account)));
         assert_eq!(sources, sinks, "the books: {came} came, {left} left, {changes:?}");
     }
 
@@ -365,7 +366,7 @@ impl Instance {
 
     fn push_burst(&mut self, input: usize, packets: &[TestPacket]) -> Vec<Out> {
         let mut vector = Vector::new();
-        let before = self.books();
+        let before = self.counters();
         for packet in packets {
             let inserted = self.insert(packet);
             assert!(vector.push(&inserted));
@@ -378,7 +379,7 @@ impl Instance {
             Some((program, engine)) => {
                 let now_ns = self.host.now_ns;
                 let mut tables = ElementTables(self.element.as_mut());
-                let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
+                let mut state = EvalState { cells: &mut self.cells, tables: &mut tables, now_ns };
                 let (scratch, exits) = (&mut self.scratch, &mut self.exits);
                 let burst = shm::burst::Burst { input, packets: &mut *packets, list };
                 codegen::run(engine, burst, &mut state, scratch, exits);
@@ -432,7 +433,7 @@ impl Instance {
     }
 
     fn finish(&mut self) {
-        let before = self.books();
+        let before = self.counters();
         self.element.stop(&mut Work::new(&mut self.host, 0));
         self.settle(before, 0, 0);
         self.beside();
@@ -624,7 +625,7 @@ impl<L: Library> Rig<L> {
     pub fn advance(&mut self, by_ns: u64) -> Vec<Out> {
         self.both(|instance| {
             instance.host.now_ns += by_ns;
-            let before = instance.books();
+            let before = instance.counters();
             let Instance { element, host, .. } = instance;
             element.tick(host.now_ns);
             if host.fire_at.is_some_and(|at| at <= host.now_ns) {
@@ -666,7 +667,7 @@ impl<L: Library> Rig<L> {
     }
 
     /// What the element found worth telling.
-    pub fn findings(&mut self) -> Vec<String> {
+    pub fn warnings(&mut self) -> Vec<String> {
         self.both(|instance| instance.element.take_findings())
     }
 

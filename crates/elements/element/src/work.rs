@@ -30,7 +30,7 @@ pub trait Host {
     /// Pulls up to `most` packets from what is wired to an input into a vector.
     fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize;
     /// Changes the element's accounts.
-    fn account(&mut self, node: usize, account: Account, count: usize);
+    fn count(&mut self, node: usize, account: NodeCounter, count: usize);
     /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier wish.
     fn fire_at(&mut self, node: usize, at_ns: u64);
     /// Asks for the end of the run.
@@ -49,7 +49,7 @@ pub trait Host {
 /// An element's books, so that in + received + made + released = out + dropped + sent + merged + held
 /// holds for each of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Account {
+pub enum NodeCounter {
     /// Packets that the element made.
     Made,
     /// Packets that it keeps from now on.
@@ -64,10 +64,16 @@ pub enum Account {
     Sent,
 }
 
-impl Account {
+impl NodeCounter {
     /// All accounts, in the order of their discriminants.
-    pub const ALL: [Account; 6] =
-        [Account::Made, Account::Held, Account::Released, Account::Merged, Account::Received, Account::Sent];
+    pub const ALL: [NodeCounter; 6] = [
+        NodeCounter::Made,
+        NodeCounter::Held,
+        NodeCounter::Released,
+        NodeCounter::Merged,
+        NodeCounter::Received,
+        NodeCounter::Sent,
+    ];
 }
 
 /// A worker, as the element that it runs sees it.
@@ -105,7 +111,7 @@ impl<'a> Work<'a> {
     #[inline]
     pub fn make(&mut self, frame: &[u8]) -> Option<Packet> {
         let packet = shm::chain::write_frame(self.host.pool(), frame)?;
-        self.host.account(self.node, Account::Made, 1);
+        self.host.count(self.node, NodeCounter::Made, 1);
         Some(packet)
     }
 
@@ -113,27 +119,27 @@ impl<'a> Work<'a> {
     #[inline]
     pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
         let copy = shm::chain::clone_packet(self.host.pool(), packet)?;
-        self.host.account(self.node, Account::Made, 1);
+        self.host.count(self.node, NodeCounter::Made, 1);
         Some(copy)
     }
 
     /// Counts packets that came from a port or a file.
     #[inline]
     pub fn count_received(&mut self, count: usize) {
-        self.host.account(self.node, Account::Received, count);
+        self.host.count(self.node, NodeCounter::Received, count);
     }
 
     /// Counts packets that a port or a file took: they are no longer the element's, and are neither
     /// emitted nor dropped.
     #[inline]
     pub fn count_sent(&mut self, count: usize) {
-        self.host.account(self.node, Account::Sent, count);
+        self.host.count(self.node, NodeCounter::Sent, count);
     }
 
     /// Counts packets that the element made in another way than by [`Work::make`] and [`Work::copy`].
     #[inline]
     pub fn count_made(&mut self, count: usize) {
-        self.host.account(self.node, Account::Made, count);
+        self.host.count(self.node, NodeCounter::Made, count);
     }
 
     /// Sends out a packet that is not in the batch: one that was made or released. It leaves after
@@ -176,20 +182,20 @@ impl<'a> Work<'a> {
     /// Says that so many packets are kept from now on.
     #[inline]
     pub fn hold(&mut self, count: usize) {
-        self.host.account(self.node, Account::Held, count);
+        self.host.count(self.node, NodeCounter::Held, count);
     }
 
     /// Says that so many kept packets are let go: they are emitted, dropped, returned by a pull or
     /// merged now.
     #[inline]
     pub fn release(&mut self, count: usize) {
-        self.host.account(self.node, Account::Released, count);
+        self.host.count(self.node, NodeCounter::Released, count);
     }
 
     /// Says that so many packets went into others; the caller frees them.
     #[inline]
     pub fn merge(&mut self, count: usize) {
-        self.host.account(self.node, Account::Merged, count);
+        self.host.count(self.node, NodeCounter::Merged, count);
     }
 
     /// Pulls up to `most` packets from an input.

@@ -8,6 +8,7 @@ pub mod basic;
 pub mod device;
 pub mod ether;
 pub mod filter;
+pub mod instance_switch;
 pub mod io;
 pub mod ip;
 pub mod ip6;
@@ -15,7 +16,6 @@ pub mod queue;
 pub mod resolve;
 pub mod rewrite;
 pub mod route;
-pub mod steer;
 
 #[cfg(test)]
 mod testing;
@@ -35,5 +35,5 @@ pub const CLASSES: &[&[&Class]] = &[
     resolve::CLASSES,
     rewrite::CLASSES,
     route::CLASSES,
-    steer::CLASSES,
+    instance_switch::CLASSES,
 ];

@@ -8,7 +8,7 @@
 use crate::ffi::{self, RawBurst, RawPool};
 use crate::{DpdkError, Eal, MAX_BURST};
 use shm::span;
-use shm::{Packet, Pool, PoolStats, Region};
+use shm::{Packet, PacketRegion, Pool, PoolStats};
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -21,7 +21,7 @@ const PAGE_BYTES: u64 = 4096;
 #[derive(Debug)]
 pub struct Mempool {
     raw: &'static RawPool,
-    region: Option<Arc<Region>>,
+    region: Option<Arc<PacketRegion>>,
 }
 
 // SAFETY: the raw pool is written once, before it is shared; DPDK's mempools may be used by all threads.
@@ -42,7 +42,7 @@ impl Mempool {
     /// # Errors
     ///
     /// When DPDK has no memory for the headers.
-    pub fn in_region(eal: Eal, region: &Arc<Region>) -> Result<Arc<Mempool>, DpdkError> {
+    pub fn in_region(eal: Eal, region: &Arc<PacketRegion>) -> Result<Arc<Mempool>, DpdkError> {
         Mempool::create(eal, region.slots(), Some(region))
     }
 
@@ -55,12 +55,12 @@ impl Mempool {
         Mempool::create(eal, slots, None)
     }
 
-    fn create(_: Eal, slots: u32, region: Option<&Arc<Region>>) -> Result<Arc<Mempool>, DpdkError> {
+    fn create(_: Eal, slots: u32, region: Option<&Arc<PacketRegion>>) -> Result<Arc<Mempool>, DpdkError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("packets{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let c_name = CString::new(name.as_str()).map_err(|_| DpdkError::Name { name: name.clone() })?;
         let page_bytes = match region {
-            Some(region) if region.on_huge_pages() => shm::region::HUGE_PAGE_BYTES as u64,
+            Some(region) if region.on_huge_pages() => shm::packet_region::HUGE_PAGE_BYTES as u64,
             _ => PAGE_BYTES,
         };
         let raw = Box::leak(Box::new(RawPool {
@@ -114,7 +114,7 @@ impl Mempool {
     }
 
     /// The region that the packets lie in; `None` when they lie in DPDK's own memory.
-    pub fn region(&self) -> Option<&Arc<Region>> {
+    pub fn region(&self) -> Option<&Arc<PacketRegion>> {
         self.region.as_ref()
     }
 

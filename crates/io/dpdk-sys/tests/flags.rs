@@ -6,7 +6,7 @@
 use dpdk_sys::{Bus, Device, DpdkPool, Eal, EalOptions, Mempool, Queue, Received};
 use dpdk_test_driver::{FlaggedQueue, hash, strips};
 use shm::descriptor::flag;
-use shm::{HugePages, Packet, PacketBytes, Pool, Region, RegionOptions};
+use shm::{HugePages, Packet, PacketBytes, PacketRegion, Pool, RegionOptions};
 use std::sync::Arc;
 
 /// What a burst receives.
@@ -31,7 +31,7 @@ impl Bench {
         let options = EalOptions { huge_pages: Some(false), memory_mib: 256, ..EalOptions::default() };
         let eal = Eal::start(&options).expect("DPDK starts without huge pages");
         let memory = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(2048) };
-        let region = Region::create(memory).expect("memory");
+        let region = PacketRegion::create(memory).expect("memory");
         let mempool = Mempool::in_region(eal, &region).expect("a pool");
         let size = format!("size={FRAME_BYTES}");
         let device = Device::start(eal, Bus::Vdev, name, &size, 2, &mempool).expect("the device starts");

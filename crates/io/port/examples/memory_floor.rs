@@ -2,7 +2,7 @@
 //! taken over the in-memory port. `cargo run --release -p millrace-port --example memory_floor`
 
 use port::{FrameSet, MemoryPort, Port};
-use shm::{Packet, PacketPool, Region, RegionOptions, SharedPool};
+use shm::{Packet, PacketPool, PacketRegion, RegionOptions, SharedPool};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ fn main() {
     for (flows, burst) in [(1_000, 32), (1_000, 64), (65_536, 32), (65_536, 64)] {
         let frames =
             Arc::new(FrameSet::new((0..flows).map(|flow| frame(flow, 64))).expect("frames of 64 bytes"));
-        let region = Region::create(RegionOptions::slots(8192)).expect("20 MB of memory");
+        let region = PacketRegion::create(RegionOptions::slots(8192)).expect("20 MB of memory");
         let mut pool = PacketPool::Native(SharedPool::new(region).worker());
         let rounds = 20_000_000 / flows;
         let restore = port::memory::restore_cost(&frames, &mut pool, burst, rounds as u32)

@@ -12,7 +12,7 @@
 //! be told is a packet damaged on its way into exactly that value: it would be repaired.
 
 use packet::access::Access;
-use packet::checksum::{self, Sum, Verdict};
+use packet::checksum::{self, Sum, Validity};
 use packet::parse::{self, Layers};
 use shm::descriptor::flag;
 use shm::{Packet, PacketBytes, PacketBytesMut};
@@ -59,9 +59,9 @@ pub fn transport_checksum_holds(packet: &Packet) -> Option<bool> {
     let bytes = PacketBytes::new(packet);
     let field = Field::find(&bytes, &parse::frame(&bytes, 0))?;
     match field.verify(&bytes) {
-        Verdict::Good => Some(true),
-        Verdict::Bad => Some(false),
-        Verdict::Absent | Verdict::Truncated => None,
+        Validity::Good => Some(true),
+        Validity::Bad => Some(false),
+        Validity::Absent | Validity::Truncated => None,
     }
 }
 
@@ -118,7 +118,7 @@ impl Field {
         self.trans + if self.protocol == TCP { 16 } else { 6 }
     }
 
-    fn verify(&self, bytes: &impl Access) -> Verdict {
+    fn verify(&self, bytes: &impl Access) -> Validity {
         if self.protocol == TCP {
             checksum::verify_tcp(bytes, self.trans, self.len, self.pseudo)
         } else {
@@ -141,7 +141,7 @@ fn finish(bytes: &mut PacketBytesMut<'_>, layers: &Layers, known: bool) -> bool 
     let at = field.at();
     if !known {
         let partial = !field.pseudo.checksum();
-        if bytes.u16(at) != Some(partial) || field.verify(bytes) != Verdict::Bad {
+        if bytes.u16(at) != Some(partial) || field.verify(bytes) != Validity::Bad {
             return false;
         }
     }

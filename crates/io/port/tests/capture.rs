@@ -4,7 +4,7 @@ use packet::anno::EXTRA_LENGTH;
 use port::capture::{CaptureReader, CaptureWriter};
 use port::{CaptureOptions, CapturePort, LINK_ETHERNET, LINK_RAW_IP, Port, PortError};
 use proptest::prelude::*;
-use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, Packet, PacketBytes, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::io::Cursor;
 use std::path::Path;
 
@@ -12,7 +12,9 @@ type Record = (u64, u32, Vec<u8>);
 
 fn pool(slots: u32) -> PacketPool {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(slots) };
-    PacketPool::Native(SharedPool::new(Region::create(options).expect("memory for a small region")).worker())
+    PacketPool::Native(
+        SharedPool::new(PacketRegion::create(options).expect("memory for a small region")).worker(),
+    )
 }
 
 fn frame(len: usize) -> Vec<u8> {

@@ -100,7 +100,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
 
     // A worker with another pool pays with copies, both ways.
     let memory = shm::RegionOptions { huge_pages: shm::HugePages::Never, ..shm::RegionOptions::slots(64) };
-    let other = SharedPool::new(shm::Region::create(memory).expect("memory"));
+    let other = SharedPool::new(shm::PacketRegion::create(memory).expect("memory"));
     let mut native = PacketPool::Native(other.worker());
     let before = port.stats().copies;
     assert_eq!(port.receive(&mut native, &mut vector[..8]).packets, 8);

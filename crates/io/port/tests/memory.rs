@@ -5,13 +5,15 @@ use port::memory::{SentFrames, restore_cost};
 use port::{FrameSet, MemoryPort, Port, PortError};
 use shm::descriptor::PacketType;
 use shm::{
-    HugePages, Packet, PacketBytes, PacketBytesMut, PacketPool, Pool, Region, RegionOptions, SharedPool,
+    HugePages, Packet, PacketBytes, PacketBytesMut, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool,
 };
 use std::sync::Arc;
 
 fn pool(slots: u32) -> PacketPool {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(slots) };
-    PacketPool::Native(SharedPool::new(Region::create(options).expect("memory for a small region")).worker())
+    PacketPool::Native(
+        SharedPool::new(PacketRegion::create(options).expect("memory for a small region")).worker(),
+    )
 }
 
 fn frame(len: usize, seed: usize) -> Vec<u8> {

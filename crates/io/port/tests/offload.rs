@@ -6,12 +6,15 @@ use port::offload::{Settled, settle, transport_checksum_holds};
 use proptest::prelude::*;
 use shm::descriptor::flag;
 use shm::{
-    HugePages, PacketBytes, PacketBytesMut, PacketPool, Pool, Region, RegionOptions, SharedPool, write_frame,
+    HugePages, PacketBytes, PacketBytesMut, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool,
+    write_frame,
 };
 
 fn pool() -> PacketPool {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(16) };
-    PacketPool::Native(SharedPool::new(Region::create(options).expect("memory for a small region")).worker())
+    PacketPool::Native(
+        SharedPool::new(PacketRegion::create(options).expect("memory for a small region")).worker(),
+    )
 }
 
 /// A correct frame, and where its transport checksum stands.

@@ -1,4 +1,4 @@
-//! Writes made-up traffic to a pcap file.
+//! Writes generated traffic to a pcap file.
 //!
 //! Streaming: memory does not grow with the number of frames. A regular file is written under a
 //! second name (`OUT.part`) and takes its own only when it is whole, so an old capture is never

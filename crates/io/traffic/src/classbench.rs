@@ -90,7 +90,7 @@ fn bad_lines(path: &Path, mistakes: &[LineError]) -> TrafficError {
     if let Some(more) = mistakes.len().checked_sub(MISTAKES_TOLD).filter(|more| *more > 0) {
         told.push(format!("and {more} more lines"));
     }
-    TrafficError::BadLines { path: path.to_owned(), told: told.join("\n") }
+    TrafficError::BadLines { path: path.to_owned(), message: told.join("\n") }
 }
 
 const MISTAKES_TOLD: usize = 20;

@@ -42,12 +42,12 @@ pub enum TrafficError {
         reason: String,
     },
     /// A rule or trace file has lines that cannot be read.
-    #[error("{told}")]
+    #[error("{message}")]
     BadLines {
         /// The file.
         path: PathBuf,
         /// Each line with file, number and what is wrong with it.
-        told: String,
+        message: String,
     },
     /// A file could not be opened, read or created.
     #[error("cannot {action} {}: {cause}", path.display())]

@@ -1,6 +1,6 @@
 //! Which flow a frame belongs to, and that flow's 5-tuple.
 //!
-//! Flows are numbered from 0. A made-up flow is computed from its number (a keyed permutation of
+//! Flows are numbered from 0. A generated flow is computed from its number (a keyed permutation of
 //! all 5-tuples in the ranges), so a million of them cost no memory and no two are the same; flows
 //! from a rule set or a trace are a list.
 

@@ -1,4 +1,4 @@
-//! Made-up traffic: what is sent, how long, in which flows, how fast.
+//! Generated traffic: what is sent, how long, in which flows, how fast.
 //!
 //! A [`TrafficSpec`] says it all and is the same whether it comes from a command line or a TOML
 //! file. [`TrafficSpec::frames`] makes the frames one by one, [`TrafficSpec::prepare`] lays a

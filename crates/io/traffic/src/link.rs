@@ -1,4 +1,4 @@
-//! The link layer of made-up frames: MAC addresses and VLAN tags, in text form.
+//! The link layer of generated frames: MAC addresses and VLAN tags, in text form.
 
 use std::fmt;
 use std::str::FromStr;

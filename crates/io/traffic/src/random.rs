@@ -1,4 +1,4 @@
-//! The random numbers behind made-up traffic.
+//! The random numbers behind generated traffic.
 //!
 //! Same seed, same bytes: on every machine and in every later version. So the generator is a
 //! named one (PCG XSL 128/64 MCG) whose output never changes, and integers are drawn from its raw

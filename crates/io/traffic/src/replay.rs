@@ -129,7 +129,7 @@ mod tests {
         for frame in &found.frames {
             assert!(frame.len() >= SHORTEST && frame[..6] == wanted.dst_mac.0);
             assert!(frame[26..29] == [10, 0, 0] && frame[30..32] == [198, 18], "{frame:?}");
-            assert_eq!(checksum::verify_ipv4_header(frame.as_slice(), 14, 20), checksum::Verdict::Good);
+            assert_eq!(checksum::verify_ipv4_header(frame.as_slice(), 14, 20), checksum::Validity::Good);
             let length = usize::from(u16::from_be_bytes([frame[16], frame[17]])) - 20;
             let address = |at: usize| Ipv4Addr::from(*frame[at..].first_chunk().expect("four"));
             let pseudo = checksum::pseudo_ipv4(address(26), address(30), frame[23], length as u16);
@@ -137,7 +137,7 @@ mod tests {
                 6 => checksum::verify_tcp(frame.as_slice(), 34, length, pseudo),
                 _ => checksum::verify_udp(frame.as_slice(), 34, length, pseudo),
             };
-            assert_ne!(verdict, checksum::Verdict::Bad, "{frame:?}");
+            assert_ne!(verdict, checksum::Validity::Bad, "{frame:?}");
         }
         // The same hosts again, flow by flow.
         assert_eq!(found.frames[0][26..34], found.frames[5][26..34]);

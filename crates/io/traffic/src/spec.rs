@@ -1,4 +1,4 @@
-//! What made-up traffic is like: everything that a command line or a chain file can say of it.
+//! What generated traffic is like: everything that a command line or a chain file can say of it.
 
 use crate::TrafficError;
 use crate::acl::AclTraffic;
@@ -20,7 +20,7 @@ pub enum Spacing {
     Poisson,
 }
 
-/// Everything about made-up traffic. The defaults are RFC 2544's: 64-byte UDP frames between
+/// Everything about generated traffic. The defaults are RFC 2544's: 64-byte UDP frames between
 /// 198.18.0.0/16 and 198.19.0.0/16 (its appendix C.2.2; IPv6 from RFC 5180's 2001:2::/48).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]

@@ -9,11 +9,11 @@
 
 use super::device::{self, Nfs};
 use super::instances;
+use super::l3_interface;
 use super::nf::{Nf, with_device};
+use super::replicate::replace_with_instances;
 use super::sources::folder_of;
 use super::spec::{ExecutionMode, opposite_output};
-use super::spread;
-use super::station;
 use super::wires::{idle_outputs, pass_on, process_of};
 use super::wiring::Wiring;
 use crate::model::{Chain, ChainFile, End, Link, NfInfo, ProcessNf};
@@ -37,8 +37,8 @@ pub(super) fn compose(
     let mut places: Vec<LinkPlace> = vec![];
     let mut processes = vec![];
     for (number, mut nf) in nfs.into_iter().enumerate() {
-        if let Some(several) = nf.spread.take().filter(|_| sound) {
-            processes.extend(spread::spread(&mut nf, &several));
+        if let Some(several) = nf.instances.take().filter(|_| sound) {
+            processes.extend(replace_with_instances(&mut nf, &several));
         } else if !nf.mode.is_here() {
             let process = stand_in(&mut nf);
             processes.push(process);
@@ -55,9 +55,9 @@ pub(super) fn compose(
             ..*wire
         }));
         graph.packages.extend(nf.graph.packages);
-        graph
-            .lost
-            .extend(nf.graph.lost.iter().map(|port| click::Port { element: moved(port.element), ..*port }));
+        graph.unconnected.extend(
+            nf.graph.unconnected.iter().map(|port| click::Port { element: moved(port.element), ..*port }),
+        );
         graph.incomplete |= nf.graph.incomplete;
         for (at, interface) in nf.interfaces.iter().enumerate() {
             let end = End::Nf(number, at);
@@ -96,7 +96,7 @@ pub(super) fn compose(
         };
         let station = |name: &String| {
             let at = infos[nf].interfaces.iter().position(|interface| interface == name)?;
-            station::of_interface(End::Nf(nf, at), &wiring.links, &declared.ports, &declared.devices)
+            l3_interface::of_interface(End::Nf(nf, at), &wiring.links, &declared.ports, &declared.devices)
         };
         process.stations = process.outputs.iter().map(station).collect();
     }
@@ -204,7 +204,7 @@ fn settle(graph: &mut Graph, place: &LinkPlace, declared: &ChainFile, wiring: &W
     let class = match other {
         // What a station receives and sends passes its own elements.
         Some((End::Port(port), span))
-            if declared.ports.get(port).is_none_or(|port| port.station.is_none()) =>
+            if declared.ports.get(port).is_none_or(|port| port.l3_interface.is_none()) =>
         {
             let port = declared.ports.get(port).map_or("", |port| port.name.as_str());
             if let Some(element) = graph.elements.get_mut(place.element.0) {

@@ -3,8 +3,8 @@
 use super::device;
 use super::image;
 use super::instances;
+use super::l3_interface;
 use super::ports;
-use super::station;
 use super::table::{self, Keys, Value, check_name, misplaced};
 use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Program};
 use crate::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, RuntimeName, Terms, WhenDown};
@@ -48,7 +48,7 @@ fn declarations(
     let ports = ports.map_or(vec![], |keys| ports::read(keys, folder, diags));
     let devices = keys.take("device").and_then(|devices| devices.keys("`device`", diags));
     let devices = devices.map_or(vec![], |keys| device::read(keys, &ports, diags));
-    station::check(&ports, &devices, diags);
+    l3_interface::check(&ports, &devices, diags);
     let mut nfs = vec![];
     for nf in keys.take("nf").and_then(|nfs| nfs.keys("`nf`", diags)).map_or(vec![], |mut nfs| nfs.rest()) {
         nfs.extend(read_nf(nf, folder, diags));
@@ -56,7 +56,10 @@ fn declarations(
     for nf in &nfs {
         if let Some(port) = ports.iter().find(|port| port.name == nf.name) {
             let message = format!("`{}` is a port and an NF", nf.name);
-            diags.error(nf.span, message).note(port.span, "the port").help("give one of them another name");
+            diags
+                .error(nf.span, message)
+                .with_note(port.span, "the port")
+                .help("give one of them another name");
         }
     }
     for device in &devices {
@@ -66,7 +69,7 @@ fn declarations(
             let message = format!("`{}` is a device and a {what}", device.name).replace("a NF", "an NF");
             diags
                 .error(device.span, message)
-                .note(span, format!("the {what}"))
+                .with_note(span, format!("the {what}"))
                 .help("give one of them another name");
         }
     }
@@ -128,7 +131,7 @@ fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> Run {
             let message = format!("{workers} workers on {} cores", cores.len());
             diags
                 .error(at.span(), message)
-                .note(list.span(), "the cores")
+                .with_note(list.span(), "the cores")
                 .help("say `workers` or `cores`, not both");
         }
     }
@@ -156,7 +159,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
         (Some(click), Some(inline)) => {
             diags
                 .error(inline.key_span, "`click` and `inline` in one NF")
-                .note(click.key_span, "`click` is here")
+                .with_note(click.key_span, "`click` is here")
                 .help("an NF has its Click text in a file or here");
             NfText::Missing
         }
@@ -195,7 +198,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
         (mode, None) => mode.unwrap_or_default(),
     };
     if mode == ExecutionMode::Container
-        && let NfText::Program(Body::Visitor(_), _) = &text
+        && let NfText::Program(Body::External(_), _) = &text
         && let Some(runs) = &runs
     {
         diags
@@ -261,7 +264,7 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     let trust = trust.map_or_else(|| name.clone(), |trust| trust.text);
     let container = (mode == ExecutionMode::Container).then_some(Container { what, runtime });
     let terms = Terms { when_down, trust, access, rights, cores, container };
-    Some(NfDecl { name, span, text, defines, idle, mode, terms, spread })
+    Some(NfDecl { name, span, text, defines, idle, mode, terms, instances: spread })
 }
 
 /// What is run, and its interfaces.
@@ -288,7 +291,7 @@ fn read_program<'a>(
     for (one, (_, other)) in program.into_iter().map(|(_, one)| one).cycle().zip(given.iter().skip(1)) {
         diags
             .error(other.key_span, format!("`{}` and `{}` in one NF", one.key, other.key))
-            .note(one.key_span, format!("`{}` is here", one.key))
+            .with_note(one.key_span, format!("`{}` is here", one.key))
             .help("an NF runs one of them");
     }
     let key = program.map(|(_, key)| key);
@@ -303,7 +306,7 @@ fn read_program<'a>(
     if let (Some(program), Some(attach), true) = (key, attach, attaches) {
         diags
             .error(attach.key_span, "an NF is started or attaches, not both")
-            .note(program.key_span, format!("the {}", program.key))
+            .with_note(program.key_span, format!("the {}", program.key))
             .help("leave one of them out");
     }
     let arguments = arguments.map_or(vec![], |arguments| arguments.texts(diags));
@@ -317,7 +320,7 @@ fn read_program<'a>(
     }
     let config = config.and_then(|config| config.text(diags)).map_or(String::new(), |text| text.text);
     let Some((what, program)) = program else {
-        return (Some((Body::Visitor(config), interfaces)), None);
+        return (Some((Body::External(config), interfaces)), None);
     };
     let Some(path) = program.text(diags) else { return (None, contained) };
     // A program's bare name is looked for as shells do; anything else is relative to the chain file.

@@ -4,7 +4,7 @@
 
 use super::nf::Nf;
 use super::table::{Keys, Value};
-use crate::model::{Body, NfText, Spread};
+use crate::model::{Body, Instances, NfText};
 use click::Classes;
 use diag::{Diagnostic, Diagnostics, Spanned, did_you_mean};
 use packet::flow::{MOST_INSTANCES, SteeringPolicy};
@@ -37,7 +37,7 @@ pub(super) fn read(
     text: &NfText,
     when_down: Option<&Spanned>,
     diags: &mut Diagnostics,
-) -> Option<Spread> {
+) -> Option<Instances> {
     let (instances, steer) = (keys.take("instances"), keys.take("steer"));
     let steers_down = when_down.filter(|text| text.as_str() == "steer");
     let policies = steer.map(|steer| read_steer(steer, diags));
@@ -53,7 +53,7 @@ pub(super) fn read(
         return None;
     };
     let instances = given.integer(1..=MOST_INSTANCES as u64, diags)?;
-    if let NfText::Program(Body::Visitor(_), _) = text
+    if let NfText::Program(Body::External(_), _) = text
         && instances > 1
     {
         diags
@@ -68,7 +68,7 @@ pub(super) fn read(
     let by_span = steer.map_or(given.key_span, |steer| steer.key_span);
     let stays = when_down.is_some() && steers_down.is_none();
     let instances = usize::try_from(instances).ok()?;
-    Some(Spread { instances, span: given.key_span, by, otherwise, by_span, stays })
+    Some(Instances { instances, span: given.key_span, by, otherwise, by_span, stays })
 }
 
 /// One way for all interfaces, or a table of interfaces.
@@ -98,7 +98,7 @@ fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<SteeringPolicy
 /// Records what instances cannot do, and hints at what they probably should not.
 pub(super) fn check(nfs: &[Nf], classes: &dyn Classes, diags: &mut Diagnostics) {
     for nf in nfs {
-        let Some(spread) = &nf.spread else { continue };
+        let Some(spread) = &nf.instances else { continue };
         let names = || nf.interfaces.iter().map(|interface| interface.name.as_str());
         for (interface, _) in &spread.by {
             if !nf.incomplete && !names().any(|name| name == interface.text) {
@@ -132,7 +132,7 @@ pub(super) fn check(nfs: &[Nf], classes: &dyn Classes, diags: &mut Diagnostics) 
 /// Hints at flows that an NF knows and whose packets would go to several instances of it.
 fn hint(
     nf: &Nf,
-    spread: &Spread,
+    spread: &Instances,
     policies: &[SteeringPolicy],
     classes: &dyn Classes,
     diags: &mut Diagnostics,
@@ -151,7 +151,7 @@ fn hint(
                     nf.name
                 ),
             )
-            .note(element.span, "kept here")
+            .with_note(element.span, "kept here")
             .help("write `steer = \"flow\"`, or, where an NF in front sorts flows, `steer = \"paint\"`");
         return;
     }
@@ -167,7 +167,7 @@ fn hint(
         );
         diags
             .warning(spread.by_span, message)
-            .note(element.span, "handed out here")
+            .with_note(element.span, "handed out here")
             .help("make NFs with addresses of their own, and sort packets in front of them");
     }
 }

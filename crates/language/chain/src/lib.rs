@@ -60,9 +60,9 @@
 //! number counts them from 0. A Click file alone is a chain, too.
 //!
 //! In the order of a text's trip ([`load()`]): [`table`] reads TOML with places; [`mod@file`] the declarations, with
-//! [`ports`], [`station`], [`device`] and [`instances`] for their tables; [`link`] the notation of links; [`nf`] the Click
+//! [`ports`], [`l3_interface`], [`device`] and [`instances`] for their tables; [`link`] the notation of links; [`nf`] the Click
 //! files; [`wiring`] gives links their meaning; [`loops`] refuses rings; [`compose`] makes one graph of all, with
-//! [`spread`] for an NF's instances and [`device`] for virtual devices and ports with addresses. [`model`] and [`spec`]
+//! [`replicate`] for an NF's instances and [`device`] for virtual devices and ports with addresses. [`model`] and [`spec`]
 //! hold what all of these read and write, and stand below them. Each stage collects its mistakes. Invariants: elements
 //! keep the places in their own files; the elements of an NF are next to each other and are called `nf/...`; no input
 //! panics.
@@ -76,16 +76,16 @@ mod file;
 mod fuzz;
 pub mod image;
 pub mod instances;
+mod l3_interface;
 mod link;
 mod load;
 mod loops;
 mod model;
 mod nf;
 mod ports;
+mod replicate;
 mod sources;
 mod spec;
-mod spread;
-mod station;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -98,7 +98,7 @@ pub use fuzz::fuzz_chain;
 pub use load::{load, load_from, load_to_check};
 pub use model::{
     Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, Link, NfInfo, Otherwise, PortDecl,
-    PortKind, ProcessNf, Program, Sees, Sends, Sink, Source, StationDecl, TrafficDecl,
+    PortKind, PortSource, ProcessNf, Program, Sees, Sends, Sink, StationDecl, TrafficDecl,
 };
 pub use nf::{device_direction, device_name};
 pub use sources::{Sources, folder_of};

@@ -82,7 +82,7 @@ fn report(nfs: &[Nf], flows: &[&Flow], diags: &mut Diagnostics) {
     let notes = ring.iter().filter(|link| link.span != first.span);
     let mut entry = diags.error(first.span, format!("packets can go round in a loop: {path}"));
     for link in notes {
-        entry = entry.note(link.span, "goes on here");
+        entry = entry.with_note(link.span, "goes on here");
     }
     // What goes out by a port comes back from a device of that port.
     let is_seen = flows.iter().any(|flow| !flow.turns);

@@ -2,7 +2,7 @@
 
 use super::sources::{Files, folder_of};
 use super::variables;
-use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Spread};
+use crate::model::{Body, ChainFile, Define, Instances, NfDecl, NfText};
 use crate::spec::{ExecutionMode, Terms};
 use click::ast::Ast;
 use click::config::{quote, split_args, split_keyword, unquote};
@@ -32,7 +32,7 @@ pub(super) struct Nf {
     /// The program that it is, where it has no Click text.
     pub program: Option<Body>,
     /// How its instances share its packets, where it has several.
-    pub spread: Option<Spread>,
+    pub instances: Option<Instances>,
     /// Whether mistakes in its text may hide interfaces.
     pub incomplete: bool,
 }
@@ -163,7 +163,7 @@ pub(super) fn load_all(
             mode: declared.mode,
             terms: declared.terms.clone(),
             program: None,
-            spread: declared.spread.clone(),
+            instances: declared.instances.clone(),
             incomplete,
         });
     }
@@ -200,7 +200,7 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         mode: declared.mode,
         terms: declared.terms.clone(),
         program: Some(program.clone()),
-        spread: declared.spread.clone(),
+        instances: declared.instances.clone(),
         incomplete: false,
     }
 }

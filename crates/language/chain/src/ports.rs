@@ -1,8 +1,8 @@
 //! Reads ports as the chain file declares them.
 
-use super::station;
+use super::l3_interface;
 use super::table::{Keys, Value, check_name};
-use crate::model::{PortDecl, PortKind, Sink, Source, TrafficDecl};
+use crate::model::{PortDecl, PortKind, PortSource, Sink, TrafficDecl};
 use diag::Diagnostics;
 use port::same_file;
 use std::path::Path;
@@ -18,13 +18,19 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
         let mut station = None;
         let kind = value.keys(format!("port `{}`", value.key), diags).and_then(|mut keys| {
             let kind = kind(&mut keys, value, folder, diags);
-            station = station::read(&mut keys, &format!("port `{}`", value.key), diags);
+            station = l3_interface::read(&mut keys, &format!("port `{}`", value.key), diags);
             keys.finish(diags, |_| None);
             kind
         });
         let broken = kind.is_none() || diags.errors() > before;
-        let kind = kind.unwrap_or(PortKind::Local(Source::None, Sink::None));
-        ports.push(PortDecl { name: value.key.to_string(), kind, span: value.key_span, station, broken });
+        let kind = kind.unwrap_or(PortKind::Local(PortSource::None, Sink::None));
+        ports.push(PortDecl {
+            name: value.key.to_string(),
+            kind,
+            span: value.key_span,
+            l3_interface: station,
+            broken,
+        });
     }
     one_writer_each(&ports, diags);
     ports
@@ -34,20 +40,20 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
 fn one_writer_each(ports: &[PortDecl], diags: &mut Diagnostics) {
     for (at, port) in ports.iter().enumerate() {
         let PortKind::Local(source, Sink::Capture(written)) = &port.kind else { continue };
-        if matches!(source, Source::Capture { path, .. } if same_file(path, written)) {
+        if matches!(source, PortSource::Capture { path, .. } if same_file(path, written)) {
             let message = format!("port `{}` would read and overwrite one file", port.name);
             diags.error(port.span, message).help("name another file to write");
         }
         for (other_at, other) in ports.iter().enumerate().filter(|(other, _)| *other != at) {
             let PortKind::Local(source, sink) = &other.kind else { continue };
-            let reads = matches!(source, Source::Capture { path, .. } if same_file(path, written));
+            let reads = matches!(source, PortSource::Capture { path, .. } if same_file(path, written));
             let writes = other_at < at && matches!(sink, Sink::Capture(path) if same_file(path, written));
             if reads || writes {
                 let does = if reads { "reads" } else { "writes" };
                 let message = format!("port `{}` writes a file that port `{}` {does}", port.name, other.name);
                 diags
                     .error(port.span, message)
-                    .note(other.span, "the other port")
+                    .with_note(other.span, "the other port")
                     .help("name another file; several NFs may send to one port");
             }
         }
@@ -66,7 +72,7 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
     let both = |one: Option<Value<'_>>, two: Option<Value<'_>>, why: &str, diags: &mut Diagnostics| {
         if let (Some(one), Some(two)) = (one, two) {
             let message = format!("`{}` and `{}` in one port: {why}", one.key, two.key);
-            diags.error(two.key_span, message).note(one.key_span, format!("`{}` is here", one.key));
+            diags.error(two.key_span, message).with_note(one.key_span, format!("`{}` is here", one.key));
         }
     };
     for other in [capture, traffic, write, discard] {
@@ -121,9 +127,9 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
     }
     let source = match (capture.flatten(), traffic.flatten()) {
         // With both, which is a mistake: the traffic may have mistakes of its own.
-        (_, Some(traffic)) => Source::Traffic(traffic),
-        (Some(path), None) => Source::Capture { path, passes },
-        (None, None) => Source::None,
+        (_, Some(traffic)) => PortSource::Traffic(traffic),
+        (Some(path), None) => PortSource::Capture { path, passes },
+        (None, None) => PortSource::None,
     };
     let sink = match write.flatten() {
         Some(path) => Sink::Capture(path),

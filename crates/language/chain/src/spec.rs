@@ -10,7 +10,7 @@ pub enum ExecutionMode {
     /// In this process, element by element.
     #[default]
     Modular,
-    /// In this process, every stretch of transparent elements as one program.
+    /// In this process, every fused region of transparent elements as one program.
     Fused,
     /// In a process of its own.
     Process,

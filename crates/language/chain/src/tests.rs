@@ -44,7 +44,7 @@ fn describe(chain: &Chain) -> String {
     );
     for port in &chain.ports {
         let kind = match &port.kind {
-            PortKind::Local(Source::Traffic(traffic), sink) => {
+            PortKind::Local(PortSource::Traffic(traffic), sink) => {
                 let keys: Option<toml::Table> = traffic.read(&mut Diagnostics::new());
                 format!("traffic {:?} {:?}, {sink:?}", traffic.count, keys.expect("any table will do"))
             }
@@ -61,7 +61,7 @@ fn describe(chain: &Chain) -> String {
     for nf in &chain.processes {
         let body = match &nf.body {
             super::Body::Click(_) => "Click".to_string(),
-            super::Body::Visitor(config) => format!("attaches, with {config:?}"),
+            super::Body::External(config) => format!("attaches, with {config:?}"),
             super::Body::Program(super::Program { path, arguments, config, .. }) => {
                 format!("{} {arguments:?} with {config:?}", path.display())
             }
@@ -288,7 +288,7 @@ fn traffic_is_read_with_places() {
         let read = |text: &str| {
             let (chain, mistakes, map) = load_with(text, &[], &click);
             let chain = chain.unwrap_or_else(|| panic!("{mistakes}"));
-            let PortKind::Local(Source::Traffic(traffic), _) = &chain.ports[0].kind else {
+            let PortKind::Local(PortSource::Traffic(traffic), _) = &chain.ports[0].kind else {
                 panic!("no traffic")
             };
             let mut diags = Diagnostics::new();

@@ -188,7 +188,7 @@ impl<'a> Wirer<'a> {
             };
             self.diags
                 .error(link.span, message)
-                .note(before.span, "the other link")
+                .with_note(before.span, "the other link")
                 .help("copy or spread packets inside an NF (Tee, Switch, ...) with an interface for each");
             return;
         }
@@ -201,7 +201,7 @@ impl<'a> Wirer<'a> {
             let message = format!("`{}` receives from a {what} and from elsewhere", self.describe(link.to));
             self.diags
                 .error(link.span, message)
-                .note(before.span, "the other link")
+                .with_note(before.span, "the other link")
                 .help("give the NF an interface for each: another FromDevice(NAME) in its Click file");
             return;
         }
@@ -366,7 +366,7 @@ impl<'a> Wirer<'a> {
         } else {
             format!("add \"{example}\" to `links`, or `idle = [\"{name}\"]` to [nf.{nf_name}]")
         };
-        self.diags.error(span, fact).note(nf.span, "the NF is declared here").help(help);
+        self.diags.error(span, fact).with_note(nf.span, "the NF is declared here").help(help);
     }
 
     fn unused_ports(&mut self) {

@@ -75,7 +75,7 @@ pub struct Graph {
     /// The packages that the configuration requires (`require(package ...)`).
     pub packages: Vec<Spanned>,
     /// Ports whose connection was lost to a mistake that is reported already.
-    pub lost: Vec<Port>,
+    pub unconnected: Vec<Port>,
     /// Names that stand for no class and no element, each reported once: what was to be made of them is missing.
     pub unknown: Vec<String>,
     /// Whether statements were lost to mistakes in the text: elements may look unconnected.

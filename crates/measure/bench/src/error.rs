@@ -7,20 +7,20 @@ use traffic::TrafficError;
 /// Everything that can go wrong while measuring.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// Made-up traffic, a capture, a setting or a file.
+    /// Generated traffic, a capture, a setting or a file.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
     /// A chain that was to be measured has mistakes.
-    #[error("{told}")]
+    #[error("{message}")]
     BadChain {
         /// All of them.
-        told: String,
+        message: String,
     },
     /// A system's adapter that has mistakes.
-    #[error("{told}")]
+    #[error("{message}")]
     BadPeer {
         /// All of them.
-        told: String,
+        message: String,
     },
     /// A measurement that gave no figure.
     #[error("no figure: {0}")]
@@ -28,9 +28,9 @@ pub enum BenchError {
 }
 
 impl BenchError {
-    /// A file with lines that cannot be read, each of which `told` names.
-    pub(crate) fn bad_lines(path: &Path, told: String) -> BenchError {
-        TrafficError::BadLines { path: path.to_owned(), told }.into()
+    /// A file with lines that cannot be read, each of which `message` names.
+    pub(crate) fn bad_lines(path: &Path, message: String) -> BenchError {
+        TrafficError::BadLines { path: path.to_owned(), message }.into()
     }
 
     /// A file that could not be opened, read or written; `action` says what was tried.
@@ -44,7 +44,7 @@ impl BenchError {
     }
 
     /// Settings that contradict each other.
-    pub(crate) fn contradiction(told: String) -> BenchError {
-        TrafficError::Contradiction(told).into()
+    pub(crate) fn contradiction(message: String) -> BenchError {
+        TrafficError::Contradiction(message).into()
     }
 }

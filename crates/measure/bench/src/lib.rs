@@ -6,18 +6,18 @@
 //! the form in which they say what they found. [`trial`] is how all of them measure: by turns, and again when something
 //! else disturbed it.
 //! [`machine`] is what it runs on, [`stats`] how measurements are summed up, [`shape`] in which form a chain runs.
-//! [`plan`] says what it takes to carry a load; [`units`] are those of rates and times.
+//! [`capacity`] says what it takes to carry a load; [`units`] are those of rates and times.
 //! [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
 //!
 //! What this crate does not do: drive devices. Ports do.
 
+pub mod capacity;
 mod error;
 pub mod experiment;
 pub mod figure;
 pub mod load;
 pub mod machine;
 pub mod peer;
-pub mod plan;
 pub mod search;
 pub mod shape;
 pub mod speed;

@@ -2,7 +2,7 @@
 
 use chain::ExecutionMode;
 use std::str::FromStr;
-use worker::region::FlowCache;
+use worker::fusion::FlowCache;
 
 /// How the NFs of this process run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,7 +30,7 @@ impl Shape {
     }
 
     /// The form.
-    pub fn form(self) -> ExecutionMode {
+    pub fn mode(self) -> ExecutionMode {
         if self == Shape::Modular { ExecutionMode::Modular } else { ExecutionMode::Fused }
     }
 

@@ -9,11 +9,11 @@ use nf_host::NfOutput;
 use port::FrameSet;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
-use runtime::made::{Change, made};
 use runtime::ports::Ports;
-use runtime::running::{Plan, Running};
+use runtime::running::{RunPlan, Running};
+use runtime::traffic::{Change, frame_set};
 use runtime::{Assembly, PortOpener};
-use shm::region::RegionOptions;
+use shm::packet_region::RegionOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,12 +58,12 @@ impl Loaded {
                 let path = path.to_owned();
                 Ok(Loaded { chain, path, sources, map, diags, frames: Arc::default() })
             }
-            None => Err(BenchError::BadChain { told: diags.render_short(&map) }),
+            None => Err(BenchError::BadChain { message: diags.render_short(&map) }),
         }
     }
 
     fn refused(&self) -> BenchError {
-        BenchError::BadChain { told: self.diags.render_short(&self.map) }
+        BenchError::BadChain { message: self.diags.render_short(&self.map) }
     }
 
     /// The cores that its packets go back and forth between.
@@ -71,14 +71,14 @@ impl Loaded {
         Apart::of_chain(&self.chain, &options.cores)
     }
 
-    /// Its ports, with the frames of those with made-up traffic.
+    /// Its ports, with the frames of those with generated traffic.
     ///
     /// # Errors
-    /// When made-up traffic has mistakes.
+    /// When generated traffic has mistakes.
     pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
-            let set = made(declared, &change, diags)?;
+            let set = frame_set(declared, &change, diags)?;
             frames.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&set));
             Some(set)
         };
@@ -93,7 +93,7 @@ impl Loaded {
         let launch = Launch {
             options: self.options(options),
             memory: RegionOptions::slots(options.slots),
-            made: Box::new(kept),
+            traffic: Box::new(kept),
             cores: options.cores.clone(),
             burst: options.burst,
             brief,
@@ -104,7 +104,7 @@ impl Loaded {
         if self.diags.has_errors() { Err(self.refused()) } else { Ok(ports) }
     }
 
-    /// The frames of ports with made-up traffic, in the order of ports, once there are [`Loaded::ports`].
+    /// The frames of ports with generated traffic, in the order of ports, once there are [`Loaded::ports`].
     pub fn frames(&self) -> Vec<Arc<FrameSet>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -128,7 +128,7 @@ impl Loaded {
         runtime::Options {
             workers: options.cores.len(),
             folder: self.chain.folder.clone(),
-            fused: self.chain.fused(Some(options.shape.form())),
+            fused: self.chain.fused(Some(options.shape.mode())),
             cache: options.shape.cache(),
             ..runtime::Options::default()
         }
@@ -142,7 +142,7 @@ impl RunOptions {
     /// When the machine has no memory or threads.
     pub fn start(&self, assembly: Assembly, ports: &Ports) -> Result<Running, BenchError> {
         let Self { burst, polls, .. } = *self;
-        let plan = Plan { burst, polls, cores: self.cores.clone(), ..Plan::default() };
+        let plan = RunPlan { burst, polls, cores: self.cores.clone(), ..RunPlan::default() };
         launch::start(assembly, ports, plan).map_err(failed)
     }
 }
@@ -154,7 +154,7 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// A chain file with made-up traffic, one NF and a port that discards, and the folder that it is in.
+    /// A chain file with generated traffic, one NF and a port that discards, and the folder that it is in.
     pub fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("chain.toml");

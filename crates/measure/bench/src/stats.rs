@@ -16,7 +16,7 @@ pub fn histogram() -> Histogram<u64> {
 
 /// Median and range of some figures.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Spread {
+pub struct Quantiles {
     /// The middle one; of an even number, the mean of the two in the middle.
     pub median: f64,
     /// The smallest.
@@ -25,9 +25,9 @@ pub struct Spread {
     pub max: f64,
 }
 
-impl Spread {
+impl Quantiles {
     /// Of these figures; `None` when there are none, or one is no number.
-    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Spread> {
+    pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Quantiles> {
         let mut figures: Vec<f64> = figures.into_iter().collect();
         if figures.iter().any(|figure| figure.is_nan()) {
             return None;
@@ -40,19 +40,19 @@ impl Spread {
             Some(lower) if figures.len().is_multiple_of(2) => f64::midpoint(*lower, upper),
             _ => upper,
         };
-        Some(Spread { median, min, max })
+        Some(Quantiles { median, min, max })
     }
 
     /// Of one figure.
-    pub fn single(figure: f64) -> Spread {
-        Spread { median: figure, min: figure, max: figure }
+    pub fn single(figure: f64) -> Quantiles {
+        Quantiles { median: figure, min: figure, max: figure }
     }
 
     /// Every figure through a function that only grows, or only falls.
     #[must_use]
-    pub fn map(self, function: impl Fn(f64) -> f64) -> Spread {
+    pub fn map(self, function: impl Fn(f64) -> f64) -> Quantiles {
         let (one, other) = (function(self.min), function(self.max));
-        Spread { median: function(self.median), min: one.min(other), max: one.max(other) }
+        Quantiles { median: function(self.median), min: one.min(other), max: one.max(other) }
     }
 
     /// How far the range reaches, as a share of the median.
@@ -68,24 +68,24 @@ mod tests {
 
     #[test]
     fn the_median_is_the_middle_one() {
-        assert_eq!(Spread::of([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
-        assert_eq!(Spread::of([4.0, 1.0, 2.0, 8.0]), Some(Spread { median: 3.0, min: 1.0, max: 8.0 }));
-        assert_eq!(Spread::of([5.0]), Some(Spread { median: 5.0, min: 5.0, max: 5.0 }));
-        assert_eq!(Spread::of([]), None);
-        assert_eq!(Spread::of([1.0, f64::NAN]), None);
+        assert_eq!(Quantiles::of([3.0, 1.0, 2.0]), Some(Quantiles { median: 2.0, min: 1.0, max: 3.0 }));
+        assert_eq!(Quantiles::of([4.0, 1.0, 2.0, 8.0]), Some(Quantiles { median: 3.0, min: 1.0, max: 8.0 }));
+        assert_eq!(Quantiles::of([5.0]), Some(Quantiles { median: 5.0, min: 5.0, max: 5.0 }));
+        assert_eq!(Quantiles::of([]), None);
+        assert_eq!(Quantiles::of([1.0, f64::NAN]), None);
     }
 
     #[test]
     fn a_falling_function_turns_the_range() {
-        let spread = Spread { median: 4.0, min: 2.0, max: 8.0 };
-        assert_eq!(spread.map(|x| 8.0 / x), Spread { median: 2.0, min: 1.0, max: 4.0 });
+        let spread = Quantiles { median: 4.0, min: 2.0, max: 8.0 };
+        assert_eq!(spread.map(|x| 8.0 / x), Quantiles { median: 2.0, min: 1.0, max: 4.0 });
         assert_eq!(spread.width(), 1.5);
     }
 
     proptest! {
         #[test]
         fn the_median_lies_in_the_range(figures in proptest::collection::vec(-1e9..1e9f64, 1..20)) {
-            let spread = Spread::of(figures.iter().copied()).expect("numbers");
+            let spread = Quantiles::of(figures.iter().copied()).expect("numbers");
             prop_assert!(spread.min <= spread.median && spread.median <= spread.max);
             let below = figures.iter().filter(|figure| **figure < spread.median).count();
             let above = figures.iter().filter(|figure| **figure > spread.median).count();

@@ -12,7 +12,7 @@ use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::process::Pid;
 use shm::channel::{Completion, HostEnd, InFlightTable};
 use shm::ring::{Action, Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
-use shm::{Packet, Pool, Region, RegionOptions, SharedPool};
+use shm::{Packet, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -99,7 +99,7 @@ fn memory(number: &str) -> OwnedFd {
 fn nf(arguments: &[String]) -> ! {
     let [region, rings, core, burst, what, writable] = arguments else { panic!("six arguments") };
     pin(core.parse().expect("a core"));
-    let region = Region::attach(memory(region), SLOTS, writable == "true").expect("packet memory");
+    let region = PacketRegion::attach(memory(region), SLOTS, writable == "true").expect("packet memory");
     let rings = RingFile::<2>::open(memory(rings), CLAIMS).expect("rings");
     let work = WORKS.into_iter().find(|work| format!("{work:?}") == *what).expect("work");
     let [to_nf, from_nf] = rings.rings();
@@ -194,7 +194,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
 
 /// The host's side, and a process that is its NF.
 fn process(row: &Row, ticks_per_ns: f64) -> f64 {
-    let shared = SharedPool::new(Region::create(RegionOptions::slots(SLOTS)).expect("memory"));
+    let shared = SharedPool::new(PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory"));
     let rings = RingFile::<2>::create(CLAIMS).expect("rings");
     let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
     let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");

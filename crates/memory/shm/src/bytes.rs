@@ -163,7 +163,7 @@ impl Access for PacketBytesMut<'_> {
 mod tests {
     use super::*;
     use crate::{
-        HugePages, PacketPool, Pool, Region, RegionOptions, SharedPool, clone_packet, linearize, park,
+        HugePages, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool, clone_packet, linearize, park,
     };
     use proptest::prelude::*;
 
@@ -176,7 +176,7 @@ mod tests {
             offset in any::<usize>(), size in 0..4096usize,
         ) {
             let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(8) };
-                let shared = SharedPool::new(Region::create(options).expect("memory"));
+                let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
                 let mut pool = PacketPool::Native(shared.worker());
             let mut real = [Packet::EMPTY];
             prop_assert_eq!(pool.alloc(&mut real), 1);

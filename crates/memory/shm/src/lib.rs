@@ -1,6 +1,6 @@
 //! Packet memory: regions, slots, pools and the descriptor that speaks of a packet.
 //!
-//! A [`Region`] is one mapped stretch of memory, cut into slots. A slot is a metadata block
+//! A [`PacketRegion`] is one mapped range of memory, cut into slots. A slot is a metadata block
 //! followed by a buffer. A pool hands out slots as [`Packet`] descriptors and takes them back; the
 //! [`Ledger`] says which life each slot is in. [`PacketBytes`] and [`PacketBytesMut`] are the only
 //! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
@@ -22,10 +22,10 @@ mod edit;
 pub mod frame;
 pub mod ledger;
 pub mod memfd;
+pub mod packet_region;
 #[cfg(not(loom))]
 pub mod page;
 pub mod pool;
-pub mod region;
 pub mod ring;
 mod slot;
 pub mod span;
@@ -35,8 +35,8 @@ pub use chain::{clone_packet, linearize, write_frame};
 pub use descriptor::Packet;
 pub use frame::Frame;
 pub use ledger::Ledger;
+pub use packet_region::{HugePages, PacketRegion, RegionOptions};
 pub use pool::{NativePool, PacketPool, Pool, PoolStats, SharedPool};
-pub use region::{HugePages, Region, RegionOptions};
 pub use slot::{
     buffer, claimed, claimed_with_metadata, park, prefetch, prefetch_data, prefetch_packet, scribble, stamp,
     unpark,

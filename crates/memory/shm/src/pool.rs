@@ -11,7 +11,7 @@ use crate::descriptor::{
     HEADROOM, LAYOUT_VERSION, META_BYTES, NO_HEADER, NO_PORT, Packet, PacketType, SLOT_BYTES, flag,
 };
 use crate::ledger::Ledger;
-use crate::region::Region;
+use crate::packet_region::PacketRegion;
 use crate::slot::linked;
 use packet::anno::ANNO_BYTES;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -133,7 +133,7 @@ impl PacketPool {
 /// The slots that no worker holds, of one region.
 #[derive(Debug)]
 pub struct SharedPool {
-    region: Arc<Region>,
+    region: Arc<PacketRegion>,
     ledger: Ledger,
     /// How many hold each slot that is shared.
     holders: Box<[AtomicU32]>,
@@ -149,7 +149,7 @@ struct CacheLevel(AtomicUsize);
 
 impl SharedPool {
     /// A pool of all slots of `region`.
-    pub fn new(region: Arc<Region>) -> Arc<SharedPool> {
+    pub fn new(region: Arc<PacketRegion>) -> Arc<SharedPool> {
         let slots = region.slots();
         Arc::new(SharedPool {
             ledger: Ledger::new(slots),
@@ -177,7 +177,7 @@ impl SharedPool {
     }
 
     /// The region that the slots lie in.
-    pub fn region(&self) -> &Arc<Region> {
+    pub fn region(&self) -> &Arc<PacketRegion> {
         &self.region
     }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// The most spans that can be known at once. Number 0 is never given: it means "no region".
 pub const MAX_SPANS: usize = 256;
 
-/// A stretch of slots: `slots` of them, one every `stride` bytes.
+/// A range of slots: `slots` of them, one every `stride` bytes.
 ///
 /// Memory that is not cut evenly (a driver's own pool) is told as one with a stride of a cache line:
 /// then every cache line can be named, and those that start a slot are.
@@ -123,7 +123,7 @@ pub(crate) fn chained(region: u16, slot: u32) -> Option<(u64, u64)> {
     Some((buf, if span.chains == 0 { in_front } else { span.chains + u64::from(slot) * META_BYTES as u64 }))
 }
 
-/// Enters a stretch of memory and returns its number.
+/// Enters a range of memory and returns its number.
 ///
 /// `bytes` is the whole length: the last slot's buffer ends inside it. `chains` is 0, or has [`META_BYTES`] for
 /// each slot.
@@ -150,7 +150,7 @@ pub(crate) fn enter(base: u64, bytes: u64, stride: u32, chains: u64) -> Option<u
     Some(number as u16)
 }
 
-/// Takes a stretch out of the table; its memory stays mapped.
+/// Takes a range out of the table; its memory stays mapped.
 pub(crate) fn leave(number: u16) {
     let mut numbers = NUMBERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let number = number as usize % MAX_SPANS;

@@ -5,13 +5,15 @@ use proptest::prelude::*;
 use shm::chain::SEGMENT_BYTES;
 use shm::descriptor::BUF_BYTES;
 use shm::{
-    HugePages, PacketBytes, PacketBytesMut, PacketPool, Pool, Region, RegionOptions, SharedPool,
+    HugePages, PacketBytes, PacketBytesMut, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool,
     clone_packet, linearize, park, unpark, write_frame,
 };
 
 fn pool(slots: u32) -> PacketPool {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(slots) };
-    PacketPool::Native(SharedPool::new(Region::create(options).expect("memory for a small region")).worker())
+    PacketPool::Native(
+        SharedPool::new(PacketRegion::create(options).expect("memory for a small region")).worker(),
+    )
 }
 
 fn frame(len: usize) -> Vec<u8> {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed, ReclaimedSlot};
 use shm::descriptor::{NO_HEADER, offset};
 use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer, RingFile};
-use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, NativePool, Packet, PacketRegion, Pool, RegionOptions, SharedPool};
 
 const SLOTS: u32 = 64;
 const CLAIMS: u32 = 32;
@@ -25,7 +25,7 @@ struct Pair {
 impl Pair {
     fn new(metadata: bool) -> Pair {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-        let pool = SharedPool::new(Region::create(options).expect("memory")).worker();
+        let pool = SharedPool::new(PacketRegion::create(options).expect("memory")).worker();
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let [to_nf, from_nf] = rings.rings();
         let lender = HostEnd::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());

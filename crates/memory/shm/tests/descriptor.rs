@@ -4,7 +4,7 @@ use packet::access::Access;
 use proptest::prelude::*;
 use shm::descriptor::{BUF_BYTES, NO_HEADER};
 use shm::{
-    HugePages, Packet, PacketBytes, PacketBytesMut, PacketPool, Pool, Region, RegionOptions, SharedPool,
+    HugePages, Packet, PacketBytes, PacketBytesMut, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ proptest! {
         headers in prop::array::uniform3(prop_oneof![0..=BUF_BYTES as u16, Just(NO_HEADER)]),
     ) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(4) };
-        let shared = SharedPool::new(Region::create(options).expect("memory"));
+        let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
         let mut pool = PacketPool::Native(shared.worker());
         let mut fresh = [Packet::EMPTY];
         assert_eq!(pool.alloc(&mut fresh), 1);
@@ -155,7 +155,7 @@ proptest! {
         words in prop::array::uniform16(any::<u64>()), small: bool, data in any::<u16>(), len in any::<u16>(),
     ) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(4) };
-        let region = Region::create(options).expect("memory");
+        let region = PacketRegion::create(options).expect("memory");
         let claim = shm::ring::Descriptor { slot: 3, generation: 8, data, len, ..Default::default() };
         let place = shm::buffer(region.number(), 3);
         let ours = |packet: &Packet| {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use shm::channel::{Completion, HostEnd, InFlightTable};
 use shm::descriptor::{NO_HEADER, offset};
 use shm::ring::{Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
-use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, Packet, PacketBytes, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -58,7 +58,7 @@ fn index(ring: &Mapped, word: u8) -> &shm::ring::Word {
 #[test]
 fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
     let mut pool = PacketPool::Native(shared.worker());
     let frame: Vec<u8> = (0..5000u32).map(|at| at as u8).collect();
     let chain = shm::write_frame(&mut pool, &frame).expect("three slots");
@@ -85,7 +85,7 @@ proptest! {
     #[test]
     fn no_slot_is_lost_or_freed_twice(steps in steps(), metadata: bool) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-        let shared = SharedPool::new(Region::create(options).expect("memory"));
+        let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
         let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let sides = rings.rings();

@@ -8,7 +8,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use shm::channel::{Completion, HostEnd, InFlightTable, Reclaimed};
 use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer, RingFile};
 use shm::{
-    HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, Pool, Region, RegionOptions, SharedPool,
+    HugePages, NativePool, Packet, PacketBytes, PacketBytesMut, PacketRegion, Pool, RegionOptions, SharedPool,
 };
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn memory(name: &str) -> OwnedFd {
 fn the_nf() {
     let Some(step) = variable::<u32>("NF_STEP") else { return };
     let metadata = variable("NF_METADATA") == Some(true);
-    let region = Region::attach(memory("NF_REGION"), SLOTS, true).expect("packet memory");
+    let region = PacketRegion::attach(memory("NF_REGION"), SLOTS, true).expect("packet memory");
     let rings = RingFile::<2>::open(memory("NF_RINGS"), CLAIMS).expect("rings");
     let [to_nf, from_nf] = rings.rings();
     let (mut from, mut to) = (Consumer::new(to_nf), Producer::new(from_nf));
@@ -167,7 +167,7 @@ fn first_byte(packet: &Packet) -> u8 {
 
 fn pool() -> Arc<SharedPool> {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-    SharedPool::new(Region::create(options).expect("memory"))
+    SharedPool::new(PacketRegion::create(options).expect("memory"))
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use shm::descriptor::{HEADROOM, NO_HEADER, flag};
 use shm::pool::CACHE_SLOTS;
-use shm::{HugePages, NativePool, Packet, PacketPool, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, NativePool, Packet, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::collections::HashSet;
 
 fn shared(slots: u32) -> std::sync::Arc<SharedPool> {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(slots) };
-    SharedPool::new(Region::create(options).expect("memory for a small region"))
+    SharedPool::new(PacketRegion::create(options).expect("memory for a small region"))
 }
 
 #[derive(Clone, Debug)]

@@ -1,12 +1,12 @@
 //! Regions.
 
-use shm::region::MOST_SLOTS;
-use shm::{HugePages, Region, RegionOptions, ShmError};
+use shm::packet_region::MOST_SLOTS;
+use shm::{HugePages, PacketRegion, RegionOptions, ShmError};
 
 #[test]
 fn a_region_is_sealed_against_resizing_and_closed_to_others() {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(10) };
-    let region = Region::create(options).expect("memory");
+    let region = PacketRegion::create(options).expect("memory");
     assert!(rustix::fs::ftruncate(&region, 0).is_err());
     let mode = rustix::fs::fstat(&region).expect("the file is open").st_mode & 0o777;
     assert_eq!(mode, 0o600);
@@ -17,7 +17,7 @@ fn a_region_is_sealed_against_resizing_and_closed_to_others() {
 #[test]
 fn impossible_sizes_are_refused() {
     for slots in [0, u32::MAX] {
-        let refused = Region::create(RegionOptions::slots(slots));
+        let refused = PacketRegion::create(RegionOptions::slots(slots));
         assert!(matches!(refused, Err(ShmError::SlotCount { .. })), "{refused:?}");
     }
 }
@@ -26,16 +26,16 @@ fn impossible_sizes_are_refused() {
 fn missing_huge_pages_are_said_or_refused() {
     // 592 GiB: more than any test machine has reserved, and nothing is touched before the refusal.
     let options = RegionOptions { huge_pages: HugePages::Require, ..RegionOptions::slots(MOST_SLOTS) };
-    let refused = Region::create(options);
+    let refused = PacketRegion::create(options);
     assert!(matches!(refused, Err(ShmError::NoHugePages { .. })), "{refused:?}");
-    let region = Region::create(RegionOptions::slots(10)).expect("ordinary pages at least");
+    let region = PacketRegion::create(RegionOptions::slots(10)).expect("ordinary pages at least");
     assert_eq!(region.on_huge_pages(), region.notes().is_empty());
 }
 
 #[test]
 fn an_unknown_numa_node_is_a_note() {
     let options = RegionOptions { node: Some(999), huge_pages: HugePages::Never, ..RegionOptions::slots(10) };
-    let region = Region::create(options).expect("memory on any node");
+    let region = PacketRegion::create(options).expect("memory on any node");
     assert!(region.notes().iter().any(|note| note.contains("999")), "{:?}", region.notes());
 }
 
@@ -44,15 +44,15 @@ fn regions_are_numbered_anew_and_numbers_run_out_aloud() {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(1) };
     let mut regions = Vec::new();
     let refused = loop {
-        match Region::create(options) {
+        match PacketRegion::create(options) {
             Ok(region) => regions.push(region),
             Err(error) => break error,
         }
     };
     assert!(matches!(refused, ShmError::TooManyRegions { .. }), "{refused}");
     drop(regions);
-    let one = Region::create(options).expect("numbers are free again").number();
-    let two = Region::create(options).expect("numbers are free again").number();
+    let one = PacketRegion::create(options).expect("numbers are free again").number();
+    let two = PacketRegion::create(options).expect("numbers are free again").number();
     assert_ne!(one, two);
     assert_ne!(one, 0);
 }

@@ -1,14 +1,14 @@
 //! What a chain and its NFs look like from outside.
 
 use control::api::{Element, FlowCache, Instance, InstanceState, Log, NfStatus, Stats};
-use nf_host::State;
+use nf_host::NfState;
 use nf_host::log::LogLines;
 use runtime::Outcome;
 use runtime::running::Running;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
-use worker::region::CacheCounts;
+use worker::fusion::CacheCounts;
 use worker::report::{NodeReport, Report};
 
 /// The accounts of a chain that runs, or of one that has ended.
@@ -28,9 +28,9 @@ pub fn stats(
         (None, None) => return Stats::default(),
     };
     let sum = |count: fn(&NodeReport) -> u64| report.nodes.iter().map(count).sum();
-    let mut findings = outcome.map(|outcome| outcome.findings.clone()).unwrap_or_default();
+    let mut findings = outcome.map(|outcome| outcome.warnings.clone()).unwrap_or_default();
     if outcome.is_none() {
-        findings.extend(instances.iter().flat_map(|instance| instance.told().findings.clone()));
+        findings.extend(instances.iter().flat_map(|instance| instance.status().warnings.clone()));
     }
     Stats {
         up_s: since.elapsed().as_secs_f64(),
@@ -45,7 +45,7 @@ pub fn stats(
         flow_cache: flow_cache(running, outcome),
         elements: report.nodes.iter().map(element).collect(),
         nfs: nfs(report, instances),
-        findings,
+        warnings: findings,
     }
 }
 
@@ -54,8 +54,8 @@ fn flow_cache(running: Option<&Running>, outcome: Option<&Outcome>) -> FlowCache
         (Some(running), _) => running.cache_counts(),
         (None, Some(outcome)) => {
             let mut counts = CacheCounts::default();
-            let stretches = outcome.workers.iter().flat_map(|worker| &worker.stretches);
-            stretches.for_each(|stretch| counts.add(stretch.cache_counts()));
+            let regions = outcome.workers.iter().flat_map(|worker| &worker.regions);
+            regions.for_each(|region| counts.add(region.cache_counts()));
             counts
         }
         (None, None) => CacheCounts::default(),
@@ -103,7 +103,7 @@ fn nfs(report: &Report, instances: &[Arc<nf_host::Instance>]) -> Vec<NfStatus> {
             found.len() - 1
         });
         let Some(status) = found.get_mut(at) else { continue };
-        let told = instance.told();
+        let told = instance.status();
         if status.kind.is_empty() {
             status.kind.clone_from(&told.hello.kind);
         }
@@ -124,13 +124,13 @@ fn nfs(report: &Report, instances: &[Arc<nf_host::Instance>]) -> Vec<NfStatus> {
     found
 }
 
-fn state(state: State) -> InstanceState {
+fn state(state: NfState) -> InstanceState {
     match state {
-        State::Stopped => InstanceState::Stopped,
-        State::Down => InstanceState::Down,
-        State::Starting => InstanceState::Starting,
-        State::Up => InstanceState::Up,
-        State::Ending => InstanceState::Ending,
+        NfState::Stopped => InstanceState::Stopped,
+        NfState::Down => InstanceState::Down,
+        NfState::Starting => InstanceState::Starting,
+        NfState::Up => InstanceState::Up,
+        NfState::Ending => InstanceState::Ending,
     }
 }
 

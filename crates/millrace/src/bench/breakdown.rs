@@ -8,7 +8,7 @@ use ::bench::machine::Machine;
 use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use clap::Args;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use serde::Serialize;
 use std::path::PathBuf;
 use traffic::SizeMix;
@@ -22,14 +22,14 @@ const SLOTS: u32 = 16_384;
 /// and subtracted, and the sum of the stages held against the chain without probes.
 #[derive(Debug, Args)]
 pub struct BreakdownArgs {
-    /// Chain file, or a Click configuration, whose ports always have packets: made-up traffic, a DPDK device
+    /// Chain file, or a Click configuration, whose ports always have packets: generated traffic, a DPDK device
     chain: PathBuf,
 
     /// How NFs run that run in this process: modular (every element is told), fused (without a flow cache), cached
     #[arg(long = "as", value_name = "FORM", default_value = "modular")]
     shape: Shape,
 
-    /// Sizes of made-up frames, FCS counted, such as `64`, `imix` or `data-centre`; as in the chain file by default
+    /// Sizes of generated frames, FCS counted, such as `64`, `imix` or `data-centre`; as in the chain file by default
     #[arg(long)]
     size: Option<SizeMix>,
 

@@ -9,7 +9,7 @@ use ::bench::units::Rate;
 use ::bench::wire::devices::Means;
 use ::bench::wire::{Between, Ways};
 use clap::Args;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
@@ -20,7 +20,7 @@ const FLOWS: u64 = 1_000;
 /// What is measured, and how it runs.
 #[derive(Debug, Args)]
 pub struct ChainArgs {
-    /// Chain file with made-up traffic at a port, and a port that discards
+    /// Chain file with generated traffic at a port, and a port that discards
     #[arg(value_name = "CHAIN", required_unless_present = "send")]
     file: Option<PathBuf>,
 
@@ -57,7 +57,7 @@ pub struct ChainArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     flows: Option<u64>,
 
-    /// Frames of a capture (pcap, pcapng) in place of made-up ones: IPv4 over Ethernet, with the addresses that the chain
+    /// Frames of a capture (pcap, pcapng) in place of generated ones: IPv4 over Ethernet, with the addresses that the chain
     /// file says, as fast as the rate that is offered
     #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "flows"])]
     capture: Option<PathBuf>,

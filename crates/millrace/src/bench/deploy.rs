@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// the NFs of that chain are started, one after the other (NetVM, figure 17).
 #[derive(Debug, Args)]
 pub struct DeployArgs {
-    /// Chain file whose NFs are started, with made-up traffic at a port
+    /// Chain file whose NFs are started, with generated traffic at a port
     chain: Option<PathBuf>,
 
     /// How often each way is measured

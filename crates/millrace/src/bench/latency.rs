@@ -3,7 +3,7 @@
 use super::chain::{ChainArgs, frames_a_second, positive};
 use super::figures;
 use crate::exit::ExitStatus;
-use ::bench::load::{Arrival, Offer, Seen};
+use ::bench::load::{Arrival, FlowRecord, Offer};
 use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
 use ::bench::trial::{Tally, Trials};
@@ -72,7 +72,7 @@ struct Row {
     /// Frames a second.
     rate: f64,
     frames: u64,
-    lost: u64,
+    lost_packets: u64,
     duplicates: u64,
     reordered: u64,
     /// Frames that came out and were not known: without room for a stamp, or made by the chain.
@@ -94,7 +94,7 @@ struct Quantiles {
 }
 
 impl Quantiles {
-    fn of(seen: &Seen) -> Option<Quantiles> {
+    fn of(seen: &FlowRecord) -> Option<Quantiles> {
         let at = |quantile| seen.latency.value_at_quantile(quantile);
         (!seen.latency.is_empty()).then(|| Quantiles {
             min: seen.latency.min(),
@@ -137,13 +137,13 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
         let offer = Offer { arrival, ..Offer::stamped(rate, args.seconds.max(LEAST_FRAMES / rate)) };
         let observed = trials.offer(&offer)?;
         let seen = observed.seen.as_ref();
-        let count = |of: fn(&Seen) -> u64| seen.map_or(0, of);
+        let count = |of: fn(&FlowRecord) -> u64| seen.map_or(0, of);
         let through = count(|seen| seen.frames) + count(|seen| seen.strangers);
         rows.push(Row {
             name,
             rate,
             frames: observed.intended,
-            lost: ((observed.intended as f64 * passed) as u64).saturating_sub(through),
+            lost_packets: ((observed.intended as f64 * passed) as u64).saturating_sub(through),
             duplicates: count(|seen| seen.duplicates),
             reordered: count(|seen| seen.reordered),
             strangers: count(|seen| seen.strangers),
@@ -172,7 +172,7 @@ impl Found {
         let times = ["min µs", "p50", "p90", "p99", "p99.9", "max"];
         table.set_header(header.iter().chain(&times).chain(&[""]).copied());
         for row in &self.rows {
-            let counts = [row.frames, row.lost, row.duplicates, row.reordered];
+            let counts = [row.frames, row.lost_packets, row.duplicates, row.reordered];
             let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
             let found = row.latency_ns.as_ref();
             let found = found.map(|all| [all.min, all.p50, all.p90, all.p99, all.p99_9, all.max].map(us));

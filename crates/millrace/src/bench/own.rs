@@ -3,7 +3,7 @@
 use super::chain::positive;
 use super::figures::{self, Scratch};
 use crate::exit::ExitStatus;
-use ::bench::experiment::lab::{Form, Lab};
+use ::bench::experiment::lab::{Lab, Mode};
 use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
 use ::bench::figure::Figure;
 use anyhow::Context;
@@ -35,22 +35,22 @@ enum Shape {
 }
 
 impl Shape {
-    fn form(self) -> Form {
+    fn mode(self) -> Mode {
         match self {
-            Shape::Modular => Form::Modular,
-            Shape::Fused => Form::Fused,
-            Shape::Cached => Form::Cached,
+            Shape::Modular => Mode::Modular,
+            Shape::Fused => Mode::Fused,
+            Shape::Cached => Mode::Cached,
         }
     }
 }
 
 /// Measures throughput over how often the NFs of a chain stand in a row, in every form.
 ///
-/// The NFs of a chain file whose links are one row from made-up traffic to a port that discards, once, twice and so on:
+/// The NFs of a chain file whose links are one row from generated traffic to a port that discards, once, twice and so on:
 /// as one function (with a flow cache and without), as elements, and each in a process of its own.
 #[derive(Debug, Args)]
 pub struct ChainArgs {
-    /// Chain file with made-up traffic at a port, and a port that discards
+    /// Chain file with generated traffic at a port, and a port that discards
     chain: PathBuf,
 
     /// One NF of it alone
@@ -87,7 +87,7 @@ pub struct ColocationArgs {
 /// Measures how a chain's throughput grows with flows, frame sizes, bursts and cores, and fits the growth.
 #[derive(Debug, Args)]
 pub struct ScaleArgs {
-    /// Chain file with made-up traffic at a port
+    /// Chain file with generated traffic at a port
     chain: PathBuf,
 
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub struct AclArgs {
 /// Measures how many frames are lost over the offered load, from half to twice what a chain carries (RFC 2544, 26.3).
 #[derive(Debug, Args)]
 pub struct LossArgs {
-    /// Chain file with made-up traffic at a port, and a port that discards
+    /// Chain file with generated traffic at a port, and a port that discards
     chain: PathBuf,
 
     #[command(flatten)]
@@ -119,7 +119,7 @@ pub struct LossArgs {
 /// Measures how many frames may come back to back at the rate of a line before one is lost (RFC 2544, 26.4; RFC 9004).
 #[derive(Debug, Args)]
 pub struct BackToBackArgs {
-    /// Chain file with made-up traffic at a port, and a port that discards
+    /// Chain file with generated traffic at a port, and a port that discards
     chain: PathBuf,
 
     /// The line's rate, in Gbit/s
@@ -168,7 +168,7 @@ pub fn chain(args: &ChainArgs) -> anyhow::Result<ExitStatus> {
 pub fn colocation(args: &ColocationArgs) -> anyhow::Result<ExitStatus> {
     args.how.carry_out(|lab| {
         let most = args.most.map_or(lab.machine.cores.len(), usize::from);
-        Ok(vec![colocation::colocated(lab, &args.chains, most, args.shape.form(), None)?])
+        Ok(vec![colocation::colocated(lab, &args.chains, most, args.shape.mode(), None)?])
     })
 }
 

@@ -44,7 +44,7 @@ pub struct EffortArgs {
 }
 
 impl EffortArgs {
-    fn verdict(&self, report: &Report) -> ExitStatus {
+    fn exit_status(&self, report: &Report) -> ExitStatus {
         let fails = self.strict && !report.figures.iter().all(Figure::holds);
         ExitStatus::of(!fails)
     }
@@ -104,7 +104,7 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
         Some(folder) => finish(&report, folder)?,
         None => drop(figures::show(&report.figures, args.json)?),
     }
-    Ok(args.effort.verdict(&report))
+    Ok(args.effort.exit_status(&report))
 }
 
 /// Runs `bench all`.
@@ -117,7 +117,7 @@ pub fn all(args: &AllArgs) -> anyhow::Result<ExitStatus> {
     let all: Vec<&Paper> = paper::ALL.iter().collect();
     let report = carry_out(&args.effort, &all, true)?;
     finish(&report, &args.to)?;
-    Ok(args.effort.verdict(&report))
+    Ok(args.effort.exit_status(&report))
 }
 
 /// Writes a report, and says where, and what was not as expected.
@@ -132,7 +132,7 @@ fn finish(report: &Report, folder: &Path) -> anyhow::Result<()> {
             told += &format!("SKIP: {}: {}: {}\n", figure.name, skipped.what, skipped.why);
         }
         for expectation in figure.expected.iter().filter(|expectation| !expectation.holds) {
-            told += &format!("NOT AS EXPECTED: {}: {}\n", figure.name, expectation.told);
+            told += &format!("NOT AS EXPECTED: {}: {}\n", figure.name, expectation.sentence);
         }
     }
     Ok(print(&told)?)

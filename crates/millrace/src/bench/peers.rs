@@ -155,7 +155,7 @@ fn text(figures: &[&Figure]) -> String {
         }
         for expectation in &figure.expected {
             let holds = if expectation.holds { "holds" } else { "FAILS" };
-            let _ = writeln!(text, "  {holds}: {}", expectation.told);
+            let _ = writeln!(text, "  {holds}: {}", expectation.sentence);
         }
         text.push('\n');
     }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// With a chain file, there are several of one of its NFs, which runs as the file says.
 #[derive(Debug, Args)]
 pub struct SteeringArgs {
-    /// Chain file with made-up traffic at a port
+    /// Chain file with generated traffic at a port
     chain: Option<PathBuf>,
 
     /// The NF of the chain file that there are to be several of; the first one by default

@@ -4,9 +4,9 @@ use crate::accounts::view;
 use crate::check;
 use crate::launch::{self, Launched};
 use chain::instances::family;
-use control::api::{Act, ChainStatus, Form, Log, NfStatus, Order, Stats, Status};
+use control::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, Status};
 use control::{Platform, Refusal};
-use nf_host::{Instance, NfOutput, State};
+use nf_host::{Instance, NfOutput, NfState};
 use runtime::Outcome;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ const TURN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Work for the owner.
-type Errand = Box<dyn FnOnce(&mut Owner) + Send>;
+type Errand = Box<dyn FnOnce(&mut ControllerState) + Send>;
 
 /// The controller.
 pub struct ChainController {
@@ -32,7 +32,7 @@ pub struct ChainController {
 }
 
 /// What the owner's thread has.
-struct Owner {
+struct ControllerState {
     since: Instant,
     nf_socket: PathBuf,
     interrupted: Arc<AtomicBool>,
@@ -60,8 +60,13 @@ impl ChainController {
         let interrupted: Arc<AtomicBool> = Arc::default();
         let flag = Arc::clone(&interrupted);
         let thread = std::thread::Builder::new().name("controller".into()).spawn(move || {
-            let owner =
-                Owner { since: Instant::now(), nf_socket, interrupted: flag, chain: None, version: 0 };
+            let owner = ControllerState {
+                since: Instant::now(),
+                nf_socket,
+                interrupted: flag,
+                chain: None,
+                version: 0,
+            };
             owner.work(&waiting);
         })?;
         Ok(ChainController {
@@ -83,7 +88,7 @@ impl ChainController {
     /// Has the owner do something, and waits for what comes of it.
     fn ask<T: Send + 'static>(
         &self,
-        errand: impl FnOnce(&mut Owner) -> Result<T, Refusal> + Send + 'static,
+        errand: impl FnOnce(&mut ControllerState) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let ending = || Refusal::Failed("the daemon is ending".into());
         let (reply, answer) = channel();
@@ -117,7 +122,7 @@ fn no_chain() -> Refusal {
     Refusal::Conflict("no chain is loaded: load one with `millrace chain load FILE`".into())
 }
 
-impl Owner {
+impl ControllerState {
     fn work(mut self, waiting: &Receiver<Errand>) {
         loop {
             match waiting.recv_timeout(TURN) {
@@ -141,7 +146,7 @@ impl Owner {
             let mut status = chain.status.clone();
             (status.running, status.up_s) = (chain.outcome.is_none(), chain.since.elapsed().as_secs_f64());
             let running = chain.launched.running.as_ref();
-            (status.fused, status.stretches) = running.map_or((0, 0), |running| running.fused());
+            (status.fused, status.regions) = running.map_or((0, 0), |running| running.fused());
             status
         });
         Status {
@@ -213,7 +218,7 @@ impl Owner {
             nfs: launched.nfs.clone(),
             devices: launched.devices.clone(),
             warnings,
-            hints: launched.ports.findings(),
+            hints: launched.ports.take_warnings(),
             ..ChainStatus::default()
         };
         for hint in &status.hints {
@@ -251,7 +256,7 @@ impl Chain {
 }
 
 /// Waits until every place is in one of those states.
-fn await_states(instances: &[Arc<Instance>], states: &[State]) -> bool {
+fn await_states(instances: &[Arc<Instance>], states: &[NfState]) -> bool {
     let end = Instant::now() + PATIENCE;
     while !instances.iter().all(|instance| states.contains(&instance.state())) {
         if Instant::now() > end {
@@ -290,7 +295,7 @@ impl Platform for ChainController {
         };
         if act != Act::Start {
             want(false);
-            if !await_states(&instances, &[State::Stopped]) {
+            if !await_states(&instances, &[NfState::Stopped]) {
                 let seconds = PATIENCE.as_secs();
                 return Err(Refusal::Failed(format!("NF `{nf}` has not ended after {seconds} s")));
             }
@@ -299,8 +304,8 @@ impl Platform for ChainController {
             want(true);
             // One that attaches by itself comes when it comes.
             let attaches = instances.iter().all(|instance| instance.spec.command.is_none());
-            if !attaches && !await_states(&instances, &[State::Up]) {
-                let why = instances.iter().find_map(|instance| instance.told().failure.clone());
+            if !attaches && !await_states(&instances, &[NfState::Up]) {
+                let why = instances.iter().find_map(|instance| instance.status().failure.clone());
                 let why = why.unwrap_or_else(|| format!("NF `{nf}` is not up yet"));
                 return Err(Refusal::Failed(why));
             }
@@ -325,8 +330,8 @@ impl Platform for ChainController {
         })
     }
 
-    fn form(&self, form: Form) -> Result<ChainStatus, Refusal> {
-        let is_fused = form == Form::Fused;
+    fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal> {
+        let is_fused = form == ExecutionMode::Fused;
         self.ask(move |owner| {
             let running = owner.chain()?.launched.running.as_ref();
             let running = running.ok_or_else(|| Refusal::Conflict("the chain has ended".into()))?;
@@ -342,7 +347,7 @@ impl Platform for ChainController {
         let end = Instant::now() + PATIENCE;
         loop {
             let status = self.ask(|owner| owner.status().chain.ok_or_else(no_chain))?;
-            if !status.running || status.fused == if is_fused { status.stretches } else { 0 } {
+            if !status.running || status.fused == if is_fused { status.regions } else { 0 } {
                 return Ok(status);
             }
             if Instant::now() > end {

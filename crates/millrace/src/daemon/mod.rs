@@ -10,7 +10,7 @@ use crate::exit::ExitStatus;
 use anyhow::Context;
 use clap::Args;
 use control::api::Order;
-use control::{Place, Platform, server};
+use control::{Platform, RuntimeDir, server};
 use controller::ChainController;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ const TURN: Duration = Duration::from_millis(100);
 /// # Errors
 /// When the sockets cannot be made, or the chain to start with has mistakes.
 pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
-    let place = Place::new(args.at.as_deref());
-    let _claimed = place.claim()?;
+    let place = RuntimeDir::new(args.at.as_deref());
+    let _claimed = place.lock()?;
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in crate::run::ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&interrupted))?;

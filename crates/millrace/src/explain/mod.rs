@@ -39,7 +39,7 @@ pub struct ExplainArgs {
     #[arg(long)]
     json: bool,
 
-    /// Most traffic classes of a stretch that are looked for
+    /// Most traffic classes of a fused region that are looked for
     #[arg(long, value_name = "COUNT", default_value_t = crate::synth::MAX_CLASSES)]
     max_classes: usize,
 }

@@ -1,4 +1,4 @@
-//! A packet's walk through a graph: element by element, or with stretches as one program.
+//! A packet's walk through a graph: element by element, or with fused regions as one program.
 //!
 //! Programs are run by the evaluator, and their classes say why they did what they did. What an element does in its
 //! own code is followed only where its class is known to pass packets on.
@@ -6,7 +6,7 @@
 use super::packet::Held;
 use crate::synth::classes::{Group, Walked};
 use click::ElementId;
-use ir::eval::{Exit, State};
+use ir::eval::{EvalState, Exit};
 use ir::{Table, Tables};
 use runtime::Assembly;
 use serde::Serialize;
@@ -23,11 +23,11 @@ const NOW_NS: u64 = 1_000_000_000;
 /// Something that happened to the packet.
 #[derive(Debug, Serialize)]
 pub struct Hop {
-    /// The element, or the stretch.
+    /// The element, or the fused region.
     pub at: String,
-    /// Its class in the traffic's sense, of a stretch.
+    /// Its class in the traffic's sense, of a fused region.
     pub class: Option<usize>,
-    /// Classes that the stretch has.
+    /// Classes that the fused region has.
     pub of: usize,
     /// What was asked: the element, and what it found.
     pub decided: Vec<(String, String)>,
@@ -87,29 +87,29 @@ struct Stop {
 pub struct Walker<'a> {
     graph: &'a click::Graph,
     assembly: Assembly,
-    /// The cells of each node, and of each stretch.
+    /// The cells of each node, and of each fused region.
     cells: (Vec<Vec<u64>>, Vec<Vec<u64>>),
-    /// The classes of each stretch; none where it is to be walked element by element.
+    /// The classes of each fused region; none where it is to be walked element by element.
     fused: Vec<Walked>,
     open: VecDeque<Stop>,
     walk: Walk,
 }
 
 impl<'a> Walker<'a> {
-    /// For a chain that has just been made. In fused form where its assembly has stretches.
+    /// For a chain that has just been made. In fused form where its assembly has fused regions.
     pub fn new(graph: &'a click::Graph, assembly: Assembly, max_classes: usize) -> Walker<'a> {
-        let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
+        let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
         let of_nodes = nodes.iter().map(|node| node.first_cells.clone()).collect();
-        let of_stretches = stretches
+        let of_regions = regions
             .iter()
-            .map(|stretch| stretch.linked.program.cells.iter().map(|cell| cell.init).collect())
+            .map(|region| region.linked.program.cells.iter().map(|cell| cell.init).collect())
             .collect();
-        let fused = stretches.iter().map(|stretch| {
-            let leaves = crate::synth::stretch::leaves(stretch, nodes, &assembly.cuts);
-            Walked::of(stretch, nodes, &leaves, max_classes)
+        let fused = regions.iter().map(|region| {
+            let leaves = crate::synth::fused_region::leaves(region, nodes, &assembly.cuts);
+            Walked::of(region, nodes, &leaves, max_classes)
         });
         let fused = fused.collect();
-        let cells = (of_nodes, of_stretches);
+        let cells = (of_nodes, of_regions);
         Walker { graph, assembly, cells, fused, open: VecDeque::new(), walk: Walk::default() }
     }
 
@@ -126,9 +126,9 @@ impl<'a> Walker<'a> {
             }
             let node = &self.assembly.graphs[0][stop.node];
             let entry = node.entries.get(stop.input).copied().flatten();
-            let entry = entry.filter(|entry| self.assembly.stretches[0][entry.stretch].is_wanted());
+            let entry = entry.filter(|entry| self.assembly.regions[0][entry.region].is_wanted());
             match entry {
-                Some(entry) => self.through_stretch(entry, stop.held)?,
+                Some(entry) => self.through_region(entry, stop.held)?,
                 None if node.lowered.is_some() => self.through_program(stop)?,
                 None => self.through_code(stop),
             }
@@ -231,7 +231,7 @@ impl<'a> Walker<'a> {
             .classes
             .iter()
             .find_map(|class| why(class, &classes, &program, &names, &held, cells, &mut tables));
-        let mut state = State { cells, tables: &mut tables, now_ns: NOW_NS };
+        let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
         let why = why.filter(|why| why.exit == exit);
         let (decided, wrote) = why.map_or_else(Default::default, |why| (why.decided, why.wrote));
@@ -255,15 +255,15 @@ impl<'a> Walker<'a> {
         self.end(node, "unknown", why, held);
     }
 
-    /// A stretch.
-    fn through_stretch(&mut self, entry: worker::graph::RegionEntry, mut held: Held) -> anyhow::Result<()> {
-        let stretch = &self.assembly.stretches[0][entry.stretch];
-        let (linked, parts) = (std::sync::Arc::clone(&stretch.linked), stretch.parts.clone());
-        let program = std::sync::Arc::clone(&stretch.made.program);
+    /// A fused region.
+    fn through_region(&mut self, entry: worker::graph::RegionEntry, mut held: Held) -> anyhow::Result<()> {
+        let region = &self.assembly.regions[0][entry.region];
+        let (linked, parts) = (std::sync::Arc::clone(&region.linked), region.parts.clone());
+        let program = std::sync::Arc::clone(&region.compiled.program);
         let of = linked.tables.iter().map(|(part, table)| (parts[*part], *table)).collect();
         let mut tables = PartTables { nodes: &mut self.assembly.graphs[0], of };
-        let cells = &mut self.cells.1[entry.stretch];
-        let walked = &self.fused[entry.stretch];
+        let cells = &mut self.cells.1[entry.region];
+        let walked = &self.fused[entry.region];
         let of_entry = |(_, (group, class)): &(usize, (&Group, &Class))| {
             group.entries.get(class.entry) == Some(&entry.input)
         };
@@ -271,7 +271,7 @@ impl<'a> Walker<'a> {
             let why = why(class, &group.classes, &group.program, &walked.names, &held, cells, &mut tables)?;
             Some((at + 1, why))
         });
-        let mut state = State { cells, tables: &mut tables, now_ns: NOW_NS };
+        let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let buffer = held.buffer.as_mut_slice();
         let exit = ir::eval::run(&program, entry.input, &mut held.packet, buffer, &mut state)?;
         let of = walked.count();
@@ -304,7 +304,7 @@ impl<'a> Walker<'a> {
             }
             _ => String::new(),
         };
-        let at = format!("stretch {}", entry.stretch + 1);
+        let at = format!("fused region {}", entry.region + 1);
         self.walk.hops.push(Hop { at, class, of, decided, wrote, went });
         match exit {
             Exit::Emit(output) => {

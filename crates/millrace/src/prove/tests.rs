@@ -13,7 +13,7 @@ use rand_pcg::Pcg64;
 use runtime::Assembly;
 use std::path::PathBuf;
 use std::time::Duration;
-use worker::region::Made;
+use worker::fusion::CompiledRegion;
 
 const BALANCER: &str = "nat-firewall-balancer/chain.toml";
 const ROUTER: &str = "router/chain.toml";
@@ -46,14 +46,14 @@ impl Chain {
         Chain(assembly.expect("without mistakes"))
     }
 
-    /// The fused program of a stretch as it is run.
-    fn made(&self, stretch: usize) -> Verified {
-        let of = &self.0.stretches[0][stretch];
-        Verified::clone(&Made::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program)
+    /// The fused program of a fused region as it is run.
+    fn compiled(&self, region: usize) -> Verified {
+        let of = &self.0.regions[0][region];
+        Verified::clone(&CompiledRegion::of(&of.linked.program, &cells(of, &self.0.graphs[0])).program)
     }
 
-    fn prove(&self, stretch: usize, program: &Verified, limits: &Limits) -> Proof {
-        let of = &self.0.stretches[0][stretch];
+    fn prove(&self, region: usize, program: &Verified, limits: &Limits) -> Proof {
+        let of = &self.0.regions[0][region];
         let proof = held(of, &self.0.graphs[0], &self.0.cuts, program, |of| Ok(prove::prove(of, limits)?));
         proof.expect("machine code")
     }
@@ -75,16 +75,16 @@ fn by_packets() -> Limits {
 fn is_found(example: &str, what: &str, plant: impl Fn(&mut Program) -> bool) {
     let chain = Chain::of(example);
     let mut planted = false;
-    for stretch in 0..chain.0.stretches[0].len() {
-        let mut program = chain.made(stretch).into_program();
+    for region in 0..chain.0.regions[0].len() {
+        let mut program = chain.compiled(region).into_program();
         if !plant(&mut program) {
             continue;
         }
         planted = true;
         let program = Verified::new(program).expect("a fault that nobody sees before it runs");
-        let proof = chain.prove(stretch, &program, &by_classes());
+        let proof = chain.prove(region, &program, &by_classes());
         assert!(proof.differs.is_some(), "{what}: the classes do not show it: {:?}", proof.comparison);
-        let proof = chain.prove(stretch, &program, &by_packets());
+        let proof = chain.prove(region, &program, &by_packets());
         assert!(proof.differs.is_some(), "{what}: no packet of {:?} shows it", proof.tried);
         break;
     }
@@ -99,9 +99,9 @@ fn insts(program: &mut Program) -> impl Iterator<Item = (usize, usize, &mut Inst
 
 fn is_equal(example: &str) {
     let chain = Chain::of(example);
-    for stretch in 0..chain.0.stretches[0].len() {
-        let proof = chain.prove(stretch, &chain.made(stretch), &limits());
-        let shown = proof.differs.as_ref().map(|found| &found.made.packet);
+    for region in 0..chain.0.regions[0].len() {
+        let proof = chain.prove(region, &chain.compiled(region), &limits());
+        let shown = proof.differs.as_ref().map(|found| &found.compiled.packet);
         assert!(proof.is_equal(), "{example}: {:?} {:?} {shown:?}", proof.comparison, proof.left);
         assert!(proof.tried.packets > 20, "{:?}", proof.tried);
     }
@@ -131,7 +131,7 @@ fn a_wrong_order_is_found() {
     let is_write = |inst: &Inst| !inst.has_result() || matches!(inst, Inst::Load(_));
     for example in [ROUTER, BALANCER, NAPT] {
         let chain = Chain::of(example);
-        for (stretch, of) in chain.0.stretches[0].iter().enumerate() {
+        for (region, of) in chain.0.regions[0].iter().enumerate() {
             let linked = &of.linked.program;
             let places = linked
                 .blocks
@@ -147,10 +147,10 @@ fn a_wrong_order_is_found() {
                 program.blocks[block].insts.swap(place - 1, place);
                 let few = Limits { packets: 3, ..by_packets() };
                 let Ok(program) = Verified::new(program) else { continue };
-                if chain.prove(stretch, &program, &few).differs.is_none() {
+                if chain.prove(region, &program, &few).differs.is_none() {
                     continue;
                 }
-                let proof = chain.prove(stretch, &program, &by_classes());
+                let proof = chain.prove(region, &program, &by_classes());
                 assert!(proof.differs.is_some(), "{example}: {pair:?}: {:?}", proof.comparison);
                 return;
             }
@@ -282,13 +282,13 @@ fn a_stale_constant_of_a_cell_is_found() {
     let mut tried = 0;
     for example in [ROUTER, BALANCER] {
         let chain = Chain::of(example);
-        for (at, stretch) in chain.0.stretches[0].iter().enumerate() {
-            let right = cells(stretch, &chain.0.graphs[0]);
-            let program = chain.made(at);
+        for (at, region) in chain.0.regions[0].iter().enumerate() {
+            let right = cells(region, &chain.0.graphs[0]);
+            let program = chain.compiled(at);
             for cell in 0..right.len() {
                 let mut stale = right.clone();
                 stale[cell] ^= 1;
-                let made = Made::of(&stretch.linked.program, &stale);
+                let made = CompiledRegion::of(&region.linked.program, &stale);
                 // Cells that programs write are not part of the configuration.
                 if **made.program == *program {
                     continue;
@@ -325,7 +325,7 @@ fn a_wrong_egress_is_found() {
 #[test]
 fn a_counterexample_can_be_read() {
     let chain = Chain::of(BALANCER);
-    let mut program = chain.made(0).into_program();
+    let mut program = chain.compiled(0).into_program();
     let outputs = program.outputs;
     for block in &mut program.blocks {
         if let Term::Emit(port) = &mut block.term {
@@ -333,15 +333,15 @@ fn a_counterexample_can_be_read() {
         }
     }
     let program = Verified::new(program).expect("a valid program");
-    let (of, nodes) = (&chain.0.stretches[0][0], &chain.0.graphs[0]);
+    let (of, nodes) = (&chain.0.regions[0][0], &chain.0.graphs[0]);
     let shown = held(of, nodes, &chain.0.cuts, &program, |of| {
         Ok(super::shown(of, &prove::prove(of, &limits())?, &limits()))
     });
     let shown = shown.expect("machine code");
-    assert_eq!(shown.verdict, super::Verdict::Differs);
+    assert_eq!(shown.result, super::RegionResult::Differs);
     let text = super::listed("chain.toml", &[shown]);
     for part in [
-        "\nstretch 1: differs\n",
+        "\nfused region 1: differs\n",
         "  packet    ",
         " bytes into [0]nat/arp, headers at mac ",
         "  fields    eth.dst ",
@@ -391,7 +391,7 @@ fn random_faults_are_told_from_changes_that_do_nothing() {
     let (mut differ, mut equal, mut open) = (0, 0, 0);
     for (example, seed) in [(BALANCER, 1), (ROUTER, 2), (NAPT, 3), (FIREWALL, 4)] {
         let chain = Chain::of(example);
-        let original = chain.made(0);
+        let original = chain.compiled(0);
         let mut rng = Pcg64::seed_from_u64(seed);
         let mut left = 4;
         for _ in 0..200 {

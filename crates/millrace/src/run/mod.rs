@@ -93,7 +93,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
     // Hints are no reason to fail: without huge pages, say, all is well and a little slower.
-    let hints = launched.ports.findings();
+    let hints = launched.ports.take_warnings();
     drop(launched);
     outcome.close();
     let shown = if args.json {
@@ -106,7 +106,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Failed);
     }
     let sound = outcome.is_sound() && handlers.iter().all(|(_, value)| value.is_ok());
-    Ok(ExitStatus::of(sound && outcome.findings.is_empty()))
+    Ok(ExitStatus::of(sound && outcome.warnings.is_empty()))
 }
 
 /// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`

@@ -35,7 +35,7 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "flow_cache": view::stats(None, Some(outcome), &[], Instant::now()).flow_cache,
         "elements": outcome.report.nodes,
         "ports": outcome.ports,
-        "findings": outcome.findings,
+        "findings": outcome.warnings,
         "hints": hints,
         "handlers": handlers,
     });
@@ -76,7 +76,7 @@ fn write_text(
             Err(error) => writeln!(out, "{name}: {error}")?,
         }
     }
-    for finding in &outcome.findings {
+    for finding in &outcome.warnings {
         writeln!(out, "warning: {finding}")?;
     }
     for hint in hints {

@@ -1,4 +1,4 @@
-//! The traffic classes of a stretch, in its user's names.
+//! The traffic classes of a fused region, in its user's names.
 
 use ir::Verified;
 use serde::Serialize;
@@ -7,17 +7,17 @@ use std::time::Instant;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Numbers, Show};
 use synth::classes::{Class, Classes, Exit, Options};
+use worker::fusion::FusedRegion;
 use worker::graph::Node;
-use worker::region::Stretch;
 
 /// Classes that deliver frames: the MAC header is where the packet starts, no other is known.
 const PORTS: [&str; 2] = ["FromDevice", "FromDPDKDevice"];
 
-/// The classes of a stretch.
+/// The classes of a fused region.
 pub struct Walked {
     /// Of entries that ports feed, and of the others: less is known of what comes in there.
     pub groups: Vec<Group>,
-    /// Names of the stretch's elements.
+    /// Names of the fused region's elements.
     pub names: Vec<String>,
     /// Where each entry is.
     enters: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Walked {
 pub struct Group {
     /// The linked program, with names that say whose things are.
     pub program: Arc<Verified>,
-    /// The entries, as numbers of the stretch's.
+    /// The entries, as numbers of the fused region's.
     pub entries: Vec<usize>,
     /// The classes.
     pub classes: Classes,
@@ -46,7 +46,7 @@ pub struct Group {
 pub struct ClassShown {
     /// From 1.
     pub number: usize,
-    /// The stretch's entry.
+    /// The fused region's entry.
     #[serde(skip)]
     pub entry: usize,
     /// The node and input that its packets go to.
@@ -96,11 +96,11 @@ pub fn is_fed_by_port(nodes: &[Node], entry: (usize, usize)) -> bool {
 }
 
 impl Walked {
-    /// Walks a stretch; at most `most` classes for each kind of entry.
-    pub fn of(stretch: &Stretch, nodes: &[Node], leaves: &[String], most: usize) -> Walked {
+    /// Walks a fused region; at most `most` classes for each kind of entry.
+    pub fn of(region: &FusedRegion, nodes: &[Node], leaves: &[String], most: usize) -> Walked {
         let start = Instant::now();
-        let linked = &stretch.linked;
-        let names: Vec<String> = stretch.parts.iter().map(|part| nodes[*part].name.clone()).collect();
+        let linked = &region.linked;
+        let names: Vec<String> = region.parts.iter().map(|part| nodes[*part].name.clone()).collect();
         let mut program = linked.program.clone().into_program();
         let cells = program.cells.len() - linked.flow.counted.len();
         let settled: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
@@ -114,7 +114,7 @@ impl Walked {
         }
         // Names mean nothing to the verifier.
         let program = Arc::new(Verified::new(program).unwrap_or_else(|_| linked.program.clone()));
-        let entries: Vec<(usize, usize)> = stretch.entries().collect();
+        let entries: Vec<(usize, usize)> = region.entries().collect();
         let (fed, others): (Vec<usize>, Vec<usize>) =
             (0..entries.len()).partition(|at| is_fed_by_port(nodes, entries[*at]));
         let mut groups = vec![];
@@ -136,7 +136,7 @@ impl Walked {
         }
         let enters = entries.iter().map(|(node, port)| format!("[{port}]{}", nodes[*node].name));
         let targets = linked.outputs.iter().map(|&(part, port)| {
-            let end = nodes[stretch.parts[part]].outputs.get(port).copied().flatten();
+            let end = nodes[region.parts[part]].outputs.get(port).copied().flatten();
             end.map(|end| (end.node, end.port))
         });
         let took_ms = start.elapsed().as_secs_f64() * 1e3;
@@ -165,8 +165,8 @@ impl Walked {
         match exit {
             Exit::Emit(port) => name(&self.leaves, port),
             Exit::EmitTo(_) => "by a port that a value names".into(),
-            Exit::Drop(reason) => format!("dropped by {}", told(&name(&group.program.reasons, reason))),
-            Exit::Slow(path) => format!("own code of {}", told(&name(&group.program.slow, path))),
+            Exit::Drop(reason) => format!("dropped by {}", escaped(&name(&group.program.reasons, reason))),
+            Exit::Slow(path) => format!("own code of {}", escaped(&name(&group.program.slow, path))),
         }
     }
 
@@ -240,7 +240,7 @@ impl Walked {
 }
 
 /// `element.reason` as it is told. Reasons have no dots; names of instances have.
-fn told(of: &str) -> String {
+fn escaped(of: &str) -> String {
     of.rsplit_once('.').map_or_else(|| of.to_string(), |(element, reason)| format!("{element}: {reason}"))
 }
 

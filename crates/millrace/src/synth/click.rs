@@ -11,7 +11,7 @@
 
 use super::classes::ClassShown;
 use super::conditions::{
-    Kind, Known, complement, is_checked, kind, note, prefixes, table_asked, unchecked, whole_field,
+    Kind, Known, complement, is_checked, kind, learn, prefixes, table_asked, unchecked, whole_field,
 };
 use chain::Chain;
 use runtime::Assembly;
@@ -45,7 +45,7 @@ pub fn configuration(
     name: &str,
     chain: &Chain,
     assembly: &Assembly,
-    shown: &[super::StretchShown],
+    shown: &[super::RegionShown],
 ) -> anyhow::Result<String> {
     if let Some(nf) = chain.processes.first() {
         anyhow::bail!("`{}` runs in a process of its own, and cannot be said in Click", nf.name);
@@ -55,8 +55,8 @@ pub fn configuration(
     // Of each front, its input in place of the element behind the port.
     let mut instead: BTreeMap<(usize, usize), String> = BTreeMap::new();
     let mut leads_to: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for (stretch, shown) in assembly.stretches[0].iter().zip(shown) {
-        for (entry, end) in stretch.entries().enumerate() {
+    for (region, shown) in assembly.regions[0].iter().zip(shown) {
+        for (entry, end) in region.entries().enumerate() {
             if !super::classes::is_fed_by_port(nodes, end) {
                 let name = &nodes[end.0].name;
                 fronts += &format!(
@@ -67,7 +67,7 @@ pub fn configuration(
             let classes: Vec<&ClassShown> =
                 shown.classes.iter().filter(|class| class.entry == entry).collect();
             let number = instead.len() + 1;
-            match front(number, &classes, end, nodes, shown.not_covered.is_empty()) {
+            match entry_elements(number, &classes, end, nodes, shown.not_covered.is_empty()) {
                 Ok(front) => {
                     fronts += &front.text;
                     leads_to.extend(front.leads_to);
@@ -148,14 +148,14 @@ fn live(
     if loses_wire || named { vec![true; live.len()] } else { live }
 }
 
-/// The elements in front of a stretch, and where they lead to.
+/// The elements in front of a fused region, and where they lead to.
 struct Dispatcher {
     text: String,
     leads_to: Vec<(usize, usize)>,
 }
 
-/// The elements that stand between a port and the stretch.
-fn front(
+/// The elements that stand between a port and the fused region.
+fn entry_elements(
     number: usize,
     classes: &[&ClassShown],
     end: (usize, usize),
@@ -314,7 +314,7 @@ fn steps(class: &ClassShown) -> Result<Vec<String>, String> {
 /// Conditions as patterns that must all match.
 fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> {
     let mut known = *known;
-    note(&mut known, conditions);
+    learn(&mut known, conditions);
     let mut all = vec![];
     for asked in conditions {
         match asked {

@@ -69,7 +69,7 @@ pub struct Known {
 }
 
 /// Notes what conditions say.
-pub fn note(known: &mut Known, conditions: &[Asked]) {
+pub fn learn(known: &mut Known, conditions: &[Asked]) {
     for asked in conditions {
         let Asked::Is { of, intervals, .. } = asked else { continue };
         match of.as_str() {

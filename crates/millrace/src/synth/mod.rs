@@ -3,8 +3,8 @@
 pub mod classes;
 mod click;
 mod conditions;
+pub mod fused_region;
 mod openflow;
-pub mod stretch;
 mod svg;
 
 use crate::exit::ExitStatus;
@@ -14,11 +14,11 @@ use chain::FusedElements;
 use clap::Args;
 use classes::Walked;
 use codegen::{CodeBuilder, Listed};
+use fused_region::{RegionShown, Sizes};
 use runtime::Assembly;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
-use stretch::{Sizes, StretchShown};
 use worker::graph::Node;
 
 /// Shows what becomes of a chain when it runs fused: which elements run as one function, and the classes of
@@ -40,7 +40,7 @@ pub struct SynthArgs {
     #[arg(long)]
     classes: bool,
 
-    /// Most traffic classes of a stretch that are looked for (2,000 by default)
+    /// Most traffic classes of a fused region that are looked for (2,000 by default)
     #[arg(long, value_name = "COUNT", value_parser = most)]
     max_classes: Option<usize>,
 
@@ -56,15 +56,15 @@ pub struct SynthArgs {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
-    /// Shows what each stretch is made into instead
+    /// Shows what each fused region is made into instead
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "json")]
     emit: Option<Emit>,
 
-    /// Says of each stretch whether it does what its elements do, for every packet
+    /// Says of each fused region whether it does what its elements do, for every packet
     #[arg(long, conflicts_with = "emit")]
     prove: bool,
 
-    /// Longest time for the proof of a stretch; a number alone counts seconds
+    /// Longest time for the proof of a fused region; a number alone counts seconds
     #[arg(long, value_name = "TIME", default_value = "2min", value_parser = crate::times::time, requires = "prove")]
     limit: Duration,
 }
@@ -88,7 +88,7 @@ enum Language {
     Openflow,
 }
 
-/// What a stretch is made into.
+/// What a fused region is made into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Emit {
     /// Its packet program
@@ -103,7 +103,7 @@ enum Emit {
 #[derive(Debug, Serialize)]
 struct Synthesis {
     elements: usize,
-    stretches: Vec<StretchShown>,
+    regions: Vec<RegionShown>,
     /// Elements that are not part of one, each with the reason.
     others: Vec<(String, String)>,
 }
@@ -136,15 +136,15 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
         args.chain.display().to_string(),
     );
     if let Some(file) = &args.svg {
-        std::fs::write(file, svg::picture(&name, &assembly, &shown.stretches))
+        std::fs::write(file, svg::picture(&name, &assembly, &shown.regions))
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
     let out = match (&loaded.chain, args.json) {
         (Some(chain), _) if args.to == Some(Language::Openflow) => {
-            openflow::rules(&name, chain, &assembly, &shown.stretches)
+            openflow::rules(&name, chain, &assembly, &shown.regions)
         }
         (Some(chain), _) if args.click || args.to.is_some() => {
-            click::configuration(&name, chain, &assembly, &shown.stretches)?
+            click::configuration(&name, chain, &assembly, &shown.regions)?
         }
         (_, true) => serde_json::to_string_pretty(&shown)? + "\n",
         (_, false) => shown.text(&name, args.classes),
@@ -156,9 +156,9 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
 /// What the tables of the elements take.
 fn sizes(assembly: &mut Assembly) -> Sizes {
     let mut sizes = Sizes::new();
-    for stretch in &assembly.stretches[0] {
-        for &(part, index) in &stretch.linked.tables {
-            let node = stretch.parts[part];
+    for region in &assembly.regions[0] {
+        for &(part, index) in &region.linked.tables {
+            let node = region.parts[part];
             let element = assembly.graphs[0][node].element.as_mut();
             let table = element.and_then(|element| element.table(index));
             sizes.extend(table.and_then(|table| table.size()).map(|size| ((node, index), size.into())));
@@ -168,29 +168,29 @@ fn sizes(assembly: &mut Assembly) -> Sizes {
 }
 
 fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::Result<Synthesis> {
-    let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
-    let shown = stretches
+    let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
+    let shown = regions
         .iter()
-        .map(|stretch| {
-            let leaves = stretch::leaves(stretch, nodes, &assembly.cuts);
-            let walked = Walked::of(stretch, nodes, &leaves, max_classes);
-            stretch::describe(stretch, nodes, &assembly.cuts, &walked, sizes)
+        .map(|region| {
+            let leaves = fused_region::leaves(region, nodes, &assembly.cuts);
+            let walked = Walked::of(region, nodes, &leaves, max_classes);
+            fused_region::describe(region, nodes, &assembly.cuts, &walked, sizes)
         })
         .collect::<anyhow::Result<_>>()?;
-    let is_part = |at: usize| stretches.iter().any(|stretch| stretch.parts.contains(&at));
+    let is_part = |at: usize| regions.iter().any(|region| region.parts.contains(&at));
     let others = nodes.iter().enumerate().filter(|(at, _)| !is_part(*at));
     let others = others.map(|(_, node)| (node.name.clone(), why_not(node)));
-    Ok(Synthesis { elements: nodes.len(), stretches: shown, others: others.collect() })
+    Ok(Synthesis { elements: nodes.len(), regions: shown, others: others.collect() })
 }
 
 fn emit(assembly: &Assembly, what: Option<Emit>) -> anyhow::Result<String> {
     let mut builder = CodeBuilder::new()?;
     builder.keep_listing(if what == Some(Emit::Clif) { Listed::Clif } else { Listed::Assembly });
     let mut out = String::new();
-    for stretch in &assembly.stretches[0] {
+    for region in &assembly.regions[0] {
         match what {
-            Some(Emit::Ir) => out += &ir::text::print(&stretch.made.program),
-            _ => drop(builder.add(&stretch.made.program)?),
+            Some(Emit::Ir) => out += &ir::text::print(&region.compiled.program),
+            _ => drop(builder.add(&region.compiled.program)?),
         }
     }
     Ok(out + builder.listing())
@@ -208,15 +208,15 @@ fn why_not(node: &Node) -> String {
 
 impl Synthesis {
     fn text(&self, chain: &str, every_class: bool) -> String {
-        let fused: usize = self.stretches.iter().map(|stretch| stretch.elements.len()).sum();
-        let count = self.stretches.len();
+        let fused: usize = self.regions.iter().map(|region| region.elements.len()).sum();
+        let count = self.regions.len();
         let mut out = format!(
-            "{chain}: {fused} of {} elements run in {count} stretch{}\n",
+            "{chain}: {fused} of {} elements run in {count} fused region{}\n",
             self.elements,
             if count == 1 { "" } else { "es" }
         );
-        for (number, stretch) in self.stretches.iter().enumerate() {
-            out += &stretch.text(number + 1, every_class);
+        for (number, region) in self.regions.iter().enumerate() {
+            out += &region.text(number + 1, every_class);
         }
         if !self.others.is_empty() {
             out += "\nby themselves:\n";

@@ -15,7 +15,7 @@ mod matches;
 mod ports;
 mod rule;
 
-use super::StretchShown;
+use super::RegionShown;
 use super::classes::{ClassShown, is_fed_by_port};
 use chain::{Chain, device_name};
 use class::{Said, Switch};
@@ -43,12 +43,12 @@ struct Part {
 }
 
 /// The rules, as `ovs-ofctl add-flows -O OpenFlow13` reads them.
-pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[StretchShown]) -> String {
+pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[RegionShown]) -> String {
     let nodes = &assembly.graphs[0];
     let mut numbers: Vec<String> = chain.ports.iter().map(|port| port.name.clone()).collect();
     let (mut parts, mut others) = (vec![], vec![]);
-    for (stretch, shown) in assembly.stretches[0].iter().zip(shown) {
-        for (entry, end) in stretch.entries().enumerate() {
+    for (region, shown) in assembly.regions[0].iter().zip(shown) {
+        for (entry, end) in region.entries().enumerate() {
             let enters = format!("[{}]{}", end.1, nodes[end.0].name);
             if !is_fed_by_port(nodes, end) {
                 others.push(format!("What enters at {enters} comes from other elements."));

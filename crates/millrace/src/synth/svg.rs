@@ -1,13 +1,13 @@
-//! Stretches as a picture: their elements from left to right, a coloured strand on every wire for each way out that
+//! Fused regions as a picture: their elements from left to right, a coloured strand on every wire for each way out that
 //! lies behind it, and the traffic classes below in the colour of their way out.
 
 use super::classes::ClassShown;
-use super::stretch::StretchShown;
+use super::fused_region::RegionShown;
 use maud::{Markup, PreEscaped, html};
 use runtime::Assembly;
 use std::collections::BTreeSet;
+use worker::fusion::{Cut, FusedRegion};
 use worker::graph::Node;
-use worker::region::{Cut, Stretch};
 
 /// Classes that are drawn.
 const MOST_CLASSES: usize = 80;
@@ -81,8 +81,8 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(stretch: &Stretch, nodes: &[Node], cuts: &[Cut]) -> Graph {
-        let inside: BTreeSet<usize> = stretch.parts.iter().copied().collect();
+    fn of(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Graph {
+        let inside: BTreeSet<usize> = region.parts.iter().copied().collect();
         let mut wires = vec![];
         for (from, node) in nodes.iter().enumerate() {
             for (port, end) in node.outputs.iter().enumerate() {
@@ -162,14 +162,14 @@ impl Graph {
         self.places.iter().find(|place| place.node == node)
     }
 
-    /// The ways out that lie behind each node of a stretch, as numbers of its outputs.
-    fn behind(&self, stretch: &Stretch, wire: &Wire) -> BTreeSet<usize> {
+    /// The ways out that lie behind each node of a fused region, as numbers of its outputs.
+    fn behind(&self, region: &FusedRegion, wire: &Wire) -> BTreeSet<usize> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![]);
         let mut found = BTreeSet::new();
         let mut follow = |wire: &Wire, open: &mut Vec<usize>| {
-            let part = stretch.parts.iter().position(|part| *part == wire.from);
+            let part = region.parts.iter().position(|part| *part == wire.from);
             let own = part.map(|part| (part, wire.port));
-            match stretch.linked.outputs.iter().position(|output| Some(*output) == own) {
+            match region.linked.outputs.iter().position(|output| Some(*output) == own) {
                 Some(output) => drop(found.insert(output)),
                 None if seen.insert(wire.to) => open.push(wire.to),
                 None => {}
@@ -188,7 +188,7 @@ fn place_row(graph: &Graph, place: &BoxPlace) -> i64 {
     place.row - graph.first_row(place.column / COLUMNS)
 }
 
-/// Whether an element outside stands behind the stretch, and feeds it again.
+/// Whether an element outside stands behind the fused region, and feeds it again.
 fn feeds_from_behind(wire: &Wire, wires: &[Wire], inside: &BTreeSet<usize>) -> bool {
     wires.iter().any(|before| before.to == wire.from && inside.contains(&before.from))
 }
@@ -198,11 +198,11 @@ fn colour(class: &ClassShown, leaves: &[String]) -> &'static str {
     match class.ends {
         "drop" => DROPPED,
         "slow" => SLOW,
-        _ => way(leaves.iter().position(|leave| *leave == class.exit).unwrap_or(0)),
+        _ => path(leaves.iter().position(|leave| *leave == class.exit).unwrap_or(0)),
     }
 }
 
-fn way(output: usize) -> &'static str {
+fn path(output: usize) -> &'static str {
     WAYS[output % WAYS.len()]
 }
 
@@ -219,27 +219,27 @@ fn add(out: &mut String, shape: Markup) {
     out.push('\n');
 }
 
-/// The picture of all stretches.
-pub fn picture(chain: &str, assembly: &Assembly, shown: &[StretchShown]) -> String {
-    let (nodes, stretches) = (&assembly.graphs[0], &assembly.stretches[0]);
+/// The picture of all fused regions.
+pub fn picture(chain: &str, assembly: &Assembly, shown: &[RegionShown]) -> String {
+    let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
     let (mut body, mut y, mut width) = (String::new(), MARGIN + 18, 1_200);
     label(&mut body, (MARGIN, y), 18, INK, chain);
     y += 12;
-    for (number, (stretch, shown)) in stretches.iter().zip(shown).enumerate() {
+    for (number, (region, shown)) in regions.iter().zip(shown).enumerate() {
         y += 30;
         let title = format!(
-            "stretch {}: {} elements as one function, {} traffic classes",
+            "fused region {}: {} elements as one function, {} traffic classes",
             number + 1,
             shown.elements.len(),
             shown.classes.len()
         );
         label(&mut body, (MARGIN, y), 15, INK, &title);
         y += 20 + GAP;
-        let graph = Graph::of(stretch, nodes, &assembly.cuts);
-        width = width.max(draw_graph(&mut body, &graph, stretch, nodes, shown, &mut y) + MARGIN);
+        let graph = Graph::of(region, nodes, &assembly.cuts);
+        width = width.max(draw_graph(&mut body, &graph, region, nodes, shown, &mut y) + MARGIN);
         draw_classes(&mut body, shown, &mut y);
     }
-    if stretches.is_empty() {
+    if regions.is_empty() {
         y += 30;
         label(&mut body, (MARGIN, y), 13, INK, "no elements run as one function");
     }
@@ -261,9 +261,9 @@ pub fn picture(chain: &str, assembly: &Assembly, shown: &[StretchShown]) -> Stri
 fn draw_graph(
     out: &mut String,
     graph: &Graph,
-    stretch: &Stretch,
+    region: &FusedRegion,
     nodes: &[Node],
-    shown: &StretchShown,
+    shown: &RegionShown,
     y: &mut i64,
 ) -> i64 {
     let top = *y;
@@ -284,10 +284,10 @@ fn draw_graph(
         let ((x0, y0), (x1, y1)) = (corner(from), corner(to));
         let ports = nodes[wire.from].outputs.len().max(1) as i64;
         let start = y0 + BOX.1 * (2 * wire.port as i64 + 1) / (2 * ports);
-        let ways = graph.behind(stretch, wire);
-        // A wire that nothing leaves the stretch by ends in drops.
+        let ways = graph.behind(region, wire);
+        // A wire that nothing leaves the fused region by ends in drops.
         let strands: Vec<&str> =
-            if ways.is_empty() { vec![DROPPED] } else { ways.iter().map(|output| way(*output)).collect() };
+            if ways.is_empty() { vec![DROPPED] } else { ways.iter().map(|output| path(*output)).collect() };
         let count = strands.len() as i64;
         for (at, colour) in strands.into_iter().enumerate() {
             let shift = (2 * at as i64 - (count - 1)) * 3 / 2;
@@ -349,7 +349,7 @@ fn draw_graph(
 }
 
 /// Draws the list of classes, those that leave first.
-fn draw_classes(out: &mut String, shown: &StretchShown, y: &mut i64) {
+fn draw_classes(out: &mut String, shown: &RegionShown, y: &mut i64) {
     let leaves = shown.leaves();
     *y += 18;
     label(
@@ -361,7 +361,7 @@ fn draw_classes(out: &mut String, shown: &StretchShown, y: &mut i64) {
     );
     for (output, leave) in leaves.iter().enumerate() {
         *y += 18;
-        add(out, html! { rect x=(MARGIN) y=(*y - 6) width="26" height="4" fill=(way(output)) {} });
+        add(out, html! { rect x=(MARGIN) y=(*y - 6) width="26" height="4" fill=(path(output)) {} });
         label(out, (MARGIN + 34, *y), 12, INK, &format!("leaves by {leave}"));
     }
     *y += 14;

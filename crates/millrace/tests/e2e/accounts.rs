@@ -13,7 +13,7 @@ pub struct Accounts {
     pub workers: u64,
     pub elements: Vec<Element>,
     pub ports: Vec<Port>,
-    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
     pub handlers: serde_json::Map<String, serde_json::Value>,
     pub flow_cache: FlowCache,
 }

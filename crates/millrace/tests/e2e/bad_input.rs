@@ -48,7 +48,7 @@ fn a_truncated_capture_gives_every_whole_frame_and_is_told() {
         let accounts = run.accounts();
         accounts.assert_balanced();
         assert_eq!((accounts.received, accounts.sent), (1000, 1000));
-        assert!(accounts.findings.iter().any(|f| f.contains("in.pcap")), "{:?}", accounts.findings);
+        assert!(accounts.warnings.iter().any(|f| f.contains("in.pcap")), "{:?}", accounts.warnings);
         assert_eq!(frames(&folder.path("out.pcap")).len(), 1000);
     }
 }
@@ -63,7 +63,7 @@ fn a_corrupt_capture_gives_what_stands_before_the_damage() {
     let accounts = run.accounts();
     accounts.assert_balanced();
     assert_eq!(accounts.received, 500);
-    assert!(accounts.findings.iter().any(|f| f.contains("in.pcap")), "{:?}", accounts.findings);
+    assert!(accounts.warnings.iter().any(|f| f.contains("in.pcap")), "{:?}", accounts.warnings);
     assert_eq!(frames(&folder.path("out.pcap")).len(), 500);
 }
 
@@ -119,7 +119,7 @@ fn a_full_disk_is_told_and_counted() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     let accounts = run.accounts();
     accounts.assert_balanced();
-    assert!(accounts.findings.iter().any(|f| f.contains("/dev/full")), "{:?}", accounts.findings);
+    assert!(accounts.warnings.iter().any(|f| f.contains("/dev/full")), "{:?}", accounts.warnings);
     let port = accounts.port("out");
     assert!(port.tx_errors > 0, "{port:?}");
     let at_port = accounts.element("nf/ToDevice@2");
@@ -187,7 +187,7 @@ fn what_fits_stays_readable(sink: &str) {
     let written = captures::read(&folder.path("out.pcap"));
     assert!((1000..3443).contains(&written.len()), "{}", written.len());
     assert_eq!(written, captures::read(&folder.path("captures/office.pcap"))[..written.len()]);
-    let told = accounts.findings.iter().find(|f| f.contains("out.pcap")).expect("told");
+    let told = accounts.warnings.iter().find(|f| f.contains("out.pcap")).expect("told");
     assert!(told.contains(&written.len().to_string()), "{told}");
     // What the element gave to the file is in it or was lost there; the rest was dropped.
     let port = accounts.port("disk/out.pcap");

@@ -156,7 +156,7 @@ fn what_a_kernel_leaves_to_its_device_is_finished_or_refused() {
     let accounts = run.accounts();
     let lost = accounts.port("left").rx_lost + accounts.port("right").rx_lost;
     assert!(lost > 0, "{:?}", accounts.ports);
-    assert!(accounts.findings.iter().any(|f| f.contains("ethtool -K")), "{:?}", accounts.findings);
+    assert!(accounts.warnings.iter().any(|f| f.contains("ethtool -K")), "{:?}", accounts.warnings);
     assert_eq!(run.code, Some(1), "a run with losses does not end as if all were well");
 }
 

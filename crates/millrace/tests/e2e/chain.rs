@@ -57,7 +57,7 @@ fn each_packet_of_the_demo_is_where_it_belongs() {
     let run = folder.millrace(&["run", CHAIN, "--json"]).sound();
     let accounts = run.accounts();
     accounts.assert_balanced();
-    assert!(accounts.findings.is_empty(), "{:?}", accounts.findings);
+    assert!(accounts.warnings.is_empty(), "{:?}", accounts.warnings);
 
     let (tcp, udp) = (from_office(&folder, TCP), from_office(&folder, UDP));
     let (internet, servers) = (packets(&folder, INTERNET), packets(&folder, BALANCED));

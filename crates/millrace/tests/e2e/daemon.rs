@@ -285,7 +285,7 @@ rw[1] -> Discard;
         assert_eq!(table(), before, "other mappings as {form}");
     }
     let status = daemon.json(&["chain", "show", "--json"]);
-    assert_eq!((status["fused"].as_u64(), status["stretches"].as_u64()), (Some(1), Some(1)));
+    assert_eq!((status["fused"].as_u64(), status["regions"].as_u64()), (Some(1), Some(1)));
     let count = |name: &str| -> u64 {
         daemon.ask(&["chain", "handler", name]).sound().text().trim().parse().expect("a number")
     };
@@ -295,7 +295,7 @@ rw[1] -> Discard;
 }
 
 #[test]
-fn a_chain_without_stretches_has_one_form() {
+fn a_chain_without_fused_regions_has_one_mode() {
     let daemon = Daemon::new(&["chain.toml"]);
     let refused = daemon.ask(&["chain", "form", "fused"]);
     assert_eq!(refused.code, Some(2));

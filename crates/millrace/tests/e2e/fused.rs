@@ -69,7 +69,7 @@ fn the_demo_does_the_same_with_a_flow_cache() {
     assert_eq!((without.hits, without.whole), (0, 0));
 }
 
-/// Packet by packet: what an ARP reply says is known in a stretch to the packets of the next burst.
+/// Packet by packet: what an ARP reply says is known in a fused region to the packets of the next burst.
 #[test]
 fn the_router_does_the_same_fused() {
     let folder = Folder::with_examples(&["captures", "router"]);
@@ -114,7 +114,7 @@ fn synth_says_what_becomes_of_a_chain() {
     let folder = Folder::with_examples(&["captures", "nat-firewall-balancer", "router"]);
     let shown = folder.millrace(&["synth", CHAIN]).sound().text();
     for part in [
-        "elements run in 1 stretch\n",
+        "elements run in 1 fused region\n",
         "enters   [0]nat/arp\n",
         "balancer/EtherEncap@10[0] -> balancer/ToDevice@11\n",
         "tables   nat/rewriter.mappings: keys of 16 bytes",
@@ -127,9 +127,11 @@ fn synth_says_what_becomes_of_a_chain() {
     assert!(shown.contains("-> router/rt, which enters it again: a loop"), "{shown}");
     let json = folder.millrace(&["synth", CHAIN, "--json"]).sound().text();
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let leaves = json["stretches"][0]["leaves"].as_array().expect("a list");
+    let leaves = json["regions"][0]["leaves"].as_array().expect("a list");
     assert!(leaves.iter().any(|way| way == "nat/EtherEncap@14[0] -> nat/ToDevice@15"), "{leaves:?}");
-    assert!(folder.millrace(&["synth", CHAIN, "--emit", "ir"]).sound().text().starts_with("program stretch"));
+    assert!(
+        folder.millrace(&["synth", CHAIN, "--emit", "ir"]).sound().text().starts_with("program fused region")
+    );
     for (what, part) in [("clif", "function "), ("asm", "staged_0")] {
         let shown = folder.millrace(&["synth", CHAIN, "--emit", what]).sound().text();
         assert!(shown.contains(part), "{part} is missing as {what}");

@@ -258,7 +258,7 @@ fn compare(folder: &Folder, click: &str, classes: &[(&str, u64)]) -> Option<(usi
     let shown = folder.millrace(&["synth", "chain.toml", "--json"]).sound().text();
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
     for (exit, least) in classes {
-        let all = shown["stretches"][0]["classes"].as_array().expect("a list");
+        let all = shown["regions"][0]["classes"].as_array().expect("a list");
         let of = all.iter().filter(|class| class["exit"].as_str().is_some_and(|text| text.contains(exit)));
         let count: u64 = of.map(|class| switch.count(class["number"].as_u64().expect("a number"))).sum();
         assert!(count >= *least, "{count} packets {exit}");

@@ -17,7 +17,7 @@ fn examples_are_equal() {
     let folder = folder();
     let shown = folder.millrace(&["synth", "--prove", CHAIN]).sound().text();
     for part in [
-        "nat-firewall-balancer/chain.toml: 1 stretch\n\nstretch 1: equal\n  classes   ",
+        "nat-firewall-balancer/chain.toml: 1 fused region\n\nfused region 1: equal\n  classes   ",
         " pairs: ",
         " do the same by the same expressions, ",
         " and their borders, by elements, by program and by machine code\n",
@@ -27,14 +27,14 @@ fn examples_are_equal() {
     }
     let json = folder.millrace(&["synth", "--prove", "--json", "router/chain.toml"]).sound().text();
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    let stretches = json.as_array().expect("a list");
-    assert_eq!(stretches.len(), 3);
-    for stretch in stretches {
-        assert_eq!(stretch["verdict"], "equal", "{stretch:#}");
-        assert_eq!(stretch["left_out"], serde_json::json!([0, 0]));
-        let number = |name: &str| stretch[name].as_u64().expect("a number");
+    let regions = json.as_array().expect("a list");
+    assert_eq!(regions.len(), 3);
+    for region in regions {
+        assert_eq!(region["verdict"], "equal", "{region:#}");
+        assert_eq!(region["left_out"], serde_json::json!([0, 0]));
+        let number = |name: &str| region[name].as_u64().expect("a number");
         let told = number("same_expressions") + number("never_met") + number("equal_by_solver");
-        assert_eq!(number("pairs"), told, "{stretch:#}");
+        assert_eq!(number("pairs"), told, "{region:#}");
         assert!(number("packets") >= number("classes_with_packets") && number("packets") > 20);
     }
 }
@@ -55,8 +55,8 @@ fn rows_of_the_bench_are_equal() {
         let text = text.replace("FromDevice(in)", "FromDevice(captures/office.pcap)");
         folder.write("row.click", &text.replace("ToDevice(out)", "ToDevice(out.pcap)"));
         let shown = folder.millrace(&["synth", "--prove", "row.click"]).sound().text();
-        let equal = shown.contains("\nstretch 1: equal\n");
-        assert!(equal || is_open && shown.contains("\nstretch 1: not refuted\n"), "{text}\n{shown}");
+        let equal = shown.contains("\nfused region 1: equal\n");
+        assert!(equal || is_open && shown.contains("\nfused region 1: not refuted\n"), "{text}\n{shown}");
     }
 }
 
@@ -65,10 +65,10 @@ fn rows_of_the_bench_are_equal() {
 fn less_than_everything_is_not_refuted() {
     let folder = folder();
     let shown = folder.millrace(&["synth", "--prove", CHAIN, "--max-classes", "9"]).sound().text();
-    assert!(shown.contains("\nstretch 1: not refuted\n"), "{shown}");
+    assert!(shown.contains("\nfused region 1: not refuted\n"), "{shown}");
     assert!(shown.contains("beyond the limit of 9 classes (--max-classes)\n"), "{shown}");
     let shown = folder.millrace(&["synth", "--prove", CHAIN, "--limit", "0"]).sound().text();
-    assert!(shown.contains("\nstretch 1: not refuted\n"), "{shown}");
+    assert!(shown.contains("\nfused region 1: not refuted\n"), "{shown}");
     assert!(shown.contains("  open      entry 0: "), "{shown}");
     assert!(shown.contains("(limits: 0 s, "), "{shown}");
 }

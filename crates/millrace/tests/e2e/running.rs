@@ -5,7 +5,7 @@ use crate::captures::frames;
 use crate::program::Folder;
 use std::time::{Duration, Instant};
 
-/// Made-up traffic without end.
+/// Generated traffic without end.
 const ENDLESS: &str = "
 links = [\"in -> [0]nf[1] -> out\"]
 [ports]

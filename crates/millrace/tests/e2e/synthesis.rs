@@ -60,8 +60,8 @@ fn the_same_is_said_as_json() {
     let folder = Folder::with_examples(&["captures", "nat-firewall-balancer"]);
     let shown = folder.millrace(&["synth", "nat-firewall-balancer/chain.toml", "--json"]).sound().text();
     let shown: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
-    let stretch = &shown["stretches"][0];
-    let classes = stretch["classes"].as_array().expect("a list");
+    let region = &shown["regions"][0];
+    let classes = region["classes"].as_array().expect("a list");
     assert_eq!(classes.iter().filter(|class| class["ends"] == "out").count(), 4);
     let to_servers = classes
         .iter()
@@ -76,16 +76,16 @@ fn the_same_is_said_as_json() {
     );
     let number = |of: &serde_json::Value, what: &str| of[what].as_u64().expect("a number");
     for what in ["reads", "writes", "checks", "tests"] {
-        let (before, after) = (&stretch["packet"]["before"], &stretch["packet"]["after"]);
+        let (before, after) = (&region["packet"]["before"], &region["packet"]["after"]);
         assert!(number(after, what) < number(before, what), "{what} are as many as before");
     }
-    assert!(number(&stretch["least"], "reads") < number(&stretch["packet"]["after"], "reads"));
-    let mappings = &stretch["tables"][0];
+    assert!(number(&region["least"], "reads") < number(&region["packet"]["after"], "reads"));
+    let mappings = &region["tables"][0];
     assert_eq!(
         (mappings["name"].as_str(), number(mappings, "key_bytes")),
         (Some("nat/rewriter.mappings"), 16)
     );
-    assert!(number(&stretch["build"], "code_bytes") > 1_000);
+    assert!(number(&region["build"], "code_bytes") > 1_000);
 }
 
 /// Fewer classes than there are: what was left out is told.

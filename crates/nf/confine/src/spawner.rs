@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "runs steps in the forked process")]
 
 use crate::error::Error;
-use crate::steps::{NOTE_BYTES, Note, Steps};
+use crate::steps::{NOTE_BYTES, StepReport, Steps};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -34,14 +34,14 @@ pub(crate) struct Started {
 pub(crate) struct Refused {
     pub error: io::Error,
     /// What the new process said of it.
-    pub note: Option<Note>,
+    pub report: Option<StepReport>,
 }
 
 impl Refused {
     /// What went wrong with a program.
     pub fn of(self, program: PathBuf, user: Option<u32>) -> Error {
-        match self.note {
-            Some(Note::Failed(step, errno)) => {
+        match self.report {
+            Some(StepReport::Failed(step, errno)) => {
                 Error::Confine { program, step, source: io::Error::from_raw_os_error(errno) }
             }
             _ => Error::Exec { program, user, source: self.error },
@@ -104,8 +104,8 @@ fn fork(mut command: Command, steps: Steps, notes: &OwnedFd) -> Result<Started, 
     let mut bytes = [0; NOTE_BYTES];
     // All notes are there: the standard library waits until both processes have executed or ended.
     while matches!(rustix::io::read(notes, &mut bytes), Ok(NOTE_BYTES)) {
-        match Note::parse(bytes) {
-            Some(Note::Pid(number)) => pid = Pid::from_raw(number as i32),
+        match StepReport::parse(bytes) {
+            Some(StepReport::Pid(number)) => pid = Pid::from_raw(number as i32),
             note => failed = failed.or(note),
         }
     }
@@ -116,7 +116,7 @@ fn fork(mut command: Command, steps: Steps, notes: &OwnedFd) -> Result<Started, 
             if let Some(pid) = pid.filter(|_| is_placed) {
                 let _ = waitpid(Some(pid), WaitOptions::empty());
             }
-            return Err(Refused { error, note: failed });
+            return Err(Refused { error, report: failed });
         }
     };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -133,7 +133,7 @@ fn fork(mut command: Command, steps: Steps, notes: &OwnedFd) -> Result<Started, 
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
                 let _ = waitpid(Some(pid), WaitOptions::empty());
             }
-            Err(Refused { error: error.into(), note: failed })
+            Err(Refused { error: error.into(), report: failed })
         }
     }
 }

@@ -64,7 +64,7 @@ impl Host {
 
 /// A note from the new process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Note {
+pub(crate) enum StepReport {
     /// The number of the process that was made.
     Pid(u32),
     /// A step failed.
@@ -75,14 +75,14 @@ pub(crate) enum Note {
 pub(crate) const NOTE_BYTES: usize = 8;
 const PID: u32 = 0;
 
-impl Note {
-    pub fn parse(bytes: [u8; NOTE_BYTES]) -> Option<Note> {
+impl StepReport {
+    pub fn parse(bytes: [u8; NOTE_BYTES]) -> Option<StepReport> {
         let [a, b, c, d, value @ ..] = bytes;
         match u32::from_ne_bytes([a, b, c, d]) {
-            PID => Some(Note::Pid(u32::from_ne_bytes(value))),
+            PID => Some(StepReport::Pid(u32::from_ne_bytes(value))),
             step => {
                 let step = STEPS.into_iter().find(|known| *known as u32 == step)?;
-                Some(Note::Failed(step, i32::from_ne_bytes(value)))
+                Some(StepReport::Failed(step, i32::from_ne_bytes(value)))
             }
         }
     }
@@ -122,12 +122,12 @@ impl Steps {
     fn step(&self, step: Step, take: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let result = take();
         if let Err(error) = &result {
-            self.note(step as u32, error.raw_os_error().unwrap_or(0) as u32);
+            self.report(step as u32, error.raw_os_error().unwrap_or(0) as u32);
         }
         result
     }
 
-    fn note(&self, what: u32, value: u32) {
+    fn report(&self, what: u32, value: u32) {
         let mut bytes = [0; NOTE_BYTES];
         bytes[..4].copy_from_slice(&what.to_ne_bytes());
         bytes[4..].copy_from_slice(&value.to_ne_bytes());
@@ -142,7 +142,7 @@ impl Steps {
         const INTO_GROUP: u64 = 1 << 33;
         if !self.is_placed() {
             // SAFETY: no arguments.
-            self.note(PID, unsafe { libc::getpid() } as u32);
+            self.report(PID, unsafe { libc::getpid() } as u32);
             return Ok(());
         }
         // It goes on in this process's memory, which was copied once and need not be again.
@@ -168,7 +168,7 @@ impl Steps {
             return Err(io::Error::from_raw_os_error(-answer as i32));
         }
         // SAFETY: the kernel has written it, behind the compiler's back.
-        self.note(PID, unsafe { std::ptr::read_volatile(&raw const pid) });
+        self.report(PID, unsafe { std::ptr::read_volatile(&raw const pid) });
         Ok(())
     }
 
@@ -350,8 +350,8 @@ mod tests {
             let mut bytes = [0; NOTE_BYTES];
             bytes[..4].copy_from_slice(&(step as u32).to_ne_bytes());
             bytes[4] = 1;
-            assert_eq!(Note::parse(bytes), Some(Note::Failed(step, 1)));
+            assert_eq!(StepReport::parse(bytes), Some(StepReport::Failed(step, 1)));
         }
-        assert_eq!(Note::parse([0xff; NOTE_BYTES]), None);
+        assert_eq!(StepReport::parse([0xff; NOTE_BYTES]), None);
     }
 }

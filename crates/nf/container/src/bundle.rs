@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// What a container is made of, beside its terms.
-pub struct Made {
+pub struct ContainerParts {
     /// What `config.json` is written from.
     pub spec: Spec,
     /// What is seen where, inside of its root file system.

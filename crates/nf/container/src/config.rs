@@ -5,8 +5,8 @@
 //! to be had, a user that owns nothing, the system calls of an ordinary program, namespaces and limits of its own.
 
 use crate::bundle::SOCKET;
+use crate::container_dirs;
 use crate::identity::Ids;
-use crate::place;
 use chain::{Rights, Terms};
 use confine::{Applied, Comparison, Profile, Sockets};
 use nf_host::process::{MEMORY_BYTES, is_for_all};
@@ -231,7 +231,7 @@ fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
     }
     let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
     let mut resources = LinuxResources::default();
-    if place::control_group_trees().contains(&PathBuf::from("/sys/fs/cgroup")) {
+    if container_dirs::control_group_trees().contains(&PathBuf::from("/sys/fs/cgroup")) {
         // Version 2, told so: a runtime would make another weight of shares.
         resources.set_unified(Some([("cpu.weight".to_string(), weight.to_string())].into()));
     } else {

@@ -5,7 +5,7 @@
 //! nothing in its PID namespace runs. What is different: a host that is killed does not end it. It ends by itself
 //! when its socket hangs up, as the SDK has it, and else when the next host tidies up.
 
-use crate::place::{Folder, pid_namespace};
+use crate::container_dirs::{Folder, pid_namespace};
 use crate::runtime::{Chosen, Installed, Runtime};
 use crate::{config, image};
 use confine::Sockets;
@@ -188,7 +188,7 @@ pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Re
             return Err(LaunchError::NotAttached { nf: name.clone(), why });
         }
     };
-    let mut told = instance.told();
+    let mut told = instance.status();
     (told.isolation, told.not_enforced) = isolation(instance, chosen);
     drop(told);
     let engine = Engine { child: Some(child), chosen: chosen.clone(), id, pidfd, pid };

@@ -5,21 +5,21 @@
 //! in there may read all of it: an image has nobody to keep secrets from but the NF that it is for.
 
 mod digest;
+mod image_source;
 mod layer;
-mod source;
 
-use crate::bundle::{Made, runs};
-use crate::place::Folder;
+use crate::bundle::{ContainerParts, runs};
+use crate::container_dirs::Folder;
 use crate::{config, program};
 use chain::Terms;
 pub use chain::image::is_name;
 use confine::Enclosure;
 use digest::hex;
+use image_source::ImageSource;
 use nf_host::Command;
 use oci_spec::image::{ImageConfiguration, ImageIndex, ImageManifest};
 use oci_spec::runtime::{Mount, MountBuilder};
 use sha2::{Digest, Sha256};
-use source::Source;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -46,13 +46,13 @@ struct Image {
 ///
 /// Why not.
 pub fn check(path: &Path) -> Result<(), String> {
-    let (source, tag) = Source::open(path)?;
+    let (source, tag) = ImageSource::open(path)?;
     Image::read(&source, tag.as_deref()).map(drop)
 }
 
 /// What the container of an image is made of.
-pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
-    let (source, tag) = Source::open(&command.program)?;
+pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
+    let (source, tag) = ImageSource::open(&command.program)?;
     let image = Image::read(&source, tag.as_deref())?;
     let rootfs = image.unpack(&source)?;
     let own = image.config.config().clone().unwrap_or_default();
@@ -78,7 +78,7 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, S
     let mut enclosure = Enclosure::new();
     program::bind_rootfs(&mut enclosure, &rootfs, folder, false)?;
     program::bind_granted(&mut enclosure, &rootfs, terms, folder, true)?;
-    Ok(Made { spec, enclosure })
+    Ok(ContainerParts { spec, enclosure })
 }
 
 /// A folder for files that programs want for a while.
@@ -114,8 +114,8 @@ pub fn architecture() -> &'static str {
 }
 
 /// Reads something that is named by its digest.
-fn read_checked(source: &Source, digest: &str) -> Result<Vec<u8>, String> {
-    let name = source::blob(digest)?;
+fn read_checked(source: &ImageSource, digest: &str) -> Result<Vec<u8>, String> {
+    let name = image_source::blob(digest)?;
     let bytes = source.read(&name)?;
     if format!("sha256:{}", hex(&Sha256::digest(&bytes))) != digest {
         return Err(format!("{name} is damaged: its content is not what its name says"));
@@ -124,7 +124,7 @@ fn read_checked(source: &Source, digest: &str) -> Result<Vec<u8>, String> {
 }
 
 impl Image {
-    fn read(source: &Source, tag: Option<&str>) -> Result<Image, String> {
+    fn read(source: &ImageSource, tag: Option<&str>) -> Result<Image, String> {
         let image = match source.read("index.json") {
             Ok(index) => Image::of_layout(source, &index, tag)?,
             // As `docker save` wrote them before it wrote OCI archives, too.
@@ -140,7 +140,7 @@ impl Image {
         Ok(image)
     }
 
-    fn of_layout(source: &Source, index: &[u8], tag: Option<&str>) -> Result<Image, String> {
+    fn of_layout(source: &ImageSource, index: &[u8], tag: Option<&str>) -> Result<Image, String> {
         let parsed = |what: &str, error: serde_json::Error| format!("the image's {what}: {error}");
         let index: ImageIndex = serde_json::from_slice(index).map_err(|error| parsed("index.json", error))?;
         let mut manifests = index.manifests().clone();
@@ -176,11 +176,11 @@ impl Image {
             serde_json::from_slice(&bytes).map_err(|error| parsed("manifest", error))?;
         let config = read_checked(source, manifest.config().digest().as_ref())?;
         let config = serde_json::from_slice(&config).map_err(|error| parsed("configuration", error))?;
-        let layers = manifest.layers().iter().map(|layer| source::blob(layer.digest().as_ref()));
+        let layers = manifest.layers().iter().map(|layer| image_source::blob(layer.digest().as_ref()));
         Ok(Image { digest, config, layers: layers.collect::<Result<_, _>>()? })
     }
 
-    fn of_docker(source: &Source) -> Result<Image, String> {
+    fn of_docker(source: &ImageSource) -> Result<Image, String> {
         #[derive(serde::Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Saved {
@@ -196,7 +196,7 @@ impl Image {
     }
 
     /// Its root file system, unpacked by the first who wants it.
-    fn unpack(&self, source: &Source) -> Result<PathBuf, String> {
+    fn unpack(&self, source: &ImageSource) -> Result<PathBuf, String> {
         let cache = std::env::var_os(CACHE_ENVIRONMENT).map_or_else(|| CACHE.into(), PathBuf::from);
         let failed = |error: io::Error| format!("cannot unpack the image to {}: {error}", cache.display());
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&cache).map_err(failed)?;
@@ -221,7 +221,7 @@ impl Image {
             }
         }
         for place in ["proc", "dev", "tmp"] {
-            super::place::make_place(&unfinished, Path::new(place), true).map_err(failed)?;
+            super::container_dirs::make_place(&unfinished, Path::new(place), true).map_err(failed)?;
         }
         std::fs::rename(&unfinished, &rootfs).map_err(failed)?;
         Ok(rootfs)

@@ -1,7 +1,7 @@
 //! NFs in containers: `runs = "container"`.
 //!
 //! A container runtime ([`runtime`]) starts what the NF runs: a program, for which a bundle is made ([`program`]), a
-//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`, [`place`]
+//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`, [`container_dirs`]
 //! has the folders and control groups that go with it and takes away what a host that was killed has left,
 //! [`check`] finds what is wrong before anything is started.
 //!
@@ -16,23 +16,23 @@
 mod bundle;
 pub mod check;
 mod config;
+mod container_dirs;
 mod elf;
 mod engine;
 mod identity;
 mod image;
 mod libraries;
-mod place;
 mod program;
 pub mod runtime;
 
-use bundle::{Made, WITH_SOCKET, read_config, rootfs};
+use bundle::{ContainerParts, WITH_SOCKET, read_config, rootfs};
 use chain::{Container, ContainerKind as What, Terms};
 use confine::{Confined, Enclosure};
+use container_dirs::{Folder, pid_namespace};
 use nf::socket::Socket;
 use nf_host::process::{LaunchError, Launched, Launcher, NfProcess, alone, user};
 use nf_host::{Command, Instance, log};
 use oci_spec::runtime::Spec;
-use place::{Folder, pid_namespace};
 use runtime::{Chosen, Runtime};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -49,7 +49,7 @@ impl Launcher for ContainerLauncher {
         let (Some(command), Some(container)) = (&instance.spec.command, instance.spec.terms.container) else {
             return Err(LaunchError::step(&instance.spec.name, "start", &"there is no program"));
         };
-        place::sweep_all(&engine::sweep);
+        container_dirs::sweep_all(&engine::sweep);
         spawn(instance, command, container)
     }
 }
@@ -71,7 +71,8 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     }
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     let made = make(instance, command, container, &folder);
-    let Made { mut spec, mut enclosure } = made.map_err(|why| failed("make its container", &why))?;
+    let ContainerParts { mut spec, mut enclosure } =
+        made.map_err(|why| failed("make its container", &why))?;
     let terms = &instance.spec.terms;
     let ids = identity::Ids::new(user(instance));
     let settings = config::Settings { terms, ids, group: folder.control_group(), root: folder.root() };
@@ -94,7 +95,7 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let runtime = chosen.runtime.name();
     let confined = enclosure.spawn(start).map_err(|error| failed(&format!("start {runtime}"), &error))?;
     drop(one);
-    let mut told = instance.told();
+    let mut told = instance.status();
     (told.isolation, told.not_enforced) = config::isolation(terms, ids, runtime, confined.applied());
     drop(told);
     let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
@@ -114,7 +115,7 @@ fn make(
     command: &Command,
     container: Container,
     folder: &Folder,
-) -> Result<Made, String> {
+) -> Result<ContainerParts, String> {
     let terms = &instance.spec.terms;
     match container.what {
         What::Program => program::make(command, terms, folder),
@@ -124,7 +125,7 @@ fn make(
 }
 
 /// A bundle of the user's.
-fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
+fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
     let config = read_config(&command.program)?;
     let rootfs = rootfs(&command.program, &config)?;
     let mut spec = config;
@@ -139,7 +140,7 @@ fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Mad
     let mut enclosure = Enclosure::new();
     program::bind_rootfs(&mut enclosure, &rootfs, folder, writable)?;
     program::bind_granted(&mut enclosure, &rootfs, terms, folder, false)?;
-    Ok(Made { spec, enclosure })
+    Ok(ContainerParts { spec, enclosure })
 }
 
 /// Makes folders that are mounted over, as a runtime would that is root inside, too. What is not made is missed by the
@@ -149,7 +150,7 @@ fn make_mount_points(spec: &Spec, rootfs: &Path) {
     let places: Vec<&Path> = mounts.map(|mount| mount.destination().as_path()).collect();
     let is_below = |place: &Path| places.iter().any(|other| place != *other && place.starts_with(other));
     for place in places.iter().filter(|place| !is_below(place)) {
-        let _ = place::make_place(rootfs, place, true);
+        let _ = container_dirs::make_place(rootfs, place, true);
     }
 }
 
@@ -178,7 +179,7 @@ impl Contained {
     fn new(running: Running, pidfd: Option<OwnedFd>, runtime: Runtime, folder: Folder) -> Contained {
         let groups = match &running {
             Running::Runtime(_) => folder.control_groups(),
-            Running::Engine(engine) => place::control_groups_of(engine.pid()),
+            Running::Engine(engine) => container_dirs::control_groups_of(engine.pid()),
         };
         Contained { running, pidfd, runtime, folder, refused: false, groups, out_of_memory: false }
     }
@@ -191,7 +192,7 @@ impl NfProcess for Contained {
 
     /// What started it takes its control group away, and with that what is known.
     fn observe_memory(&mut self) {
-        self.out_of_memory |= place::ran_out_of_memory(&self.groups);
+        self.out_of_memory |= container_dirs::ran_out_of_memory(&self.groups);
     }
 
     fn out_of_memory(&self) -> bool {

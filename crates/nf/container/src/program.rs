@@ -1,11 +1,11 @@
 //! A bundle for a program of this machine: a root file system with the program, its loader and the libraries it is
 //! linked with, all of them where they are outside, read-only, and nothing else.
 
-use crate::bundle::Made;
+use crate::bundle::ContainerParts;
 use crate::config;
+use crate::container_dirs::{self, Folder};
 use crate::elf::Elf;
 use crate::libraries::{self, CACHE};
-use crate::place::{self, Folder};
 use chain::Terms;
 use confine::{Access, Enclosure};
 use nf_host::Command;
@@ -70,7 +70,7 @@ fn check_loader(loader: &Path) -> Result<(), String> {
 }
 
 /// What the container of a program is made of.
-pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, String> {
+pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
     let failed = |path: &Path, error: io::Error| format!("cannot show it {}: {error}", path.display());
     let mut enclosure = Enclosure::new();
     let (program, inside) = if command.program == Path::new(ITSELF) {
@@ -96,7 +96,7 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Made, S
     bind_granted(&mut enclosure, &folder.root(), terms, folder, true)?;
     let arguments = std::iter::once(inside.display().to_string()).chain(command.arguments.iter().cloned());
     let spec = config::of_program(arguments.collect(), USER);
-    Ok(Made { spec, enclosure })
+    Ok(ContainerParts { spec, enclosure })
 }
 
 /// This program's file. One that was exchanged meanwhile is copied: a restart runs what runs here.
@@ -146,7 +146,7 @@ pub fn bind_granted(
                 inside.display()
             ));
         }
-        place::make_place(rootfs, &inside, is_folder).map_err(failed)?;
+        container_dirs::make_place(rootfs, &inside, is_folder).map_err(failed)?;
         enclosure.bind(&source, &folder.root().join(relative), access).map_err(failed)?;
     }
     Ok(())

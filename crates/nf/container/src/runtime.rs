@@ -1,8 +1,8 @@
 //! Container runtimes: which there are, which works, and how one is told to run a container.
 
-use crate::bundle::{Made, WITH_SOCKET};
+use crate::bundle::{ContainerParts, WITH_SOCKET};
+use crate::container_dirs::{self, Folder};
 use crate::identity::Ids;
-use crate::place::{self, Folder};
 use crate::{config, program};
 pub use chain::RuntimeName as Runtime;
 use chain::{Rights, Terms};
@@ -62,7 +62,7 @@ fn try_out(runtime: Runtime) -> Result<(), String> {
     let mut folder = Folder::make("probe")?;
     let nothing = Command { program: "/bin/true".into(), ..Command::default() };
     let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
-    let Made { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
+    let ContainerParts { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
     let ids = Ids::new(FIRST_USER);
     let settings =
         config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
@@ -153,7 +153,7 @@ impl Chosen {
 
     /// Whether control groups of both versions are there beside each other.
     pub fn sees_both_versions() -> bool {
-        place::control_group_trees().contains(&PathBuf::from(UNIFIED))
+        container_dirs::control_group_trees().contains(&PathBuf::from(UNIFIED))
     }
 
     /// The command by which an engine is asked anything.

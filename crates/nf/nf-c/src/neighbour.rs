@@ -67,7 +67,7 @@ extern "C" fn millrace_station(
 ) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(mac) = mac else { return null("mac") };
-    let station = link.link.station(interface as usize);
+    let station = link.link.l3_interface(interface as usize);
     match station.and_then(|station| Some((station, station.mac.parse::<MacAddr>().ok()?))) {
         Some((station, known)) => {
             *mac = known.0;
@@ -87,7 +87,7 @@ extern "C" fn millrace_station_address(
 ) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(bytes) = bytes else { return null("bytes") };
-    let Some(station) = link.link.station(interface as usize) else { return no_station(interface) };
+    let Some(station) = link.link.l3_interface(interface as usize) else { return no_station(interface) };
     let Some(own) = station.addresses.get(number as usize) else {
         let count = station.addresses.len();
         return fail(Code::Argument, format_args!("there is no address {number} of {count}"));

@@ -7,7 +7,7 @@
 
 use crate::calls::{PATIENCE, Raw};
 use crate::doorbell::Doorbell;
-use crate::instance::{Instance, State};
+use crate::instance::{Instance, NfState};
 use nf::Merge;
 use nf::handler::{Handler, HandlerAccess, MOST_TEXT_BYTES};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const MOST_NAME_BYTES: usize = 1000;
 #[derive(Clone, Debug, Default)]
 pub struct NfHandlers {
     instances: Vec<Arc<Instance>>,
-    bell: Option<Doorbell>,
+    doorbell: Option<Doorbell>,
 }
 
 /// A handler of an NF, with its places: one for each worker.
@@ -29,13 +29,13 @@ pub struct NfHandler<'a> {
     instances: Vec<&'a Arc<Instance>>,
     /// As the NF is asked for it.
     called: String,
-    bell: Option<&'a Doorbell>,
+    doorbell: Option<&'a Doorbell>,
 }
 
 impl NfHandlers {
     /// Of the NFs of these instances.
-    pub fn new(instances: Vec<Arc<Instance>>, bell: Doorbell) -> NfHandlers {
-        NfHandlers { instances, bell: Some(bell) }
+    pub fn new(instances: Vec<Arc<Instance>>, doorbell: Doorbell) -> NfHandlers {
+        NfHandlers { instances, doorbell: Some(doorbell) }
     }
 
     fn instances(&self, nf: &str) -> Vec<&Arc<Instance>> {
@@ -51,7 +51,7 @@ impl NfHandlers {
     /// A handler of a program, by the element that stands for it. Whether it offers it shows once it has said hello.
     pub fn of_program(&self, element: &str, handler: &str) -> Option<NfHandler<'_>> {
         let instances = self.program(element)?;
-        Some(NfHandler { instances, called: handler.into(), bell: self.bell.as_ref() })
+        Some(NfHandler { instances, called: handler.into(), doorbell: self.doorbell.as_ref() })
     }
 
     /// What a program offers, as handlers are listed.
@@ -86,13 +86,13 @@ impl NfHandlers {
         if called.len() > MOST_NAME_BYTES {
             return Err("no handler has so long a name".into());
         }
-        Ok(NfHandler { instances, called, bell: self.bell.as_ref() })
+        Ok(NfHandler { instances, called, doorbell: self.doorbell.as_ref() })
     }
 }
 
 /// The handlers that the last process of an instance said it has.
 fn offered(instance: &Instance) -> Vec<Handler> {
-    instance.told().hello.handlers.clone()
+    instance.status().hello.handlers.clone()
 }
 
 impl NfHandler<'_> {
@@ -107,7 +107,7 @@ impl NfHandler<'_> {
         }
         for instance in &self.instances {
             let (name, state) = (&instance.spec.name, instance.state());
-            if state != State::Up {
+            if state != NfState::Up {
                 return Err(format!(
                     "NF `{name}` is {}: its handlers are there while it is up",
                     state.name()
@@ -117,7 +117,7 @@ impl NfHandler<'_> {
         }
         let asked: Vec<Receiver<Raw>> =
             self.instances.iter().map(|instance| instance.calls.ask(&self.called, value)).collect();
-        self.bell.iter().for_each(|bell| bell.ring());
+        self.doorbell.iter().for_each(|doorbell| doorbell.ring());
         let end = Instant::now() + PATIENCE;
         self.merge(&asked, |reply| {
             reply.recv_timeout(end.saturating_duration_since(Instant::now())).map_err(|error| match error {
@@ -139,7 +139,7 @@ impl NfHandler<'_> {
     /// A sentence that says why it said nothing.
     pub fn last(&self, words: LastWords) -> Result<String, String> {
         let instances = self.instances.iter();
-        let ended = |instance: &&&Arc<Instance>| instance.told().page.is_none();
+        let ended = |instance: &&&Arc<Instance>| instance.status().page.is_none();
         if let Some(instance) = instances.clone().find(ended) {
             return Err(format!("NF `{}` never ran", instance.spec.name));
         }

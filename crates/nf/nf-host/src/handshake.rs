@@ -1,8 +1,8 @@
 //! How an NF is welcomed: what it says of itself is looked at, and it gets its memory, rings and configuration.
 
+use crate::direct_group::{DirectGroup as Group, DirectRing};
 use crate::instance::{Instance, NfSession};
 use crate::log;
-use crate::party::{DirectGroup as Group, Way};
 use crate::rings::{RING_CLAIMS, Rings};
 use nf::handler::MOST_HANDLERS;
 use nf::message::{
@@ -46,9 +46,9 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
     let lender = lender.with_metadata(hello.metadata && !instance.spec.terms.observes());
-    let (lender, party) = match &instance.party {
+    let (lender, party) = match &instance.direct_group {
         Some((party, member)) => {
-            let lender = lender.in_party(*member, party.inside(memory.quota));
+            let lender = lender.in_group(*member, party.inside(memory.quota));
             (lender, Some((party, *member, exits(party, *member)?, party.notes(memory.region.slots())?)))
         }
         None => (lender, None),
@@ -68,7 +68,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         outputs: spec.outputs.clone(),
         stations: instance.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
         config_bytes: spec.config.len(),
-        party: party.as_ref().map(|(_, member, exits, _)| DirectGroup {
+        group: party.as_ref().map(|(_, member, exits, _)| DirectGroup {
             member: *member,
             claims: RING_CLAIMS,
             outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
@@ -86,7 +86,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
     let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
     let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
-    Ok(NfSession { lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+    Ok(NfSession { host_end: lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
 }
 
 /// What an NF is told of what is behind an interface.
@@ -102,7 +102,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// New rings for the ways that a member writes into.
-fn exits(party: &Group, member: u8) -> Result<Vec<(&Arc<Way>, RingFile<1>)>, String> {
+fn exits(party: &Group, member: u8) -> Result<Vec<(&Arc<DirectRing>, RingFile<1>)>, String> {
     let mine = party.ways.iter().filter(|way| way.from.0 == member);
     let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
     mine.map(ring).collect()

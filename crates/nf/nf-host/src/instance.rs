@@ -5,10 +5,10 @@
 //! waits for the other on the packet path: each looks at one word.
 
 use crate::calls::Calls;
+use crate::direct_group::DirectGroup;
 use crate::log::{LogBuffer, NfOutput};
 use crate::member::MemberState;
 use crate::memory::Memory;
-use crate::party::DirectGroup;
 use crate::rings::Rings;
 use chain::{Body, ProcessNf, Program, Terms};
 use nf::ends::FIRST_COUNTER;
@@ -90,7 +90,7 @@ pub struct Command {
 /// Where an NF is in its life.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum State {
+pub enum NfState {
     /// No process, and none is wanted.
     Stopped = 0,
     /// No process; one is started in a while, or attaches.
@@ -103,15 +103,15 @@ pub enum State {
     Ending = 4,
 }
 
-impl State {
+impl NfState {
     /// As operators read it.
     pub fn name(self) -> &'static str {
         match self {
-            State::Stopped => "stopped",
-            State::Down => "down",
-            State::Starting => "starting",
-            State::Up => "up",
-            State::Ending => "ending",
+            NfState::Stopped => "stopped",
+            NfState::Down => "down",
+            NfState::Starting => "starting",
+            NfState::Up => "up",
+            NfState::Ending => "ending",
         }
     }
 }
@@ -120,7 +120,7 @@ impl State {
 #[derive(Debug)]
 pub struct NfSession {
     /// The host's ends of its rings.
-    pub lender: HostEnd<Mapped>,
+    pub host_end: HostEnd<Mapped>,
     /// Its counters.
     pub page: Arc<Page>,
     /// What it said of itself.
@@ -148,7 +148,7 @@ pub struct Instance {
     /// Packet memory, known once the chain's pool is made.
     pub memory: Arc<OnceLock<Memory>>,
     /// The NFs that it hands packets to or gets them from, and its number among them.
-    pub party: Option<(Arc<DirectGroup>, u8)>,
+    pub direct_group: Option<(Arc<DirectGroup>, u8)>,
     /// What it may ask for neighbours, by the number of its output.
     pub stations: Vec<Option<Arc<Interface>>>,
     /// Neighbours that its process wants to know, and questions of its processes that were refused.
@@ -159,7 +159,7 @@ pub struct Instance {
     pub(crate) calls: Calls,
     /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
     holder: OnceLock<Option<u16>>,
-    news: AtomicU8,
+    changes: AtomicU8,
     came: Mutex<Option<NfSession>>,
     state: AtomicU8,
     /// Whether a process is wanted.
@@ -176,11 +176,11 @@ pub struct Instance {
     pub(crate) member: Arc<MemberState>,
     /// The last lines that its processes wrote.
     pub log: Arc<LogBuffer>,
-    told: Mutex<Told>,
+    status: Mutex<InstanceStatus>,
     /// Drops by the reasons that the NF named, over all its processes. Written by the link alone.
     drops: [AtomicU64; MOST_REASONS],
     /// A process that came by itself and was not taken in yet.
-    visitor: Mutex<Option<ExternalNf>>,
+    external: Mutex<Option<ExternalNf>>,
 }
 
 /// A process that came by itself.
@@ -196,7 +196,7 @@ pub struct ExternalNf {
 
 /// What is known of the process beside its packets.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct InstanceStatus {
     /// What it said of itself.
     pub hello: Arc<Hello>,
     /// Its counters.
@@ -204,7 +204,7 @@ pub struct Told {
     /// Why it did not start, the last time.
     pub failure: Option<String>,
     /// Findings, each once.
-    pub findings: Vec<String>,
+    pub warnings: Vec<String>,
     /// What is enforced upon its process and what is not, in sentences.
     pub isolation: Vec<String>,
     /// What of that is not enforced.
@@ -221,15 +221,15 @@ impl Instance {
             worker,
             number,
             memory,
-            party: None,
+            direct_group: None,
             stations: vec![],
             neighbours: Default::default(),
             to_say: Mutex::default(),
             calls: Calls::default(),
             holder: OnceLock::new(),
-            news: AtomicU8::new(0),
+            changes: AtomicU8::new(0),
             came: Mutex::default(),
-            state: AtomicU8::new(State::Stopped as u8),
+            state: AtomicU8::new(NfState::Stopped as u8),
             wanted: AtomicBool::new(false),
             buried: AtomicBool::new(true),
             restarts: AtomicU64::new(0),
@@ -238,9 +238,9 @@ impl Instance {
             over: AtomicBool::new(false),
             member: Arc::default(),
             log: Arc::default(),
-            told: Mutex::default(),
+            status: Mutex::default(),
             drops: std::array::from_fn(|_| AtomicU64::new(0)),
-            visitor: Mutex::default(),
+            external: Mutex::default(),
         }
     }
 
@@ -252,15 +252,15 @@ impl Instance {
 
     /// As a member of a party, which is told.
     #[must_use]
-    pub fn in_party(self, party: Arc<DirectGroup>, member: u8) -> Instance {
-        party.set_member(member, Arc::clone(&self.member));
-        Instance { party: Some((party, member)), ..self }
+    pub fn in_group(self, group: Arc<DirectGroup>, member: u8) -> Instance {
+        group.set_member(member, Arc::clone(&self.member));
+        Instance { direct_group: Some((group, member)), ..self }
     }
 
     /// Its number as a holder.
     pub fn holder(&self) -> Option<u16> {
         let next = || self.memory.get()?.holder();
-        match &self.party {
+        match &self.direct_group {
             Some((party, _)) => party.holder(next),
             None => *self.holder.get_or_init(next),
         }
@@ -277,14 +277,14 @@ impl Instance {
     }
 
     /// Where the NF is.
-    pub fn state(&self) -> State {
-        let all = [State::Stopped, State::Down, State::Starting, State::Up, State::Ending];
+    pub fn state(&self) -> NfState {
+        let all = [NfState::Stopped, NfState::Down, NfState::Starting, NfState::Up, NfState::Ending];
         let number = self.state.load(Ordering::Acquire);
-        all.into_iter().find(|state| *state as u8 == number).unwrap_or(State::Stopped)
+        all.into_iter().find(|state| *state as u8 == number).unwrap_or(NfState::Stopped)
     }
 
     /// Sets where the NF is; the supervisor's.
-    pub fn set_state(&self, state: State) {
+    pub fn set_state(&self, state: NfState) {
         if self.state.swap(state as u8, Ordering::AcqRel) != state as u8 {
             tracing::info!("NF `{}` is {}", self.spec.name, state.name());
         }
@@ -329,7 +329,7 @@ impl Instance {
     pub fn is_coming(&self) -> bool {
         self.is_wanted()
             && self.spec.command.is_some()
-            && matches!(self.state(), State::Down | State::Starting | State::Up)
+            && matches!(self.state(), NfState::Down | NfState::Starting | NfState::Up)
             && !self.hopeless.load(Ordering::Relaxed)
     }
 
@@ -343,7 +343,7 @@ impl Instance {
 
     /// Drops by the NF's own reasons, those that never happened left out.
     pub fn drops(&self) -> Vec<(String, u64)> {
-        let hello = Arc::clone(&self.told().hello);
+        let hello = Arc::clone(&self.status().hello);
         let named = std::iter::once(UNSTATED).chain(hello.reasons.iter().map(String::as_str));
         let counted =
             named.zip(&self.drops).map(|(name, count)| (name.into(), count.load(Ordering::Relaxed)));
@@ -352,7 +352,7 @@ impl Instance {
 
     /// The NF's own counters.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        let told = self.told();
+        let told = self.status();
         let value = |number| told.page.as_ref().map_or(0, |page| page.load(FIRST_COUNTER + number));
         told.hello.counters.iter().enumerate().map(|(number, name)| (name.clone(), value(number))).collect()
     }
@@ -369,8 +369,8 @@ impl Instance {
                 "NF `{name}` is started by its host; only one with `attach = true` attaches"
             ));
         }
-        let mut place = self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if place.is_some() || !matches!(self.state(), State::Down) {
+        let mut place = self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if place.is_some() || !matches!(self.state(), NfState::Down) {
             return Err(format!("NF `{name}` is {}", self.state().name()));
         }
         *place = visitor.take();
@@ -379,12 +379,12 @@ impl Instance {
 
     /// Whether a process came.
     pub fn has_visitor(&self) -> bool {
-        self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
+        self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
     }
 
     /// The process that came.
     pub fn take_visitor(&self) -> Option<ExternalNf> {
-        self.visitor.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
     }
 
     /// Whether the NF asks for the end of the run.
@@ -398,16 +398,16 @@ impl Instance {
     }
 
     /// What is known beside the packets.
-    pub fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub fn status(&self) -> MutexGuard<'_, InstanceStatus> {
+        self.status.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Notes a finding, the first time.
     pub fn tell(&self, finding: String) {
-        let mut told = self.told();
-        if !told.findings.contains(&finding) {
+        let mut told = self.status();
+        if !told.warnings.contains(&finding) {
             tracing::info!("{finding}");
-            told.findings.push(finding);
+            told.warnings.push(finding);
         }
     }
 
@@ -418,23 +418,23 @@ impl Instance {
         self.take_eviction();
         *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(incarnation);
         self.buried.store(false, Ordering::Release);
-        self.news.fetch_or(CAME, Ordering::Release);
+        self.changes.fetch_or(CAME, Ordering::Release);
     }
 
     /// Says that nothing of the process runs any more; the supervisor's.
     pub fn report_gone(&self) {
-        self.news.fetch_or(GONE, Ordering::Release);
+        self.changes.fetch_or(GONE, Ordering::Release);
     }
 
     /// Whether the link has anything to do here beside its packets.
     #[inline]
     pub fn has_news(&self) -> bool {
-        self.news.load(Ordering::Relaxed) != 0
+        self.changes.load(Ordering::Relaxed) != 0
     }
 
     /// What came and went since the last call; the link's.
     pub fn take_news(&self) -> (Option<NfSession>, bool) {
-        let news = self.news.swap(0, Ordering::AcqRel);
+        let news = self.changes.swap(0, Ordering::AcqRel);
         let came = self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         (came, news & GONE != 0)
     }

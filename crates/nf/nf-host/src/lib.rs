@@ -4,7 +4,7 @@
 //! - [`supervisor`]: has processes started ([`process`]), shakes hands (`handshake`; see the crate `nf`), watches and
 //!   ends them
 //! - [`link`]: the worker's side: lends packets, takes them back, buries
-//! - [`party`]: NFs that hand packets to each other without the host; `parties`: which those are; `member`: what such a
+//! - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are; `member`: what such a
 //!   group knows of each
 //! - [`memory`]: the packet memory that is lent out of; [`boundary`]: how packets cross into a trust group's own
 //! - `neighbours`: what processes want to know of theirs, and are told
@@ -20,6 +20,8 @@
 
 pub mod boundary;
 mod calls;
+pub mod direct_group;
+mod direct_groups;
 pub mod doorbell;
 pub mod handlers;
 mod handshake;
@@ -29,8 +31,6 @@ pub mod log;
 mod member;
 pub mod memory;
 mod neighbours;
-mod parties;
-pub mod party;
 pub mod peer;
 pub mod process;
 mod rings;
@@ -39,7 +39,7 @@ mod simulation;
 pub mod supervisor;
 mod watchdog;
 
-pub use instance::{Command, Instance, NfSpec, State};
+pub use direct_groups::Parties;
+pub use instance::{Command, Instance, NfSpec, NfState};
 pub use log::NfOutput;
-pub use parties::Parties;
 pub use supervisor::Supervisor;

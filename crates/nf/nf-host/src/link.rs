@@ -3,10 +3,10 @@
 //! What has to do with processes is the supervisor's; the two share an [`Instance`].
 
 use crate::boundary::Boundary;
+use crate::direct_group::{DirectGroup, DirectRing};
 use crate::doorbell::Doorbell;
-use crate::instance::{Instance, NfSession, State};
+use crate::instance::{Instance, NfSession, NfState};
 use crate::log::NfOutput;
-use crate::party::{DirectGroup, Way};
 use crate::process::READY_PATIENCE;
 use crate::rings::RING_CLAIMS;
 use chain::{Access, WhenDown, opposite_output};
@@ -106,11 +106,11 @@ impl ProcessLink {
             if self.boundary.is_none() {
                 self.boundary = self.find_boundary();
             }
-            if let Some((party, member)) = &self.instance.party {
+            if let Some((party, member)) = &self.instance.direct_group {
                 party.set_rings(*member, Some(&came.rings));
                 for (number, ring) in came.exits.drain(..) {
                     if let Some(way) = party.ways.get(usize::from(number)) {
-                        way.begin(ring, came.lender.has_metadata());
+                        way.begin(ring, came.host_end.has_metadata());
                     }
                 }
                 self.came = entrances(party, *member).map(|way| way.came()).collect();
@@ -133,7 +133,7 @@ impl ProcessLink {
             let boundary = Boundary::new(copies, region.slots(), self.instance.spec.terms.observes());
             if memory.is_ports() { boundary.showing(region.number()) } else { boundary }
         };
-        Some(match &self.instance.party {
+        Some(match &self.instance.direct_group {
             Some((party, _)) => party.boundary(make),
             None => Arc::new(Mutex::new(make())),
         })
@@ -145,30 +145,30 @@ impl ProcessLink {
             return;
         };
         let mut returned = vec![];
-        let reclaimed = match &self.instance.party {
-            None => current.lender.reclaim(&memory.loans),
+        let reclaimed = match &self.instance.direct_group {
+            None => current.host_end.reclaim(&memory.in_flight),
             Some((party, member)) => {
                 let mut taken = vec![];
                 entrances(party, *member).for_each(|way| way.take_over(&mut taken));
                 for way in party.ways.iter().filter(|way| way.from.0 == *member) {
                     // What stands in a ring to one that lives is that one's.
                     let passed = way.end(|ring| {
-                        empty(&mut current.lender, ring, way.from.1, &memory.loans, &mut returned);
+                        empty(&mut current.host_end, ring, way.from.1, &memory.in_flight, &mut returned);
                     });
-                    current.lender.note_passed(0, passed);
+                    current.host_end.note_passed(0, passed);
                     out.pass(usize::from(way.from.1), passed as usize);
                 }
                 party.set_rings(*member, None);
-                let others = party.others(*member, &taken, &memory.loans);
+                let others = party.others(*member, &taken, &memory.in_flight);
                 let has = |slot: u32| others.get(slot as usize).copied().unwrap_or_default();
-                let reclaimed = current.lender.reclaim_among(&memory.loans, has);
+                let reclaimed = current.host_end.reclaim_among(&memory.in_flight, has);
                 party.forget(*member);
                 reclaimed
             }
         };
-        let stats = current.lender.stats();
+        let stats = current.host_end.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
-        self.instance.member.vitals.note(0, 0);
+        self.instance.member.vitals.observe(0, 0);
         if self.instance.spec.terms.observes() {
             let unseen = reclaimed.untouched.iter().chain(&reclaimed.lost).filter(|slot| !slot.granted);
             out.miss(unseen.count());
@@ -194,21 +194,22 @@ impl ProcessLink {
         }
         let asked = list.len();
         // What finds no room need not cross.
-        let room = if self.boundary.is_some() { current.lender.room(asked, destination) } else { Ok(asked) };
+        let room =
+            if self.boundary.is_some() { current.host_end.room(asked, destination) } else { Ok(asked) };
         let Ok(room) = room else {
             self.evict("broke its rings");
             return 0;
         };
         let mut boundary = self.boundary.as_ref().map(|boundary| lock(boundary));
         let (packets, list) = match &mut boundary {
-            Some(boundary) => boundary.cross(packets, &list[..room], &memory.loans),
+            Some(boundary) => boundary.cross(packets, &list[..room], &memory.in_flight),
             None => (packets, list),
         };
-        let result = current.lender.enqueue(&memory.loans, packets, list, destination);
+        let result = current.host_end.enqueue(&memory.in_flight, packets, list, destination);
         let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
         if destination != GRANT {
             self.refused = lent < asked;
-            match &self.instance.party {
+            match &self.instance.direct_group {
                 // Whoever has most of what is inside is in the way of all.
                 Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
                 _ if lent == 0 => self.instance.member.vitals.note_crowded(),
@@ -222,7 +223,7 @@ impl ProcessLink {
         }
         drop(boundary);
         match result {
-            Ok((_, true)) => current.lender.wake(),
+            Ok((_, true)) => current.host_end.wake(),
             Ok((_, false)) => {}
             Err(_) => self.evict("broke its rings"),
         }
@@ -239,8 +240,9 @@ impl ProcessLink {
     }
 
     /// Follows what goes between this NF and others of its party.
-    fn follow(&mut self, out: &mut Completions) {
-        let (Some((party, member)), Some(memory)) = (self.instance.party.clone(), self.instance.memory.get())
+    fn follow_direct(&mut self, out: &mut Completions) {
+        let (Some((party, member)), Some(memory)) =
+            (self.instance.direct_group.clone(), self.instance.memory.get())
         else {
             return;
         };
@@ -253,7 +255,7 @@ impl ProcessLink {
                 // Seldom: while the reader is not there.
                 out.fill(MOST_BACK, |packets, completions| {
                     let (count, taken) =
-                        current.lender.take_from(ring, way.from.1, &memory.loans, packets, completions);
+                        current.host_end.take_from(ring, way.from.1, &memory.in_flight, packets, completions);
                     sound &= taken.is_ok();
                     receive(instance, boundary, &mut packets[..count], &mut completions[..count], copied)
                 });
@@ -280,21 +282,21 @@ impl ProcessLink {
             // What waits here is older than what stands there.
             if !self.refused
                 && self.instance.is_wanted()
-                && let Some((file, index)) = way.open(current.lender.has_metadata())
+                && let Some((file, index)) = way.open(current.host_end.has_metadata())
             {
                 let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
-                self.instance.say(ToNf::Direct { way, input, claims, index }, file);
+                self.instance.say(ToNf::Direct { ring: way, input, claims, index }, file);
                 self.doorbell.ring();
             }
             let came = way.came();
-            current.lender.note_passed(came - std::mem::replace(seen, came), 0);
+            current.host_end.note_passed(came - std::mem::replace(seen, came), 0);
             waiting += way.pending();
         }
-        current.lender.note_passed(0, went);
-        let stats = current.lender.stats();
+        current.host_end.note_passed(0, went);
+        let stats = current.host_end.stats();
         // One that waits for room at another has nothing to answer for.
-        let held = if is_full { 0 } else { current.lender.held() + waiting };
-        self.instance.member.vitals.note(current.lender.given_back() + stats.went, held);
+        let held = if is_full { 0 } else { current.host_end.held() + waiting };
+        self.instance.member.vitals.observe(current.host_end.given_back() + stats.went, held);
         if !sound {
             self.evict("broke its rings");
         }
@@ -307,17 +309,17 @@ impl ProcessLink {
         let boundary = self.boundary.as_deref();
         let (mut granted, mut sound) = (0, true);
         out.fill(MOST_BACK, |packets, completions| {
-            let (count, taken) = current.lender.take_back(&memory.loans, packets, completions);
+            let (count, taken) = current.host_end.take_back(&memory.in_flight, packets, completions);
             granted = completions[..count].iter().filter(|completion| completion.is_granted()).count();
             sound = taken.is_ok();
             receive(instance, boundary, &mut packets[..count], &mut completions[..count], copied)
         });
         self.granted = self.granted.saturating_sub(granted);
-        if self.instance.party.is_none() {
-            self.instance.member.vitals.note(current.lender.given_back(), current.lender.held());
+        if self.instance.direct_group.is_none() {
+            self.instance.member.vitals.observe(current.host_end.given_back(), current.host_end.held());
         }
-        if current.lender.bad_claims() > MOST_BAD {
-            let what = worst(&current.lender.stats());
+        if current.host_end.bad_claims() > MOST_BAD {
+            let what = worst(&current.host_end.stats());
             self.evict(what);
         } else if !sound {
             self.evict("broke its rings");
@@ -326,7 +328,7 @@ impl ProcessLink {
 }
 
 /// The ways to a member of a party.
-fn entrances(party: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<Way>> {
+fn entrances(party: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
     party.ways.iter().filter(move |way| way.to.0 == member)
 }
 
@@ -427,7 +429,7 @@ impl NfLink for ProcessLink {
             if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut told, true) {
                 self.say_that_it_waits(READY_PATIENCE.saturating_sub(start.elapsed()));
             }
-            if let Some(why) = self.instance.told().failure.clone() {
+            if let Some(why) = self.instance.status().failure.clone() {
                 return Err(why);
             }
             // One that attaches by itself comes when it comes.
@@ -473,8 +475,8 @@ impl NfLink for ProcessLink {
             self.take_news(out);
         }
         self.take_back(out);
-        if self.instance.party.is_some() {
-            self.follow(out);
+        if self.instance.direct_group.is_some() {
+            self.follow_direct(out);
         }
     }
 
@@ -496,7 +498,7 @@ impl NfLink for ProcessLink {
 
     fn let_share(&mut self, why_not: Option<String>) {
         if self.instance.spec.terms.access == Access::Tap {
-            self.instance.told().why_copies = why_not;
+            self.instance.status().why_copies = why_not;
         }
     }
 
@@ -509,13 +511,13 @@ impl NfLink for ProcessLink {
     }
 
     fn stop(&mut self, out: &mut Completions) {
-        if self.instance.is_wanted() && matches!(self.instance.state(), State::Down | State::Starting) {
+        if self.instance.is_wanted() && matches!(self.instance.state(), NfState::Down | NfState::Starting) {
             self.instance.tell(format!("NF `{}` was down when the run ended", self.instance.spec.name));
         }
         self.instance.want(false);
         self.doorbell.ring();
         let end = Instant::now() + STOP_PATIENCE;
-        while self.instance.state() != State::Stopped || self.instance.has_news() {
+        while self.instance.state() != NfState::Stopped || self.instance.has_news() {
             // It may wait for room in the ring.
             self.collect(out);
             if Instant::now() > end {
@@ -528,9 +530,9 @@ impl NfLink for ProcessLink {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        let told = self.instance.told();
-        let new = told.findings.get(self.fetched..).unwrap_or_default().to_vec();
-        self.fetched = told.findings.len();
+        let told = self.instance.status();
+        let new = told.warnings.get(self.fetched..).unwrap_or_default().to_vec();
+        self.fetched = told.warnings.len();
         new
     }
 
@@ -543,10 +545,10 @@ impl NfLink for ProcessLink {
             "state" => self.instance.state().name().to_string(),
             "restarts" => self.instance.restarts().to_string(),
             "pid" => self.instance.pid().to_string(),
-            "kind" => self.instance.told().hello.kind.clone(),
+            "kind" => self.instance.status().hello.kind.clone(),
             "copied" => self.copied.to_string(),
             "bad-claims" => {
-                let stats = self.current.as_ref().map(|current| current.lender.stats()).unwrap_or_default();
+                let stats = self.current.as_ref().map(|current| current.host_end.stats()).unwrap_or_default();
                 let all = self.bad.iter().zip(&BAD).map(|(sum, bad)| (bad, sum + (bad.count)(&stats)));
                 let some = all.filter(|(_, count)| *count > 0);
                 lines(&some.map(|(bad, count)| (bad.name.into(), count)).collect::<Vec<_>>())

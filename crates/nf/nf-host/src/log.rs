@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest stretch without an end of line that is read at once.
+/// The longest run of bytes without an end of line that is read at once.
 const MOST_BYTES: u64 = 64 << 10;
 /// What is read at most in that time: bytes, with those that a line costs beside its own.
 const PACE: (usize, Duration) = (256 << 10, Duration::from_millis(100));

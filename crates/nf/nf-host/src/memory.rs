@@ -3,8 +3,8 @@
 use crate::rings::RING_CLAIMS;
 use shm::ShmError;
 use shm::channel::InFlightTable;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -42,9 +42,9 @@ impl std::fmt::Debug for Copies {
 #[derive(Debug)]
 pub struct Memory {
     /// The memory.
-    pub region: Arc<Region>,
+    pub region: Arc<PacketRegion>,
     /// Who holds each slot.
-    pub loans: InFlightTable,
+    pub in_flight: InFlightTable,
     /// The last number of a holder that was given; 0 is the host.
     holders: AtomicU16,
     /// Packets that one NF may hold.
@@ -55,10 +55,10 @@ pub struct Memory {
 
 impl Memory {
     /// Of a region that packets lie in, shared by so many NFs.
-    pub fn new(region: Arc<Region>, nfs: usize) -> Memory {
+    pub fn new(region: Arc<PacketRegion>, nfs: usize) -> Memory {
         let loans = InFlightTable::new(region.slots());
         let quota = Memory::share(region.slots(), nfs);
-        Memory { region, loans, holders: AtomicU16::new(0), quota, copies: None }
+        Memory { region, in_flight: loans, holders: AtomicU16::new(0), quota, copies: None }
     }
 
     /// What each of so many NFs may hold of so many slots, and have kept once more: all of them together half.
@@ -75,14 +75,14 @@ impl Memory {
     /// When there is no memory.
     pub fn of_group(nfs: usize, observers: bool, options: RegionOptions) -> Result<Memory, ShmError> {
         let slots = SLOTS_PER_NF.saturating_mul(u32::try_from(nfs.max(1)).unwrap_or(u32::MAX));
-        let region = Region::create(RegionOptions { slots, only_for_reading: observers, ..options })?;
+        let region = PacketRegion::create(RegionOptions { slots, only_for_reading: observers, ..options })?;
         let pool = SharedPool::new(Arc::clone(&region));
         Ok(Memory { copies: Some(Copies::Group(pool)), ..Memory::new(region, nfs) })
     }
 
     /// What a tap sees: the memory that ports receive into, with books of its own, because what it reads others read,
     /// too.
-    pub fn of_tap(region: Arc<Region>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
+    pub fn of_tap(region: Arc<PacketRegion>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
         Memory { copies: Some(Copies::Ports(worker)), ..Memory::new(region, 1) }
     }
 

@@ -29,7 +29,7 @@ pub(super) struct Wishes {
     due: BTreeSet<NextHop>,
     refused: BTreeSet<NextHop>,
     /// Those of which it knows something.
-    told: HashSet<NextHop>,
+    sent: HashSet<NextHop>,
     /// Searches that may be begun, and since when.
     credit: u32,
     credit_since: Instant,
@@ -41,14 +41,14 @@ impl Default for Wishes {
             wanted: HashSet::new(),
             due: BTreeSet::new(),
             refused: BTreeSet::new(),
-            told: HashSet::new(),
+            sent: HashSet::new(),
             credit: BURST,
             credit_since: Instant::now(),
         }
     }
 }
 
-fn station(instance: &Instance, interface: u16) -> Option<&Arc<Interface>> {
+fn l3_interface(instance: &Instance, interface: u16) -> Option<&Arc<Interface>> {
     instance.stations.get(usize::from(interface))?.as_ref()
 }
 
@@ -77,7 +77,7 @@ impl Wishes {
 
     /// Whether somebody looks for it now.
     fn subscribe(&mut self, instance: &Instance, hop: NextHop) -> bool {
-        let Some(station) = station(instance, hop.interface) else { return false };
+        let Some(station) = l3_interface(instance, hop.interface) else { return false };
         // What is in the table makes no question.
         let cost = u32::from(!station.has(hop.address));
         if self.wanted.len() >= MOST_NEIGHBOURS || self.credit < cost {
@@ -95,8 +95,8 @@ impl Wishes {
         for hop in hops.iter().take(MOST_CHANGES) {
             self.due.remove(hop);
             self.refused.remove(hop);
-            self.told.remove(hop);
-            if let (true, Some(station)) = (self.wanted.remove(hop), station(instance, hop.interface)) {
+            self.sent.remove(hop);
+            if let (true, Some(station)) = (self.wanted.remove(hop), l3_interface(instance, hop.interface)) {
                 station.unsubscribe(hop.address);
             }
         }
@@ -106,7 +106,7 @@ impl Wishes {
     /// Forgets everything: the process has ended.
     pub fn clear(&mut self, instance: &Instance) {
         for hop in self.wanted.drain() {
-            if let Some(station) = station(instance, hop.interface) {
+            if let Some(station) = l3_interface(instance, hop.interface) {
                 station.unsubscribe(hop.address);
             }
         }
@@ -115,7 +115,7 @@ impl Wishes {
     }
 
     /// Notes that something changed at a station.
-    pub fn note(&mut self, instance: &Instance, changed: &Arc<Interface>, news: &[IpAddr]) {
+    pub fn changed(&mut self, instance: &Instance, changed: &Arc<Interface>, news: &[IpAddr]) {
         let is_changed = |station: &Option<Arc<Interface>>| {
             station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed))
         };
@@ -134,11 +134,12 @@ impl Wishes {
             let mut changes: Vec<Change> =
                 refused.iter().map(|hop| Change { hop: *hop, state: NeighbourState::Refused }).collect();
             for hop in &due {
-                let state = match station(instance, hop.interface).and_then(|of| of.report(hop.address)) {
+                let state = match l3_interface(instance, hop.interface).and_then(|of| of.report(hop.address))
+                {
                     Some(Report::Known(mac)) => NeighbourState::Known(mac.to_string()),
                     Some(Report::Unreachable) => NeighbourState::Unreachable,
                     // What it knows does not hold any more.
-                    Some(Report::Gone) | None if self.told.contains(hop) => NeighbourState::Gone,
+                    Some(Report::Gone) | None if self.sent.contains(hop) => NeighbourState::Gone,
                     // It is looked for: what comes of it is news.
                     Some(Report::Gone) | None => continue,
                 };
@@ -156,7 +157,7 @@ impl Wishes {
                     // It asks again when it wants to know again.
                     self.forget(instance, &[hop]);
                 } else if self.wanted.contains(&hop) {
-                    self.told.insert(hop);
+                    self.sent.insert(hop);
                 }
             }
             instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     /// All that is said.
-    fn told(wishes: &mut Wishes, instance: &Instance) -> Vec<Change> {
+    fn all(wishes: &mut Wishes, instance: &Instance) -> Vec<Change> {
         let mut all = vec![];
         wishes.tell(instance, |message| {
             let ToNf::Neighbours { changes } = message else { panic!("{message:?}") };
@@ -221,36 +222,39 @@ mod tests {
     }
 
     /// Says what the station's news are.
-    fn news(wishes: &mut Wishes, instance: &Instance, station: &Arc<Interface>) -> Vec<Change> {
+    fn interface_changes(wishes: &mut Wishes, instance: &Instance, station: &Arc<Interface>) -> Vec<Change> {
         let news = station.take_news();
-        wishes.note(instance, station, &news);
-        told(wishes, instance)
+        wishes.changed(instance, station, &news);
+        all(wishes, instance)
     }
 
     #[test]
     fn a_process_is_told_until_it_forgets() {
         let ((instance, station), mut wishes) = (instance(), Wishes::default());
         wishes.resolve(&instance, &[hop(1), hop(2)]);
-        assert!(told(&mut wishes, &instance).is_empty() && station.is_resolving());
+        assert!(all(&mut wishes, &instance).is_empty() && station.is_resolving());
         station.turn(SECOND_NS);
         let fact = Fact { ip: hop(1).address, mac: Some(MAC), answers: true, overrides: true };
         station.hear(fact);
         station.turn(SECOND_NS);
         let known = Change { hop: hop(1), state: NeighbourState::Known(MAC.to_string()) };
-        assert_eq!(news(&mut wishes, &instance, &station), vec![known.clone()]);
+        assert_eq!(interface_changes(&mut wishes, &instance, &station), vec![known.clone()]);
         // Who asks again is told again; the other does not answer.
         wishes.resolve(&instance, &[hop(1)]);
-        assert_eq!(told(&mut wishes, &instance), [known]);
+        assert_eq!(all(&mut wishes, &instance), [known]);
         (2..5).for_each(|second| station.turn(second * SECOND_NS));
         let lost = Change { hop: hop(2), state: NeighbourState::Unreachable };
-        assert_eq!(news(&mut wishes, &instance, &station), [lost]);
+        assert_eq!(interface_changes(&mut wishes, &instance, &station), [lost]);
         // What is known is forgotten by an operator: it has to ask again.
         assert!(station.delete(hop(1).address));
         let gone = Change { hop: hop(1), state: NeighbourState::Gone };
-        assert_eq!((news(&mut wishes, &instance, &station), counts(&instance)), (vec![gone], [1, 0]));
+        assert_eq!(
+            (interface_changes(&mut wishes, &instance, &station), counts(&instance)),
+            (vec![gone], [1, 0])
+        );
         wishes.resolve(&instance, &[hop(1)]);
         wishes.forget(&instance, &[hop(1), hop(2), hop(3)]);
-        assert_eq!((counts(&instance), wishes.wanted.len(), wishes.told.len()), ([0, 0], 0, 0));
+        assert_eq!((counts(&instance), wishes.wanted.len(), wishes.sent.len()), ([0, 0], 0, 0));
         station.turn(100 * SECOND_NS);
         assert_eq!(station.report(hop(2).address), Some(Report::Gone), "nobody wants it any more");
     }
@@ -263,12 +267,12 @@ mod tests {
             let mac = Some(MacAddr([2, 0, 0, 0, 0, last]));
             station.hear(Fact { ip: hop(1).address, mac, answers: true, overrides: true });
             station.turn(SECOND_NS);
-            wishes.note(&instance, &station, &station.take_news());
+            wishes.changed(&instance, &station, &station.take_news());
             wishes.tell(&instance, |_| false);
             assert!(wishes.is_behind());
         }
         let state = NeighbourState::Known("02:00:00:00:00:03".into());
-        assert_eq!(told(&mut wishes, &instance), [Change { hop: hop(1), state }]);
+        assert_eq!(all(&mut wishes, &instance), [Change { hop: hop(1), state }]);
     }
 
     #[test]
@@ -281,7 +285,7 @@ mod tests {
             NextHop { interface: 1, address: "10.0.0.1".parse().expect("an address") },
         ];
         wishes.resolve(&instance, &odd);
-        let refused = told(&mut wishes, &instance);
+        let refused = all(&mut wishes, &instance);
         assert!(refused.len() == 4 && refused.iter().all(|change| change.state == NeighbourState::Refused));
         assert_eq!(counts(&instance), [0, 4]);
         // A flood: what it begins is bounded, and what is told of it.
@@ -294,7 +298,7 @@ mod tests {
         let [wanted, refused] = counts(&instance);
         assert!((u64::from(BURST)..=most).contains(&wanted), "{wanted}");
         assert_eq!(wanted + refused, 5004);
-        assert_eq!(told(&mut wishes, &instance).len(), MOST_REFUSALS);
+        assert_eq!(all(&mut wishes, &instance).len(), MOST_REFUSALS);
         // What another asked for costs nothing, but there are not more than so many.
         for hop in &many {
             let _ = station.subscribe(hop.address);

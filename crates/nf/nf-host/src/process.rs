@@ -203,7 +203,7 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
         Started::Free(child) => child.id(),
         Started::Confined(confined) => confined.pid(),
     });
-    let mut told = instance.told();
+    let mut told = instance.status();
     if let Started::Confined(confined) = &started {
         let applied = confined.applied();
         told.isolation = applied.measures().iter().map(ToString::to_string).collect();

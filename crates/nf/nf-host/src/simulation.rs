@@ -1,11 +1,11 @@
 //! NFs of a party, all in this process, that take, keep, give and die at random moments: the links must never lose a
 //! slot, never take one from an NF that lives, and count each packet once.
 
+use crate::direct_group::{DirectGroup, Stop};
 use crate::handshake::welcome;
 use crate::instance::{Instance, NfSpec};
 use crate::link::ProcessLink;
 use crate::memory::Memory;
-use crate::party::{DirectGroup, Stop};
 use crate::process::Launchers;
 use crate::supervisor::Supervisor;
 use element::nf::{Completions, NfLink};
@@ -18,7 +18,7 @@ use shm::channel::Completion;
 use shm::page::Page;
 use shm::pool::{Pool, SharedPool};
 use shm::ring::{Action, Cells, Mapped, RingFile};
-use shm::{HugePages, NativePool, Packet, PacketBytesMut, Region, RegionOptions};
+use shm::{HugePages, NativePool, Packet, PacketBytesMut, PacketRegion, RegionOptions};
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -34,7 +34,7 @@ const WAYS: [(Stop, Stop); 4] = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Packets come to an NF from elsewhere.
-    Lend { member: usize, count: usize },
+    Enqueue { member: usize, count: usize },
     /// The worker's turn for an NF.
     Collect { member: usize },
     /// An NF takes packets; it keeps so many.
@@ -71,12 +71,12 @@ struct Lane {
 struct Chain {
     lanes: Vec<Lane>,
     pool: NativePool,
-    region: Arc<Region>,
-    party: Arc<DirectGroup>,
+    region: Arc<PacketRegion>,
+    direct_group: Arc<DirectGroup>,
     /// Slots that some NF has.
     out: Vec<bool>,
     emitted: u64,
-    lost: u64,
+    lost_packets: u64,
     passed: u64,
     /// Somebody scribbled: NFs may lose what they have, and be ended.
     hostile: bool,
@@ -86,7 +86,7 @@ struct Chain {
 impl Chain {
     fn new() -> Chain {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-        let shared = SharedPool::new(Region::create(options).expect("memory"));
+        let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
         let supervisor = Supervisor::start(Launchers::default()).expect("a thread");
         let party = Arc::new(DirectGroup::new(MEMBERS, &WAYS));
         let memory = Arc::new(OnceLock::new());
@@ -101,7 +101,7 @@ impl Chain {
                 ..NfSpec::default()
             };
             let instance = Instance::new(spec, 0, member as u32, Arc::clone(&memory));
-            let instance = Arc::new(instance.in_party(Arc::clone(&party), member as u8));
+            let instance = Arc::new(instance.in_group(Arc::clone(&party), member as u8));
             instance.want(true);
             let link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
             Lane { instance, link, nf: None, held: 0 }
@@ -111,10 +111,10 @@ impl Chain {
             lanes,
             pool: shared.worker(),
             region: Arc::clone(shared.region()),
-            party: Arc::clone(&party),
+            direct_group: Arc::clone(&party),
             out: vec![false; SLOTS as usize],
             emitted: 0,
-            lost: 0,
+            lost_packets: 0,
             passed: 0,
             hostile: false,
             _supervisor: supervisor,
@@ -134,10 +134,10 @@ impl Chain {
         let ToNf::Welcome(welcome) = message else { panic!("{message:?}") };
         let mut files = files.into_iter();
         let mut next = || files.next().expect("a descriptor");
-        let region = Region::attach(next(), welcome.slots, true).expect("memory");
+        let region = PacketRegion::attach(next(), welcome.slots, true).expect("memory");
         let rings = RingFile::open(next(), welcome.claims).expect("rings");
         let page = Page::open(next()).expect("a page");
-        let party = welcome.party.as_ref().expect("a party");
+        let party = welcome.group.as_ref().expect("a party");
         let notes = next();
         let shared_notes = notes.try_clone().expect("a descriptor");
         let [notes, shared_notes] =
@@ -161,7 +161,7 @@ impl Chain {
             metadata: false,
             reasons: 1,
             counters: 0,
-            party: files,
+            group: files,
         };
         let ends = Ends::new(attached);
         lane.nf = Some(Nf { ends, ours, kept: vec![], rings: shared, notes: shared_notes });
@@ -221,7 +221,7 @@ impl Chain {
                     self.enqueue(next, packets);
                 }
                 _ => {
-                    self.lost += packets.len() as u64;
+                    self.lost_packets += packets.len() as u64;
                     self.pool.free_all(packets);
                 }
             }
@@ -242,7 +242,7 @@ impl Chain {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Lend { member, count } => {
+            Step::Enqueue { member, count } => {
                 let mut packets = [Packet::EMPTY; 64];
                 let made = self.pool.alloc(&mut packets[..count]);
                 for packet in &mut packets[..made] {
@@ -342,7 +342,7 @@ impl Chain {
         for lane in &self.lanes {
             assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{}", lane.instance.spec.name);
         }
-        assert!(self.party.ways.iter().all(|way| way.pending() == 0));
+        assert!(self.direct_group.ways.iter().all(|way| way.pending() == 0));
         assert_eq!(self.region.slots(), SLOTS);
     }
 }
@@ -359,7 +359,7 @@ fn steps(hostile: bool) -> impl Strategy<Value = Vec<Step>> {
         .prop_map(|(member, at, value)| Step::Scribble { member, at, value });
     let step = prop_oneof![
         u32::from(hostile) => scribble,
-        6 => (member.clone(), 1..64usize).prop_map(|(member, count)| Step::Lend { member: member & 2, count }),
+        6 => (member.clone(), 1..64usize).prop_map(|(member, count)| Step::Enqueue { member: member & 2, count }),
         8 => member.clone().prop_map(|member| Step::Collect { member }),
         9 => (member.clone(), 0..70usize, any::<bool>(), any::<bool>())
             .prop_map(|(member, keeps, shows, drops)| Step::Work { member, keeps: keeps % 9, shows, drops }),
@@ -378,7 +378,7 @@ fn steps(hostile: bool) -> impl Strategy<Value = Vec<Step>> {
 fn packets_go_from_nf_to_nf() {
     let mut chain = Chain::new();
     for _ in 0..50 {
-        chain.step(Step::Lend { member: 0, count: 32 });
+        chain.step(Step::Enqueue { member: 0, count: 32 });
         for member in 0..MEMBERS {
             chain.step(Step::Listen { member });
             chain.step(Step::Work { member, keeps: 0, shows: true, drops: false });
@@ -387,7 +387,7 @@ fn packets_go_from_nf_to_nf() {
     }
     // There, past each NF but the last, whose packets leave the chain.
     assert!(chain.passed > 40 * 32 * 2, "{} packets passed", chain.passed);
-    assert!(chain.emitted > 40 * 32 && chain.lost == 0, "{} {}", chain.emitted, chain.lost);
+    assert!(chain.emitted > 40 * 32 && chain.lost_packets == 0, "{} {}", chain.emitted, chain.lost_packets);
     chain.end();
 }
 

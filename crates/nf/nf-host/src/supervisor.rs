@@ -7,7 +7,7 @@ use crate::calls::Open;
 use crate::doorbell::Doorbell;
 use crate::handlers::NfHandlers;
 use crate::handshake::welcome;
-use crate::instance::{Instance, NfSession, State};
+use crate::instance::{Instance, NfSession, NfState};
 use crate::log;
 use crate::neighbours::{self, Wishes};
 use crate::process::{
@@ -132,7 +132,7 @@ struct Watched {
     /// The wait after the last eviction.
     penalty: Duration,
     /// Findings that were told.
-    findings: usize,
+    reported: usize,
     /// Read what processes write.
     logs: Vec<JoinHandle<()>>,
     /// Neighbours that its process wants to know.
@@ -206,7 +206,7 @@ fn run(shared: &Shared, launchers: &Launchers) {
                 starting: None,
                 started: false,
                 penalty: Duration::ZERO,
-                findings: 0,
+                reported: 0,
                 logs: vec![],
                 wishes: Wishes::default(),
             });
@@ -215,7 +215,7 @@ fn run(shared: &Shared, launchers: &Launchers) {
         for station in &stations {
             let news = station.take_news();
             if !news.is_empty() {
-                watched.iter_mut().for_each(|one| one.wishes.note(&one.instance, station, &news));
+                watched.iter_mut().for_each(|one| one.wishes.changed(&one.instance, station, &news));
             }
         }
         watched.iter_mut().for_each(|one| one.step(launchers));
@@ -313,8 +313,8 @@ impl Watched {
     /// terminal.
     fn tell(&mut self, finding: String) -> String {
         let text: String = log::plain(&finding).chars().take(FINDING_CHARACTERS).collect();
-        self.findings += usize::from(!self.instance.told().findings.contains(&text));
-        match self.findings.cmp(&MOST_FINDINGS) {
+        self.reported += usize::from(!self.instance.status().warnings.contains(&text));
+        match self.reported.cmp(&MOST_FINDINGS) {
             std::cmp::Ordering::Less => self.instance.tell(text.clone()),
             std::cmp::Ordering::Equal => {
                 self.instance
@@ -348,7 +348,7 @@ impl Watched {
                 if let Stage::Welcomed(_) = process.stage
                     && let Stage::Welcomed(incarnation) = std::mem::replace(&mut process.stage, Stage::Up)
                 {
-                    let mut told = self.instance.told();
+                    let mut told = self.instance.status();
                     (told.hello, told.page) =
                         (Arc::clone(&incarnation.hello), Some(Arc::clone(&incarnation.page)));
                     told.failure = None;
@@ -356,7 +356,7 @@ impl Watched {
                     process.watch = Watch::new(Instant::now());
                     self.instance.set_hopeless(false);
                     self.instance.hand_over(*incarnation);
-                    self.instance.set_state(State::Up);
+                    self.instance.set_state(NfState::Up);
                 }
             }
             FromNf::Failed { why } => self.fail(format!("NF `{name}` does not run: {why}")),
@@ -375,7 +375,7 @@ impl Watched {
 
     fn fail(&mut self, why: String) {
         let why = self.tell(why);
-        self.instance.told().failure = Some(why);
+        self.instance.status().failure = Some(why);
     }
 
     /// Ends a process for what it did.
@@ -397,7 +397,7 @@ impl Watched {
         if !matches!(process.stage, Stage::Up) {
             return;
         }
-        let beats = self.instance.told().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
+        let beats = self.instance.status().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
         let running = || Running::of(process.pid);
         if let Some(why) = process.watch.look(Instant::now(), &self.instance.member.vitals, beats, running) {
             self.evict(why);
@@ -434,9 +434,9 @@ impl Watched {
                 if self.instance.is_buried() {
                     self.process = None;
                     self.instance.set_state(if self.instance.is_wanted() {
-                        State::Down
+                        NfState::Down
                     } else {
-                        State::Stopped
+                        NfState::Stopped
                     });
                 }
                 return;
@@ -463,7 +463,7 @@ impl Watched {
             Stage::Spawned | Stage::Welcomed(_) | Stage::Up if !self.instance.is_wanted() => {
                 let _ = process.socket.send(&ToNf::Stop, &[]);
                 process.stage = Stage::Ending(Instant::now());
-                self.instance.set_state(State::Ending);
+                self.instance.set_state(NfState::Ending);
             }
             _ => {}
         }
@@ -479,7 +479,7 @@ impl Watched {
         for _ in 0..LAST_TURNS {
             self.hear();
         }
-        self.bury(&status);
+        self.reclaim(&status);
     }
 
     /// What is to be done about it.
@@ -492,7 +492,7 @@ impl Watched {
     }
 
     /// The process has ended.
-    fn bury(&mut self, status: &str) {
+    fn reclaim(&mut self, status: &str) {
         let Some(process) = &mut self.process else { return };
         let name = &self.instance.spec.name;
         self.instance.log.push(format!("-- ended: {status}"));
@@ -514,7 +514,7 @@ impl Watched {
                 Stage::Spawned => "; it said no hello: what it wrote says why, or it does not link the SDK",
                 _ => "; what it wrote says why",
             };
-            let mut told = self.instance.told();
+            let mut told = self.instance.status();
             told.failure
                 .get_or_insert_with(|| format!("NF `{name}` ended before it was ready ({status}){hint}"));
         }
@@ -524,7 +524,7 @@ impl Watched {
             self.instance.report_gone();
         }
         let wanted = self.instance.is_wanted();
-        self.instance.set_state(if wanted { State::Down } else { State::Stopped });
+        self.instance.set_state(if wanted { NfState::Down } else { NfState::Stopped });
         if wanted {
             self.start_later(if was_evicted { self.penalty } else { Duration::ZERO });
         }
@@ -543,8 +543,8 @@ impl Watched {
         }
         if !self.instance.is_wanted() {
             self.start_at = None;
-            if self.instance.state() != State::Stopped {
-                self.instance.set_state(State::Stopped);
+            if self.instance.state() != NfState::Stopped {
+                self.instance.set_state(NfState::Stopped);
             }
             return;
         }
@@ -552,11 +552,11 @@ impl Watched {
             return;
         }
         if self.instance.spec.command.is_none() && !self.instance.has_visitor() {
-            self.instance.set_state(State::Down);
+            self.instance.set_state(NfState::Down);
             return;
         }
         self.start_at = None;
-        self.instance.told().failure = None;
+        self.instance.status().failure = None;
         if let Some(visitor) = self.instance.take_visitor() {
             let received = receive(visitor).map(|(launched, hello)| (launched, Some(hello)));
             return self.take_in(received);
@@ -593,7 +593,7 @@ impl Watched {
                 self.logs.retain(|log| !log.is_finished());
                 self.logs.extend(log);
                 self.instance.set_pid(pid);
-                self.instance.set_state(State::Starting);
+                self.instance.set_state(NfState::Starting);
                 self.instance.log.push(format!("-- started: process {pid}"));
                 self.process = Some(Process::new(process, pid, socket));
                 hello.into_iter().for_each(|hello| self.answer(FromNf::Hello(hello)));
@@ -603,7 +603,7 @@ impl Watched {
             }
             Err(why) => {
                 self.fail(why);
-                self.instance.set_state(State::Down);
+                self.instance.set_state(NfState::Down);
                 self.start_later(Duration::ZERO);
             }
         }

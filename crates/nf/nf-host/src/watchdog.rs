@@ -31,7 +31,7 @@ pub struct Vitals {
 impl Vitals {
     /// Notes how many packets came back of this process, and how many it has.
     #[inline]
-    pub fn note(&self, given: u64, held: u64) {
+    pub fn observe(&self, given: u64, held: u64) {
         self.given.store(given, Relaxed);
         self.held.store(held, Relaxed);
     }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn one_that_stands_still_is_told_from_one_that_goes_round() {
         let vitals = Vitals::default();
-        vitals.note(9, 1);
+        vitals.observe(9, 1);
         let (why, at) = watch(HOARD_PATIENCE, &vitals, |_| (7, running(b'S', 3))).expect("ended");
         assert!(why.starts_with("stalls") && at < QUIET_PATIENCE + 10 * TURN, "{why} {at:?}");
         let (why, at) = watch(HOARD_PATIENCE, &vitals, |turn| (7, running(b'R', 2 * turn))).expect("ended");
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn one_without_packets_may_rest() {
         let vitals = Vitals::default();
-        vitals.note(9, 0);
+        vitals.observe(9, 0);
         assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, |_| (7, running(b'S', 3))), None);
     }
 
@@ -181,14 +181,14 @@ mod tests {
     fn one_that_gives_or_counts_lives() {
         let vitals = Vitals::default();
         let gives = |turn: u64| {
-            vitals.note(turn / 200, 5);
+            vitals.observe(turn / 200, 5);
             vitals.note_crowded();
             (0, running(b'S', 0))
         };
         assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, gives), None);
         // It counts, has packets, and nobody waits: a delay, say.
         let vitals = Vitals::default();
-        vitals.note(1, 500);
+        vitals.observe(1, 500);
         assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, |turn| (turn, running(b'S', 0))), None);
         // Now others wait.
         let crowded = |turn| {
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn one_in_a_debugger_is_let_be() {
         let vitals = Vitals::default();
-        vitals.note(9, 1);
+        vitals.observe(9, 1);
         assert_eq!(watch(2 * QUIET_PATIENCE, &vitals, |_| (7, running(b't', 3))), None);
     }
 

@@ -16,7 +16,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use shm::descriptor::{HEADROOM, LAYOUT_VERSION};
 use shm::page::Page;
 use shm::ring::{Action, Consumer, Descriptor, Producer, RingFile};
-use shm::{Region, RegionOptions};
+use shm::{PacketRegion, RegionOptions};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -90,14 +90,14 @@ fn welcome(member: u8) -> Welcome {
         writable: true,
         inputs: vec!["0".into()],
         outputs: vec!["0".into()],
-        party: Some(DirectGroup { member, claims: CLAIMS, outputs: vec![0] }),
+        group: Some(DirectGroup { member, claims: CLAIMS, outputs: vec![0] }),
         ..Welcome::default()
     }
 }
 
 /// Two NFs of a party, one here and one in a process of its own. This is their host, too.
 fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
-    let region = Region::create(RegionOptions::slots(SLOTS)).expect("memory");
+    let region = PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory");
     let notes = Page::create_for(SLOTS as usize).expect("memory");
     let [page, my_page] = [(); 2].map(|()| Page::create().expect("memory"));
     let [there, back] = [(); 2].map(|()| RingFile::<1>::create(CLAIMS).expect("rings"));
@@ -115,7 +115,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let files = [region.as_fd(), others.as_fd(), page.as_fd(), notes.as_fd(), back.as_fd()];
     host.send(&ToNf::Welcome(welcome(1)), &files).expect("it listens");
     let open = |way, ring: &RingFile<1>, socket: &Socket| {
-        let message = ToNf::Direct { way, input: 0, claims: CLAIMS, index: 0 };
+        let message = ToNf::Direct { ring: way, input: 0, claims: CLAIMS, index: 0 };
         socket.send(&message, &[ring.as_fd()]).expect("it listens");
     };
     open(0, &there, &host);
@@ -136,7 +136,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
         metadata: false,
         reasons: 1,
         counters: 0,
-        party: Some(PartyFiles { member: 0, notes, outputs: vec![(0, exit)] }),
+        group: Some(PartyFiles { member: 0, notes, outputs: vec![(0, exit)] }),
     });
     open(1, &back, &my_host);
     ends.listen();

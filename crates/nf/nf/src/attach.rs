@@ -4,7 +4,7 @@ use crate::handler::{Handler, MOST_HANDLERS};
 use crate::message::{FromNf, Hello, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf, Welcome};
 use crate::socket::Socket;
 use crate::{ENVIRONMENT, NfError};
-use shm::Region;
+use shm::PacketRegion;
 use shm::descriptor::LAYOUT_VERSION;
 use shm::memfd::inherited;
 use shm::page::Page;
@@ -116,7 +116,7 @@ pub struct Attached {
     /// What the host said.
     pub welcome: Welcome,
     /// Packet memory.
-    pub region: Arc<Region>,
+    pub region: Arc<PacketRegion>,
     /// Packets to it, packets from it, empty slots to it.
     pub rings: RingFile<3>,
     /// Its counters.
@@ -132,7 +132,7 @@ pub struct Attached {
     /// Counters that it named.
     pub counters: usize,
     /// What it has for its party.
-    pub party: Option<PartyFiles>,
+    pub group: Option<PartyFiles>,
 }
 
 /// What an NF has for handing packets to others of its party.
@@ -169,7 +169,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     }
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or_else(|| NfError::BadMessage("a descriptor is missing".into()));
-    let region = Region::attach(next()?, welcome.slots, welcome.writable)?;
+    let region = PacketRegion::attach(next()?, welcome.slots, welcome.writable)?;
     let rings = RingFile::open(next()?, welcome.claims)?;
     let page = Page::open(next()?)?;
     let mut config = vec![];
@@ -180,7 +180,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
         read(&file, &mut config, 0)
             .map_err(|source| NfError::Socket { action: "read the configuration from", source })?;
     }
-    let party = welcome.party.as_ref().map(|party| -> Result<PartyFiles, NfError> {
+    let party = welcome.group.as_ref().map(|party| -> Result<PartyFiles, NfError> {
         let notes = Page::open_for(next()?, welcome.slots as usize)?;
         let ring = |output: &u16| Ok((*output, RingFile::open(next()?, party.claims)?));
         let outputs = party.outputs.iter().map(ring).collect::<Result<_, NfError>>()?;
@@ -189,7 +189,19 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let party = party.transpose()?;
     let (makes, metadata) = (hello.makes && welcome.writable, hello.metadata && welcome.writable);
     let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
-    Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters, party })
+    Ok(Attached {
+        socket,
+        welcome,
+        region,
+        rings,
+        page,
+        config,
+        makes,
+        metadata,
+        reasons,
+        counters,
+        group: party,
+    })
 }
 
 /// The most bytes of a configuration.

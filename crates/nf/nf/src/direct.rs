@@ -2,11 +2,11 @@
 //!
 //! The host made the rings, and can follow what goes through them; whoever dies, it knows from them whose each packet
 //! was. What an NF keeps beyond the burst that it came with stands in no ring: then it notes that the packet is its own
-//! ([`Direct::note`]), before it lets go of the place in the ring that it came by.
+//! ([`Direct::record`]), before it lets go of the place in the ring that it came by.
 
 use crate::NfError;
 use crate::attach::PartyFiles;
-use crate::message::note;
+use crate::message::stamp;
 use shm::page::Page;
 use shm::ring::{Broken, Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
 use std::collections::VecDeque;
@@ -57,7 +57,7 @@ struct Exit {
 /// From another NF.
 #[derive(Debug)]
 pub(crate) struct Entrance {
-    way: u16,
+    ring: u16,
     /// The interface that packets come in by.
     pub input: u16,
     pub from: Consumer<Mapped>,
@@ -89,8 +89,8 @@ impl Direct {
         let file = RingFile::open(file, claims)?;
         let [from] = file.rings();
         let from = Consumer::at(from, index);
-        self.entrances.retain(|entrance| entrance.way != way);
-        self.entrances.push(Entrance { way, input, from, after: Some(host), _file: file });
+        self.entrances.retain(|entrance| entrance.ring != way);
+        self.entrances.push(Entrance { ring: way, input, from, after: Some(host), _file: file });
         Ok(())
     }
 
@@ -201,15 +201,15 @@ impl Direct {
     }
 
     /// Notes that a packet is this NF's.
-    pub fn note(&self, claim: &Descriptor) {
-        self.notes.store(claim.slot as usize, note(self.member, claim.generation, claim.hops));
+    pub fn record(&self, claim: &Descriptor) {
+        self.notes.store(claim.slot as usize, stamp(self.member, claim.generation, claim.hops));
     }
 
     /// Takes that back once it stands in another ring: whoever took it there may have noted it as its own.
     pub fn forget(&self, claim: &Descriptor) {
         // As it came here: one hop less.
         let hops = claim.hops.saturating_sub(1);
-        self.notes.replace(claim.slot as usize, note(self.member, claim.generation, hops), 0);
+        self.notes.replace(claim.slot as usize, stamp(self.member, claim.generation, hops), 0);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::socket::Socket;
 use shm::descriptor::HEADROOM;
 use shm::page::Page;
 use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer, RingFile};
-use shm::{Packet, Region};
+use shm::{Packet, PacketRegion};
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -64,14 +64,14 @@ impl Received {
         }
     }
 
-    fn claim(self) -> Descriptor {
+    fn descriptor(self) -> Descriptor {
         let Received { slot, generation, data, len, .. } = self;
         Descriptor { slot, generation, data, len, ..Descriptor::default() }
     }
 
     /// What is known of it beside its bytes, in the metadata block of its slot.
     pub fn parked(self) -> Option<Packet> {
-        shm::claimed_with_metadata(self.region, &self.claim())
+        shm::claimed_with_metadata(self.region, &self.descriptor())
     }
 }
 
@@ -90,7 +90,7 @@ pub struct Ends {
     socket: Socket,
     welcome: Welcome,
     neighbours: Neighbours,
-    region: Arc<Region>,
+    region: Arc<PacketRegion>,
     page: Page,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
@@ -134,7 +134,7 @@ pub struct Ends {
 impl Ends {
     /// Of an NF that the host has welcomed. Packets come once it says [`FromNf::Ready`].
     pub fn new(attached: Attached) -> Ends {
-        let Attached { socket, welcome, region, rings, page, metadata, party, .. } = attached;
+        let Attached { socket, welcome, region, rings, page, metadata, group: party, .. } = attached;
         let [from, to, grants] = rings.rings();
         let neighbours = Neighbours::new(welcome.stations.clone());
         Ends {
@@ -184,7 +184,7 @@ impl Ends {
     }
 
     /// Packet memory.
-    pub fn region(&self) -> &Arc<Region> {
+    pub fn region(&self) -> &Arc<PacketRegion> {
         &self.region
     }
 
@@ -340,7 +340,7 @@ impl Ends {
                     && *marks & HERE != 0
                 {
                     *marks |= NOTED;
-                    direct.note(claim);
+                    direct.record(claim);
                 }
             }
         }
@@ -364,7 +364,7 @@ impl Ends {
         }
         let empty = Received { data: HEADROOM as u16, len: 0, ..self.granted.pop()? };
         self.close_exits();
-        shm::claimed(empty.region, &empty.claim())
+        shm::claimed(empty.region, &empty.descriptor())
     }
 
     /// The same, without what is known of packets beside their bytes: where there is such, it says nothing.
@@ -582,7 +582,7 @@ impl Ends {
             match self.socket.receive::<ToNf>(Duration::ZERO) {
                 Ok(None) => return,
                 Ok(Some((ToNf::Stop, _))) | Err(_) => self.over = true,
-                Ok(Some((ToNf::Direct { way, input, claims, index }, files))) => {
+                Ok(Some((ToNf::Direct { ring: way, input, claims, index }, files))) => {
                     if let (Some(direct), Some(file)) = (&mut self.direct, files.into_iter().next())
                         && let Err(error) =
                             direct.open((way, input), (file, claims), index, self.from.published())

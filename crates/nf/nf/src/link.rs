@@ -116,8 +116,8 @@ impl Link {
 
     /// What the port or virtual device behind an interface is on its network: its Ethernet address and its addresses.
     /// `None` where it has none, and where something else is behind the interface.
-    pub fn station(&self, interface: usize) -> Option<&StationFacts> {
-        self.ends.known_neighbours().station(interface)
+    pub fn l3_interface(&self, interface: usize) -> Option<&StationFacts> {
+        self.ends.known_neighbours().l3_interface(interface)
     }
 
     /// The Ethernet address of a next hop that is reached by an interface. The first look has the host look for it, and

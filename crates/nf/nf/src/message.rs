@@ -170,7 +170,7 @@ pub enum ToNf {
     /// is of no more use.
     Direct {
         /// The number of the way between the two.
-        way: u16,
+        ring: u16,
         /// The interface that packets of it come in by.
         input: u16,
         /// Claims that the ring holds.
@@ -229,7 +229,7 @@ pub struct Welcome {
     pub config_bytes: usize,
     /// Its part in a party, whose NFs hand packets to each other.
     #[serde(default)]
-    pub party: Option<DirectGroup>,
+    pub group: Option<DirectGroup>,
 }
 
 /// An NF's part in a party: NFs of one trust group that hand packets to each other directly. The descriptor of the
@@ -246,7 +246,7 @@ pub struct DirectGroup {
 
 /// What an NF notes of a slot whose packet it keeps without the host's knowledge, in the party's notes. `hops` says
 /// how many NFs of the party had the packet before it.
-pub fn note(member: u8, generation: u32, hops: u8) -> u64 {
+pub fn stamp(member: u8, generation: u32, hops: u8) -> u64 {
     u64::from(generation) | (u64::from(member) + 1) << 32 | u64::from(hops) << 48
 }
 

@@ -106,7 +106,7 @@ impl Neighbours {
     }
 
     /// The station behind an interface.
-    pub fn station(&self, interface: usize) -> Option<&StationFacts> {
+    pub fn l3_interface(&self, interface: usize) -> Option<&StationFacts> {
         self.stations.get(interface)?.as_ref()
     }
 
@@ -142,7 +142,7 @@ impl Neighbours {
 
     #[cold]
     fn wish(&mut self, hop: NextHop) -> Neighbour {
-        if self.station(hop.interface.into()).is_none() || self.index.is_none() {
+        if self.l3_interface(hop.interface.into()).is_none() || self.index.is_none() {
             return Neighbour::Unreachable;
         }
         // With no room for one more, or for its wish, the next look tries again.

@@ -19,7 +19,7 @@ thread_local! {
 /// once may read otherwise the next time. An observer's packets cannot be written: whatever would write says false.
 #[derive(Debug)]
 pub struct Packet {
-    lent: Received,
+    received: Received,
     input: u16,
     /// Whether the block in front of it says what is known beside its bytes.
     known: bool,
@@ -31,7 +31,7 @@ pub struct Packet {
 impl Packet {
     #[inline]
     pub(crate) fn new(lent: Received, input: u16, writable: bool, known: bool) -> Packet {
-        Packet { lent, input, known, writable, given: false }
+        Packet { received: lent, input, known, writable, given: false }
     }
 
     /// Whether it comes with metadata.
@@ -43,7 +43,7 @@ impl Packet {
     #[inline]
     pub(crate) fn give(mut self) -> Received {
         self.given = true;
-        self.lent
+        self.received
     }
 
     /// Packets of this thread that went out of scope since the last call.
@@ -63,7 +63,7 @@ impl Packet {
 
     /// Bytes in front of it that [`Packet::push`] can use.
     pub fn headroom(&self) -> usize {
-        usize::from(self.lent.data)
+        usize::from(self.received.data)
     }
 
     /// Bytes behind it that [`Packet::append`] can use.
@@ -121,7 +121,7 @@ impl Packet {
 
     /// What is known of it beside its bytes.
     pub fn metadata(&self) -> Metadata {
-        let known = if self.known { self.lent.parked() } else { None };
+        let known = if self.known { self.received.parked() } else { None };
         known.as_ref().map_or_else(Metadata::default, Metadata::of)
     }
 
@@ -131,7 +131,7 @@ impl Packet {
         // An observer cannot write there.
         if self.known
             && self.writable
-            && let Some(mut packet) = self.lent.parked()
+            && let Some(mut packet) = self.received.parked()
         {
             metadata.put(&mut packet);
             shm::park(&packet);
@@ -141,24 +141,24 @@ impl Packet {
     /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom
     /// and tailroom around them, until the packet is given away.
     pub fn address(&self) -> usize {
-        self.lent.buf as usize + self.headroom()
+        self.received.buf as usize + self.headroom()
     }
 
     /// Sets where it begins and how long it is, inside its slot's buffer.
     fn set(&mut self, data: usize, len: usize) {
-        (self.lent.data, self.lent.len) = (data as u16, len as u16);
+        (self.received.data, self.received.len) = (data as u16, len as u16);
     }
 
     #[inline]
     fn frame(&self) -> Frame {
-        Frame::at(self.lent.region, self.lent.buf, self.lent.data, self.lent.len)
+        Frame::at(self.received.region, self.received.buf, self.received.data, self.received.len)
     }
 }
 
 impl Access for Packet {
     #[inline]
     fn len(&self) -> usize {
-        usize::from(self.lent.len)
+        usize::from(self.received.len)
     }
 
     #[inline]
@@ -177,7 +177,7 @@ impl Drop for Packet {
     fn drop(&mut self) {
         if !self.given {
             // A thread that ends has nobody to give it to any more; then the host counts it as lost.
-            let _ = ABANDONED.try_with(|abandoned| abandoned.borrow_mut().push(self.lent));
+            let _ = ABANDONED.try_with(|abandoned| abandoned.borrow_mut().push(self.received));
         }
     }
 }

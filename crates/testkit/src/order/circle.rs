@@ -65,7 +65,7 @@ enum Reached {
 
 /// The modules that may define what a path names; a path that ends at a module names nothing yet.
 fn defined_in(modules: &[Module], from: usize, path: &Written, depth: usize) -> BTreeSet<usize> {
-    let reached = follow(modules, from, path, depth);
+    let reached = resolve(modules, from, path, depth);
     reached
         .into_iter()
         .filter_map(|reached| match reached {
@@ -75,7 +75,7 @@ fn defined_in(modules: &[Module], from: usize, path: &Written, depth: usize) -> 
         .collect()
 }
 
-fn follow(modules: &[Module], from: usize, path: &Written, depth: usize) -> BTreeSet<Reached> {
+fn resolve(modules: &[Module], from: usize, path: &Written, depth: usize) -> BTreeSet<Reached> {
     let Some((first, rest)) = path.split_first() else { return BTreeSet::new() };
     let mut reached: BTreeSet<Reached> = match first.as_str() {
         "crate" => BTreeSet::from([Reached::Module(0)]),
@@ -114,12 +114,12 @@ fn look_up(modules: &[Module], module: usize, name: &str, depth: usize) -> BTree
     for path in here.aliases.get(name).into_iter().flatten() {
         // `use a::a`: the name inside is another one.
         if path.len() > 1 || path.first().is_some_and(|first| first != name) {
-            found.extend(follow(modules, module, path, depth + 1));
+            found.extend(resolve(modules, module, path, depth + 1));
         }
     }
     if found.is_empty() {
         for glob in &here.globs {
-            for place in follow(modules, module, glob, depth + 1) {
+            for place in resolve(modules, module, glob, depth + 1) {
                 if let Reached::Module(other) = place
                     && other != module
                 {

@@ -40,13 +40,13 @@ fn a_known_ipv4_header() {
     let mut header =
         [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
     assert_eq!(ipv4_header(&header, 0, 20), Some(0xb861));
-    assert_eq!(verify_ipv4_header(&header, 0, 20), Verdict::Good);
+    assert_eq!(verify_ipv4_header(&header, 0, 20), Validity::Good);
     header[8] -= 1;
-    assert_eq!(verify_ipv4_header(&header, 0, 20), Verdict::Bad);
+    assert_eq!(verify_ipv4_header(&header, 0, 20), Validity::Bad);
     assert_eq!(update16(0xb861, 0x4011, 0x3f11), 0xb961);
     assert!(set_ipv4_header(&mut header, 0, 20));
     assert_eq!(header[10..12], [0xb9, 0x61]);
-    assert_eq!(verify_ipv4_header(&header, 1, 20), Verdict::Truncated);
+    assert_eq!(verify_ipv4_header(&header, 1, 20), Validity::Truncated);
     assert!(!set_ipv4_header(&mut header, 0, 24));
 }
 
@@ -93,10 +93,10 @@ fn udp_zero_means_none_and_is_never_sent() {
     let _ = datagram.put_u16(4, 8);
     let _ = datagram.put_u16(0, 0xffff - 17 - 8 - 8);
     assert_eq!(udp(&datagram, 0, 8, pseudo), Some(0xffff));
-    assert_eq!(verify_udp(&datagram, 0, 8, pseudo), Verdict::Absent);
-    assert_eq!(verify_udp(&datagram, 0, 9, pseudo), Verdict::Truncated);
+    assert_eq!(verify_udp(&datagram, 0, 8, pseudo), Validity::Absent);
+    assert_eq!(verify_udp(&datagram, 0, 9, pseudo), Validity::Truncated);
     assert!(datagram.put_u16(6, 0xffff));
-    assert_eq!(verify_udp(&datagram, 0, 8, pseudo), Verdict::Good);
+    assert_eq!(verify_udp(&datagram, 0, 8, pseudo), Validity::Good);
     assert_eq!(update_udp16(0, 1, 2), 0, "none stays none");
     assert_eq!(update_udp16(0xdd2f, 0x5555, 0x3285), 0xffff, "a computed zero is sent as its complement");
     assert_eq!(update_udp32(0xdd2f, 0x5555_0007, 0x3285_0007), 0xffff);
@@ -122,7 +122,7 @@ fn a_partial_checksum_is_finished_or_refused() {
     assert!(frame.put_u16(40, pseudo.fold()));
     assert_eq!(finish_partial(&mut frame, 34, 6), Ok(full));
     assert_eq!(frame.u16(40), Some(full));
-    assert_eq!(verify_udp(&frame, 34, 11, pseudo), Verdict::Good);
+    assert_eq!(verify_udp(&frame, 34, 11, pseudo), Validity::Good);
     let untouched = frame.clone();
     for (start, offset) in [(34, 10), (45, 0), (46, 0), (usize::MAX, 0), (0, usize::MAX - 1), (usize::MAX, 2)]
     {
@@ -141,14 +141,14 @@ fn ranges_past_the_end_are_truncated_whatever_their_size() {
     for (at, len) in [(0, 101), (100, 1), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX)] {
         assert_eq!(sum(&bytes, at, len), None);
         assert_eq!(compute(&bytes, at, len, 2, Sum::ZERO), None);
-        assert_eq!(verify_udp(&bytes, at, len, Sum::ZERO), Verdict::Truncated);
-        assert_eq!(verify(&bytes, at, len, Sum::ZERO), Verdict::Truncated);
+        assert_eq!(verify_udp(&bytes, at, len, Sum::ZERO), Validity::Truncated);
+        assert_eq!(verify(&bytes, at, len, Sum::ZERO), Validity::Truncated);
     }
     assert_eq!(sum(&bytes, 100, 0), Some(Sum::ZERO));
     assert_eq!(tcp(&bytes, 0, 17, Sum::ZERO), None);
-    assert_eq!(verify_tcp(&bytes, 0, 17, Sum::ZERO), Verdict::Truncated);
+    assert_eq!(verify_tcp(&bytes, 0, 17, Sum::ZERO), Validity::Truncated);
     assert_eq!(icmp(&bytes, 0, 3), None);
-    assert_eq!(verify_icmp(&bytes, 0, 3), Verdict::Truncated);
+    assert_eq!(verify_icmp(&bytes, 0, 3), Validity::Truncated);
 }
 
 /// Words with the corners made likely.
@@ -172,9 +172,9 @@ proptest! {
         let initial = pseudo_ipv4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, 6, len as u16);
         let check = compute(&bytes, 0, len, field * 2, initial).unwrap();
         prop_assert!(bytes.put_u16(field * 2, check));
-        prop_assert_eq!(verify(&bytes, 0, len, initial), Verdict::Good);
+        prop_assert_eq!(verify(&bytes, 0, len, initial), Validity::Good);
         bytes[bit / 8 % len] ^= 1 << (bit % 8);
-        prop_assert_eq!(verify(&bytes, 0, len, initial), Verdict::Bad);
+        prop_assert_eq!(verify(&bytes, 0, len, initial), Validity::Bad);
     }
 
     #[test]

@@ -87,25 +87,25 @@ fn segments_do_not_matter(data: &[u8], frame: &Layers) {
 
 /// A checksum that was computed verifies, wherever and over whatever it lies.
 fn checksums_verify(data: &[u8]) {
-    use checksum::{Sum, Verdict};
+    use checksum::{Sum, Validity};
     let mut bytes = data.to_vec();
     let at = data.get(1).map_or(0, |byte| usize::from(*byte) % 16);
     let Some(len) = bytes.len().checked_sub(at) else { return };
     let pseudo = Sum::ZERO.add16(6).add16(len as u16);
     if let Some(check) = checksum::tcp(&bytes, at, len, pseudo) {
         assert!(bytes.put_u16(at + checksum::TCP_CHECK, check));
-        assert_eq!(checksum::verify_tcp(&bytes, at, len, pseudo), Verdict::Good);
+        assert_eq!(checksum::verify_tcp(&bytes, at, len, pseudo), Validity::Good);
     }
     if let Some(check) = checksum::udp(&bytes, at, len, pseudo) {
         assert!(check != 0 && bytes.put_u16(at + checksum::UDP_CHECK, check));
-        assert_eq!(checksum::verify_udp(&bytes, at, len, pseudo), Verdict::Good);
+        assert_eq!(checksum::verify_udp(&bytes, at, len, pseudo), Validity::Good);
         let field = at + checksum::UDP_CHECK;
         assert!(bytes.put_u16(field, pseudo.fold()));
         assert_eq!(checksum::finish_partial(&mut bytes, at, checksum::UDP_CHECK), Ok(check));
     }
     if len >= 20 {
         assert!(checksum::set_ipv4_header(&mut bytes, at, 20));
-        assert_eq!(checksum::verify_ipv4_header(&bytes, at, 20), Verdict::Good);
+        assert_eq!(checksum::verify_ipv4_header(&bytes, at, 20), Validity::Good);
         // One more change, incrementally: never all zero, since the first byte is not.
         let (old, check) = (bytes.u16(at + 8).unwrap_or(0), bytes.u16(at + 10).unwrap_or(0));
         let new = !old.rotate_left(3);

@@ -55,7 +55,7 @@ fn network(data: &[u8], at: usize, end: usize) {
         assert!(facts.payload <= facts.end && facts.end <= data.len());
         assert_eq!(facts.header(), &data[at..facts.payload]);
         let sum_is_good = packet::checksum::verify_ipv4_header(data, at, facts.header_len)
-            == packet::checksum::Verdict::Good;
+            == packet::checksum::Validity::Good;
         assert_eq!(facts.check_sum().is_ok(), sum_is_good);
         let options = facts.options();
         let mut behind = 0;

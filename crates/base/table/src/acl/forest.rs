@@ -49,12 +49,12 @@ pub(super) struct HashCut {
 }
 
 /// 2^64 divided by the golden ratio: spreads any one or two fields over the top bits.
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The slot of a pair of shifted values.
 #[inline(always)]
 pub(super) fn slot_of(a: u32, b: u32, slot_bits: u32) -> u32 {
-    let mixed = (u64::from(a) | u64::from(b) << 32).wrapping_mul(SPREAD);
+    let mixed = (u64::from(a) | u64::from(b) << 32).wrapping_mul(HASH_MULTIPLIER);
     (mixed >> (64 - slot_bits)) as u32
 }
 

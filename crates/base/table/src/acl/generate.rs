@@ -1,4 +1,4 @@
-//! Made-up filter sets in the manner of ClassBench, and headers that hit rules; seeded and
+//! Generated filter sets in the manner of ClassBench, and headers that hit rules; seeded and
 //! repeatable, so that tests and benchmarks need no files.
 //!
 //! A profile draws prefixes from a limited number of networks, so that they nest and overlap as

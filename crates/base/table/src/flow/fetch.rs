@@ -19,7 +19,7 @@ impl<const W: usize> FlowTable<W> {
 
     /// Fetches where a key is looked up.
     pub fn fetch_place(&self, key: &[u64; W]) {
-        self.index.prefetch(self.index.home(self.seed.hash(key)));
+        self.index.prefetch(self.index.first_slot(self.seed.hash(key)));
     }
 
     fn fetch_bucket(&self, node: u32) {

@@ -16,7 +16,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Seed {
-    /// Stretches one number into the secret (SplitMix64).
+    /// Extends one number into the secret (SplitMix64).
     pub(super) fn new(seed: u64) -> Self {
         let mut state = seed;
         Self(std::array::from_fn(|_| {

@@ -9,15 +9,15 @@
 #![expect(unsafe_code, reason = "buckets are raw memory addressed without bounds checks")]
 
 use crate::TableError;
+use crate::memory::TableMemory;
 use crate::prefetch::prefetch;
-use crate::region::Region;
 use std::hint::select_unpredictable;
 
 /// Bucket array for keys of `W` words. Invariants: `mask + 1` buckets, a power of two, lie in
 /// the region; a slot is free if and only if its line number is 0; `used` slots are not free.
 #[derive(Debug)]
 pub(super) struct Index<const W: usize> {
-    region: Region,
+    region: TableMemory,
     mask: usize,
     used: usize,
 }
@@ -57,7 +57,7 @@ impl<const W: usize> Index<W> {
         debug_assert!(buckets.is_power_of_two());
         let bytes =
             buckets.checked_mul(Self::BUCKET_BYTES).ok_or(TableError::NoMemory { bytes: usize::MAX })?;
-        let region = Region::zeroed(bytes)?;
+        let region = TableMemory::zeroed(bytes)?;
         region.advise_huge();
         Ok(Self { region, mask: buckets - 1, used: 0 })
     }
@@ -100,12 +100,12 @@ impl<const W: usize> Index<W> {
         self.buckets() * Self::SLOTS * 15 / 16
     }
 
-    pub(super) fn region_mut(&mut self) -> &mut Region {
+    pub(super) fn region_mut(&mut self) -> &mut TableMemory {
         &mut self.region
     }
 
     #[inline(always)]
-    pub(super) fn home(&self, hash: u64) -> usize {
+    pub(super) fn first_slot(&self, hash: u64) -> usize {
         hash as usize & self.mask
     }
 
@@ -151,7 +151,7 @@ impl<const W: usize> Index<W> {
     /// Looks from the home bucket on: line number, or 0.
     #[inline]
     pub(super) fn find(&self, hash: u64, key: &[u64; W]) -> u32 {
-        let home = self.home(hash);
+        let home = self.first_slot(hash);
         let (line, beyond) = self.probe(home, key);
         if line != 0 || beyond == 0 { line } else { self.find_beyond(home, key) }
     }
@@ -176,7 +176,7 @@ impl<const W: usize> Index<W> {
         if self.used >= self.limit() {
             return false;
         }
-        let mut bucket = self.home(hash);
+        let mut bucket = self.first_slot(hash);
         loop {
             if let Some(slot) = (0..Self::SLOTS).find(|&slot| self.line(bucket, slot) == 0) {
                 self.put(bucket, slot, key, line);
@@ -190,7 +190,7 @@ impl<const W: usize> Index<W> {
 
     /// Takes an entry out and returns its line number, or 0 if it is not present.
     pub(super) fn remove(&mut self, hash: u64, key: &[u64; W]) -> u32 {
-        let home = self.home(hash);
+        let home = self.first_slot(hash);
         let Some((bucket, slot)) = self.locate(home, key) else { return 0 };
         let line = self.line(bucket, slot);
         self.put(bucket, slot, &[0; W], 0);
@@ -219,7 +219,7 @@ impl<const W: usize> Index<W> {
 
     /// As `remove`, for an index that is being emptied.
     pub(super) fn remove_draining(&mut self, hash: u64, key: &[u64; W]) -> u32 {
-        let Some((bucket, slot)) = self.locate(self.home(hash), key) else { return 0 };
+        let Some((bucket, slot)) = self.locate(self.first_slot(hash), key) else { return 0 };
         let line = self.line(bucket, slot);
         self.put(bucket, slot, &[0; W], 0);
         self.used -= 1;

@@ -46,7 +46,7 @@ impl<const W: usize> FlowTable<W> {
             for (home, &i) in homes.iter_mut().zip(part) {
                 // SAFETY: the caller vouches for the key at index i.
                 let key = unsafe { key_at::<W>(keys, stride, i) };
-                let bucket = self.index.home(self.seed.hash(&key));
+                let bucket = self.index.first_slot(self.seed.hash(&key));
                 self.index.prefetch(bucket);
                 home.write(bucket as u32);
             }

@@ -5,8 +5,8 @@
 //! and which keys each has, stands in columns of its own that lookups never touch.
 
 use crate::TableError;
+use crate::memory::{Column, TableMemory};
 use crate::prefetch::prefetch;
-use crate::region::{Column, Region};
 use std::num::NonZeroU32;
 
 /// Number of a record in use. Numbers of removed records are given out again.
@@ -28,7 +28,7 @@ const FREE: u32 = 1 << 31;
 /// never used. The key list of a record ends with its primary key (aliases are put in front).
 #[derive(Debug)]
 pub(super) struct Records<const W: usize> {
-    memory: Region,
+    memory: TableMemory,
     lines_per_record: u32,
     capacity: u32,
     heads: Column<u32>,
@@ -52,7 +52,7 @@ impl<const W: usize> Records<W> {
             .checked_mul(lines_per_record as usize)
             .filter(|&lines| lines <= u32::MAX as usize)
             .ok_or(TableError::NoMemory { bytes: usize::MAX })?;
-        let memory = Region::zeroed(lines * 64)?;
+        let memory = TableMemory::zeroed(lines * 64)?;
         memory.advise_huge();
         Ok(Self {
             memory,

@@ -1,8 +1,8 @@
 //! The trie under both tables, and the list of prefixes it is made from.
 
 use crate::TableError;
+use crate::memory::Column;
 use crate::prefetch::prefetch;
-use crate::region::Column;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hint::select_unpredictable;
@@ -323,7 +323,7 @@ impl<A: Address> Trie<A> {
         let mut done = ROOT_BITS;
         while node != 0 {
             let entry = self.entries[slot(node, address.byte(done))];
-            (code, node) = self.follow(code, entry);
+            (code, node) = self.step(code, entry);
             done += 8;
         }
         code
@@ -331,7 +331,7 @@ impl<A: Address> Trie<A> {
 
     /// What an entry makes of the code so far, and the node below it or 0.
     #[inline(always)]
-    fn follow(&self, code: u32, entry: u32) -> (u32, u32) {
+    fn step(&self, code: u32, entry: u32) -> (u32, u32) {
         if entry & BELOW == 0 {
             (select_unpredictable(entry == 0, code, entry), 0)
         } else {
@@ -376,8 +376,8 @@ impl Trie<u32> {
         if entry & BELOW == 0 {
             return select_unpredictable(entry == 0, step.code, entry);
         }
-        let (code, node) = self.follow(step.code, entry);
-        self.follow(code, self.entries[slot(node, address().byte(ROOT_BITS + 8))]).0
+        let (code, node) = self.step(step.code, entry);
+        self.step(code, self.entries[slot(node, address().byte(ROOT_BITS + 8))]).0
     }
 }
 
@@ -396,7 +396,7 @@ impl Trie<u128> {
     #[inline(always)]
     pub(super) fn step_down(&self, step: &mut Step, address: u128, done: u32) -> bool {
         let entry = self.entries[slot(step.next, address.byte(done))];
-        (step.code, step.next) = self.follow(step.code, entry);
+        (step.code, step.next) = self.step(step.code, entry);
         if step.next != 0 {
             let at = slot(step.next, address.byte(done + 8));
             prefetch(self.entries.as_ptr().wrapping_add(at));

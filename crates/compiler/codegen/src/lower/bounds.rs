@@ -1,6 +1,6 @@
 //! How large values can get: where that is known to be small, machine code can leave out work.
 
-use crate::region::Region;
+use crate::lookup_region::LookupRegion;
 use ir::analysis::interval::{Interval, yields};
 use ir::program::{Inst, Program, Value};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub(super) struct Bounds {
 
 impl Bounds {
     /// Bounds of all values that the region defines.
-    pub fn of(program: &Program, region: &Region) -> Bounds {
+    pub fn of(program: &Program, region: &LookupRegion) -> Bounds {
         let mut bounds = Bounds::default();
         // Topological order: operands come first.
         for &(result, inst) in region.blocks.iter().flat_map(|block| &program.block(*block).insts) {

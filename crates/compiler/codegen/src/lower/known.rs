@@ -1,7 +1,7 @@
 //! What is known of a packet at each place of a region, so that machine code does not ask again.
 
 use super::bounds::Bounds;
-use crate::region::{Plan, Region, is_border};
+use crate::lookup_region::{LookupRegion, RegionPlan, is_border};
 use ir::analysis::extent::Extent;
 use ir::program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
@@ -52,8 +52,8 @@ impl Known {
 /// What is known at the start of each block of a region. Of a packet that enters the region nothing is.
 pub(super) fn at_blocks(
     program: &Program,
-    plan: &Plan,
-    region: &Region,
+    plan: &RegionPlan,
+    region: &LookupRegion,
     bounds: &Bounds,
 ) -> BTreeMap<BlockId, Known> {
     let mut at = BTreeMap::from([(region.head, Known::default())]);

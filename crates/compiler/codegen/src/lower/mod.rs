@@ -9,7 +9,7 @@
 mod access;
 mod arith;
 mod bounds;
-mod entry;
+mod entry_point;
 mod header_sum;
 mod known;
 mod memory;
@@ -17,12 +17,12 @@ mod table_place;
 mod walk;
 
 use crate::abi::Context;
-use crate::region::{Plan, Region, is_border};
+use crate::lookup_region::{LookupRegion, RegionPlan, is_border};
 use bounds::Bounds;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 use cranelift_frontend::{FunctionBuilder, Switch, Variable};
-use entry::Touched;
+use entry_point::Touched;
 use ir::program::{BinOp, BlockId, Inst, Program, Term, Value};
 use known::Known;
 use memory::{flags, load_pointer};
@@ -39,8 +39,8 @@ const LIST_BYTES: usize = LIST_CAPACITY * size_of::<u16>();
 /// Emits one region.
 pub(crate) struct Lowering<'a, 'b> {
     program: &'a Program,
-    plan: &'a Plan,
-    region: &'a Region,
+    plan: &'a RegionPlan,
+    region: &'a LookupRegion,
     f: &'a mut FunctionBuilder<'b>,
     context: Pointers,
     blocks: BTreeMap<BlockId, clif::Block>,
@@ -90,7 +90,12 @@ struct Pointers {
 }
 
 /// Emits the function of a region into `f`, which has the signature of [`crate::abi::RegionFn`].
-pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut FunctionBuilder<'_>) {
+pub(crate) fn region(
+    program: &Program,
+    plan: &RegionPlan,
+    region: &LookupRegion,
+    f: &mut FunctionBuilder<'_>,
+) {
     let entry = f.create_block();
     f.append_block_params_for_function_params(entry);
     f.switch_to_block(entry);
@@ -124,7 +129,7 @@ pub(crate) fn region(program: &Program, plan: &Plan, region: &Region, f: &mut Fu
     let packets_at = offset_of!(Context, packets);
     let packets = (!crowded).then(|| load_pointer(f, context.context, packets_at));
     let walks = if plan.walked { TablePlace::read(f, program, region, context.context) } else { vec![] };
-    let cells = if crowded { BTreeSet::new() } else { entry::constant_cells(program, region) };
+    let cells = if crowded { BTreeSet::new() } else { entry_point::constant_cells(program, region) };
     let cells_at = (!cells.is_empty()).then(|| load_pointer(f, context.context, offset_of!(Context, cells)));
     let cells = cells.into_iter().flat_map(|cell| {
         let at = cells_at?;
@@ -241,7 +246,7 @@ impl ListWalk {
     }
 }
 
-fn region_has_sites(program: &Program, plan: &Plan, region: &Region) -> bool {
+fn region_has_sites(program: &Program, plan: &RegionPlan, region: &LookupRegion) -> bool {
     region.blocks.iter().any(|block| is_border(program, plan.walked, &program.block(*block).term))
 }
 
@@ -401,8 +406,8 @@ impl Lowering<'_, '_> {
             {
                 self.walk(*table, key, *rec, *hit, *miss);
             }
-            Term::Lookup { key, .. } => self.border(id, key, &[]),
-            Term::Create { key, args, .. } => self.border(id, key, args),
+            Term::Lookup { key, .. } => self.lookup_boundary(id, key, &[]),
+            Term::Create { key, args, .. } => self.lookup_boundary(id, key, args),
         }
     }
 
@@ -453,7 +458,7 @@ impl Lowering<'_, '_> {
     }
 
     /// Leaves the region for a lookup: key and carried values go to their lanes.
-    fn border(&mut self, id: BlockId, key: &[Value], args: &[Value]) {
+    fn lookup_boundary(&mut self, id: BlockId, key: &[Value], args: &[Value]) {
         let Some(number) = self.plan.sites.iter().position(|site| site.block == id) else { return };
         let site = &self.plan.sites[number];
         let at = self.f.ins().imul_imm_s(self.index, 8 * self.plan.key_stride as i64);

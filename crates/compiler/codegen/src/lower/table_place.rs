@@ -2,7 +2,7 @@
 
 use super::memory::load_pointer;
 use crate::abi::Context;
-use crate::region::Region;
+use crate::lookup_region::LookupRegion;
 use cranelift_codegen::ir::{self as clif, InstBuilder};
 use cranelift_frontend::FunctionBuilder;
 use ir::program::{Matching, Program, TableDecl, Term};
@@ -23,7 +23,7 @@ impl TablePlace {
     pub fn read(
         f: &mut FunctionBuilder<'_>,
         program: &Program,
-        region: &Region,
+        region: &LookupRegion,
         context: clif::Value,
     ) -> Vec<Option<TablePlace>> {
         let looks = |number: usize| {

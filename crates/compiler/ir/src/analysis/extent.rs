@@ -114,7 +114,7 @@ fn less(bytes: u32, by: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::{Exit, State, run};
+    use crate::eval::{EvalState, Exit, run};
     use crate::{Builder, Value};
     use proptest::prelude::*;
     use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
@@ -171,7 +171,7 @@ mod tests {
             [packet.mac, packet.net, packet.trans] = headers.map(header);
             packet.flow_hash = hash.into();
             let mut buffer = vec![0u8; BUF_BYTES];
-            let mut state = State { cells: &mut [], tables: &mut (), now_ns: 0 };
+            let mut state = EvalState { cells: &mut [], tables: &mut (), now_ns: 0 };
             let exit = run(&program, 0, &mut packet, buffer.as_mut_slice(), &mut state);
             let exit = exit.map_err(|error| TestCaseError::fail(error.to_string()))?;
             if exit != Exit::Emit(0) {

@@ -1,5 +1,5 @@
 use super::{parse, print};
-use crate::eval::{Exit, State, run};
+use crate::eval::{EvalState, Exit, run};
 use crate::verify::{VerifyError, verify};
 use shm::descriptor::{BUF_BYTES, Packet};
 
@@ -51,7 +51,7 @@ fn the_evaluator_decrements_and_mends_the_checksum() {
     let mut packet = Packet::detached(128, 20).unwrap();
     packet.net = 128;
     let mut cells = [0];
-    let mut state = State { cells: &mut cells, tables: &mut (), now_ns: 0 };
+    let mut state = EvalState { cells: &mut cells, tables: &mut (), now_ns: 0 };
     let exit = run(&program, 0, &mut packet, buffer.as_mut_slice(), &mut state).unwrap();
     assert_eq!(exit, Exit::Emit(0));
     assert_eq!(buffer[136], 63);

@@ -5,7 +5,7 @@
 
 use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
-use super::state::Place;
+use super::path_state::StateLocation;
 use super::{Class, Exit, Step};
 use ir::analysis::interval::ones;
 use ir::eval::{Buffer, checksum_update, fold};
@@ -187,9 +187,9 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         packet.packet_type = self.value(end.packet_type)? as u8;
         for (place, at) in end.places.iter().zip([&mut packet.mac, &mut packet.net, &mut packet.trans]) {
             match place {
-                Place::Unset => *at = NO_HEADER,
-                Place::Entry(_) => {}
-                Place::At(place) => *at = self.value(*place)? as u16,
+                StateLocation::Unset => *at = NO_HEADER,
+                StateLocation::Entry(_) => {}
+                StateLocation::At(place) => *at = self.value(*place)? as u16,
             }
         }
         for write in &end.annos {

@@ -157,7 +157,7 @@ impl Facts {
         }
         let taken = self.sets.get(&id).map_or_else(|| set.clone(), |before| before.intersection(set));
         self.sets.insert(id, taken);
-        self.follow(pool, id);
+        self.imply_from(pool, id);
         (0..2).all(|_| self.follow_sums(pool)) && self.holds_for_bits(pool, id)
     }
 
@@ -186,7 +186,7 @@ impl Facts {
     }
 
     /// What follows from one condition alone.
-    fn follow(&mut self, pool: &Pool, id: Id) {
+    fn imply_from(&mut self, pool: &Pool, id: Id) {
         let set = self.known(pool, id);
         let at_least = IntervalSet::range(set.min().unwrap_or(0), u64::MAX);
         match pool.node(id) {

@@ -9,7 +9,7 @@
 //!
 //! - [`expr`], [`simplify`]: expressions over what came in, and their one form
 //! - [`facts`]: what is known on a way; [`filter`]: what it asks
-//! - [`state`]: a packet in the middle of a way; `writes`: what was written; `sums`: its header's checksum;
+//! - [`path_state`]: a packet in the middle of a way; `writes`: what was written; `sums`: its header's checksum;
 //!   `relation`: what tables promise of it
 //! - `path`: a path through the program; `walk` and `merge`: the walk
 //! - [`concrete`]: a class on one packet; [`packets`]: packets of a class
@@ -28,10 +28,10 @@ mod merge;
 mod names;
 pub mod packets;
 mod path;
+pub mod path_state;
 mod relation;
 pub mod show;
 pub mod simplify;
-pub mod state;
 mod sums;
 mod walk;
 mod writes;
@@ -40,8 +40,8 @@ use expr::Pool;
 use facts::Facts;
 use filter::Filter;
 use ir::Verified;
+use path_state::PathState;
 use simplify::Maker;
-use state::State;
 
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
 pub use relation::{Part, Relation};
@@ -57,7 +57,7 @@ pub struct Class {
     /// How they leave.
     pub exit: Exit,
     /// What they and their surroundings are like then.
-    pub end: State,
+    pub end: PathState,
     /// Operations on the way; of several ways, the most.
     pub before: Counts,
     /// Decisions on the way.
@@ -74,7 +74,7 @@ pub struct Classes {
     /// Their expressions.
     pub pool: Pool,
     /// A packet as it comes in.
-    pub start: State,
+    pub start: PathState,
     /// The classes, by entry and in the program's order.
     pub classes: Vec<Class>,
     /// What was not covered.
@@ -112,7 +112,7 @@ impl Classes {
             }));
         }
         let facts = Facts::default();
-        let start = State::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
+        let start = PathState::entry(&mut Maker { pool: &mut walker.pool, facts: &facts }, options.frames);
         Classes { pool: walker.pool, start, classes, left: walker.left }
     }
 }

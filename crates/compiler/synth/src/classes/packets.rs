@@ -24,7 +24,7 @@ const USUAL_BYTES: u64 = 110;
 
 /// A packet that was made, and what was found around it.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct CreatedPacket {
     /// Its descriptor. Bytes of further segments are counted there, but nowhere kept.
     pub packet: Packet,
     /// The slot's bytes.
@@ -39,7 +39,7 @@ pub struct Made {
 #[derive(Clone, Default, Debug)]
 pub struct Packets {
     /// Those that were made.
-    pub made: Vec<Made>,
+    pub created: Vec<CreatedPacket>,
     /// How many were given up.
     pub given_up: usize,
 }
@@ -60,7 +60,7 @@ struct Maker<'a, 'w, R> {
     classes: &'a Classes,
     world: &'a mut World<'w>,
     rng: &'a mut R,
-    made: Made,
+    packet: CreatedPacket,
 }
 
 impl Class {
@@ -75,9 +75,9 @@ impl Class {
         let mut packets = Packets::default();
         for _ in 0..count {
             let made = start(world, rng);
-            let mut maker = Maker { classes, world, rng, made };
+            let mut maker = Maker { classes, world, rng, packet: made };
             match maker.mend(self) {
-                true => packets.made.push(maker.made),
+                true => packets.created.push(maker.packet),
                 false => packets.given_up += 1,
             }
         }
@@ -90,17 +90,17 @@ impl Class {
     pub fn mended<R: Rng>(
         &self,
         classes: &Classes,
-        made: Made,
+        made: CreatedPacket,
         world: &mut World<'_>,
         rng: &mut R,
-    ) -> Option<Made> {
-        let mut maker = Maker { classes, world, rng, made };
-        maker.mend(self).then_some(maker.made)
+    ) -> Option<CreatedPacket> {
+        let mut maker = Maker { classes, world, rng, packet: made };
+        maker.mend(self).then_some(maker.packet)
     }
 }
 
 /// A frame with a plain IPv4 packet, as a start.
-fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> Made {
+fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> CreatedPacket {
     let mut buffer = vec![0; BUF_BYTES];
     let len = rng.random_range(60..=USUAL_BYTES as u32);
     let data = HEADROOM as u16;
@@ -116,13 +116,13 @@ fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> Made {
     // A usual packet fits a buffer.
     let mut packet = Packet::detached(data, len).unwrap_or(Packet::EMPTY);
     (packet.mac, packet.net, packet.trans) = (data, place(14), place(34));
-    Made { packet, buffer, cells: world.cells.to_vec(), now_ns: 1_000_000_000 }
+    CreatedPacket { packet, buffer, cells: world.cells.to_vec(), now_ns: 1_000_000_000 }
 }
 
 impl<R: Rng> Maker<'_, '_, R> {
     fn with<T>(&mut self, ask: impl FnOnce(&mut Concrete<'_, [u8]>) -> T) -> T {
         let mut tables = (self.world.tables)();
-        let Made { packet, buffer, cells, now_ns } = &self.made;
+        let CreatedPacket { packet, buffer, cells, now_ns } = &self.packet;
         let buffer: &[u8] = buffer;
         let mut concrete = Concrete::new(&self.classes.pool, packet, buffer, cells, tables.as_mut(), *now_ns);
         ask(&mut concrete)
@@ -242,7 +242,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         if number > Atom::max(atom) {
             return false;
         }
-        let packet = &mut self.made.packet;
+        let packet = &mut self.packet.packet;
         let end = packet.data() + packet.len() as u16;
         match atom {
             Atom::Bits(bits) => return self.set_bits(bits, number),
@@ -254,7 +254,7 @@ impl<R: Rng> Maker<'_, '_, R> {
                     return false;
                 }
                 let (from, to) = (usize::from(packet.data()), usize::from(end));
-                self.made.buffer.copy_within(from..to, number as usize);
+                self.packet.buffer.copy_within(from..to, number as usize);
                 let moved = packet.set_ends(number as u16, packet.len());
                 debug_assert!(moved, "it was asked for");
                 for at in [&mut packet.mac, &mut packet.net, &mut packet.trans] {
@@ -286,11 +286,11 @@ impl<R: Rng> Maker<'_, '_, R> {
                     Base::Trans => packet.trans = place,
                 }
             }
-            Atom::Cell(cell) => match self.made.cells.get_mut(usize::from(cell)) {
+            Atom::Cell(cell) => match self.packet.cells.get_mut(usize::from(cell)) {
                 Some(cell) => *cell = number,
                 None => return false,
             },
-            Atom::Now => self.made.now_ns = number,
+            Atom::Now => self.packet.now_ns = number,
             Atom::Timestamp => packet.timestamp_ns = number,
             Atom::PacketType => packet.packet_type = number as u8,
             Atom::FlowHash => packet.flow_hash = number as u32,
@@ -306,7 +306,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         };
         let Some(from) = from else { return false };
         let anno = bits.root == Root::Anno;
-        let Made { packet, buffer, .. } = &mut self.made;
+        let CreatedPacket { packet, buffer, .. } = &mut self.packet;
         let mut fits = true;
         super::concrete::write_bits(from + i64::from(bits.bit), bits.width, number, |at, mask, value| {
             let last = packet.anno.len() - 1;
@@ -376,16 +376,16 @@ impl<R: Rng> Maker<'_, '_, R> {
     }
 
     fn word(&self, at: usize) -> u64 {
-        let byte = |at: usize| self.made.buffer.get(at).copied().map_or(0, u64::from);
+        let byte = |at: usize| self.packet.buffer.get(at).copied().map_or(0, u64::from);
         byte(at) << 8 | byte(at + 1)
     }
 
     fn put_word(&mut self, at: usize, word: u64) {
-        self.made.buffer.as_mut_slice().write(at, &(word as u16).to_be_bytes());
+        self.packet.buffer.as_mut_slice().write(at, &(word as u16).to_be_bytes());
     }
 
     fn ip_checksum(&mut self, net: usize, right: bool) {
-        let words = self.made.buffer.get(net).map_or(0, |first| usize::from(first & 15) * 2);
+        let words = self.packet.buffer.get(net).map_or(0, |first| usize::from(first & 15) * 2);
         self.put_word(net + 10, 0);
         let sum = ir::eval::fold((0..words).map(|word| self.word(net + 2 * word)).sum());
         let wrong = if right { 0 } else { 1 << self.rng.random_range(0..16) };

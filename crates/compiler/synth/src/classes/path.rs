@@ -3,8 +3,8 @@
 use super::expr::Id;
 use super::facts::Facts;
 use super::filter::Filter;
+use super::path_state::PathState;
 use super::relation::Relation;
-use super::state::State;
 use ir::analysis::interval::IntervalSet;
 use ir::program::{BlockId, Value};
 use packet::field::Field;
@@ -123,7 +123,7 @@ pub struct Left {
 pub(super) struct Path {
     pub facts: Facts,
     pub filter: Filter,
-    pub state: State,
+    pub state: PathState,
     /// Values that are still needed.
     pub values: BTreeMap<Value, Id>,
     pub steps: Vec<Step>,

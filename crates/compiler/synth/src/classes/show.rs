@@ -3,7 +3,7 @@
 use super::expr::{Atom, BIAS, Id, Log, Node, Pool, Write, signed};
 use super::filter::{Factor, Filter};
 use super::names::{self, Context};
-use super::state::{Place, State};
+use super::path_state::{PathState, StateLocation};
 use super::{Class, Classes, Counts, Exit, Left};
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
@@ -26,7 +26,7 @@ pub struct Show<'a> {
     pub names: &'a [String],
     /// Its expressions.
     pub pool: &'a Pool,
-    start: &'a State,
+    start: &'a PathState,
     /// Lookups of the class: records are named by their order.
     finds: &'a [Id],
     filter: &'a Filter,
@@ -421,9 +421,9 @@ impl<'a> Show<'a> {
             let name = format!("{} header", base.name());
             match place {
                 _ if place == came => {}
-                Place::Unset => all.push((name, "none".into())),
-                Place::Entry(_) => all.push((name, "as it came".into())),
-                Place::At(place) => all.push((name, self.expr(*place))),
+                StateLocation::Unset => all.push((name, "none".into())),
+                StateLocation::Entry(_) => all.push((name, "as it came".into())),
+                StateLocation::At(place) => all.push((name, self.expr(*place))),
             }
         }
         all

@@ -9,8 +9,8 @@ use super::expr::{Atom, Find, Id, Node, RecWrite};
 use super::facts::Facts;
 use super::filter::Filter;
 use super::path::{Counts, Done, Exit, Left, Options, Path, Step, Wasted};
+use super::path_state::{PathState, StateLocation};
 use super::simplify::Maker;
-use super::state::{Place, State};
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
 use ir::program::{BlockId, Inst, Program, Term, Value};
@@ -91,7 +91,7 @@ impl<'a> Walker<'a> {
         let Some(&start) = self.entries.get(entry) else { return };
         let facts = Facts::default();
         let mut make = Maker { pool: &mut self.pool, facts: &facts };
-        let state = State::entry(&mut make, self.options.frames);
+        let state = PathState::entry(&mut make, self.options.frames);
         let path = Path {
             facts,
             filter: Filter::default(),
@@ -269,7 +269,7 @@ impl<'a> Walker<'a> {
             Inst::SetBase(base, _) => return self.set_base(path, base, operand(0)),
             Inst::ClearBase(base) => {
                 if let Some(place) = (base as usize).checked_sub(1) {
-                    state.places[place] = Place::Unset;
+                    state.places[place] = StateLocation::Unset;
                 }
                 None
             }
@@ -325,7 +325,7 @@ impl<'a> Walker<'a> {
         vec![(path, result)]
     }
 
-    fn cell(&mut self, state: &State, cell: u16) -> Id {
+    fn cell(&mut self, state: &PathState, cell: u16) -> Id {
         if let Some(&value) = state.cells.get(&cell) {
             return value;
         }
@@ -354,7 +354,7 @@ impl<'a> Walker<'a> {
         let set = make.is_in(place, &IntervalSet::range(0, u64::from(u16::MAX) - 1));
         let mut all = vec![];
         for (mut path, set) in self.split(path, set) {
-            path.state.places[which] = if set { Place::At(place) } else { Place::Unset };
+            path.state.places[which] = if set { StateLocation::At(place) } else { StateLocation::Unset };
             if set {
                 let mut make = Self::make(&mut self.pool, &path);
                 let (root, offset) = make.root(place);

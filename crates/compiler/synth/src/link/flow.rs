@@ -1,4 +1,4 @@
-//! How many packets passed each wire of a stretch, from what came in and what left.
+//! How many packets passed each wire of a fused region, from what came in and what left.
 //!
 //! At each part, what comes in is what goes out, by wires, exits, drops and slow paths. Entries and exits
 //! are counted by their lists anyway. The wires inside are unknown: those of a spanning forest follow from
@@ -46,7 +46,7 @@ pub enum Side {
 }
 
 impl Flow {
-    /// What passed each wire, when `balance` is what each part got by entries less what left the stretch
+    /// What passed each wire, when `balance` is what each part got by entries less what left the fused region
     /// there, and `counted` what the cells say. All numbers wrap. `balance` is used up.
     pub fn solve(&self, balance: &mut [u64], counted: &[u64], passed: &mut Vec<u64>) {
         passed.clear();

@@ -7,11 +7,11 @@
 //! A write that is dead on some ways only is moved to where the others begin ([`sink`]).
 
 use super::forward::Rewritten;
-use super::note::{Kind, Note, Reads, Touch};
+use super::optimization_note::{Kind, OptimizationNote, Reads, Touch};
 use ir::{Block, BlockId, Inst, Program, Term};
 use packet::field::Base;
 
-/// More stretches are forgotten: the work per block stays bounded.
+/// More ranges are forgotten: the work per block stays bounded.
 const MOST_SPANS: usize = 32;
 /// Blocks that sinking may add, for each that there was.
 const MOST_SPLITS: usize = 1;
@@ -78,7 +78,7 @@ impl Unread {
         Unread { dropped, spans, bases: self.bases & other.bases }
     }
 
-    fn read(&mut self, note: &Note) {
+    fn read(&mut self, note: &OptimizationNote) {
         match note.reads {
             Reads::Nothing => {}
             Reads::Bits(touch) => {
@@ -175,7 +175,12 @@ fn retain<T>(all: &mut Vec<T>, keep: &[bool]) {
 }
 
 /// Moves writes that are dead behind one end of their block to behind its other ends.
-fn sink(program: &mut Program, notes: &mut Vec<Vec<Note>>, starts: &[Option<Unread>], order: &mut [BlockId]) {
+fn sink(
+    program: &mut Program,
+    notes: &mut Vec<Vec<OptimizationNote>>,
+    starts: &[Option<Unread>],
+    order: &mut [BlockId],
+) {
     let mut ways_in = vec![0u32; program.blocks.len()];
     program.entries.iter().for_each(|entry| ways_in[entry.index()] += 2);
     for &id in order.iter() {
@@ -204,7 +209,7 @@ fn sink(program: &mut Program, notes: &mut Vec<Vec<Note>>, starts: &[Option<Unre
                 continue;
             }
             let insts: Vec<_> = live.iter().map(|at| program.block(id).insts[*at]).collect();
-            let moved_notes: Vec<Note> = live.iter().map(|at| notes[id.index()][*at]).collect();
+            let moved_notes: Vec<OptimizationNote> = live.iter().map(|at| notes[id.index()][*at]).collect();
             let target = if ways_in[to.index()] == 1 {
                 to
             } else {
@@ -228,21 +233,21 @@ fn sink(program: &mut Program, notes: &mut Vec<Vec<Note>>, starts: &[Option<Unre
     }
 }
 
-fn is_live(start: &Option<Unread>, note: &Note) -> bool {
+fn is_live(start: &Option<Unread>, note: &OptimizationNote) -> bool {
     note.writes.is_none_or(|touch| !start.as_ref().is_some_and(|start| start.holds(&touch)))
 }
 
 /// The writes of a block that may as well be done at its end, and are dead behind one way out of it.
 fn movable(
     program: &Program,
-    notes: &[Vec<Note>],
+    notes: &[Vec<OptimizationNote>],
     id: BlockId,
     next: &[BlockId],
     starts: &[Option<Unread>],
 ) -> Vec<usize> {
     let mut moved = vec![];
     // What stands behind in the block and stays there.
-    let mut behind: Vec<&Note> = vec![];
+    let mut behind: Vec<&OptimizationNote> = vec![];
     let (insts, notes) = (&program.block(id).insts, &notes[id.index()]);
     for (at, note) in notes.iter().enumerate().rev() {
         let sinks = note.writes.is_some_and(|touch| {
@@ -253,7 +258,7 @@ fn movable(
         });
         if sinks {
             moved.push(at);
-        } else if *note != Note::PURE {
+        } else if *note != OptimizationNote::PURE {
             behind.push(note);
         }
         if behind.len() > MOST_SPANS {
@@ -265,7 +270,7 @@ fn movable(
 }
 
 /// Whether a write may as well be done behind another instruction.
-fn may_swap(note: &Note, touch: &Touch, later: &Note) -> bool {
+fn may_swap(note: &OptimizationNote, touch: &Touch, later: &OptimizationNote) -> bool {
     let reads = match later.reads {
         Reads::Nothing => false,
         Reads::Bits(read) => read.may_meet(touch),
@@ -277,7 +282,7 @@ fn may_swap(note: &Note, touch: &Touch, later: &Note) -> bool {
 }
 
 /// Removes instructions and parameters whose value is not used.
-fn remove_unused(program: &mut Program, notes: &mut [Vec<Note>]) {
+fn remove_unused(program: &mut Program, notes: &mut [Vec<OptimizationNote>]) {
     let mut used = vec![false; program.value_count()];
     let order = program.topological_order();
     // Uses come behind definitions, but for what jumps hand over to parameters: those are walked first.

@@ -1,9 +1,9 @@
 //! Where a packet begins and ends, and where its headers are.
 
+use super::byte_range::Point;
 use super::forward::Forward;
-use super::note::Note;
-use super::place::Point;
-use super::state::{IsSet, Position, State};
+use super::optimization_note::OptimizationNote;
+use super::optimizer_state::{IsSet, OptimizerState, Position};
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
@@ -15,8 +15,8 @@ const SURELY_INSIDE: u64 = 0x7fff;
 const MOST_BYTES: u64 = u32::MAX as u64;
 
 impl Forward<'_> {
-    fn moving(base: Base) -> Note {
-        Note { moves: Some(base), ..Note::PURE }
+    fn moving(base: Base) -> OptimizationNote {
+        OptimizationNote { moves: Some(base), ..OptimizationNote::PURE }
     }
 
     pub(super) fn set_base(&mut self, base: Base, value: Vn) {
@@ -117,7 +117,7 @@ impl Forward<'_> {
             return;
         }
         let operand = self.value(value);
-        self.act(Inst::Take(operand), Note::PURE);
+        self.act(Inst::Take(operand), OptimizationNote::PURE);
         self.state.extent.take(self.values.number(value));
         let data = self.state.at[Base::Data as usize];
         let range = self.values.range(value, &self.state.facts);
@@ -182,7 +182,7 @@ impl Forward<'_> {
                 let range = Interval { lo: least, hi: MOST_BYTES };
                 let _ = self.values.assume_range(number, range, &mut self.state.facts);
                 let number = self.values.settled(number, &self.state.facts);
-                self.read_here(number, inst, Note::PURE)
+                self.read_here(number, inst, OptimizationNote::PURE)
             }
             Inst::Avail(base) => {
                 let (at, set) = (self.state.at[base as usize], self.state.set[base as usize]);
@@ -191,7 +191,7 @@ impl Forward<'_> {
                 }
                 if set == IsSet::Maybe {
                     let number = self.values.own(Interval::up_to(2 * MOST_BYTES));
-                    return self.read_here(number, inst, Note::using(base));
+                    return self.read_here(number, inst, OptimizationNote::using(base));
                 }
                 let known = self.state.avails.iter().find(|avail| avail.0 == at).map(|avail| avail.1);
                 let number = known.unwrap_or_else(|| {
@@ -204,7 +204,7 @@ impl Forward<'_> {
                 let least = self.state.bytes_from(at).max(0) as u64;
                 let range = Interval { lo: least, hi: u64::MAX };
                 let _ = self.values.assume_range(number, range, &mut self.state.facts);
-                self.read_here(number, inst, Note::using(base))
+                self.read_here(number, inst, OptimizationNote::using(base))
             }
             Inst::Offset(base) => {
                 let (at, data) = (self.state.at[base as usize], self.state.at[Base::Data as usize]);
@@ -222,7 +222,7 @@ impl Forward<'_> {
                     Some(number) => number,
                     None => {
                         let number = self.values.own(Interval::ALL);
-                        self.read_here(number, inst, Note::using(base))
+                        self.read_here(number, inst, OptimizationNote::using(base))
                     }
                 }
             }
@@ -231,7 +231,7 @@ impl Forward<'_> {
     }
 
     /// What a test's outcome says of the packet besides the values.
-    pub(super) fn learn(&mut self, test: Vn, state: &mut State) {
+    pub(super) fn learn(&mut self, test: Vn, state: &mut OptimizerState) {
         let Expr::Bin(BinOp::Eq, a, b) = self.values.expr(test) else { return };
         let avail = self.data_avail();
         if avail.is_some()

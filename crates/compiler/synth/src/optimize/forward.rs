@@ -1,14 +1,14 @@
 //! One walk over a program from its entries to its exits, which writes it anew.
 //!
-//! At each instruction the walk knows what bases, places and values are ([`State`]). Of an instruction
+//! At each instruction the walk knows what bases, places and values are ([`OptimizerState`]). Of an instruction
 //! whose value is there already nothing is written; a value that can be made from others in fewer
 //! steps is made so. A test whose outcome is known becomes a jump, and what no way leads to any more
 //! is not walked. Blocks keep their numbers; [`super::shape`] tidies up.
 
 use super::Known;
-use super::note::{Note, Reads, Touch};
-use super::place::{Anchors, Place, Point};
-use super::state::{Position, State};
+use super::byte_range::{Anchors, ByteRange, Point};
+use super::optimization_note::{OptimizationNote, Reads, Touch};
+use super::optimizer_state::{OptimizerState, Position};
 use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, yields};
 use ir::analysis::order::Order;
@@ -22,7 +22,7 @@ pub struct Rewritten {
     /// By the number of the old blocks; those that nothing leads to are empty.
     pub program: Program,
     /// What each instruction reads and writes.
-    pub notes: Vec<Vec<Note>>,
+    pub notes: Vec<Vec<OptimizationNote>>,
 }
 
 /// What is handed over to a block's parameters.
@@ -41,7 +41,7 @@ pub(super) struct Forward<'a> {
     pub(super) relies_on_pulls: bool,
     pub(super) values: Values,
     pub(super) anchors: Anchors,
-    states: Vec<Option<State>>,
+    states: Vec<Option<OptimizerState>>,
     params: Vec<Option<Vec<Param>>>,
     reached: Vec<bool>,
     /// The numbers of the old program's values.
@@ -52,9 +52,9 @@ pub(super) struct Forward<'a> {
     /// The table and the key of each record.
     pub(super) keys: HashMap<Vn, (u16, Vec<Vn>)>,
     pub(super) out: Vec<Block>,
-    pub(super) notes: Vec<Vec<Note>>,
+    pub(super) notes: Vec<Vec<OptimizationNote>>,
     pub(super) here: BlockId,
-    pub(super) state: State,
+    pub(super) state: OptimizerState,
 }
 
 /// Whether nothing has to be known to write a block anew.
@@ -66,7 +66,7 @@ fn is_bare_exit(block: &Block) -> bool {
 pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let count = program.blocks.len();
     let (mut values, mut anchors) = (Values::default(), Anchors::default());
-    let state = State::at_entry(&mut values, &mut anchors, known.mac_at_data);
+    let state = OptimizerState::at_entry(&mut values, &mut anchors, known.mac_at_data);
     let unset = values.own(Interval::ALL);
     let order = Order::of(program);
     let empty = Block { params: vec![], insts: vec![], term: Term::Emit(0) };
@@ -110,7 +110,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
 
 impl Forward<'_> {
     /// What is known goes on to a block.
-    pub(super) fn send(&mut self, to: BlockId, state: State, args: &[Vn]) {
+    pub(super) fn send(&mut self, to: BlockId, state: OptimizerState, args: &[Vn]) {
         let at = to.index();
         self.reached[at] = true;
         let handed =
@@ -176,31 +176,31 @@ impl Forward<'_> {
         self.numbers[value.0 as usize]
     }
 
-    pub(super) fn place(&self, field: Field) -> Place {
+    pub(super) fn place(&self, field: Field) -> ByteRange {
         let at = self.state.at[field.base as usize];
-        Place { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width }
+        ByteRange { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width }
     }
 
-    pub(super) fn anno(&mut self, anno: Anno) -> Place {
+    pub(super) fn anno(&mut self, anno: Anno) -> ByteRange {
         let anchor = self.anchors.of(Point::Anno);
-        Place { anchor, bit: i64::from(anno.offset) * 8, width: anno.len * 8 }
+        ByteRange { anchor, bit: i64::from(anno.offset) * 8, width: anno.len * 8 }
     }
 
-    pub(super) fn whole(&mut self, point: Point, width: u8) -> Place {
-        Place { anchor: self.anchors.of(point), bit: 0, width }
+    pub(super) fn whole(&mut self, point: Point, width: u8) -> ByteRange {
+        ByteRange { anchor: self.anchors.of(point), bit: 0, width }
     }
 
-    fn record(&mut self, record: Value, offset: u16, bytes: u8) -> Place {
+    fn record(&mut self, record: Value, offset: u16, bytes: u8) -> ByteRange {
         let anchor = self.anchors.of(Point::Record(self.number(record)));
-        Place { anchor, bit: i64::from(offset) * 8, width: bytes * 8 }
+        ByteRange { anchor, bit: i64::from(offset) * 8, width: bytes * 8 }
     }
 
-    pub(super) fn touch(&self, place: Place) -> Touch {
+    pub(super) fn touch(&self, place: ByteRange) -> Touch {
         Touch::of(place, &self.anchors, &self.values, &self.state.facts)
     }
 
     /// What a place holds: what is known of it, else a value that stands for it.
-    pub(super) fn content(&mut self, place: Place) -> Vn {
+    pub(super) fn content(&mut self, place: ByteRange) -> Vn {
         if let Some(number) = self.state.held(place, &mut self.values, &self.anchors) {
             return self.values.settled(number, &self.state.facts);
         }
@@ -208,18 +208,24 @@ impl Forward<'_> {
         let version = self.state.versions[usize::from(!packet)];
         let most = u64::MAX >> (64 - u32::from(place.width));
         let number = self.values.leaf(Expr::Load(version, place.anchor, place.bit, place.width), most);
-        self.state.note(place, number);
+        self.state.record_load(place, number);
         number
     }
 
-    fn load(&mut self, place: Place, inst: Inst, uses: Note) -> Vn {
+    fn load(&mut self, place: ByteRange, inst: Inst, uses: OptimizationNote) -> Vn {
         let number = self.content(place);
-        let note = Note { reads: Reads::Bits(self.touch(place)), ..uses };
+        let note = OptimizationNote { reads: Reads::Bits(self.touch(place)), ..uses };
         self.read(number, inst, note)
     }
 
     /// Writes to a place, unless it holds that already.
-    fn store(&mut self, place: Place, value: Vn, inst: impl FnOnce(Value) -> Inst, uses: Note) {
+    fn store(
+        &mut self,
+        place: ByteRange,
+        value: Vn,
+        inst: impl FnOnce(Value) -> Inst,
+        uses: OptimizationNote,
+    ) {
         let mask = u64::MAX >> (64 - u32::from(place.width));
         let kept = self.values.bin_const(BinOp::And, value, mask, &self.state.facts);
         let held = self.state.held(place, &mut self.values, &self.anchors);
@@ -231,18 +237,18 @@ impl Forward<'_> {
         }
         // A masked value costs an instruction that the store does not need.
         let wide = self.values.with_const(BinOp::And, kept).filter(|wide| wide.1 == mask);
-        let operand = self.home(kept, false).or_else(|| wide.and_then(|wide| self.operand(wide.0)));
+        let operand = self.holder(kept, false).or_else(|| wide.and_then(|wide| self.operand(wide.0)));
         let operand = match operand {
             Some(operand) => operand,
             None => self.value(value),
         };
-        let note = Note { writes: Some(self.touch(place)), ..uses };
+        let note = OptimizationNote { writes: Some(self.touch(place)), ..uses };
         self.act(inst(operand), note);
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 
     /// Notes what a table promises of a part of a record.
-    fn note_delta(&mut self, record: Vn, place: Place) {
+    fn note_delta(&mut self, record: Vn, place: ByteRange) {
         let Some((table, key)) = self.keys.get(&record) else { return };
         let promise =
             self.known.deltas.iter().find(|delta| {
@@ -251,7 +257,7 @@ impl Forward<'_> {
         let Some(promise) = promise else { return };
         let Some(&old) = key.get(promise.word) else { return };
         let (at, bytes) = promise.new;
-        let new = Place { bit: i64::from(at) * 8, width: bytes * 8, ..place };
+        let new = ByteRange { bit: i64::from(at) * 8, width: bytes * 8, ..place };
         let [delta, new] = [place, new].map(|place| self.content(place));
         // Not of what the program wrote there itself.
         if [delta, new].iter().all(|part| matches!(self.values.expr(*part), Expr::Load(..))) {
@@ -285,16 +291,16 @@ impl Forward<'_> {
                     |walk: &mut Self| Inst::CsumUpdate(walk.value(a), walk.value(b), walk.value(c), width);
                 self.computed(number, inst, false)
             }
-            Inst::Load(field) => self.load(self.place(field), inst, Note::using(field.base)),
+            Inst::Load(field) => self.load(self.place(field), inst, OptimizationNote::using(field.base)),
             Inst::LoadAnno(anno) => {
                 let place = self.anno(anno);
-                self.load(place, inst, Note::PURE)
+                self.load(place, inst, OptimizationNote::PURE)
             }
             Inst::CellLoad(cell) => match self.known.cells.get(&cell) {
                 Some(number) => self.values.constant(*number),
                 None => {
                     let place = self.whole(Point::Cell(cell), 64);
-                    self.load(place, inst, Note::PURE)
+                    self.load(place, inst, OptimizationNote::PURE)
                 }
             },
             Inst::RecLoad(record, offset, bytes) => {
@@ -302,11 +308,11 @@ impl Forward<'_> {
                 let number = self.number(record);
                 self.note_delta(number, place);
                 let record = self.value(number);
-                self.load(place, Inst::RecLoad(record, offset, bytes), Note::PURE)
+                self.load(place, Inst::RecLoad(record, offset, bytes), OptimizationNote::PURE)
             }
             Inst::PacketType => {
                 let place = self.whole(Point::Type, 8);
-                self.load(place, inst, Note::PURE)
+                self.load(place, inst, OptimizationNote::PURE)
             }
             Inst::Len | Inst::Avail(_) | Inst::Offset(_) => self.extent(inst),
             Inst::IpSum => self.ip_sum(),
@@ -315,7 +321,7 @@ impl Forward<'_> {
                 let proto = self.value(proto);
                 let number = self.values.own(Interval::up_to(0xffff));
                 let uses = 1 << Base::Net as u8 | 1 << Base::Trans as u8;
-                let note = Note { reads: Reads::Packet, uses, ..Note::PURE };
+                let note = OptimizationNote { reads: Reads::Packet, uses, ..OptimizationNote::PURE };
                 self.read(number, Inst::TransportSum(proto), note)
             }
             Inst::Now | Inst::Timestamp | Inst::FlowHash | Inst::Origin => {
@@ -337,19 +343,19 @@ impl Forward<'_> {
             Inst::Store(field, value) => {
                 let value = self.number(value);
                 let make = |value| Inst::Store(field, value);
-                self.store(self.place(field), value, make, Note::using(field.base));
+                self.store(self.place(field), value, make, OptimizationNote::using(field.base));
             }
             Inst::StoreAnno(anno, value) => {
                 let (place, value) = (self.anno(anno), self.number(value));
-                self.store(place, value, |value| Inst::StoreAnno(anno, value), Note::PURE);
+                self.store(place, value, |value| Inst::StoreAnno(anno, value), OptimizationNote::PURE);
             }
             Inst::SetPacketType(value) => {
                 let (place, value) = (self.whole(Point::Type, 8), self.number(value));
-                self.store(place, value, Inst::SetPacketType, Note::PURE);
+                self.store(place, value, Inst::SetPacketType, OptimizationNote::PURE);
             }
             Inst::CellStore(cell, value) => {
                 let (place, value) = (self.whole(Point::Cell(cell), 64), self.number(value));
-                self.store(place, value, |value| Inst::CellStore(cell, value), Note::PURE);
+                self.store(place, value, |value| Inst::CellStore(cell, value), OptimizationNote::PURE);
             }
             Inst::CellAdd(cell, value) => {
                 let (place, value) = (self.whole(Point::Cell(cell), 64), self.number(value));
@@ -358,7 +364,8 @@ impl Forward<'_> {
                 }
                 let held = self.state.held(place, &mut self.values, &self.anchors);
                 let operand = self.value(value);
-                let note = Note { reads: Reads::Bits(self.touch(place)), ..Note::PURE };
+                let note =
+                    OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::PURE };
                 self.act(Inst::CellAdd(cell, operand), note);
                 match held {
                     Some(held) => {
@@ -372,7 +379,12 @@ impl Forward<'_> {
                 let (place, value) = (self.record(record, offset, bytes), self.number(value));
                 let number = self.number(record);
                 let record = self.value(number);
-                self.store(place, value, |value| Inst::RecStore(record, offset, bytes, value), Note::PURE);
+                self.store(
+                    place,
+                    value,
+                    |value| Inst::RecStore(record, offset, bytes, value),
+                    OptimizationNote::PURE,
+                );
             }
             Inst::SetBase(base, value) => self.set_base(base, self.number(value)),
             Inst::ClearBase(base) => self.clear_base(base),
@@ -385,7 +397,7 @@ impl Forward<'_> {
 
     /// Writes a reading of the packet's extent; one that stands in this block is not repeated. Machine
     /// code knows what a test of it says only when both stand in one block.
-    pub(super) fn read_here(&mut self, number: Vn, inst: Inst, note: Note) -> Vn {
+    pub(super) fn read_here(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let here = self.here;
         let homes = self.homes.get(&number);
         let found = homes.is_some_and(|homes| homes.iter().any(|home| home.0 == here));

@@ -9,11 +9,11 @@
 //! An update by RFC 1624 is congruent to the change that it stands for, whichever of 0 and 0xffff it
 //! yields (see `Values::csum`), so it makes no difference which of the two stands in the header.
 
+use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
 use super::linear::{Linear, is_short, linear};
-use super::note::{Note, Reads};
-use super::place::{Place, Point};
-use super::state::{IsSet, RightSum, State};
+use super::optimization_note::{OptimizationNote, Reads};
+use super::optimizer_state::{IsSet, OptimizerState, RightSum};
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
@@ -42,14 +42,14 @@ impl Forward<'_> {
         };
         self.state.ip_sum = Some((at, number));
         if self.operand(number).is_none() {
-            let note = Note { reads: Reads::Packet, ..Note::using(Base::Net) };
+            let note = OptimizationNote { reads: Reads::Packet, ..OptimizationNote::using(Base::Net) };
             self.act_with(number, Inst::IpSum, note);
         }
         number
     }
 
     /// A test has shown two values to be equal.
-    pub(super) fn learn_sum(&mut self, a: Vn, b: Vn, state: &mut State) {
+    pub(super) fn learn_sum(&mut self, a: Vn, b: Vn, state: &mut OptimizerState) {
         let at = state.at[Base::Net as usize];
         if self.values.number(b) != Some(RIGHT) || state.ip_sum != Some((at, a)) {
             return;
@@ -67,7 +67,7 @@ impl Forward<'_> {
     }
 
     /// What a write to the packet does to the sum; before it is done.
-    pub(super) fn track_sum(&mut self, place: Place, value: Vn) {
+    pub(super) fn track_sum(&mut self, place: ByteRange, value: Vn) {
         if self.renews_sum(place, value) {
             self.state.right.iter_mut().for_each(|right| right.sum = Linear::default());
             self.state.ip_sum = None;
@@ -75,13 +75,13 @@ impl Forward<'_> {
         }
         let at = self.state.at[Base::Net as usize];
         if let Some((header, _)) = self.state.ip_sum {
-            let near = Place { anchor: header.anchor, bit: header.bytes * 8, width: 64 };
+            let near = ByteRange { anchor: header.anchor, bit: header.bytes * 8, width: 64 };
             if header != at || !self.is_outside(place, near, None) {
                 self.state.ip_sum = None;
             }
         }
         let Some(mut right) = self.state.right.take() else { return };
-        let start = Place { anchor: right.at.anchor, bit: right.at.bytes * 8, width: 1 };
+        let start = ByteRange { anchor: right.at.anchor, bit: right.at.bytes * 8, width: 1 };
         if self.is_outside(place, start, right.length) {
             self.state.right = Some(right);
             return;
@@ -100,7 +100,7 @@ impl Forward<'_> {
 
     /// Whether a write puts the header's checksum right, whatever the header holds: the complement of its sum,
     /// taken while the checksum was 0.
-    fn renews_sum(&mut self, place: Place, value: Vn) -> bool {
+    fn renews_sum(&mut self, place: ByteRange, value: Vn) -> bool {
         let at = self.state.at[Base::Net as usize];
         let Some((header, number)) = self.state.ip_sum else { return false };
         // That a sum was right once says that the header is there, or the sum of it would be 0.
@@ -119,7 +119,7 @@ impl Forward<'_> {
     }
 
     /// Whether a place lies outside of the IPv4 header that starts at another one.
-    fn is_outside(&self, place: Place, header: Place, length: Option<Vn>) -> bool {
+    fn is_outside(&self, place: ByteRange, header: ByteRange, length: Option<Vn>) -> bool {
         let behind = match self.anchors.point(place.anchor) {
             Point::Behind(from, by) => from == header.anchor && Some(by) == length,
             _ => false,

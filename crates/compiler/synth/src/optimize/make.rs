@@ -3,9 +3,9 @@
 //! Values that are carried over a border cost memory. So a value is not taken from before one where
 //! the program reads it again behind it: what is known of it stays, the reading too.
 
+use super::byte_range::ByteRange;
 use super::forward::{Forward, GIVEN};
-use super::note::{Note, Reads};
-use super::place::Place;
+use super::optimization_note::{OptimizationNote, Reads};
 use super::value::{Expr, Vn};
 use ir::{BinOp, BlockId, Inst, Value};
 use packet::field::{Base, Field};
@@ -23,7 +23,7 @@ impl Forward<'_> {
     }
 
     /// Where a value is that is there at this place: on this side of the last border, or wherever.
-    pub(super) fn home(&self, number: Vn, any_side: bool) -> Option<Value> {
+    pub(super) fn holder(&self, number: Vn, any_side: bool) -> Option<Value> {
         let homes = self.homes.get(&number)?;
         let fits = |home: &&(BlockId, Value)| {
             self.order.dominates(home.0, self.here) && (any_side || self.order.same_side(home.0, self.here))
@@ -31,7 +31,7 @@ impl Forward<'_> {
         homes.iter().rev().take(MOST_HOMES).find(fits).map(|home| home.1)
     }
 
-    pub(super) fn append(&mut self, inst: Inst, note: Note) -> Option<Value> {
+    pub(super) fn append(&mut self, inst: Inst, note: OptimizationNote) -> Option<Value> {
         let value = inst.has_result().then(|| self.fresh());
         self.out[self.here.index()].insts.push((value, inst));
         self.notes[self.here.index()].push(note);
@@ -39,7 +39,7 @@ impl Forward<'_> {
     }
 
     /// Writes an instruction that yields a value.
-    pub(super) fn write(&mut self, number: Vn, inst: Inst, note: Note) -> Value {
+    pub(super) fn write(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Value {
         let value = self.append(inst, note);
         let value = value.unwrap_or(Value(u32::MAX));
         self.settle_at(number, value, self.here);
@@ -47,28 +47,28 @@ impl Forward<'_> {
     }
 
     /// Writes an instruction that acts.
-    pub(super) fn act(&mut self, inst: Inst, note: Note) {
+    pub(super) fn act(&mut self, inst: Inst, note: OptimizationNote) {
         self.append(inst, note);
     }
 
     /// Writes an instruction that yields a value of its own.
-    pub(super) fn act_with(&mut self, number: Vn, inst: Inst, note: Note) {
+    pub(super) fn act_with(&mut self, number: Vn, inst: Inst, note: OptimizationNote) {
         self.write(number, inst, note);
     }
 
     /// A value of the new program that is this number here.
     pub(super) fn operand(&mut self, number: Vn) -> Option<Value> {
-        if let Some(value) = self.home(number, false) {
+        if let Some(value) = self.holder(number, false) {
             return Some(value);
         }
         match self.cost(number, MAKE_DEPTH, false) {
             Some(_) => Some(self.make(number)),
-            None => self.read_again(number).or_else(|| self.home(number, true)),
+            None => self.read_again(number).or_else(|| self.holder(number, true)),
         }
     }
 
     /// A field that holds a value here, and may be read.
-    fn field_with(&self, number: Vn) -> Option<(Field, Place)> {
+    fn field_with(&self, number: Vn) -> Option<(Field, ByteRange)> {
         let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
         let base = Base::ALL.into_iter().rev().find(|base| {
             let at = self.state.at[*base as usize];
@@ -83,7 +83,8 @@ impl Forward<'_> {
     /// Reads a value that is on the other side of a border where it stands in the packet still.
     fn read_again(&mut self, number: Vn) -> Option<Value> {
         let (field, place) = self.field_with(number)?;
-        let note = Note { reads: Reads::Bits(self.touch(place)), ..Note::using(field.base) };
+        let note =
+            OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::using(field.base) };
         Some(self.write(number, Inst::Load(field), note))
     }
 
@@ -97,7 +98,7 @@ impl Forward<'_> {
     /// Instructions that it takes to make a value from what is there on this side of the last border, or
     /// on any.
     fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
-        if self.home(number, any_side).is_some() {
+        if self.holder(number, any_side).is_some() {
             return Some(0);
         }
         let depth = depth.checked_sub(1)?;
@@ -114,11 +115,11 @@ impl Forward<'_> {
 
     /// Makes a value that has a cost.
     fn make(&mut self, number: Vn) -> Value {
-        if let Some(value) = self.home(number, false) {
+        if let Some(value) = self.holder(number, false) {
             return value;
         }
         if self.cost(number, MAKE_DEPTH, false).is_none()
-            && let Some(value) = self.read_again(number).or_else(|| self.home(number, true))
+            && let Some(value) = self.read_again(number).or_else(|| self.holder(number, true))
         {
             return value;
         }
@@ -135,7 +136,7 @@ impl Forward<'_> {
             Expr::Csum(a, b, c, width) => Inst::CsumUpdate(self.make(a), self.make(b), self.make(c), width),
             _ => return Value(u32::MAX),
         };
-        self.write(number, inst, Note::PURE)
+        self.write(number, inst, OptimizationNote::PURE)
     }
 
     fn make_bin(&mut self, op: BinOp, a: Vn, b: Vn) -> Inst {
@@ -149,7 +150,7 @@ impl Forward<'_> {
             return Inst::Bin(BinOp::Sub, self.make(a), self.make(less));
         }
         // The opposite of a comparison is one, too.
-        if op == BinOp::Eq && constant == Some(0) && self.home(a, false).is_none() {
+        if op == BinOp::Eq && constant == Some(0) && self.holder(a, false).is_none() {
             match self.values.expr(a) {
                 Expr::Bin(BinOp::Le, x, y) if self.is_made(x, y) => {
                     return Inst::Bin(BinOp::Lt, self.make(y), self.make(x));
@@ -169,7 +170,7 @@ impl Forward<'_> {
 
     /// A value of arithmetic; `inst` is how the old program makes it, of values of the new one.
     pub(super) fn computed(&mut self, number: Vn, inst: impl FnOnce(&mut Self) -> Inst, as_is: bool) -> Vn {
-        if self.home(number, false).is_some() || self.values.number(number).is_some() {
+        if self.holder(number, false).is_some() || self.values.number(number).is_some() {
             return number;
         }
         if !as_is && self.cost(number, MAKE_DEPTH, false).is_some() {
@@ -177,12 +178,12 @@ impl Forward<'_> {
             return number;
         }
         let inst = inst(self);
-        self.write(number, inst, Note::PURE);
+        self.write(number, inst, OptimizationNote::PURE);
         number
     }
 
     /// A value that is read; making it from what is there is better when that is cheap.
-    pub(super) fn read(&mut self, number: Vn, inst: Inst, note: Note) -> Vn {
+    pub(super) fn read(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let cheap = |cost: Option<u32>| cost.is_some_and(|cost| cost <= MAKE_COST);
         if cheap(self.cost(number, MAKE_DEPTH, false)) {
             return number;
@@ -191,7 +192,7 @@ impl Forward<'_> {
         // nobody reads what was written there, and the bytes may be left as they were.
         let expr = self.values.expr(number);
         if matches!(expr, Expr::Bin(..) | Expr::Csum(..))
-            && self.home(number, false).is_none()
+            && self.holder(number, false).is_none()
             && let Some(1..=MAKE_COST) = self.far_cost(expr)
         {
             self.rebuild(number);

@@ -11,6 +11,7 @@
 //! program: what is known at a block is bounded.
 
 mod assume;
+mod byte_range;
 mod csum;
 mod dead;
 mod extent;
@@ -19,12 +20,11 @@ mod header;
 mod known;
 mod linear;
 mod make;
-mod note;
-mod place;
+mod optimization_note;
+mod optimizer_state;
 mod pulls;
 mod report;
 mod shape;
-mod state;
 mod value;
 mod ways;
 

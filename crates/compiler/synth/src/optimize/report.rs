@@ -27,7 +27,7 @@ pub struct Counts {
 
 impl Counts {
     /// Of one instruction.
-    fn note(&mut self, inst: &Inst) {
+    fn count(&mut self, inst: &Inst) {
         self.insts += 1;
         match inst {
             Inst::Load(_) | Inst::LoadAnno(_) | Inst::PacketType => self.loads += 1,
@@ -51,7 +51,7 @@ impl Counts {
     pub fn of(program: &Program) -> Counts {
         let mut all = Counts { blocks: program.blocks.len(), ..Counts::default() };
         for block in &program.blocks {
-            block.insts.iter().for_each(|(_, inst)| all.note(inst));
+            block.insts.iter().for_each(|(_, inst)| all.count(inst));
             all.note_term(&block.term);
         }
         all
@@ -65,7 +65,7 @@ impl Counts {
             let next = block.term.successors().into_iter();
             let most = next.fold(Counts::default(), |most, to| most.max(&behind[to.index()]));
             let mut here = Counts { blocks: 1, ..Counts::default() };
-            block.insts.iter().for_each(|(_, inst)| here.note(inst));
+            block.insts.iter().for_each(|(_, inst)| here.count(inst));
             here.note_term(&block.term);
             behind[id.index()] = most.zip(&here, |a, b| a + b);
         }

@@ -1,7 +1,7 @@
 //! The ends of blocks: where a packet may go on, and what is known of it there.
 
 use super::forward::Forward;
-use super::state::IsSet;
+use super::optimizer_state::IsSet;
 use super::value::{Expr, Vn};
 use ir::analysis::interval::Interval;
 use ir::{BinOp, BlockId, Term, Value};
@@ -53,14 +53,14 @@ impl Forward<'_> {
                 let words = key.iter().map(|word| self.value(*word)).collect();
                 let args = args.into_iter().map(|arg| self.value(arg)).collect();
                 self.state.looked.retain(|looked| looked.0 != *table);
-                let new = self.border(*rec, *ok, *fail, (*table, key), false);
+                let new = self.lookup_boundary(*rec, *ok, *fail, (*table, key), false);
                 Term::Create { table: *table, key: words, args, rec: new, ok: *ok, fail: *fail }
             }
         }
     }
 
     /// Goes on behind a border; a lookup's outcome is noted.
-    fn border(
+    fn lookup_boundary(
         &mut self,
         rec: Value,
         hit: BlockId,
@@ -90,14 +90,14 @@ impl Forward<'_> {
         let known = self.state.looked.iter().find(|looked| looked.0 == table && looked.1 == key);
         match known.map(|looked| looked.2) {
             Some(None) => return self.jump(miss),
-            Some(Some(record)) if self.home(record, true).is_some() => {
+            Some(Some(record)) if self.holder(record, true).is_some() => {
                 self.numbers[rec.0 as usize] = record;
                 return self.jump(hit);
             }
             _ => {}
         }
         let words = key.iter().map(|word| self.value(*word)).collect();
-        let rec = self.border(rec, hit, miss, (table, key), true);
+        let rec = self.lookup_boundary(rec, hit, miss, (table, key), true);
         Term::Lookup { table, key: words, rec, hit, miss }
     }
 
@@ -141,8 +141,8 @@ impl Forward<'_> {
         let (mut test, mut swapped) = (test, false);
         if let Expr::Bin(BinOp::Eq, inner, zero) = self.values.expr(test)
             && self.values.number(zero) == Some(0)
-            && self.home(test, false).is_none()
-            && self.home(inner, false).is_some()
+            && self.holder(test, false).is_none()
+            && self.holder(inner, false).is_some()
         {
             (test, swapped) = (inner, true);
         }

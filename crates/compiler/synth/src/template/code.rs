@@ -1,8 +1,8 @@
 //! The instructions for numbers that hang on the packet.
 
-use super::entry;
+use super::cache_entry;
 use super::model::Template;
-use super::term::{Is, Refusal, Seen, Source};
+use super::term::{Is, Refusal, TermSource, TermUse};
 use ir::eval::Exit;
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -18,7 +18,7 @@ pub(super) struct Fact {
     pub bits: u8,
     /// Whether it may be another for the flow's next packet.
     pub moves: bool,
-    source: Source,
+    source: TermSource,
 }
 
 /// The template in the making.
@@ -29,7 +29,7 @@ pub(super) struct Code {
     yields: Vec<(u64, u8)>,
     known: FxHashMap<Inst, Value>,
     facts: Vec<Fact>,
-    sources: FxHashMap<Source, u32>,
+    sources: FxHashMap<TermSource, u32>,
     guards: Vec<(Value, bool)>,
     /// Decisions that the flow alone made.
     pub decided: usize,
@@ -48,9 +48,9 @@ impl Code {
     }
 
     /// A value that hangs on the packet.
-    pub fn at(&self, value: Value) -> Seen {
+    pub fn at(&self, value: Value) -> TermUse {
         let (number, bits) = self.yields[value.0 as usize - 1];
-        Seen { number, is: Is::Packet(value), bits }
+        TermUse { number, is: Is::Packet(value), bits }
     }
 
     /// Notes that a value has no more bits than so many.
@@ -78,12 +78,12 @@ impl Code {
 
     /// `a < b` and `a <= b` where `b` is what is left of a value after a number was taken from it, as a question to the
     /// value: so that ten routers' questions to the TTL become one.
-    fn of_whole(&self, op: BinOp, a: Seen, b: Seen) -> Option<(Seen, Seen)> {
+    fn of_whole(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<(TermUse, TermUse)> {
         let (BinOp::Lt | BinOp::Le, Is::Same, Is::Packet(left)) = (op, a.is, b.is) else { return None };
         let Inst::Bin(BinOp::Sub, whole, taken) = self.inst(left) else { return None };
         let taken = self.origin(taken).filter(|taken| taken.is == Is::Same)?.number;
         let number = a.number.checked_add(taken)?;
-        self.is_above(whole, taken).then(|| (Seen::same(number), self.at(whole)))
+        self.is_above(whole, taken).then(|| (TermUse::same(number), self.at(whole)))
     }
 
     /// An instruction's value; the same for the same instruction.
@@ -102,29 +102,29 @@ impl Code {
     }
 
     /// The same, for who works with it.
-    pub fn seen(&mut self, inst: Inst, number: u64, bits: u8) -> Result<Seen, Refusal> {
-        Ok(Seen { number, is: Is::Packet(self.emit(inst, number, bits)?), bits })
+    pub fn seen(&mut self, inst: Inst, number: u64, bits: u8) -> Result<TermUse, Refusal> {
+        Ok(TermUse { number, is: Is::Packet(self.emit(inst, number, bits)?), bits })
     }
 
     /// A number of the flow.
-    pub fn flow(&mut self, source: Source, number: u64, bits: u8, moves: bool) -> Seen {
+    pub fn flow(&mut self, source: TermSource, number: u64, bits: u8, moves: bool) -> TermUse {
         let next = self.facts.len() as u32;
         let fact = match source {
-            Source::Made => next,
+            TermSource::Computed => next,
             _ => *self.sources.entry(source).or_insert(next),
         };
         if fact == next {
             self.facts.push(Fact { number, bits, moves, source });
         }
-        Seen { number, is: Is::Flow(fact), bits }
+        TermUse { number, is: Is::Flow(fact), bits }
     }
 
-    pub fn moves(&self, seen: Seen) -> bool {
+    pub fn moves(&self, seen: TermUse) -> bool {
         matches!(seen.is, Is::Flow(fact) if self.fact(fact).moves)
     }
 
     /// What may be decided by: not what moves.
-    pub fn steady(&self, seen: Seen) -> Result<Seen, Refusal> {
+    pub fn steady(&self, seen: TermUse) -> Result<TermUse, Refusal> {
         match seen.is {
             Is::Time => Err(Refusal::Never("it looks at a time that lags behind")),
             Is::Record(_) => Err(Refusal::Never("it computes with a record")),
@@ -134,11 +134,11 @@ impl Code {
     }
 
     /// A value to compute with.
-    pub fn value(&mut self, seen: Seen) -> Result<Value, Refusal> {
+    pub fn value(&mut self, seen: TermUse) -> Result<Value, Refusal> {
         match self.steady(seen)?.is {
             Is::Packet(value) => Ok(value),
             Is::Flow(fact) => match self.fact(fact).source {
-                Source::Key(field) => self.emit(Inst::Load(field), seen.number, seen.bits),
+                TermSource::Key(field) => self.emit(Inst::Load(field), seen.number, seen.bits),
                 // Its place in the entry is found when all is known.
                 _ => {
                     let load = Inst::RecLoad(ENTRY, fact as u16, width(seen.bits));
@@ -150,12 +150,12 @@ impl Code {
     }
 
     /// What a value is that may be no packet's.
-    pub fn origin(&self, value: Value) -> Option<Seen> {
+    pub fn origin(&self, value: Value) -> Option<TermUse> {
         match self.inst(value) {
-            Inst::Const(number) => Some(Seen::same(number)),
+            Inst::Const(number) => Some(TermUse::same(number)),
             Inst::RecLoad(ENTRY, fact, _) => {
                 let Fact { number, bits, .. } = *self.fact(u32::from(fact));
-                Some(Seen { number, is: Is::Flow(u32::from(fact)), bits })
+                Some(TermUse { number, is: Is::Flow(u32::from(fact)), bits })
             }
             _ => None,
         }
@@ -183,9 +183,9 @@ impl Code {
     }
 
     /// The number as a part of the template.
-    pub fn pin(&mut self, seen: Seen) -> Result<u64, Refusal> {
+    pub fn pin(&mut self, seen: TermUse) -> Result<u64, Refusal> {
         if let Is::Packet(value) = self.steady(seen)?.is {
-            let number = self.value(Seen::same(seen.number))?;
+            let number = self.value(TermUse::same(seen.number))?;
             let is = self.emit(Inst::Bin(BinOp::Eq, value, number), 1, 1)?;
             self.guard(is, true);
         }
@@ -193,27 +193,27 @@ impl Code {
     }
 
     /// The number as one of the flow.
-    pub fn pin_to_flow(&mut self, seen: Seen) -> Result<Seen, Refusal> {
+    pub fn pin_to_flow(&mut self, seen: TermUse) -> Result<TermUse, Refusal> {
         let Is::Packet(value) = self.steady(seen)?.is else { return Ok(seen) };
-        let fact = self.flow(Source::Pinned(value), seen.number, seen.bits, false);
+        let fact = self.flow(TermSource::Pinned(value), seen.number, seen.bits, false);
         let wanted = self.value(fact)?;
         let is = self.emit(Inst::Bin(BinOp::Eq, value, wanted), 1, 1)?;
         self.guard(is, true);
         Ok(fact)
     }
 
-    pub fn bin(&mut self, op: BinOp, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+    pub fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let (a, b) = self.of_whole(op, a, b).unwrap_or((a, b));
         let number = op.apply(a.number, b.number);
         if let (Is::Same | Is::Flow(_), Is::Same | Is::Flow(_)) = (a.is, b.is) {
             if a.is == Is::Same && b.is == Is::Same {
-                return Ok(Seen::same(number));
+                return Ok(TermUse::same(number));
             }
             if let Some(simple) = self.simpler(op, a, b) {
                 return Ok(simple);
             }
             let moves = self.moves(a) || self.moves(b);
-            return Ok(self.flow(Source::Made, number, bits(op, a, b), moves));
+            return Ok(self.flow(TermSource::Computed, number, bits(op, a, b), moves));
         }
         if let Some(simple) = self.simpler(op, a, b) {
             return Ok(simple);
@@ -225,21 +225,21 @@ impl Code {
     }
 
     /// What arithmetic gives that does nothing.
-    fn simpler(&self, op: BinOp, a: Seen, b: Seen) -> Option<Seen> {
+    fn simpler(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<TermUse> {
         let ones = |bits: u8| if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-        let with = |x: Seen, c: Seen| {
+        let with = |x: TermUse, c: TermUse| {
             let constant = (c.is == Is::Same).then_some(c.number)?;
             match op {
                 BinOp::Add | BinOp::Xor | BinOp::Or if constant == 0 => Some(x),
                 BinOp::And if constant & ones(x.bits) == ones(x.bits) => Some(x),
-                BinOp::And if constant & ones(x.bits) == 0 => Some(Seen::same(0)),
+                BinOp::And if constant & ones(x.bits) == 0 => Some(TermUse::same(0)),
                 BinOp::Or if constant & ones(x.bits) == ones(x.bits) => Some(c),
                 BinOp::Min if constant >= ones(x.bits) => Some(x),
                 BinOp::Min if constant == 0 => Some(c),
                 BinOp::Xor => match self.inst(x.on_packet()?) {
                     Inst::Bin(BinOp::Xor, inner, other) => {
                         let same = self.origin(other)?.is_same(constant);
-                        same.then_some(Seen {
+                        same.then_some(TermUse {
                             number: x.number ^ constant,
                             is: Is::Packet(inner),
                             bits: x.bits,
@@ -258,7 +258,7 @@ impl Code {
         }
     }
 
-    pub fn select(&mut self, wanted: Seen, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+    pub fn select(&mut self, wanted: TermUse, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let taken = if wanted.number != 0 { a } else { b };
         let Some(condition) = self.steady(wanted)?.on_packet() else {
             self.decided += usize::from(wanted.is != Is::Same);
@@ -267,10 +267,10 @@ impl Code {
         if a.is == b.is && a.number == b.number {
             return Ok(a);
         }
-        let is_now = |seen: Seen| seen.on_packet().is_some_and(|value| self.inst(value) == Inst::Now);
-        let is_time = |seen: Seen| seen.is == Is::Time || self.moves(seen);
+        let is_now = |seen: TermUse| seen.on_packet().is_some_and(|value| self.inst(value) == Inst::Now);
+        let is_time = |seen: TermUse| seen.is == Is::Time || self.moves(seen);
         if (is_time(a) || is_time(b)) && [a, b].into_iter().all(|one| is_time(one) || is_now(one)) {
-            return Ok(Seen { is: Is::Time, ..taken });
+            return Ok(TermUse { is: Is::Time, ..taken });
         }
         // Whether there is a checksum at all: packets of a flow agree on that.
         if matches!(self.inst(condition), Inst::Load(_)) {
@@ -305,7 +305,7 @@ impl Code {
         }
         let mut places = vec![ENTRY; insts.len() + 1];
         let mut kept = vec![];
-        let (mut params, mut numbers, mut end) = (vec![], vec![], entry::PARAMS);
+        let (mut params, mut numbers, mut end) = (vec![], vec![], cache_entry::PARAMS);
         for (at, inst) in insts.iter().enumerate().filter(|(at, _)| needed[at + 1]) {
             let mut inst = *inst;
             if let Inst::RecLoad(ENTRY, fact, bytes) = &mut inst {
@@ -340,7 +340,7 @@ fn width(bits: u8) -> u8 {
 }
 
 /// Bits that a result may have set.
-fn bits(op: BinOp, a: Seen, b: Seen) -> u8 {
+fn bits(op: BinOp, a: TermUse, b: TermUse) -> u8 {
     let by = (b.is == Is::Same).then(|| b.number.min(64) as u8);
     match op {
         BinOp::Add => (a.bits.max(b.bits) + 1).min(64),

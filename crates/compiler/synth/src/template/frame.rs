@@ -4,7 +4,7 @@
 
 use super::code::Code;
 use super::key::Layout;
-use super::term::{Refusal, Seen, Source};
+use super::term::{Refusal, TermSource, TermUse};
 use ir::eval::Buffer;
 use ir::{BinOp, Inst};
 use packet::anno::Anno;
@@ -12,7 +12,7 @@ use packet::field::{Base, Field};
 use shm::descriptor::{NO_HEADER, Packet};
 
 /// Where a header annotation points to, in bytes; `None` where it is not set.
-type Place = Option<i64>;
+type HeaderOffset = Option<i64>;
 
 /// Farther than this from the packet's start no header is looked for.
 const FAR: i64 = 2048;
@@ -21,7 +21,7 @@ const FAR: i64 = 2048;
 struct Written {
     bit: i64,
     width: u8,
-    value: Seen,
+    value: TermUse,
 }
 
 impl Written {
@@ -35,13 +35,13 @@ pub(super) struct Frame<'a, B: ?Sized> {
     packet: &'a Packet,
     buffer: &'a B,
     layout: Layout,
-    bases: [Option<Place>; 4],
+    bases: [Option<HeaderOffset>; 4],
     moved: [bool; 4],
     written: Vec<Written>,
-    annos: Vec<(Anno, Seen)>,
-    packet_type: Option<Seen>,
+    annos: Vec<(Anno, TermUse)>,
+    packet_type: Option<TermUse>,
     /// Where its tail was cut, in bytes; only packets of one segment are cut.
-    tail: Option<Seen>,
+    tail: Option<TermUse>,
     /// The packet's first byte now.
     pub data: i64,
     /// Bytes that must be there.
@@ -73,7 +73,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Where a base points to now. Where it was set before the entry, that is the same for all packets.
-    pub fn base(&mut self, code: &mut Code, base: Base) -> Result<Place, Refusal> {
+    pub fn base(&mut self, code: &mut Code, base: Base) -> Result<HeaderOffset, Refusal> {
         if base == Base::Data {
             return Ok(Some(self.data));
         }
@@ -101,7 +101,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(place)
     }
 
-    pub fn set_base(&mut self, base: Base, place: Place) -> Result<(), Refusal> {
+    pub fn set_base(&mut self, base: Base, place: HeaderOffset) -> Result<(), Refusal> {
         if place.is_some_and(|place| !(-FAR..FAR).contains(&place)) {
             return Err(Refusal::Never("a header lies far away"));
         }
@@ -132,7 +132,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         if let Some(tail) = self.tail
             && end > 0
         {
-            let fits = code.bin(BinOp::Le, Seen::same(end as u64), tail)?;
+            let fits = code.bin(BinOp::Le, TermUse::same(end as u64), tail)?;
             if fits.number == 0 {
                 return Ok(false);
             }
@@ -144,14 +144,14 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Cuts the tail: so many bytes from the first one now remain.
-    pub fn take(&mut self, code: &mut Code, bytes: Seen) -> Result<(), Refusal> {
+    pub fn take(&mut self, code: &mut Code, bytes: TermUse) -> Result<(), Refusal> {
         if bytes.bits > 32 {
             return Err(Refusal::Never("it cuts the packet nobody knows where"));
         }
         if self.data < 0 {
             return Err(Refusal::Never("it cuts the packet where it has put bytes in front"));
         }
-        let end = code.bin(BinOp::Add, code.steady(bytes)?, Seen::same(self.data as u64))?;
+        let end = code.bin(BinOp::Add, code.steady(bytes)?, TermUse::same(self.data as u64))?;
         self.tail = Some(match self.tail {
             Some(tail) => code.bin(BinOp::Min, tail, end)?,
             None => end,
@@ -166,23 +166,23 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
     }
 
-    pub fn load(&mut self, code: &mut Code, field: Field) -> Result<Seen, Refusal> {
+    pub fn load(&mut self, code: &mut Code, field: Field) -> Result<TermUse, Refusal> {
         let bit = self.place(code, field)?;
         self.bits(code, bit, field.width)
     }
 
     /// Bits of the packet as it is now.
-    fn bits(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<Seen, Refusal> {
+    fn bits(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<TermUse, Refusal> {
         let end = bit + i64::from(width);
-        let mut now: Option<Seen> = None;
+        let mut now: Option<TermUse> = None;
         for at in 0..self.written.len() {
             let one = self.written[at];
             let (low, high) = (one.bit.max(bit), one.end().min(end));
             if low >= high {
                 continue;
             }
-            let part = code.bin(BinOp::Shr, one.value, Seen::same((one.end() - high) as u64))?;
-            let part = code.bin(BinOp::And, part, Seen::same(ones((high - low) as u8)))?;
+            let part = code.bin(BinOp::Shr, one.value, TermUse::same((one.end() - high) as u64))?;
+            let part = code.bin(BinOp::And, part, TermUse::same(ones((high - low) as u8)))?;
             if (low, high) == (bit, end) {
                 now = Some(part);
                 continue;
@@ -193,8 +193,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             };
             let by = (end - high) as u64;
             let kept = ones(width) & !(ones((high - low) as u8) << by);
-            let kept = code.bin(BinOp::And, before, Seen::same(kept))?;
-            let part = code.bin(BinOp::Shl, part, Seen::same(by))?;
+            let kept = code.bin(BinOp::And, before, TermUse::same(kept))?;
+            let part = code.bin(BinOp::Shl, part, TermUse::same(by))?;
             now = Some(code.bin(BinOp::Or, kept, part)?);
         }
         match now {
@@ -204,7 +204,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Bits of the packet as it came.
-    fn raw(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<Seen, Refusal> {
+    fn raw(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<TermUse, Refusal> {
         let place = u16::try_from(bit).map_err(|_| Refusal::Never("it reads in front of the packet"))?;
         let field = Field::new(Base::Data, place, width);
         if !self.reach(i64::from(field.end_byte()))? {
@@ -218,10 +218,10 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         let number = Field { bit: field.bit % 8, ..field }.read(&bytes).unwrap_or(0);
         let first = i64::from(self.layout.net) * 8;
         if first <= bit && bit + i64::from(width) <= first + 8 {
-            return Ok(Seen::same(number));
+            return Ok(TermUse::same(number));
         }
         if self.layout.covers(bit, width) {
-            return Ok(code.flow(Source::Key(field), number, width, false));
+            return Ok(code.flow(TermSource::Key(field), number, width, false));
         }
         code.seen(Inst::Load(field), number, width)
     }
@@ -235,9 +235,9 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    pub fn store(&mut self, code: &mut Code, field: Field, value: Seen) -> Result<(), Refusal> {
+    pub fn store(&mut self, code: &mut Code, field: Field, value: TermUse) -> Result<(), Refusal> {
         let bit = self.place(code, field)?;
-        let value = code.bin(BinOp::And, value, Seen::same(ones(field.width)))?;
+        let value = code.bin(BinOp::And, value, TermUse::same(ones(field.width)))?;
         let new = Written { bit, width: field.width, value };
         self.written.retain(|old| old.bit < new.bit || new.end() < old.end());
         self.written.push(new);
@@ -245,7 +245,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// The header that the network base points to, as words of 32 bits and of 16.
-    pub fn header(&mut self, code: &mut Code) -> Result<(Vec<Seen>, Vec<Seen>), Refusal> {
+    pub fn header(&mut self, code: &mut Code) -> Result<(Vec<TermUse>, Vec<TermUse>), Refusal> {
         let Some(net) = self.base(code, Base::Net)? else {
             return Err(Refusal::Never("it sums a header that is not set"));
         };
@@ -265,7 +265,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok((words, halves))
     }
 
-    pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Result<Seen, Refusal> {
+    pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Result<TermUse, Refusal> {
         let meets =
             |other: Anno| other.offset < anno.offset + anno.len && anno.offset < other.offset + other.len;
         match self.annos.iter().rev().find(|(other, _)| meets(*other)) {
@@ -279,26 +279,26 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         code.seen(Inst::LoadAnno(anno), number, anno.len * 8)
     }
 
-    pub fn store_anno(&mut self, code: &mut Code, anno: Anno, value: Seen) -> Result<(), Refusal> {
-        let value = code.bin(BinOp::And, value, Seen::same(ones(anno.len * 8)))?;
+    pub fn store_anno(&mut self, code: &mut Code, anno: Anno, value: TermUse) -> Result<(), Refusal> {
+        let value = code.bin(BinOp::And, value, TermUse::same(ones(anno.len * 8)))?;
         self.annos.push((anno, value));
         Ok(())
     }
 
-    pub fn packet_type(&mut self, code: &mut Code) -> Result<Seen, Refusal> {
+    pub fn packet_type(&mut self, code: &mut Code) -> Result<TermUse, Refusal> {
         match self.packet_type {
             Some(value) => Ok(value),
             None => code.seen(Inst::PacketType, u64::from(self.packet.packet_type), 8),
         }
     }
 
-    pub fn set_packet_type(&mut self, code: &mut Code, value: Seen) -> Result<(), Refusal> {
-        self.packet_type = Some(code.bin(BinOp::And, value, Seen::same(0xff))?);
+    pub fn set_packet_type(&mut self, code: &mut Code, value: TermUse) -> Result<(), Refusal> {
+        self.packet_type = Some(code.bin(BinOp::And, value, TermUse::same(0xff))?);
         Ok(())
     }
 
     /// Bytes from the packet's first to its end, or to the end of its first segment.
-    pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Result<Seen, Refusal> {
+    pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Result<TermUse, Refusal> {
         if !of_all && !self.is_there(code, from)? {
             return Err(Refusal::Never("a header lies behind the packet"));
         }
@@ -317,8 +317,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             whole = code.bin(BinOp::Min, whole, tail)?;
         }
         match from {
-            0.. => code.bin(BinOp::Sub, whole, Seen::same(from as u64)),
-            _ => code.bin(BinOp::Add, whole, Seen::same(from.unsigned_abs())),
+            0.. => code.bin(BinOp::Sub, whole, TermUse::same(from as u64)),
+            _ => code.bin(BinOp::Add, whole, TermUse::same(from.unsigned_abs())),
         }
     }
 
@@ -379,16 +379,16 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
             effects.push(Inst::Store(field, value));
         }
         if let Some(tail) = self.tail {
-            let tail = code.bin(BinOp::Add, tail, Seen::same(shift as u64))?;
+            let tail = code.bin(BinOp::Add, tail, TermUse::same(shift as u64))?;
             effects.push(Inst::Take(code.value(tail)?));
         }
         if self.data > 0 {
-            effects.push(Inst::Pull(code.value(Seen::same(self.data as u64))?));
+            effects.push(Inst::Pull(code.value(TermUse::same(self.data as u64))?));
         }
         for base in [Base::Mac, Base::Net, Base::Trans] {
             match self.bases[base as usize] {
                 Some(Some(place)) if self.moved[base as usize] => {
-                    let from = code.value(Seen::same((place - self.data) as u64))?;
+                    let from = code.value(TermUse::same((place - self.data) as u64))?;
                     effects.push(Inst::SetBase(base, from));
                 }
                 Some(None) if self.moved[base as usize] => effects.push(Inst::ClearBase(base)),

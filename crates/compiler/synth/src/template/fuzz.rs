@@ -1,8 +1,8 @@
 //! Templates of any program, held against the program.
 
-use super::{Follower, KEY_WORDS, Layout, Leases, entry, program};
-use crate::fuzz::{All, Noting, Runner, Sample, Seen};
-use ir::eval::{Exit, State, run};
+use super::{KEY_WORDS, Layout, Leases, Recorder, cache_entry, program};
+use crate::fuzz::{All, Noting, Observed, Runner, Sample};
+use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
 use ir::{Program, Table, Verified, text};
 use shm::descriptor::Packet;
@@ -35,9 +35,9 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
         runner.run(input, first, NOW_NS);
         runner.run(input, first, NOW_NS);
         let (packet, buffer) = first.packet();
-        let mut state = State { cells: &mut runner.cells, tables: &mut runner.tables, now_ns: NOW_NS };
-        let mut follower = Follower::new(whole);
-        let followed = follower.follow(whole, input, LAYOUT, &packet, buffer.as_slice(), &mut state);
+        let mut state = EvalState { cells: &mut runner.cells, tables: &mut runner.tables, now_ns: NOW_NS };
+        let mut follower = Recorder::new(whole);
+        let followed = follower.record(whole, input, LAYOUT, &packet, buffer.as_slice(), &mut state);
         let Ok(followed) = followed else {
             continue;
         };
@@ -60,9 +60,9 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
             if LAYOUT.read(&packet, buffer.as_slice(), input) != Some(key) {
                 continue;
             }
-            entries.record_store(record, entry::RENEW_NS, 8, NOW_NS + 1);
-            entries.record_store(record, entry::END_NS, 8, NOW_NS + 2);
-            entries.record_store(record, entry::TEMPLATE, 2, 0);
+            entries.record_store(record, cache_entry::RENEW_NS, 8, NOW_NS + 1);
+            entries.record_store(record, cache_entry::END_NS, 8, NOW_NS + 2);
+            entries.record_store(record, cache_entry::TEMPLATE, 2, 0);
             let mut copy =
                 Runner { program: whole, cells: runner.cells.clone(), tables: runner.tables.copy() };
             let quick = template(&front, input, sample, copy.cells.clone(), &mut entries);
@@ -70,8 +70,8 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
                 Ok((exit, packet, cells)) => {
                     let wanted = copy.run(input, sample, NOW_NS);
                     let records = runner.tables.records();
-                    let found = Seen { exit, packet, cells, records, calls: wanted.calls.clone() };
-                    assert!(wanted == found, "{}\nof\n{}", told(&wanted, &found, sample), {
+                    let found = Observed { exit, packet, cells, records, calls: wanted.calls.clone() };
+                    assert!(wanted == found, "{}\nof\n{}", mismatch(&wanted, &found, sample), {
                         format!("{}\n{}", text::print(whole), text::print(&front))
                     });
                     tried.taken += usize::from(at > 0);
@@ -87,7 +87,7 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
     tried
 }
 
-fn told(wanted: &Seen, found: &Seen, sample: &Sample) -> String {
+fn mismatch(wanted: &Observed, found: &Observed, sample: &Sample) -> String {
     let bytes = match (&wanted.packet, &found.packet) {
         (Some(wanted), Some(found)) => {
             let pairs = wanted.0.iter().zip(&found.0).enumerate();
@@ -127,7 +127,7 @@ fn template(
     let before: (Packet, Vec<u8>) = (packet, buffer.clone());
     let mut tables = All(vec![std::mem::replace(entries, Noting::new(&front.tables[0]))]);
     let cells_before = cells.clone();
-    let mut state = State { cells: &mut cells, tables: &mut tables, now_ns: NOW_NS };
+    let mut state = EvalState { cells: &mut cells, tables: &mut tables, now_ns: NOW_NS };
     let exit = run(front, input, &mut packet, buffer.as_mut_slice(), &mut state)
         .unwrap_or_else(|error| panic!("{error}\n{}", text::print(front)));
     *entries = tables.0.remove(0);

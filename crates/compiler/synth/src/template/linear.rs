@@ -1,7 +1,7 @@
 //! Values modulo 0xffff, as sums of the packet's bytes: what one's complement checksums see of them.
 
 use super::code::Code;
-use super::term::{Is, Seen};
+use super::term::{Is, TermUse};
 use ir::analysis::ones_complement::{Residue, weight};
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -35,17 +35,17 @@ fn bytes_of(field: Field, mask: u64) -> Option<Linear> {
 
 /// Values that are `fold(a + k)`, and whether they are that or only the same modulo 0xffff.
 #[derive(Default)]
-pub(super) struct Folded(pub FxHashMap<Value, (Seen, Seen, bool)>);
+pub(super) struct Folded(pub FxHashMap<Value, (TermUse, TermUse, bool)>);
 
 impl Folded {
     /// The number that hangs on the packet and the one that hangs on the flow of which a value is the sum
     /// modulo 0xffff.
-    fn addends(&self, value: Value) -> Option<(Seen, Seen)> {
+    fn addends(&self, value: Value) -> Option<(TermUse, TermUse)> {
         self.0.get(&value).map(|(a, k, _)| (*a, *k))
     }
 
     /// A value as a sum of bytes; `None` where it is none.
-    pub fn linear(&self, code: &Code, seen: Seen) -> Option<Linear> {
+    pub fn linear(&self, code: &Code, seen: TermUse) -> Option<Linear> {
         match seen.is {
             Is::Same | Is::Flow(_) => Some(Linear::number(seen.number)),
             Is::Packet(value) => self.of_value(code, value, DEPTH),

@@ -1,6 +1,6 @@
 //! A template, and the place of a flow's numbers in its entry.
 
-use super::entry::PARAMS;
+use super::cache_entry::PARAMS;
 use ir::Inst;
 use ir::eval::Exit;
 use ir::program::Value;

@@ -1,6 +1,6 @@
 //! The program of a table of entries.
 
-use super::entry;
+use super::cache_entry;
 use super::key::{KEY_WORDS, Layout};
 use super::model::Template;
 use ir::eval::Exit;
@@ -122,7 +122,7 @@ impl Writer<'_> {
         let rest = self.bin(long, BinOp::Or, rest, (input as u64 & 0xff) << 8);
         let rec = self.fresh();
         self.end(long, Term::Lookup { table: 0, key: vec![pair, rest], rec, hit, miss });
-        let number = self.value(hit, Inst::RecLoad(rec, entry::TEMPLATE, 2));
+        let number = self.value(hit, Inst::RecLoad(rec, cache_entry::TEMPLATE, 2));
         let cases = templates.iter().map(|(number, template)| (*number as u64, self.template(rec, template)));
         let cases: Vec<(u64, BlockId)> = cases.collect();
         let none = self.block();
@@ -134,8 +134,8 @@ impl Writer<'_> {
     fn not_so(&mut self, rec: Value) -> BlockId {
         let block = self.block();
         let never = self.value(block, Inst::Const(0));
-        self.act(block, Inst::RecStore(rec, entry::RENEW_NS, 8, never));
-        self.act(block, Inst::RecStore(rec, entry::END_NS, 8, never));
+        self.act(block, Inst::RecStore(rec, cache_entry::RENEW_NS, 8, never));
+        self.act(block, Inst::RecStore(rec, cache_entry::END_NS, 8, never));
         block
     }
 
@@ -168,7 +168,7 @@ impl Writer<'_> {
         }
         let (act, late) = (self.block(), self.late(rec));
         let now = self.value(here, Inst::Now);
-        let renew = self.value(here, Inst::RecLoad(rec, entry::RENEW_NS, 8));
+        let renew = self.value(here, Inst::RecLoad(rec, cache_entry::RENEW_NS, 8));
         let is_early = self.value(here, Inst::Bin(BinOp::Lt, now, renew));
         self.end(here, Term::Branch(is_early, act, late));
         for effect in effects {
@@ -190,15 +190,15 @@ impl Writer<'_> {
     fn late(&mut self, rec: Value) -> BlockId {
         let (block, renew, over) = (self.block(), self.block(), self.block());
         let now = self.value(block, Inst::Now);
-        let end = self.value(block, Inst::RecLoad(rec, entry::END_NS, 8));
+        let end = self.value(block, Inst::RecLoad(rec, cache_entry::END_NS, 8));
         let is_good = self.value(block, Inst::Bin(BinOp::Lt, now, end));
         self.end(block, Term::Branch(is_good, renew, over));
         let Leases { renew_ns, end_ns } = self.leases;
         let now = self.value(renew, Inst::Now);
         let next = self.bin(renew, BinOp::Add, now, renew_ns);
-        self.act(renew, Inst::RecStore(rec, entry::RENEW_NS, 8, next));
+        self.act(renew, Inst::RecStore(rec, cache_entry::RENEW_NS, 8, next));
         let end = self.bin(renew, BinOp::Add, now, end_ns);
-        self.act(renew, Inst::RecStore(rec, entry::END_NS, 8, end));
+        self.act(renew, Inst::RecStore(rec, cache_entry::END_NS, 8, end));
         block
     }
 }

@@ -7,7 +7,7 @@
 
 use super::code::Code;
 use super::linear::{Folded, Linear};
-use super::term::{Is, Refusal, Seen, Source};
+use super::term::{Is, Refusal, TermSource, TermUse};
 use ir::eval::{checksum_update, fold};
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -20,9 +20,9 @@ const ONES: u64 = 0xffff;
 pub(super) struct Sums {
     folded: Folded,
     /// The checksum of `fold(a + k)`, with 0 written as 0xffff.
-    never_zero: FxHashMap<Value, (Seen, Seen)>,
+    never_zero: FxHashMap<Value, (TermUse, TermUse)>,
     /// The complement of such a one.
-    complements: FxHashMap<Value, (Seen, Seen)>,
+    complements: FxHashMap<Value, (TermUse, TermUse)>,
     /// Sums of IP headers: the value folded, and before that.
     headers: FxHashMap<Value, Header>,
     /// Headers whose sums are known to be right.
@@ -32,7 +32,7 @@ pub(super) struct Sums {
 /// The sum of a header's words, and what it is modulo 0xffff.
 #[derive(Clone)]
 struct Header {
-    all: Seen,
+    all: TermUse,
     linear: Option<Linear>,
 }
 
@@ -42,25 +42,25 @@ const MOST: u64 = u64::MAX / ONES;
 const _: () = assert!(INVERSE.wrapping_mul(ONES) == 1);
 
 impl Code {
-    fn halves(&mut self, sum: Seen) -> Result<Seen, Refusal> {
-        let low = self.bin(BinOp::And, sum, Seen::same(ONES))?;
-        let high = self.bin(BinOp::Shr, sum, Seen::same(16))?;
+    fn halves(&mut self, sum: TermUse) -> Result<TermUse, Refusal> {
+        let low = self.bin(BinOp::And, sum, TermUse::same(ONES))?;
+        let high = self.bin(BinOp::Shr, sum, TermUse::same(16))?;
         let folded = self.bin(BinOp::Add, low, high)?;
         // Of two words of 16 bits.
         let bits = if sum.bits <= 17 { 16 } else { folded.bits };
         if let Some(value) = folded.on_packet() {
             self.narrow(value, bits);
         }
-        Ok(Seen { bits, ..folded })
+        Ok(TermUse { bits, ..folded })
     }
 
     /// `fold(k + l)` of numbers of the flow.
-    fn flow_fold(&mut self, k: Seen, l: Seen) -> Seen {
+    fn flow_fold(&mut self, k: TermUse, l: TermUse) -> TermUse {
         let number = fold(k.number + l.number);
         if k.is == Is::Same && l.is == Is::Same {
-            return Seen::same(number);
+            return TermUse::same(number);
         }
-        self.flow(Source::Made, number, 16, false)
+        self.flow(TermSource::Computed, number, 16, false)
     }
 }
 
@@ -75,7 +75,7 @@ impl Sums {
     }
 
     /// `fold(a + k)`.
-    fn fold(&mut self, code: &mut Code, a: Seen, k: Seen) -> Result<Seen, Refusal> {
+    fn fold(&mut self, code: &mut Code, a: TermUse, k: TermUse) -> Result<TermUse, Refusal> {
         let sum = code.bin(BinOp::Add, a, k)?;
         let folded = code.halves(sum)?;
         if let Some(value) = folded.on_packet() {
@@ -85,7 +85,7 @@ impl Sums {
     }
 
     /// The operands of a sum of one number that hangs on the packet and one of the flow, both of 16 bits.
-    fn words(&self, code: &Code, sum: Value) -> Option<(Value, Seen)> {
+    fn words(&self, code: &Code, sum: Value) -> Option<(Value, TermUse)> {
         let Inst::Bin(BinOp::Add, x, y) = code.inst(sum) else { return None };
         let (a, k) = match (code.origin(x), code.origin(y)) {
             (None, Some(k)) => (x, k),
@@ -96,7 +96,7 @@ impl Sums {
     }
 
     /// What the sum of two values is: where it ends a fold, one of fewer words.
-    pub fn add(&mut self, code: &mut Code, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+    pub fn add(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let plain = code.bin(BinOp::Add, a, b)?;
         let fold = || {
             let (low, high) = (a.on_packet()?, b.on_packet()?);
@@ -123,10 +123,10 @@ impl Sums {
             return Ok(plain);
         }
         code.narrow(value, 16);
-        Ok(Seen { bits: 16, ..plain })
+        Ok(TermUse { bits: 16, ..plain })
     }
 
-    pub fn xor(&mut self, code: &mut Code, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+    pub fn xor(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let result = code.bin(BinOp::Xor, a, b)?;
         if let (Some(value), Some(new)) = (a.on_packet(), result.on_packet())
             && b.is_same(ONES)
@@ -137,7 +137,13 @@ impl Sums {
         Ok(result)
     }
 
-    pub fn select(&mut self, code: &mut Code, c: Seen, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+    pub fn select(
+        &mut self,
+        code: &mut Code,
+        c: TermUse,
+        a: TermUse,
+        b: TermUse,
+    ) -> Result<TermUse, Refusal> {
         // UDP: what has a checksum still has one.
         if c.on_packet().is_some_and(|value| self.never_zero.contains_key(&value)) && a.is != c.is {
             return Ok(a);
@@ -151,8 +157,8 @@ impl Sums {
         {
             let number = if c.number != 0 { c.number } else { ONES };
             let folded = self.fold(code, start, k)?;
-            let checksum = code.bin(BinOp::Xor, folded, Seen::same(ONES))?;
-            let (x, ones) = (code.value(checksum)?, code.value(Seen::same(ONES))?);
+            let checksum = code.bin(BinOp::Xor, folded, TermUse::same(ONES))?;
+            let (x, ones) = (code.value(checksum)?, code.value(TermUse::same(ONES))?);
             let result = code.seen(Inst::Select(x, x, ones), number, 16)?;
             if let Some(value) = result.on_packet() {
                 self.never_zero.insert(value, (start, k));
@@ -163,7 +169,12 @@ impl Sums {
     }
 
     /// See [`Inst::CsumUpdate`].
-    pub fn update(&mut self, code: &mut Code, [sum, old, new]: [Seen; 3], bits: u8) -> Result<Seen, Refusal> {
+    pub fn update(
+        &mut self,
+        code: &mut Code,
+        [sum, old, new]: [TermUse; 3],
+        bits: u8,
+    ) -> Result<TermUse, Refusal> {
         let number = checksum_update(sum.number, old.number, new.number, bits);
         let (old, new) = (code.steady(old)?, code.steady(new)?);
         if old.on_packet().is_some() || new.on_packet().is_some() || code.steady(sum)?.bits > 16 {
@@ -171,14 +182,14 @@ impl Sums {
             return code.seen(Inst::CsumUpdate(x, y, z, bits), number, 16);
         }
         let mask = if bits == 16 { ONES } else { 0xffff_ffff };
-        let complement = code.bin(BinOp::Xor, old, Seen::same(u64::MAX))?;
-        let away = code.bin(BinOp::And, complement, Seen::same(mask))?;
-        let there = code.bin(BinOp::And, new, Seen::same(mask))?;
+        let complement = code.bin(BinOp::Xor, old, TermUse::same(u64::MAX))?;
+        let away = code.bin(BinOp::And, complement, TermUse::same(mask))?;
+        let there = code.bin(BinOp::And, new, TermUse::same(mask))?;
         let change = code.flow_fold(away, there);
-        let start = code.bin(BinOp::Xor, sum, Seen::same(ONES))?;
+        let start = code.bin(BinOp::Xor, sum, TermUse::same(ONES))?;
         if start.on_packet().is_none() {
             let all = code.flow_fold(start, change);
-            return code.bin(BinOp::Xor, all, Seen::same(ONES));
+            return code.bin(BinOp::Xor, all, TermUse::same(ONES));
         }
         let folded = match start.on_packet().and_then(|value| self.folded.0.get(&value)) {
             Some(&(a, k, true)) => {
@@ -187,14 +198,19 @@ impl Sums {
             }
             _ => self.fold(code, start, change)?,
         };
-        code.bin(BinOp::Xor, folded, Seen::same(ONES))
+        code.bin(BinOp::Xor, folded, TermUse::same(ONES))
     }
 
     /// The sum of an IP header's words of 32 bits, as [`Inst::IpSum`] has it.
     ///
     /// `halves` are the same words by halves.
-    pub fn header(&mut self, code: &mut Code, words: &[Seen], halves: &[Seen]) -> Result<Seen, Refusal> {
-        let (mut all, mut of_flow) = (Seen::same(0), Seen::same(0));
+    pub fn header(
+        &mut self,
+        code: &mut Code,
+        words: &[TermUse],
+        halves: &[TermUse],
+    ) -> Result<TermUse, Refusal> {
+        let (mut all, mut of_flow) = (TermUse::same(0), TermUse::same(0));
         for word in words {
             let sum = if word.on_packet().is_some() { &mut all } else { &mut of_flow };
             *sum = code.bin(BinOp::Add, *sum, *word)?;
@@ -215,11 +231,11 @@ impl Sums {
         if let Some(value) = folded.on_packet() {
             self.headers.insert(value, Header { all, linear });
         }
-        Ok(Seen { number: fold(all.number), bits: 16, ..folded })
+        Ok(TermUse { number: fold(all.number), bits: 16, ..folded })
     }
 
     /// Whether two values are equal: whether a header's sum is right, by one multiplication.
-    pub fn equal(&mut self, code: &mut Code, op: BinOp, a: Seen, b: Seen) -> Result<Seen, Refusal> {
+    pub fn equal(&mut self, code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let header = a.on_packet().filter(|_| b.is_same(ONES)).and_then(|value| self.headers.get(&value));
         let (Some(Header { all, linear }), BinOp::Eq) = (header.cloned(), op) else {
             return code.bin(op, a, b);
@@ -227,11 +243,11 @@ impl Sums {
         // What an earlier check has found right, and whose changes cancel out in this flow, is right.
         if linear.as_ref().is_some_and(|linear| self.right.contains(linear)) {
             code.decided += 1;
-            return Ok(Seen::same(1));
+            return Ok(TermUse::same(1));
         }
-        let product = code.bin(BinOp::Mul, all, Seen::same(INVERSE))?;
+        let product = code.bin(BinOp::Mul, all, TermUse::same(INVERSE))?;
         // A header with a version other than 0 has no sum of 0.
-        let is_right = code.bin(BinOp::Le, product, Seen::same(MOST))?;
+        let is_right = code.bin(BinOp::Le, product, TermUse::same(MOST))?;
         if let (Some(value), Some(linear), true) = (is_right.on_packet(), linear, is_right.number != 0) {
             code.guard(value, true);
             self.right.push(linear);

@@ -34,7 +34,7 @@ pub(super) enum Is {
 
 /// A number that was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
+pub(super) struct TermUse {
     /// What it is for this packet.
     pub number: u64,
     /// What it hangs on.
@@ -43,9 +43,9 @@ pub(super) struct Seen {
     pub bits: u8,
 }
 
-impl Seen {
-    pub fn same(number: u64) -> Seen {
-        Seen { number, is: Is::Same, bits: (64 - number.leading_zeros()) as u8 }
+impl TermUse {
+    pub fn same(number: u64) -> TermUse {
+        TermUse { number, is: Is::Same, bits: (64 - number.leading_zeros()) as u8 }
     }
 
     pub fn is_same(self, number: u64) -> bool {
@@ -62,13 +62,13 @@ impl Seen {
 
 /// Where a number comes from that hangs on the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Source {
+pub(super) enum TermSource {
     /// The flow key.
     Key(Field),
     /// A record: its place in the list, offset, bytes.
     Record(u32, u16, u8),
     /// Arithmetic.
-    Made,
+    Computed,
     /// One that hangs on the packet, of which the flow's packets are expected to have the same.
     Pinned(Value),
 }

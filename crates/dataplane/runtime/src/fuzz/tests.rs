@@ -2,7 +2,7 @@ use super::{fuzz_forms, run_changing};
 use chain::FusedElements;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use worker::region::FlowCache;
+use worker::fusion::FlowCache;
 
 /// How many chains; `MILLRACE_CHAINS` says otherwise.
 fn cases() -> u32 {

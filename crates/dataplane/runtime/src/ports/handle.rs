@@ -17,7 +17,7 @@ type SharedPort = Mutex<Box<dyn Port>>;
 /// A queue that was opened, as the opener remembers it: it does not keep the port open.
 pub(super) struct Queue {
     port: Weak<SharedPort>,
-    told: [bool; 2],
+    is_reported: [bool; 2],
 }
 
 /// An element's hold of a queue.
@@ -46,7 +46,7 @@ impl Queue {
     /// A queue and its first handle.
     pub fn new(port: Box<dyn Port>, name: &str, direction: Direction) -> (Queue, Handle) {
         let port = Arc::new(Mutex::new(port));
-        let mut queue = Queue { port: Arc::downgrade(&port), told: [false; 2] };
+        let mut queue = Queue { port: Arc::downgrade(&port), is_reported: [false; 2] };
         let handle = queue.handle_of(port, name, direction);
         (queue, handle)
     }
@@ -63,7 +63,7 @@ impl Queue {
     }
 
     fn handle_of(&mut self, port: Arc<SharedPort>, name: &str, direction: Direction) -> Handle {
-        let told = &mut self.told[usize::from(direction == Direction::Send)];
+        let told = &mut self.is_reported[usize::from(direction == Direction::Send)];
         let tells = !std::mem::replace(told, true);
         Handle { name: name.to_string(), hold: Hold::Unused(port), direction, tells }
     }

@@ -2,7 +2,7 @@
 //!
 //! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of
 //! the machine, looked for in that order ([`target`]). A device has a queue for each worker; a capture is
-//! read by worker 0 and written by all through one writer; made-up traffic starts at another frame for each
+//! read by worker 0 and written by all through one writer; generated traffic starts at another frame for each
 //! worker. Elements that use one queue share it ([`handle`]).
 //!
 //! As soon as one port is a DPDK device, packets come from DPDK's pool ([`Ports::pools`]): every other pool
@@ -19,7 +19,7 @@ pub use port::capture::is_capture_name;
 use crate::nfs::{Nfs, Starter, Worker};
 use crate::services::PortOpener;
 use chain::{
-    Chain, PortDecl, PortKind, Sink, Source, StationDecl, TrafficDecl, device_direction, device_name,
+    Chain, PortDecl, PortKind, PortSource, Sink, StationDecl, TrafficDecl, device_direction, device_name,
 };
 use diag::Diagnostics;
 use element::configure::Direction;
@@ -33,16 +33,16 @@ use port::file::{same_file, whole_name};
 use port::interface::Interface;
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
 use share::share;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use target::Target;
 
-/// Makes the frames of a port with made-up traffic; with any mistake, which it records, there are none.
-pub type Made = Box<dyn Fn(&TrafficDecl, &mut Diagnostics) -> Option<Arc<FrameSet>>>;
+/// Makes the frames of a port with generated traffic; with any mistake, which it records, there are none.
+pub type MakeTraffic = Box<dyn Fn(&TrafficDecl, &mut Diagnostics) -> Option<Arc<FrameSet>>>;
 
 /// Makes each worker's handle of the packet pool.
 pub type Pools = Box<dyn FnMut(usize) -> PacketPool>;
@@ -52,14 +52,14 @@ pub struct Ports {
     declared: Vec<PortDecl>,
     folder: PathBuf,
     workers: usize,
-    made: Made,
+    traffic: MakeTraffic,
     dry: bool,
     /// PCI devices that the chain names: DPDK must know them when it starts.
     pci: Vec<String>,
     dpdk: Option<Arc<Dpdk>>,
     /// Queues of opened devices that no element has yet, by device and worker.
     queues: HashMap<String, Vec<Option<Box<dyn Port>>>>,
-    /// Made-up frames, by number of the declared port.
+    /// Generated frames, by number of the declared port.
     frames: HashMap<usize, Arc<FrameSet>>,
     opened: HashMap<Key, Queue>,
     notes: Vec<String>,
@@ -86,7 +86,7 @@ enum Key {
 
 impl Ports {
     /// The ports of a chain that runs on so many workers, with packet memory as `memory` says.
-    pub fn new(chain: &Chain, workers: usize, memory: RegionOptions, made: Made) -> Ports {
+    pub fn new(chain: &Chain, workers: usize, memory: RegionOptions, made: MakeTraffic) -> Ports {
         let devices = chain.graph.elements.iter().filter(|e| device_direction(e.class.as_str()).is_some());
         let named = devices.filter_map(|element| device_name(&element.config)).map(|name| name.text);
         let declared = chain.ports.iter().filter_map(|port| match &port.kind {
@@ -102,7 +102,7 @@ impl Ports {
             declared: chain.ports.clone(),
             folder: chain.folder.clone(),
             workers: workers.max(1),
-            made,
+            traffic: made,
             dry: false,
             pci,
             dpdk: None,
@@ -135,7 +135,7 @@ impl Ports {
         self
     }
 
-    /// Makes all made-up traffic, and records what is wrong with it at its place. Without this it is made
+    /// Makes all generated traffic, and records what is wrong with it at its place. Without this it is made
     /// when its port is opened.
     pub fn prepare(&mut self, diags: &mut Diagnostics) {
         for number in 0..self.declared.len() {
@@ -156,7 +156,7 @@ impl Ports {
             self.nfs.share_memory(dpdk.region(), &worker)?;
             return Ok(Box::new(move |_| dpdk.pool()));
         }
-        let pool = SharedPool::new(Region::create(self.nfs.port_memory())?);
+        let pool = SharedPool::new(PacketRegion::create(self.nfs.port_memory())?);
         let region = Arc::clone(pool.region());
         let worker: Worker = Arc::new(move || PacketPool::Native(pool.worker()));
         self.nfs.share_memory(Some(&region), &worker)?;
@@ -164,10 +164,10 @@ impl Ports {
     }
 
     /// What was asked for and could not be had quite so, in sentences. Each is told once.
-    pub fn findings(&mut self) -> Vec<String> {
+    pub fn take_warnings(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
-        notes.extend(self.nfs.findings());
+        notes.extend(self.nfs.warnings());
         notes
     }
 
@@ -194,15 +194,15 @@ impl Ports {
         target::resolve(name, &self.declared, &self.folder)
     }
 
-    /// The frames of a declared port with made-up traffic; `None` when it has none.
+    /// The frames of a declared port with generated traffic; `None` when it has none.
     fn frames(&mut self, number: usize, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
-        let PortKind::Local(Source::Traffic(traffic), _) = &self.declared.get(number)?.kind else {
+        let PortKind::Local(PortSource::Traffic(traffic), _) = &self.declared.get(number)?.kind else {
             return None;
         };
         if let Some(frames) = self.frames.get(&number) {
             return Some(Arc::clone(frames));
         }
-        let frames = (self.made)(traffic, diags)?;
+        let frames = (self.traffic)(traffic, diags)?;
         self.frames.insert(number, Arc::clone(&frames));
         Some(frames)
     }
@@ -240,10 +240,10 @@ impl Ports {
         }
         match (port.kind, direction) {
             (PortKind::Device(device), _) => self.open_device(&device, name, direction, worker),
-            (PortKind::Local(Source::Capture { path, passes }, _), Direction::Receive) => {
+            (PortKind::Local(PortSource::Capture { path, passes }, _), Direction::Receive) => {
                 self.read(&path, passes, name, worker)
             }
-            (PortKind::Local(Source::Traffic(traffic), _), Direction::Receive) => {
+            (PortKind::Local(PortSource::Traffic(traffic), _), Direction::Receive) => {
                 let mut mistakes = Diagnostics::new();
                 let Some(frames) = self.frames(number, &mut mistakes) else {
                     if self.dry {
@@ -265,13 +265,13 @@ impl Ports {
                     }))
                 })
             }
-            (PortKind::Local(Source::None, _), Direction::Receive) => {
+            (PortKind::Local(PortSource::None, _), Direction::Receive) => {
                 Err(format!("nothing comes from port `{name}`: add `capture` or `traffic` to it"))
             }
             (PortKind::Local(source, Sink::Capture(path)), Direction::Send) => {
                 // An answer to what a port reads has its link type.
                 let link_type = match source {
-                    Source::Capture { path, .. } => {
+                    PortSource::Capture { path, .. } => {
                         CaptureReader::open(path).ok().and_then(|reader| reader.link_type())
                     }
                     _ => None,
@@ -311,7 +311,7 @@ impl Ports {
 
     fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Result<Box<dyn Port>, String> {
         let key = whole_name(path);
-        let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(Source::Capture { path: read, .. }, _) if same_file(read, path));
+        let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(PortSource::Capture { path: read, .. }, _) if same_file(read, path));
         if self.opened.contains_key(&Key::Read(key.clone())) || self.declared.iter().any(reads) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
         }
@@ -373,8 +373,8 @@ impl Ports {
 
 /// The ports and devices of a chain that have addresses.
 fn stations(chain: &Chain) -> HashMap<String, Arc<Interface>> {
-    let ports = chain.ports.iter().map(|port| (&port.name, &port.station));
-    let devices = chain.devices.iter().map(|device| (&device.name, &device.station));
+    let ports = chain.ports.iter().map(|port| (&port.name, &port.l3_interface));
+    let devices = chain.devices.iter().map(|device| (&device.name, &device.l3_interface));
     let station = |(name, declared): (&String, &Option<StationDecl>)| {
         let addresses = declared.as_ref()?.addresses.iter().map(|(address, _)| *address).collect();
         Some((name.clone(), Arc::new(Interface::new(name, addresses))))
@@ -407,7 +407,7 @@ impl PortOpener for Ports {
         }
     }
 
-    fn station(&self, name: &str) -> Option<Arc<Interface>> {
+    fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
         self.stations.get(name).map(Arc::clone)
     }
 
@@ -424,7 +424,7 @@ impl PortOpener for Ports {
         match self.target(name).ok()? {
             Target::Capture(path) => Some(path),
             Target::Declared(number) => match (&self.declared.get(number)?.kind, direction) {
-                (PortKind::Local(Source::Capture { path, .. }, _), Direction::Receive)
+                (PortKind::Local(PortSource::Capture { path, .. }, _), Direction::Receive)
                 | (PortKind::Local(_, Sink::Capture(path)), Direction::Send) => Some(path.clone()),
                 _ => None,
             },

@@ -1,4 +1,4 @@
-//! Made-up traffic for several workers: each makes the packets of its own flows, as if a device had shared them out.
+//! Generated traffic for several workers: each makes the packets of its own flows, as if a device had shared them out.
 
 use element::steering::worker_of;
 use port::FrameSet;

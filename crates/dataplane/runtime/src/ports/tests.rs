@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::assemble::{Options, assemble};
-use crate::running::{Outcome, Plan, Running};
+use crate::running::{Outcome, RunPlan, Running};
 use chain;
 use diag::SourceMap;
 use port::capture::CaptureWriter;
-use shm::region::HugePages;
+use shm::packet_region::HugePages;
 use shm::{Packet, PacketBytes, Pool};
 
 fn frame(number: usize) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn udp(host: usize) -> Vec<u8> {
 }
 
 /// As many frames as `frames` says.
-fn made() -> Made {
+fn traffic() -> MakeTraffic {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Spec {
@@ -80,7 +80,7 @@ fn fixture(file: &str, text: &str, captures: &[(&str, usize)]) -> Fixture {
 
 impl Fixture {
     fn ports(&self, workers: usize) -> Ports {
-        Ports::new(&self.chain, workers, memory(), made())
+        Ports::new(&self.chain, workers, memory(), traffic())
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -95,7 +95,7 @@ impl Fixture {
         let assembly = assemble(&self.chain.graph, &options, &mut ports, &mut diags).expect("machine code");
         let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&self.map)));
         let pools = ports.pools().expect("memory");
-        let outcome = Running::start(assembly, &Plan::default(), pools).expect("threads").wait();
+        let outcome = Running::start(assembly, &RunPlan::default(), pools).expect("threads").wait();
         assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
         outcome
     }
@@ -137,10 +137,10 @@ fn a_capture_is_read_by_one_worker_and_written_by_all() {
     assert!(first.is_finished() && second.is_finished());
     assert_eq!(drain(second.as_mut(), &mut pool), [] as [u16; 0]);
     assert_eq!(
-        ports.findings(),
+        ports.take_warnings(),
         ["inside: a capture is read by one worker, which gives the others the packets of their flows"]
     );
-    assert_eq!(ports.findings(), [] as [String; 0]);
+    assert_eq!(ports.take_warnings(), [] as [String; 0]);
 
     let mut writers: Vec<_> =
         (0..2).map(|worker| ports.open("inside", Direction::Send, worker).expect("opens")).collect();
@@ -243,7 +243,7 @@ fn what_cannot_be_opened_says_why() {
     assert!(ports.open("new.pcap", Direction::Send, 0).is_ok());
     assert!(ports.open("../".to_string().as_str(), Direction::Send, 0).is_err());
     let mut ports = fixture.ports(1);
-    ports.declared[0].kind = PortKind::Local(Source::None, Sink::None);
+    ports.declared[0].kind = PortKind::Local(PortSource::None, Sink::None);
     for direction in [Direction::Receive, Direction::Send] {
         let message = ports.open("inside", direction, 0).err().expect("refused");
         assert!(message.contains("port `inside`: add"), "{message}");

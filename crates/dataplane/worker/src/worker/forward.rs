@@ -6,7 +6,7 @@
 use super::Worker;
 use crate::graph::{Lowered, RegionEntry};
 use element::Element;
-use ir::eval::State;
+use ir::eval::EvalState;
 use ir::{Table, Tables};
 use shm::Packet;
 use shm::burst::Batch;
@@ -36,25 +36,25 @@ impl Worker {
     pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         self.nodes[node].counters.input.add(list.len());
         if self.nodes[node].has_detour {
-            return self.detour(node, input, packets, list);
+            return self.call_hooks(node, input, packets, list);
         }
         self.enter(node, input, packets, list);
     }
 
     /// Packets that do not go straight into the element.
     #[cold]
-    fn detour(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
+    fn call_hooks(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         match self.nodes[node].elsewhere {
             true => self.hand_over(node, input, packets, list),
             false => self.push_probed(node, input, packets, list),
         }
     }
 
-    /// Where packets that come in by an input of a node enter a stretch that runs as one program.
+    /// Where packets that come in by an input of a node enter a fused region that runs as one program.
     #[inline(always)]
     pub(crate) fn fused_entry(&self, node: usize, input: usize) -> Option<RegionEntry> {
         let entry = self.nodes[node].entries.get(input).copied()??;
-        (!self.is_slow && self.stretches[entry.stretch].is_ready()).then_some(entry)
+        (!self.is_slow && self.regions[entry.region].is_ready()).then_some(entry)
     }
 
     /// Packets that are counted as a node's input.
@@ -65,7 +65,7 @@ impl Worker {
         }
         self.depth += 1;
         let mut exits = self.exits.pop().unwrap_or_default();
-        let outbox_start = self.outbox.len();
+        let outbox_start = self.deferred.len();
         if let Some(port) = self.run_element(node, input, packets, list, &mut exits) {
             self.exits.push(exits);
             self.leave(node, port, packets, list);
@@ -102,7 +102,7 @@ impl Worker {
                 return None;
             };
             let mut tables = ElementTables(element.as_mut());
-            let mut state = State {
+            let mut state = EvalState {
                 cells: &mut self.cells[this.cells.clone()],
                 tables: &mut tables,
                 now_ns: self.now_ns,
@@ -155,7 +155,7 @@ impl Worker {
         let own_reasons = self.nodes[node].lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
         let mut slow = self.exits.pop().unwrap_or_default();
         slow.reset(self.nodes[node].outputs.len(), self.nodes[node].counters.reasons.len() - own_reasons, 0);
-        // Its tables are at work here, and not there for a stretch that something of this led into.
+        // Its tables are at work here, and not there for a fused region that something of this led into.
         let was_slow = std::mem::replace(&mut self.is_slow, true);
         self.with_element(node, |element, work| {
             element.slow(path, &mut Batch::new(packets, list, &mut slow), work);
@@ -208,7 +208,7 @@ impl Worker {
     pub(crate) fn flush_outbox(&mut self, node: usize, start: usize) {
         // Whoever emits further down works behind what is here, and leaves as much as it found.
         let mut at = start;
-        while let Some((port, packets)) = self.outbox.run(at) {
+        while let Some((port, packets)) = self.deferred.run(at) {
             let mut vector = self.vectors.pop().unwrap_or_default();
             vector.clear();
             let count = vector.fill(packets.len(), |places| {
@@ -220,6 +220,6 @@ impl Worker {
             self.vectors.push(vector);
             at += count;
         }
-        self.outbox.truncate(start);
+        self.deferred.truncate(start);
     }
 }

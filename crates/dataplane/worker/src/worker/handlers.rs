@@ -35,7 +35,7 @@ impl Worker {
             std::mem::swap(element, &mut by.element);
             std::mem::swap(lowered, &mut by.lowered);
             let program = Arc::clone(&lowered.program);
-            self.stretches.iter_mut().for_each(|stretch| stretch.replace(node, &program));
+            self.regions.iter_mut().for_each(|region| region.replace(node, &program));
         }
         self.with_element(node, |element, work| element.start(work));
         self.follow_cells();

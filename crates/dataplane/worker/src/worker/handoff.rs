@@ -2,7 +2,7 @@
 
 use super::Worker;
 use super::forward::NO_WAY;
-use crate::handoff::{Handed, Place};
+use crate::handoff::{HandedOff, HandoffTarget};
 use crossbeam_queue::ArrayQueue;
 use shm::Packet;
 use shm::burst::LIST_CAPACITY;
@@ -12,13 +12,13 @@ use std::sync::Arc;
 impl Worker {
     /// Gives packets to the worker that owns the element's state.
     pub(super) fn hand_over(&mut self, node: usize, input: usize, packets: &[Packet], list: &[u16]) {
-        self.finish.hand(list.len());
+        self.quiescence.hand(list.len());
         for &index in list {
             let packet = packets[usize::from(index)];
-            if self.home.push(Handed { node, place: Place::Input(input), packet }).is_ok() {
+            if self.handoff.push(HandedOff { node, place: HandoffTarget::Input(input), packet }).is_ok() {
                 self.nodes[node].counters.handed_over.add(1);
             } else {
-                self.finish.take(1);
+                self.quiescence.take(1);
                 self.give_up(node, NO_WAY, packets, &[index]);
             }
         }
@@ -32,8 +32,8 @@ impl Worker {
     }
 
     /// Gives packets that a source has received to the workers that have their state. Those of this one stay.
-    pub(crate) fn spread(&mut self, node: usize, vector: &mut Vector) {
-        let Some(spread) = self.nodes[node].spread.as_ref() else { return };
+    pub(crate) fn hand_off(&mut self, node: usize, vector: &mut Vector) {
+        let Some(spread) = self.nodes[node].steering.as_ref() else { return };
         let (packets, list) = vector.parts();
         let (mut own, mut count) = ([0; LIST_CAPACITY], 0);
         let mut announced = 0;
@@ -50,10 +50,10 @@ impl Worker {
             // Once for a burst, and not at all where all are at home: every worker writes there.
             if announced == 0 {
                 announced = list.len();
-                self.finish.hand(announced);
+                self.quiescence.hand(announced);
             }
             let packet = packets[usize::from(index)];
-            let handed = Handed { node, place: Place::Output, packet };
+            let handed = HandedOff { node, place: HandoffTarget::Output, packet };
             if self.rings.get(owner).is_none_or(|ring| ring.push(handed).is_err()) {
                 // Other sources filled the room that there was.
                 lost[lost_count] = index;
@@ -64,7 +64,7 @@ impl Worker {
             self.give_up(node, NO_WAY, packets, &lost[..lost_count]);
         }
         if announced > 0 {
-            self.finish.take(count + lost_count);
+            self.quiescence.take(count + lost_count);
         }
         vector.relist(&own[..count]);
     }
@@ -73,8 +73,8 @@ impl Worker {
     /// while sources are to wait.
     pub(crate) fn take_handed(&mut self, sources_wait: bool) -> bool {
         let mut worked = false;
-        if self.number == 0 && !self.home.is_empty() {
-            let home = Arc::clone(&self.home);
+        if self.number == 0 && !self.handoff.is_empty() {
+            let home = Arc::clone(&self.handoff);
             self.take_from(&home);
             worked = true;
         }
@@ -88,13 +88,13 @@ impl Worker {
         worked
     }
 
-    fn take_from(&mut self, ring: &ArrayQueue<Handed>) {
+    fn take_from(&mut self, ring: &ArrayQueue<HandedOff>) {
         self.wake();
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
         let (mut at, mut count) = (None, 0);
         for _ in 0..ring.len().min(LIST_CAPACITY) {
-            let Some(Handed { node, place, packet }) = ring.pop() else { break };
+            let Some(HandedOff { node, place, packet }) = ring.pop() else { break };
             // Those that go the same way go together.
             if at.is_some_and(|at| at != (node, place)) || vector.len() >= self.burst {
                 self.go_on(at, &mut vector);
@@ -105,15 +105,15 @@ impl Worker {
         }
         self.go_on(at, &mut vector);
         self.vectors.push(vector);
-        self.finish.take(count);
+        self.quiescence.take(count);
     }
 
     /// Has packets go on that were handed over.
-    fn go_on(&mut self, at: Option<(usize, Place)>, vector: &mut Vector) {
+    fn go_on(&mut self, at: Option<(usize, HandoffTarget)>, vector: &mut Vector) {
         let (packets, list) = vector.parts();
         match at.filter(|_| !list.is_empty()) {
-            Some((node, Place::Input(input))) => self.push(node, input, packets, list),
-            Some((node, Place::Output)) => self.leave(node, 0, packets, list),
+            Some((node, HandoffTarget::Input(input))) => self.push(node, input, packets, list),
+            Some((node, HandoffTarget::Output)) => self.leave(node, 0, packets, list),
             None => {}
         }
         vector.clear();
@@ -121,10 +121,10 @@ impl Worker {
 
     /// Drops what was handed over after this worker had ended: a run that was stopped.
     pub fn drop_handed(&mut self) {
-        let (home, own) = (Arc::clone(&self.home), self.rings.get(self.number).cloned());
+        let (home, own) = (Arc::clone(&self.handoff), self.rings.get(self.number).cloned());
         let left = || own.as_ref().and_then(|ring| ring.pop()).or_else(|| home.pop());
-        while let Some(Handed { node, place, packet }) = left() {
-            if place != Place::Output {
+        while let Some(HandedOff { node, place, packet }) = left() {
+            if place != HandoffTarget::Output {
                 self.nodes[node].counters.input.add(1);
             }
             self.give_up(node, NO_WAY, std::slice::from_ref(&packet), &[0]);

@@ -2,7 +2,7 @@
 
 use super::Worker;
 use element::Host;
-use element::work::Account;
+use element::work::NodeCounter;
 use shm::Packet;
 use shm::burst::Vector;
 use shm::pool::{PacketPool, Pool};
@@ -26,11 +26,11 @@ impl Host for Worker {
     }
 
     fn emit(&mut self, _node: usize, port: usize, packet: &Packet) {
-        self.outbox.push(port, std::slice::from_ref(packet));
+        self.deferred.push(port, std::slice::from_ref(packet));
     }
 
     fn emit_all(&mut self, _node: usize, port: usize, packets: &[Packet]) {
-        self.outbox.push(port, packets);
+        self.deferred.push(port, packets);
     }
 
     fn pass(&mut self, node: usize, port: usize, count: usize) {
@@ -41,7 +41,7 @@ impl Host for Worker {
             self.nodes[next.node].counters.input.add(count);
             (node, port) = (next.node, 0);
             if self.nodes[node].class.name != PASSES_ON {
-                self.account(node, Account::Held, count);
+                self.count(node, NodeCounter::Held, count);
                 break;
             }
         }
@@ -67,8 +67,8 @@ impl Host for Worker {
         count
     }
 
-    fn account(&mut self, node: usize, account: Account, count: usize) {
-        self.nodes[node].account(account, count);
+    fn count(&mut self, node: usize, account: NodeCounter, count: usize) {
+        self.nodes[node].count(account, count);
     }
 
     fn fire_at(&mut self, node: usize, at_ns: u64) {

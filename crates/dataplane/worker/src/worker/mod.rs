@@ -2,30 +2,30 @@
 //!
 //! - `turn`: the loop
 //! - `forward`: pushing through the graph; `pull`: pulling out of it
-//! - `region`: through stretches that run as one program
+//! - `region`: through fused regions that run as one program
 //! - `handoff`: packets from worker to worker
 //! - `handlers`: handlers, and elements that take the place of others
 //! - `host`: what elements may ask of their worker
 //! - `profiled`: all that with probes
 
 mod forward;
+mod fused_regions;
 mod handlers;
 mod handoff;
 mod host;
 mod profiled;
 mod pull;
-mod region;
 mod turn;
 
 use crate::clock::Clock;
 use crate::deferred::DeferredEmits;
 use crate::exchange::Exchange;
+use crate::fusion::{FormWanted, FusedRegion};
 use crate::graph::Node;
-use crate::handoff::Handed;
+use crate::handoff::HandedOff;
 use crate::mailbox::Mailbox;
 use crate::profile::{Probe, Probes};
-use crate::quiescence::{Finish, WorkerActivity};
-use crate::region::{FormWanted, Stretch};
+use crate::quiescence::{Quiescence, WorkerActivity};
 use codegen::Scratch;
 use crossbeam_queue::ArrayQueue;
 use element::{Element, Work};
@@ -50,8 +50,8 @@ pub struct Worker {
     pub nodes: Vec<Node>,
     /// The state cells of all programs.
     pub cells: Vec<u64>,
-    /// Stretches of elements that run as one program.
-    pub stretches: Vec<Stretch>,
+    /// Fused regions of elements that run as one program.
+    pub regions: Vec<FusedRegion>,
     /// The packet pool.
     pub pool: PacketPool,
     /// Packets to work on at a time.
@@ -67,24 +67,24 @@ pub struct Worker {
     /// Gives elements other configurations.
     pub exchange: Option<Arc<Exchange>>,
     /// Packets for the worker that owns state of [`element::StateScope::OneWorker`], the first one.
-    pub home: Arc<ArrayQueue<Handed>>,
+    pub handoff: Arc<ArrayQueue<HandedOff>>,
     /// For each worker, what sources of others have received for it.
-    pub rings: Vec<Arc<ArrayQueue<Handed>>>,
+    pub rings: Vec<Arc<ArrayQueue<HandedOff>>>,
     /// Set when any worker wants the run to end.
     pub stop: Arc<AtomicBool>,
     /// How many workers have nothing left to do.
-    pub finish: Arc<Finish>,
+    pub quiescence: Arc<Quiescence>,
     /// How far it is.
-    pub pulse: Arc<WorkerActivity>,
+    pub activity: Arc<WorkerActivity>,
     /// The form that is wanted.
-    pub form: Arc<FormWanted>,
+    pub mode: Arc<FormWanted>,
     /// Lines that elements print.
     pub print: fn(&str),
     pub(crate) scratch: Scratch,
     #[expect(clippy::vec_box, reason = "taken and put back at each hop: a pointer is less to move")]
     pub(crate) exits: Vec<Box<Exits>>,
     pub(crate) vectors: Vec<Vector>,
-    pub(crate) outbox: DeferredEmits,
+    pub(crate) deferred: DeferredEmits,
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
     pub(crate) depth: usize,
@@ -105,16 +105,15 @@ impl Worker {
     pub fn new(
         number: usize,
         mut nodes: Vec<Node>,
-        mut stretches: Vec<Stretch>,
+        mut regions: Vec<FusedRegion>,
         pool: PacketPool,
         clock: Clock,
     ) -> Worker {
         let ring = Arc::new(ArrayQueue::new(1));
-        let is_fused = stretches.iter().any(Stretch::is_wanted);
+        let is_fused = regions.iter().any(FusedRegion::is_wanted);
         let mut cells = vec![];
-        stretches.iter_mut().for_each(|stretch| stretch.settle_in(&mut nodes, &mut cells));
-        let fused: HashSet<usize> =
-            stretches.iter().flat_map(|stretch| stretch.parts.iter().copied()).collect();
+        regions.iter_mut().for_each(|region| region.settle_in(&mut nodes, &mut cells));
+        let fused: HashSet<usize> = regions.iter().flat_map(|region| region.parts.iter().copied()).collect();
         for (at, node) in nodes.iter_mut().enumerate() {
             if !fused.contains(&at) {
                 node.settle_in(&mut cells);
@@ -123,11 +122,11 @@ impl Worker {
         Worker {
             number,
             fire_at: vec![u64::MAX; nodes.len()],
-            probes: Arc::new(Probes::new(&nodes, &stretches)),
+            probes: Arc::new(Probes::new(&nodes, &regions)),
             probe: None,
             nodes,
             cells,
-            stretches,
+            regions,
             pool,
             burst: DEFAULT_BURST,
             polls: false,
@@ -135,18 +134,18 @@ impl Worker {
             clock,
             mailbox: Arc::default(),
             exchange: None,
-            home: Arc::clone(&ring),
+            handoff: Arc::clone(&ring),
             rings: vec![ring],
             is_done: false,
             stop: Arc::default(),
-            finish: Arc::new(Finish::new(1)),
-            pulse: Arc::default(),
-            form: Arc::new(FormWanted::new(is_fused)),
+            quiescence: Arc::new(Quiescence::new(1)),
+            activity: Arc::default(),
+            mode: Arc::new(FormWanted::new(is_fused)),
             print: |line| println!("{line}"),
             scratch: Scratch::default(),
             exits: vec![],
             vectors: vec![],
-            outbox: DeferredEmits::default(),
+            deferred: DeferredEmits::default(),
             timers: BinaryHeap::new(),
             depth: 0,
             sources_wait: false,

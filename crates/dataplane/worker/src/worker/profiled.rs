@@ -54,7 +54,7 @@ impl Worker {
     /// Packets that come in by an input of a node, with a look at the counter before and behind.
     pub(crate) fn push_probed(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         let stage = match self.fused_entry(node, input) {
-            Some(entry) => Stage::Program(entry.stretch),
+            Some(entry) => Stage::Program(entry.region),
             None => Stage::Element(node),
         };
         let before = self.probe_switch(place(self.nodes.len(), stage));

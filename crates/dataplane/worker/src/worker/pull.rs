@@ -19,7 +19,7 @@ impl Worker {
     /// Has an element answer.
     #[inline(always)]
     pub(crate) fn answer_pull(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
-        let outbox_start = self.outbox.len();
+        let outbox_start = self.deferred.len();
         let mut count = 0;
         self.with_element(node, |element, work| count = element.pull(port, most, into, work));
         self.nodes[node].counters.outputs[port].add(count);
@@ -40,7 +40,7 @@ impl Worker {
         }
         self.nodes[node].counters.input.add(pulled);
         let mut exits = self.exits.pop().unwrap_or_default();
-        let outbox_start = self.outbox.len();
+        let outbox_start = self.deferred.len();
         let (packets, list) = into.parts();
         if let Some(through) = self.run_element(node, 0, packets, &list[kept..], &mut exits) {
             exits.extend(through, &list[kept..]);

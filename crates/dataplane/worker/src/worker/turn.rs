@@ -69,10 +69,10 @@ impl Worker {
             };
         }
         if let (Some(first), now_ns) = (turns.first_ns, self.clock.now_ns()) {
-            let busy = self.pulse.busy_ns.load(Ordering::Relaxed);
+            let busy = self.activity.busy_ns.load(Ordering::Relaxed);
             // A run that was stopped while busy was busy until now.
             let busy = if turns.idle_turns == 0 { now_ns - first } else { busy };
-            self.pulse.busy_ns.store(busy, Ordering::Relaxed);
+            self.activity.busy_ns.store(busy, Ordering::Relaxed);
         }
         self.settle_counters();
         // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
@@ -83,7 +83,7 @@ impl Worker {
         self.settle_counters();
         self.mailbox.close();
         self.answer_requests();
-        self.pulse.ended.store(true, Ordering::Release);
+        self.activity.ended.store(true, Ordering::Release);
     }
 
     /// Takes turns until the run is over, or probes are wanted where there are none, or none where there are.
@@ -113,7 +113,7 @@ impl Worker {
                 if finished[at] || (sources_wait && self.nodes[node].inputs.is_empty()) {
                     continue;
                 }
-                if self.nodes[node].spread.is_some() && !self.can_spread() {
+                if self.nodes[node].steering.is_some() && !self.can_spread() {
                     worked = true;
                     continue;
                 }
@@ -157,13 +157,13 @@ impl Worker {
                 idle_turns = 0;
                 slept = Duration::ZERO;
                 if let (Some(since), Some(_)) = (idle_since_ns.take(), first_ns) {
-                    let waited = self.pulse.waited_ns.load(Ordering::Relaxed);
-                    self.pulse.waited_ns.store(waited + (turn_start_ns - since), Ordering::Relaxed);
+                    let waited = self.activity.waited_ns.load(Ordering::Relaxed);
+                    self.activity.waited_ns.store(waited + (turn_start_ns - since), Ordering::Relaxed);
                 }
                 let first = *first_ns.get_or_insert(turn_start_ns);
-                let turns = self.pulse.busy_turns.load(Ordering::Relaxed);
-                self.pulse.busy_turns.store(turns + 1, Ordering::Relaxed);
-                self.pulse.busy_ns.store(self.now_ns - first, Ordering::Relaxed);
+                let turns = self.activity.busy_turns.load(Ordering::Relaxed);
+                self.activity.busy_turns.store(turns + 1, Ordering::Relaxed);
+                self.activity.busy_ns.store(self.now_ns - first, Ordering::Relaxed);
             } else {
                 idle_turns = idle_turns.saturating_add(1);
                 idle_since_ns.get_or_insert(turn_start_ns);
@@ -189,9 +189,9 @@ impl Worker {
                 let nobody_comes = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
                 let is_over = if held == 0 { stale_turns > 2 } else { nobody_comes };
                 if is_over && !std::mem::replace(&mut self.is_done, true) {
-                    self.finish.done.fetch_add(1, Ordering::AcqRel);
+                    self.quiescence.done.fetch_add(1, Ordering::AcqRel);
                 }
-                if is_over && self.finish.is_over() {
+                if is_over && self.quiescence.is_over() {
                     break;
                 }
             }
@@ -227,8 +227,8 @@ impl Worker {
     /// Says that there is something to do again.
     pub(crate) fn wake(&mut self) {
         if std::mem::take(&mut self.is_done) {
-            self.finish.woken.fetch_add(1, Ordering::AcqRel);
-            self.finish.done.fetch_sub(1, Ordering::AcqRel);
+            self.quiescence.woken.fetch_add(1, Ordering::AcqRel);
+            self.quiescence.done.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
@@ -249,11 +249,11 @@ impl Worker {
     fn run_task(&mut self, node: usize) -> Progress {
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
-        let outbox_start = self.outbox.len();
+        let outbox_start = self.deferred.len();
         let mut progress = Progress::Finished;
         self.with_element(node, |element, work| progress = element.task(&mut vector, work));
-        if self.nodes[node].spread.is_some() {
-            self.spread(node, &mut vector);
+        if self.nodes[node].steering.is_some() {
+            self.hand_off(node, &mut vector);
         }
         if !vector.is_empty() {
             let (packets, list) = vector.parts();
@@ -274,7 +274,7 @@ impl Worker {
             // An element that wished for another time meanwhile has another entry.
             if self.fire_at[node] == at_ns {
                 self.fire_at[node] = u64::MAX;
-                let outbox_start = self.outbox.len();
+                let outbox_start = self.deferred.len();
                 let before = if PROBED { self.probe_task(node) } else { 0 };
                 self.with_element(node, |element, work| element.fire(work));
                 self.flush_outbox(node, outbox_start);
@@ -287,15 +287,15 @@ impl Worker {
         fired
     }
 
-    /// Has stretches follow what their cells hold.
+    /// Has fused regions follow what their cells hold.
     pub(crate) fn follow_cells(&mut self) {
-        let (is_fused, under_way) = (self.form.is_fused(), self.depth > 0);
+        let (is_fused, under_way) = (self.mode.is_fused(), self.depth > 0);
         if !under_way {
             self.settle_counters();
         }
-        self.stretches.iter_mut().for_each(|stretch| stretch.follow(&self.cells, is_fused, under_way));
-        let ready = self.stretches.iter().filter(|stretch| stretch.is_ready()).count();
-        self.pulse.fused.store(ready, Ordering::Relaxed);
+        self.regions.iter_mut().for_each(|region| region.update(&self.cells, is_fused, under_way));
+        let ready = self.regions.iter().filter(|region| region.is_ready()).count();
+        self.activity.fused.store(ready, Ordering::Relaxed);
     }
 
     fn tick(&mut self) {

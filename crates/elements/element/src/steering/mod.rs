@@ -102,7 +102,7 @@ impl Owners {
     }
 
     /// Says that a worker has the state for such packets.
-    pub fn note(&self, whose: Whose, worker: usize) {
+    pub fn set_owner(&self, whose: Whose, worker: usize) {
         if let Whose::Flow(flow) = whose {
             self.noted[usize::from(flow.steering_hash() as u16)].fetch_add(1, Ordering::Release);
         }
@@ -164,19 +164,19 @@ fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'
 
 /// How a port's packets are shared out.
 #[derive(Clone, Debug)]
-pub struct Spread {
+pub struct FlowSteering {
     owners: Arc<Owners>,
     link_type: u32,
     shared_out: bool,
 }
 
-impl Spread {
+impl FlowSteering {
     /// For what comes from such a port.
-    pub fn new(owners: Arc<Owners>, port: &PortInfo) -> Spread {
-        Spread { owners, link_type: port.link_type, shared_out: port.shares_flows }
+    pub fn new(owners: Arc<Owners>, port: &PortInfo) -> FlowSteering {
+        FlowSteering { owners, link_type: port.link_type, shared_out: port.shares_flows }
     }
 
-    /// Whether every worker's queue has its share of the flows already, and no element has a [`Home`]: then packets need
+    /// Whether every worker's queue has its share of the flows already, and no element has a [`OwnerWorker`]: then packets need
     /// to go elsewhere only for state that is not noted here.
     pub fn is_shared_out(&self) -> bool {
         self.shared_out && !self.owners.flows.is_prepared()
@@ -187,7 +187,7 @@ impl Spread {
         let directory = &self.owners.flows;
         if directory.is_empty() || !self.owners.wide.is_empty() || self.link_type != LINK_ETHERNET {
             for (owner, packet) in owners.iter_mut().zip(listed(packets, list)) {
-                *owner = self.owner(packet) as u8;
+                *owner = self.owner_worker(packet) as u8;
             }
             return;
         }
@@ -203,7 +203,7 @@ impl Spread {
                         directory.fetch(*hash);
                     }
                 }
-                None => *owner = self.owner(packet) as u8,
+                None => *owner = self.owner_worker(packet) as u8,
             }
         }
         for (owner, hash) in owners.iter_mut().zip(&hashes).take(list.len()).filter(|(_, hash)| **hash != 0) {
@@ -215,7 +215,7 @@ impl Spread {
 
     /// The worker that a packet belongs to. What is not IP is the first one's.
     #[inline]
-    fn owner(&self, packet: &Packet) -> usize {
+    fn owner_worker(&self, packet: &Packet) -> usize {
         let bytes = PacketBytes::new(packet);
         if self.link_type == LINK_ETHERNET
             && let Some(plain) = Plain::of(&bytes)
@@ -283,21 +283,21 @@ impl Plain {
 
 /// Where the state of one worker is kept.
 #[derive(Clone, Debug)]
-pub struct Home {
+pub struct OwnerWorker {
     /// Who keeps what.
     pub owners: Arc<Owners>,
     /// The worker.
     pub worker: usize,
 }
 
-impl Home {
+impl OwnerWorker {
     /// That of an element that is being made; `None` where one worker has all.
-    pub fn of(cx: &mut Configure<'_>) -> Option<Home> {
+    pub fn of(cx: &mut Configure<'_>) -> Option<OwnerWorker> {
         let worker = cx.worker;
         let owners = Owners::of(cx)?;
         owners.flows.prepare();
         owners.wide.prepare();
-        Some(Home { owners, worker })
+        Some(OwnerWorker { owners, worker })
     }
 
     /// Whether a flow's hash leads here.
@@ -306,10 +306,10 @@ impl Home {
     }
 
     /// Says that the state for such packets is here.
-    pub fn note(&self, whose: Whose) {
+    pub fn claim_owner(&self, whose: Whose) {
         match whose {
             Whose::Flow(flow) if self.has(&flow) => {}
-            _ => self.owners.note(whose, self.worker),
+            _ => self.owners.set_owner(whose, self.worker),
         }
     }
 
@@ -365,8 +365,8 @@ mod tests {
             dst_port,
         };
         let hashed = owners.of_flow(&flow(1, 2, 3, 4));
-        let home = Home { owners: Arc::clone(&owners), worker: (hashed + 1) % 4 };
-        home.note(Whose::Flow(flow(1, 2, 3, 4)));
+        let home = OwnerWorker { owners: Arc::clone(&owners), worker: (hashed + 1) % 4 };
+        home.claim_owner(Whose::Flow(flow(1, 2, 3, 4)));
         assert_eq!(owners.of_flow(&flow(1, 2, 3, 4)), home.worker);
         assert_eq!(owners.of_flow(&flow(2, 1, 4, 3)), home.worker, "the other direction");
         home.forget(Whose::Flow(flow(1, 2, 3, 4)));
@@ -377,16 +377,16 @@ mod tests {
             (Whose::Address(ip(9)), flow(1, 9, 5, 80), flow(9, 1, 5, 80)),
             (Whose::Source(ip(9)), flow(9, 1, 5, 80), flow(1, 9, 5, 80)),
         ] {
-            let other = Home { owners: Arc::clone(&owners), worker: (owners.by_hash(&hit) + 2) % 4 };
-            other.note(whose);
+            let other = OwnerWorker { owners: Arc::clone(&owners), worker: (owners.by_hash(&hit) + 2) % 4 };
+            other.claim_owner(whose);
             assert_eq!(owners.of_flow(&hit), other.worker, "{whose:?}");
             assert_eq!(owners.of_flow(&miss), owners.by_hash(&miss), "{whose:?}");
             other.forget(whose);
             assert!(owners.is_empty(), "nothing is left of {whose:?}");
         }
         // What hashes there anyway is not noted.
-        let own = Home { owners: Arc::clone(&owners), worker: hashed };
-        own.note(Whose::Flow(flow(1, 2, 3, 4)));
+        let own = OwnerWorker { owners: Arc::clone(&owners), worker: hashed };
+        own.claim_owner(Whose::Flow(flow(1, 2, 3, 4)));
         assert!(owners.is_empty());
         assert!(owners.noted.iter().all(|count| count.load(Ordering::Relaxed) == 0));
     }

@@ -26,10 +26,10 @@ pub fn arp(operation: ArpOperation, sender: ([u8; 6], [u8; 4]), target: ([u8; 6]
 }
 
 /// Destination of the frame, and operation, sender and target of the message.
-pub type Told = ([u8; 6], u16, (Vec<u8>, Vec<u8>), (Vec<u8>, Vec<u8>));
+pub type ArpFields = ([u8; 6], u16, (Vec<u8>, Vec<u8>), (Vec<u8>, Vec<u8>));
 
 /// An ARP frame by an independent reader.
-pub fn read(frame: &[u8]) -> Told {
+pub fn read(frame: &[u8]) -> ArpFields {
     let (src, dst, ethertype) = ethernet(frame);
     assert_eq!(ethertype, 0x0806);
     let message = ArpPacketSlice::from_slice(&frame[14..]).unwrap();

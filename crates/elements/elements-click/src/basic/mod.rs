@@ -5,13 +5,13 @@ use element::Class;
 
 mod average_counter;
 mod data;
+mod frame_source;
 mod ip_line;
 mod ip_print;
 mod print;
 pub(crate) mod printer;
 mod random_sample;
 mod set_timestamp;
-mod source;
 
 /// The classes of this folder.
 pub const CLASSES: &[&Class] = &[
@@ -20,9 +20,9 @@ pub const CLASSES: &[&Class] = &[
     &print::CLASS,
     &random_sample::CLASS,
     &set_timestamp::CLASS,
-    &source::INFINITE_SOURCE,
-    &source::RATED_SOURCE,
-    &source::TIMED_SOURCE,
+    &frame_source::INFINITE_SOURCE,
+    &frame_source::RATED_SOURCE,
+    &frame_source::TIMED_SOURCE,
 ];
 
 #[cfg(test)]

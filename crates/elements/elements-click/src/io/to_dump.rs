@@ -79,7 +79,7 @@ struct ToDump {
     next_flush_ns: u64,
     /// The part of a packet that is written, where that is not all of it.
     cut: Vec<u8>,
-    findings: Vec<String>,
+    warnings: Vec<String>,
 }
 
 fn encap(text: &Spanned, names: &dyn click::config::Names) -> parse::Parsed<u32> {
@@ -145,7 +145,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         stats: PortStats::default(),
         next_flush_ns: 0,
         cut: vec![],
-        findings: vec![],
+        warnings: vec![],
     };
     // A file is written by the first worker alone.
     if cx.worker == 0 {
@@ -156,7 +156,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
                 return None;
             }
         };
-        if !files::note(cx, &path, Direction::Send, name_span) {
+        if !files::record_file(cx, &path, Direction::Send, name_span) {
             return None;
         }
         if element.encap_from.is_empty() {
@@ -196,8 +196,8 @@ impl ToDump {
     /// Nothing can be written any more. What was held back is lost, too.
     fn fail(&mut self, error: &PortError) {
         self.failed = true;
-        self.findings.push(error.to_string());
-        let lost = self.writer.as_ref().map(CaptureWriter::lost).unwrap_or_default();
+        self.warnings.push(error.to_string());
+        let lost = self.writer.as_ref().map(CaptureWriter::lost_frames).unwrap_or_default();
         self.count = self.count.saturating_sub(lost.frames);
         self.stats.tx_packets = self.stats.tx_packets.saturating_sub(lost.frames);
         self.stats.tx_bytes = self.stats.tx_bytes.saturating_sub(lost.bytes);
@@ -272,7 +272,7 @@ impl Element for ToDump {
         if let Some(file) = self.file.take() {
             match self.ask_link_type(work) {
                 Ok(link_type) => self.writer = Some(CaptureWriter::new(file, link_type)),
-                Err(message) => self.findings.push(format!("{}: nothing is written: {message}", self.shown)),
+                Err(message) => self.warnings.push(format!("{}: nothing is written: {message}", self.shown)),
             }
         }
         self.flush();
@@ -351,7 +351,7 @@ impl Element for ToDump {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {

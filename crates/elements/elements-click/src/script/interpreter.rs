@@ -62,7 +62,7 @@ pub struct Interpreter {
     /// Printed without a line end so far.
     line: String,
     pub(super) random: u64,
-    findings: Vec<String>,
+    warnings: Vec<String>,
     pub(super) depth: u32,
     /// Whether the instruction that is carried out has set the next one.
     moved: bool,
@@ -96,7 +96,7 @@ impl Interpreter {
             run_args: String::new(),
             line: String::new(),
             random: 0x2545_f491_4f6c_dd1d,
-            findings: vec![],
+            warnings: vec![],
             depth: 0,
             moved: false,
             ending: false,
@@ -133,7 +133,7 @@ impl Interpreter {
 
     /// Takes what went wrong.
     pub fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 
     /// Gives it steps, which pass blocking instructions.
@@ -333,7 +333,7 @@ impl Interpreter {
                 }
                 self.ended = Some(End::Error);
             }
-            Instruction::Finish(end) => self.finish(*end, work),
+            Instruction::End(end) => self.finish(*end, work),
         }
         if !self.moved && self.ended.is_none() {
             self.at += 1;
@@ -415,8 +415,8 @@ impl Interpreter {
         let line = self.program.lines.get(self.at).map(String::as_str).unwrap_or("");
         let finding = format!("{}: `{line}`: {message}", self.name);
         // A script that runs once a second says the same once a second.
-        if self.findings.len() < MOST_FINDINGS && !self.findings.contains(&finding) {
-            self.findings.push(finding);
+        if self.warnings.len() < MOST_FINDINGS && !self.warnings.contains(&finding) {
+            self.warnings.push(finding);
         }
     }
 }

@@ -168,7 +168,7 @@ fn completed(mut program: Program, kind: Type) -> Program {
             program.instructions.push(program::Instruction::Pause { count: 1 });
             program.lines.push("pause".into());
         }
-        program.instructions.push(program::Instruction::Finish(End::Stop));
+        program.instructions.push(program::Instruction::End(End::Stop));
         program.lines.push("stop".into());
     }
     if kind == Type::Packet && program.variable("input").is_none() {
@@ -303,7 +303,7 @@ impl Element for Script {
 
 impl Script {
     /// Writes one of the handlers that steer it.
-    fn steer(
+    fn write_control(
         &self,
         how: fn(&mut Interpreter, &str) -> Result<(), String>,
         value: &str,
@@ -313,10 +313,10 @@ impl Script {
 }
 
 const HANDLERS: &[Row<Script>] = &[
-    Row::write("step", |script, value, _| script.steer(Interpreter::write_step, value)),
-    Row::write("goto", |script, value, _| script.steer(Interpreter::go_to, value)),
+    Row::write("step", |script, value, _| script.write_control(Interpreter::write_step, value)),
+    Row::write("goto", |script, value, _| script.write_control(Interpreter::go_to, value)),
     Row::write("run", |script, value, _| {
-        script.steer(
+        script.write_control(
             |script, args| {
                 script.restart(args.trim());
                 Ok(())
@@ -324,6 +324,6 @@ const HANDLERS: &[Row<Script>] = &[
             value,
         )
     }),
-    Row::write("set", |script, value, _| script.steer(Interpreter::write_set, value)),
+    Row::write("set", |script, value, _| script.write_control(Interpreter::write_set, value)),
     Row::others(|script, name| script.with(|script| script.exported(name).map(str::to_string))?),
 ];

@@ -65,7 +65,7 @@ pub enum Instruction {
     /// Ends with a message.
     Error { text: String, unquote: bool },
     /// Ends.
-    Finish(End),
+    End(End),
 }
 
 /// A script.
@@ -120,7 +120,7 @@ impl Program {
     /// Whether the script itself ends the run somewhere.
     pub fn stops_the_run(&self) -> bool {
         let stops = |instruction: &Instruction| {
-            let stop = Instruction::Finish(End::Stop);
+            let stop = Instruction::End(End::Stop);
             *instruction == stop
                 || matches!(instruction, Instruction::Goto { target: Target::Out(End::Stop), .. })
         };
@@ -205,9 +205,9 @@ fn instruction(
         Some(instruction)
     };
     match name.as_str() {
-        "end" => nothing(Instruction::Finish(End::Done)),
-        "exit" => nothing(Instruction::Finish(End::Exit)),
-        "stop" => nothing(Instruction::Finish(End::Stop)),
+        "end" => nothing(Instruction::End(End::Done)),
+        "exit" => nothing(Instruction::End(End::Exit)),
+        "stop" => nothing(Instruction::End(End::Stop)),
         "loop" => nothing(Instruction::Goto { target: Target::At(0), condition: String::new() }),
         "error" | "errorq" => Some(Instruction::Error { text, unquote }),
         "return" | "returnq" => Some(Instruction::Return { variable: program.intern("_"), text, unquote }),

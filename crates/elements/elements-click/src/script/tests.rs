@@ -18,7 +18,7 @@ fn printed(instructions: &str) -> Vec<String> {
     for _ in 0..200 {
         rig.advance(0);
     }
-    assert!(rig.findings().is_empty(), "{:?}", rig.host().printed);
+    assert!(rig.warnings().is_empty(), "{:?}", rig.host().printed);
     std::mem::take(&mut rig.host().printed)
 }
 
@@ -159,7 +159,7 @@ fn files_are_written_and_read() {
     assert_eq!(printed(&script), ["one\n0\n0", "\"one\\n0\\n0\\n\"", "0"]);
     let mut rig = Rig::new("Script", "print >/nonexistent/f 1, print $(cat /nonexistent/g)x", 0, 0);
     rig.advance(0);
-    let findings = rig.findings();
+    let findings = rig.warnings();
     assert_eq!(findings.len(), 2, "{findings:?}");
     assert!(findings[0].starts_with("e: `print >/nonexistent/f 1`: /nonexistent/f: "), "{findings:?}");
 }
@@ -170,7 +170,7 @@ fn what_goes_wrong_is_told_and_the_script_goes_on() {
         "read no.handler, goto begin $(add 1 x), set y $(nope), wait $y, error bad $(add 1 1), print 1";
     let mut rig = Rig::new("Script", wrong, 0, 0);
     rig.advance(0);
-    let findings = rig.findings();
+    let findings = rig.warnings();
     let expected = [
         "`read no.handler`: no handler `no.handler`",
         "`goto begin $(add 1 x)`: a list of numbers is expected",
@@ -193,16 +193,16 @@ fn an_endless_loop_is_given_up_and_never_holds_the_worker() {
         turns += 1;
     }
     assert!((5..100).contains(&turns), "{turns}");
-    assert!(rig.findings()[0].contains("1000 jumps without waiting"));
+    assert!(rig.warnings()[0].contains("1000 jumps without waiting"));
     for own in ["write goto a, label a, write goto a", "set y 1, write run"] {
         let mut rig = Rig::new("Script", own, 0, 0);
         (0..200).for_each(|_| drop(rig.advance(0)));
-        assert!(rig.findings()[0].contains("jumps without waiting"), "{own}");
+        assert!(rig.warnings()[0].contains("jumps without waiting"), "{own}");
     }
     let mut rig =
         Rig::new("Script", "set x aaaaaaaa, label a, set x $x$x, goto a $(lt $(length $x) 9999999)", 0, 0);
     (0..200).for_each(|_| drop(rig.advance(0)));
-    assert!(rig.findings().iter().any(|finding| finding.contains("longer than")));
+    assert!(rig.warnings().iter().any(|finding| finding.contains("longer than")));
 }
 
 #[test]

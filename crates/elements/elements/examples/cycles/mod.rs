@@ -4,11 +4,11 @@
 use codegen::{CodeBuilder, Engine, Scratch};
 use element::testing::{ElementTables, Library, configured};
 use element::{Class, Element, Shape};
-use ir::eval::State;
+use ir::eval::EvalState;
 use shm::Packet;
 use shm::burst::Exits;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::time::Instant;
 
 /// Rounds that count; three before them do not.
@@ -78,7 +78,7 @@ impl Running {
     #[inline(never)]
     pub fn run(&mut self, packets: &mut [Packet], list: &[u16], now_ns: u64) {
         let mut tables = ElementTables(self.element.as_mut());
-        let mut state = State { cells: &mut self.cells, tables: &mut tables, now_ns };
+        let mut state = EvalState { cells: &mut self.cells, tables: &mut tables, now_ns };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
         let burst = shm::burst::Burst { input: 0, packets, list };
         codegen::run(&self.engine, burst, &mut state, scratch, exits);
@@ -122,7 +122,7 @@ pub struct Feed<P: Fn(&mut Packet, &[u8; 64])> {
 impl<P: Fn(&mut Packet, &[u8; 64])> Feed<P> {
     /// `prepare` does with a new descriptor what elements before the one that is measured would have done.
     pub fn new(frames: Vec<[u8; 64]>, burst: usize, prepare: P) -> Feed<P> {
-        let region = Region::create(RegionOptions::slots(1024)).expect("memory");
+        let region = PacketRegion::create(RegionOptions::slots(1024)).expect("memory");
         let mut pool = PacketPool::Native(SharedPool::new(region).worker());
         let mut slots = vec![Packet::EMPTY; SLOTS];
         assert_eq!(pool.alloc(&mut slots), SLOTS);

@@ -8,11 +8,11 @@ pub mod handler_call;
 mod idle;
 mod information;
 mod null;
+mod output_choice;
 mod paint;
 mod paint_switch;
 mod pull_switch;
 mod rate;
-mod spread;
 mod strip;
 mod switch;
 pub(crate) mod tee;
@@ -35,9 +35,9 @@ pub const CLASSES: &[&Class] = &[
     &paint_switch::PAINT_TEE,
     &pull_switch::PULL_SWITCH,
     &pull_switch::STATIC_PULL_SWITCH,
-    &spread::HASH,
-    &spread::RANDOM,
-    &spread::ROUND_ROBIN,
+    &output_choice::HASH,
+    &output_choice::RANDOM,
+    &output_choice::ROUND_ROBIN,
     &strip::STRIP,
     &strip::STRIP_TO_NETWORK_HEADER,
     &strip::UNSTRIP,

@@ -6,7 +6,7 @@
 //! of the table's version at their next tick and send what waits for it.
 
 use super::arp_message::{self, End, FRAME_BYTES, Message, REPLY};
-use super::arp_resolved::{FRONT, RECORD_BYTES, Resolved, UNTIL_NS};
+use super::arp_resolved::{FIRST_BYTES, RECORD_BYTES, Resolved, UNTIL_NS};
 use super::arp_table;
 use super::arp_waiting::{NO_HEADROOM, Waiting};
 use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_IP, push_header};
@@ -273,7 +273,7 @@ impl ArpQuerier {
         let header = self.header([0; 6]);
         let cramped = self.waiting.settle(&self.neighbours, header, work);
         self.common.drops.fetch_add(cramped, Relaxed);
-        self.resolved.follow(&self.neighbours, work.now_ns(), self.poll_ns);
+        self.resolved.refresh(&self.neighbours, work.now_ns(), self.poll_ns);
     }
 
     /// Reads replies.
@@ -306,7 +306,7 @@ impl Element for ArpQuerier {
         let next_hop = f.lookup(table, &[dst], unknown);
         f.check(now_ns().less_than(record(next_hop, UNTIL_NS, 8)), refresh);
         f.room(HEADER_BYTES, refresh);
-        push_header(&mut f, record(next_hop, FRONT, 8), header.back());
+        push_header(&mut f, record(next_hop, FIRST_BYTES, 8), header.back());
         f.emit(0);
         f.same_entry(reply);
         Some(f.finish())
@@ -340,7 +340,7 @@ impl Element for ArpQuerier {
 
     fn tick(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-        self.resolved.follow(&self.neighbours, now_ns, self.poll_ns);
+        self.resolved.refresh(&self.neighbours, now_ns, self.poll_ns);
         self.neighbours.tick(now_ns);
     }
 
@@ -361,7 +361,7 @@ impl ArpQuerier {
     /// Changes the table, as a handler was told to.
     fn change(&mut self, how: impl FnOnce(&Neighbours, u64) -> Result<(), String>) -> Result<(), String> {
         how(&self.neighbours, self.now_ns)?;
-        self.resolved.follow(&self.neighbours, self.now_ns, self.poll_ns);
+        self.resolved.refresh(&self.neighbours, self.now_ns, self.poll_ns);
         Ok(())
     }
 

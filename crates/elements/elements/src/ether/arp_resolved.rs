@@ -8,12 +8,12 @@
 use super::header::EtherHeader;
 use super::neighbours::{Known, Neighbours};
 use element::record::Records;
-use ir::{Created, Lasting, Lease, Table};
+use ir::{CacheValidity, Created, Lasting, Table};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
 /// Offset of the front of the Ethernet header in a record.
-pub(super) const FRONT: u16 = 0;
+pub(super) const FIRST_BYTES: u16 = 0;
 /// Offset of the time in a record.
 pub(super) const UNTIL_NS: u16 = 8;
 /// Bytes of a record.
@@ -80,12 +80,12 @@ impl Resolved {
         self.numbers[place] = Some(number);
         let at = self.records.address(number);
         let header = EtherHeader { dst: known.mac, src: self.source, ethertype: 0 };
-        let (front, until_ns) = (header.front(), known.until_ns);
+        let (front, until_ns) = (header.first_bytes(), known.until_ns);
         let stays =
-            self.records.load(at, FRONT, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
+            self.records.load(at, FIRST_BYTES, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
         // Who goes on with what he read uses it for too short, not too long, while only the time grows.
         self.changes += u64::from(!stays && !is_new);
-        self.records.store(at, FRONT, 8, front);
+        self.records.store(at, FIRST_BYTES, 8, front);
         self.records.store(at, UNTIL_NS, 8, until_ns);
     }
 
@@ -106,11 +106,11 @@ impl Resolved {
     }
 
     /// Catches up with the table behind it; takes its lock only where something has changed.
-    pub(super) fn follow(&mut self, neighbours: &Neighbours, now_ns: u64, poll_ns: u64) {
+    pub(super) fn refresh(&mut self, neighbours: &Neighbours, now_ns: u64, poll_ns: u64) {
         if neighbours.version() == self.seen {
             return;
         }
-        self.seen = neighbours.follow(self.seen, now_ns, poll_ns, |change| match change {
+        self.seen = neighbours.changes_since(self.seen, now_ns, poll_ns, |change| match change {
             None => self.clear(),
             Some((ip, known)) => self.set(ip, known),
         });
@@ -153,8 +153,8 @@ unsafe impl Table for Resolved {
         self.lookup(key).map_or(Created::Refused, Created::Record)
     }
 
-    fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: false, changes: self.changes, gone: None })
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        Some(CacheValidity { ns: u64::MAX, misses: false, changes: self.changes, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

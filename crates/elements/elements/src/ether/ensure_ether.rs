@@ -84,7 +84,7 @@ impl Element for EnsureEther {
         f.pull(net);
         f.room(HEADER_BYTES, cramped);
         f.push(HEADER_BYTES);
-        f.store(super::header::FRONT, self.header.front());
+        f.store(super::header::FIRST_BYTES, self.header.first_bytes());
         f.store(super::header::BACK, self.header.back());
         f.emit(0);
         Some(f.finish())

@@ -52,7 +52,7 @@ impl Element for EtherEncap {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EtherEncap", shape.outputs);
         // The header is in cells, since handlers change it while packets flow.
-        let (front, back) = (f.cell("front", self.header.front()), f.cell("back", self.header.back()));
+        let (front, back) = (f.cell("front", self.header.first_bytes()), f.cell("back", self.header.back()));
         let cramped = f.slow_block("headroom");
         f.room(HEADER_BYTES, cramped);
         push_header(&mut f, cell(front), cell(back));

@@ -50,7 +50,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 impl Element for EtherRewrite {
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let mut f = Builder::new("EtherRewrite", shape.outputs);
-        let front = f.cell("front", self.header.front());
+        let front = f.cell("front", self.header.first_bytes());
         let back = f.cell("back", self.header.back());
         let (headless, short) = (f.block(), f.drop_block("short-frame"));
         for base in [Base::Mac, Base::Data] {

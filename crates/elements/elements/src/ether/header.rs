@@ -21,7 +21,7 @@ pub(crate) const TYPE_ARP: u16 = 0x0806;
 pub(crate) const BROADCAST: [u8; 6] = [0xff; 6];
 
 /// Destination and the first two bytes of the source.
-pub(crate) const FRONT: Field = Field::bytes(Base::Data, 0, 8);
+pub(crate) const FIRST_BYTES: Field = Field::bytes(Base::Data, 0, 8);
 /// The rest of the source, and the type.
 pub(crate) const BACK: Field = Field::bytes(Base::Data, 8, 6);
 /// The rest of the source.
@@ -45,8 +45,8 @@ impl EtherHeader {
         bytes
     }
 
-    /// The value of [`FRONT`].
-    pub(crate) fn front(self) -> u64 {
+    /// The value of [`FIRST_BYTES`].
+    pub(crate) fn first_bytes(self) -> u64 {
         let [d0, d1, d2, d3, d4, d5] = self.dst;
         u64::from_be_bytes([d0, d1, d2, d3, d4, d5, self.src[0], self.src[1]])
     }
@@ -70,10 +70,10 @@ impl EtherHeader {
 }
 
 impl EtherHeader {
-    /// Puts what a handler changed into the program's cells: [`EtherHeader::front`] and [`EtherHeader::back`].
+    /// Puts what a handler changed into the program's cells: [`EtherHeader::first_bytes`] and [`EtherHeader::back`].
     fn store(self, cells: &mut [u64]) -> Result<(), String> {
         if let [front, back, ..] = cells {
-            (*front, *back) = (self.front(), self.back());
+            (*front, *back) = (self.first_bytes(), self.back());
         }
         Ok(())
     }
@@ -121,7 +121,7 @@ pub(super) const fn address<T>(name: &'static str) -> Row<T> {
 pub(crate) fn push_header(f: &mut Builder, front: impl Into<Expr>, back: impl Into<Expr>) {
     f.push(HEADER_BYTES);
     set_headers(f, HEADER_BYTES);
-    f.store(FRONT, front);
+    f.store(FIRST_BYTES, front);
     f.store(BACK, back);
 }
 

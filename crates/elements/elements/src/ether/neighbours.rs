@@ -267,7 +267,7 @@ impl Neighbours {
 
     /// Calls `each` for every neighbour that changed since version `seen`, or with `None` and then for all
     /// that are known when the log does not reach back to it. Returns the version now.
-    pub(super) fn follow(
+    pub(super) fn changes_since(
         &self,
         seen: u64,
         now_ns: u64,

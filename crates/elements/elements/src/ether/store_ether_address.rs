@@ -36,13 +36,13 @@ Writes an Ethernet address into each packet at byte OFFSET. Packets that are too
 };
 
 /// Where the address comes from.
-enum Source {
+enum AddressSource {
     Given([u8; 6]),
     Annotation(u8),
 }
 
 struct StoreEtherAddress {
-    source: Source,
+    source: AddressSource,
     offset: u16,
 }
 
@@ -60,9 +60,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let source = match args.keyword("ANNO", parse::any) {
         Some(anno) => {
             let anno = args.read(&anno, parse::int_in(0..=ANNO_BYTES as i64 - 6));
-            anno.map(|anno| Source::Annotation(anno as u8))
+            anno.map(|anno| AddressSource::Annotation(anno as u8))
         }
-        None => args.mandatory_positional("ADDR", parse::ether).map(Source::Given),
+        None => args.mandatory_positional("ADDR", parse::ether).map(AddressSource::Given),
     };
     let offset = args.mandatory_positional("OFFSET", offset);
     let fine = args.finish();
@@ -77,12 +77,12 @@ impl Element for StoreEtherAddress {
         let short = f.bad_block(1, "short-frame");
         f.need(Base::Data, usize::from(self.offset) + 6, short);
         let address = match self.source {
-            Source::Given(address) => {
+            AddressSource::Given(address) => {
                 let address = f.cell("addr", to_number(address));
                 cell(address)
             }
             // The annotation holds the bytes of the address in their order, which no wide read gives.
-            Source::Annotation(start) => {
+            AddressSource::Annotation(start) => {
                 let byte = |at| anno(Anno { offset: start + at, len: 1 });
                 (1..6).fold(byte(0), |address, at| (address << 8) | byte(at))
             }

@@ -1,6 +1,6 @@
 //! `VLANEncap` and `VLANDecap`: put a VLAN tag into Ethernet frames and take it out.
 
-use super::header::{BACK_ADDRESS, FRONT, HEADER_BYTES, set_headers};
+use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Shape};
@@ -127,9 +127,9 @@ impl Element for VlanEncap {
         });
         f.leave_if((tci & 0xfff).equals(cell(NATIVE_CELL as u16)), untagged);
         f.room(TAG_BYTES, cramped);
-        let (front, back) = (f.eval(load(FRONT)), f.eval(load(BACK_ADDRESS)));
+        let (front, back) = (f.eval(load(FIRST_BYTES)), f.eval(load(BACK_ADDRESS)));
         f.push(TAG_BYTES);
-        f.store(FRONT, front);
+        f.store(FIRST_BYTES, front);
         f.store(BACK_ADDRESS, back);
         f.store(TAG, (cell(TYPE_CELL as u16) << 16) | tci);
         set_headers(&mut f, HEADER_BYTES + TAG_BYTES);
@@ -261,7 +261,7 @@ impl Element for VlanDecap {
         let tag = f.eval(load(TAG));
         f.check((tag >> 16).equals(u64::from(self.ethertype)), untagged);
         // The addresses move back over the tag.
-        let (front, back) = (f.eval(load(FRONT)), f.eval(load(BACK_ADDRESS)));
+        let (front, back) = (f.eval(load(FIRST_BYTES)), f.eval(load(BACK_ADDRESS)));
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16, 8), front);
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16 + 8, 4), back);
         f.pull(TAG_BYTES as u64);

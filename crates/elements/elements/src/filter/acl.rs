@@ -6,7 +6,7 @@
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
 use super::expr::{Expr, Test};
-use ir::{Created, Lasting, Lease, Table, TableSize};
+use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -245,8 +245,8 @@ unsafe impl Table for AclTable {
         Created::Refused
     }
 
-    fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: 0, gone: None })
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        Some(CacheValidity { ns: u64::MAX, misses: true, changes: 0, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

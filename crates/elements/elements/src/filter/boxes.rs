@@ -90,13 +90,13 @@ pub struct Boxer {
     pub tests: Vec<Test>,
 }
 
-type Region = Option<Vec<Cuboid>>;
+type Cuboids = Option<Vec<Cuboid>>;
 
-fn bounded(boxes: Vec<Cuboid>) -> Region {
+fn bounded(boxes: Vec<Cuboid>) -> Cuboids {
     (boxes.len() <= MAX_BOXES).then_some(boxes)
 }
 
-fn complement(boxes: &[Cuboid]) -> Region {
+fn complement(boxes: &[Cuboid]) -> Cuboids {
     let mut left = vec![Cuboid::whole()];
     for hole in boxes {
         let mut next = vec![];
@@ -106,7 +106,7 @@ fn complement(boxes: &[Cuboid]) -> Region {
     Some(left)
 }
 
-fn intersection(a: &[Cuboid], b: &[Cuboid]) -> Region {
+fn intersection(a: &[Cuboid], b: &[Cuboid]) -> Cuboids {
     bounded(a.iter().flat_map(|a| b.iter().filter_map(|b| a.intersection(b))).collect())
 }
 
@@ -115,7 +115,7 @@ fn side(side: usize, set: &IntervalSet) -> Vec<Cuboid> {
 }
 
 /// One of two dimensions, by direction; the opposite is taken of the whole.
-fn pair(direction: Direction, src: usize, dst: usize, set: &IntervalSet, negated: bool) -> Region {
+fn pair(direction: Direction, src: usize, dst: usize, set: &IntervalSet, negated: bool) -> Cuboids {
     let (src, dst) = (side(src, set), side(dst, set));
     let region = match direction {
         Direction::Src => src,
@@ -135,7 +135,7 @@ fn protocols(numbers: &[u8]) -> Vec<Cuboid> {
 
 impl Boxer {
     /// The boxes of a rule, in the rule's own bits; `None` where there would be too many.
-    pub fn boxes(&mut self, expr: &Expr) -> Region {
+    pub fn boxes(&mut self, expr: &Expr) -> Cuboids {
         let known = self.tests.len();
         let region = self.region(expr);
         if region.is_none() {
@@ -151,7 +151,7 @@ impl Boxer {
         Some(region.iter().enumerate().filter(|part| !covered(part)).map(|(_, part)| *part).collect())
     }
 
-    fn region(&mut self, expr: &Expr) -> Region {
+    fn region(&mut self, expr: &Expr) -> Cuboids {
         match expr {
             Expr::True => Some(vec![Cuboid::whole()]),
             Expr::False => Some(vec![]),
@@ -174,7 +174,7 @@ impl Boxer {
         }
     }
 
-    fn test(&mut self, test: Test) -> Region {
+    fn test(&mut self, test: Test) -> Cuboids {
         match test {
             Test::Host { direction, address, mask, negated }
                 if mask.leading_ones() + mask.trailing_zeros() >= 32 =>
@@ -202,7 +202,7 @@ impl Boxer {
     }
 
     /// A test that is found out before.
-    fn bit(&mut self, test: Test) -> Region {
+    fn bit(&mut self, test: Test) -> Cuboids {
         let at = self.tests.iter().position(|known| *known == test).unwrap_or_else(|| {
             self.tests.push(test);
             self.tests.len() - 1

@@ -1,7 +1,7 @@
 //! `Classifier`: packets to outputs by bytes at offsets.
 
+use super::filter_plan::FilterPlan;
 use super::formula::{Formula, Var};
-use super::plan::Plan;
 use super::sorter::Sorter;
 use click::config::unquote;
 use diag::{Diagnostic, Diagnostics, Spanned};
@@ -54,7 +54,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     if cx.diags.errors() > errors {
         return None;
     }
-    let plan = Plan::new(rules);
+    let plan = FilterPlan::new(rules);
     for (output, text) in patterns.iter().enumerate() {
         if !plan.decides(output as u32) {
             cx.diags

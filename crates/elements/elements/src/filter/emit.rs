@@ -129,7 +129,7 @@ fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max
             [(_, last, low), (_, _, high)] => return f.branch_to(value.at_most(*last), *low, *high),
             _ => {}
         }
-        // A stretch between two that lead to the same place is cut out: those two become one.
+        // A range between two that lead to the same place is cut out: those two become one.
         let between = |at: &usize| arms[at - 1].2 == arms[at + 1].2;
         let frequent = |at: &usize| !FREQUENT.contains(&arms[*at].0);
         let cut = (1..arms.len() - 1).filter(between).min_by_key(frequent);

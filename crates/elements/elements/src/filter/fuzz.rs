@@ -3,8 +3,8 @@
 use super::boxes::Boxer;
 use super::chain::chain;
 use super::expr::{self, Headers};
+use super::filter_plan::NO_MATCH;
 use super::formula::Formula;
-use super::plan::NO_MATCH;
 use click::config::{NoNames, unquote};
 use diag::{Diagnostics, SourceMap, Spanned};
 

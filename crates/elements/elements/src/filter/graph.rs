@@ -16,7 +16,7 @@ pub enum To {
     Leaf(u32),
 }
 
-/// A stretch of values, from behind the previous arm's to `last`.
+/// A range of values, from behind the previous arm's to `last`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Arm {
     /// The last value.

@@ -2,7 +2,7 @@
 
 use super::acl::LIMITS;
 use super::expr::{self, Expr, parse::first_word};
-use super::plan::DENIED;
+use super::filter_plan::DENIED;
 use super::sorter::{Sorter, ip_plan};
 use click::config::{parse, unquote};
 use diag::{Spanned, did_you_mean};

@@ -17,13 +17,13 @@ pub mod classbench;
 mod classifier;
 mod diagram;
 mod emit;
+mod filter_plan;
 mod formula;
 #[cfg(any(test, feature = "fuzzing"))]
 mod fuzz;
 mod graph;
 mod ip_classifier;
 mod ip_filter;
-mod plan;
 pub mod policies;
 mod sorter;
 

@@ -6,9 +6,9 @@
 
 use super::emit::emit;
 use super::expr::Expr;
+use super::filter_plan::{NO_MATCH, graph};
 use super::formula::{Formula, IP_BYTES, Var, not};
 use super::graph::{Graph, To};
-use super::plan::{NO_MATCH, graph};
 use ir::expr::load;
 use ir::{BlockId, Builder};
 use packet::access::Access;

@@ -1,8 +1,8 @@
-//! The element behind the three classes: it runs a [`Plan`].
+//! The element behind the three classes: it runs a [`FilterPlan`].
 
 use super::acl::AclTable;
 use super::expr::Expr;
-use super::plan::Plan;
+use super::filter_plan::FilterPlan;
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
@@ -16,13 +16,13 @@ use table::acl::{AclError, Limits};
 /// An element that sorts packets by rules.
 pub struct Sorter {
     class: &'static str,
-    plan: Arc<Plan>,
+    plan: Arc<FilterPlan>,
     tables: Vec<AclTable>,
 }
 
 impl Sorter {
     /// An element of a class.
-    pub fn new(class: &'static str, plan: Arc<Plan>) -> Sorter {
+    pub fn new(class: &'static str, plan: Arc<FilterPlan>) -> Sorter {
         let tables = plan.tables().map(|acl| AclTable::new(acl.clone())).collect();
         Sorter { class, plan, tables }
     }
@@ -30,14 +30,14 @@ impl Sorter {
 
 /// The plan of rules over IP packets; elements of all workers share it. `None` when they do not fit into the
 /// limits: that is told.
-pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) -> Option<Arc<Plan>> {
+pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) -> Option<Arc<FilterPlan>> {
     let mut hasher = DefaultHasher::new();
     rules.hash(&mut hasher);
     (limits.max_bytes, limits.max_build_ms).hash(&mut hasher);
     // Other rules under the same name, in a configuration that replaces this one, are another plan.
     let key = format!("{} {:016x}", cx.name, hasher.finish());
-    let made = cx.shared(Scope::AllWorkers, &key, || Plan::ip(rules, limits).map(Arc::new));
-    let made = made.unwrap_or_else(|| Arc::new(Plan::ip(rules, limits).map(Arc::new)));
+    let made = cx.shared(Scope::AllWorkers, &key, || FilterPlan::ip(rules, limits).map(Arc::new));
+    let made = made.unwrap_or_else(|| Arc::new(FilterPlan::ip(rules, limits).map(Arc::new)));
     match &*made {
         Ok(plan) => Some(plan.clone()),
         Err(AclError::OutOfBytes { rules, needed, limit }) => {

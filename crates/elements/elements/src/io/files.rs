@@ -38,12 +38,12 @@ impl Use {
 
 /// Notes that the element reads or writes a file, which is open. False, and a mistake, when that does not
 /// go with what another element does with it.
-pub fn note(cx: &mut Configure<'_>, path: &Path, direction: Direction, span: Span) -> bool {
+pub fn record_file(cx: &mut Configure<'_>, path: &Path, direction: Direction, span: Span) -> bool {
     record(cx, path, direction, false, span)
 }
 
 /// The same for the file behind a port, where there is one.
-pub fn note_port(cx: &mut Configure<'_>, name: &Spanned, direction: Direction) -> bool {
+pub fn record_port(cx: &mut Configure<'_>, name: &Spanned, direction: Direction) -> bool {
     match cx.services.port_file(name.as_str(), direction) {
         Some(path) => record(cx, &path, direction, true, name.span),
         None => true,
@@ -64,6 +64,6 @@ fn record(cx: &mut Configure<'_>, path: &Path, direction: Direction, is_port: bo
     let does = |direction| if direction == Direction::Send { "writes" } else { "reads" };
     let (new_does, other_does) = (does(direction), does(other.direction));
     let message = format!("`{}` {new_does} a file that `{}` {other_does}", new.element, other.element);
-    cx.error(span, message).note(other.span, "the other element").help("name another file");
+    cx.error(span, message).with_note(other.span, "the other element").help("name another file");
     false
 }

@@ -7,7 +7,7 @@ use element::class::{Class, StateScope};
 use element::configure::{Configure, Direction};
 use element::element::{Element, Progress};
 use element::handler::{Handlers, Row};
-use element::steering::{Owners, Spread};
+use element::steering::{FlowSteering, Owners};
 use element::work::Work;
 use port::{Port, PortStats};
 use shm::burst::LIST_CAPACITY;
@@ -132,7 +132,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let fine = args.finish();
     let name = name?;
     let port = cx.open_port(&name, Direction::Receive)?;
-    if !files::note_port(cx, &name, Direction::Receive) {
+    if !files::record_port(cx, &name, Direction::Receive) {
         return None;
     }
     let link_type = port.info().link_type;
@@ -179,8 +179,8 @@ impl Element for FromDevice {
         true
     }
 
-    fn spread(&self) -> Option<Spread> {
-        Some(Spread::new(Arc::clone(self.owners.as_ref()?), &self.port.info()))
+    fn steering(&self) -> Option<FlowSteering> {
+        Some(FlowSteering::new(Arc::clone(self.owners.as_ref()?), &self.port.info()))
     }
 
     fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {

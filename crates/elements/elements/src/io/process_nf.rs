@@ -1,6 +1,6 @@
 //! `ProcessNF`: a network function that runs in a process of its own.
 
-use crate::steer::instances::Instances;
+use crate::instance_switch::instances::Instances;
 use click::config::parse;
 use element::class::{Class, StateScope};
 use element::configure::Configure;
@@ -67,7 +67,7 @@ const DROPPED: usize = 0;
 const DOWN: usize = 1;
 const FULL: usize = 2;
 const NOT_TAKEN: usize = 3;
-const LOST: usize = 4;
+const REASON_LOST: usize = 4;
 const NO_OUTPUT: usize = 5;
 const NOT_BACK: usize = 6;
 const SEGMENTS: usize = 7;
@@ -322,7 +322,7 @@ impl ProcessNf {
                 Completion::NotTaken | Completion::Lost | Completion::Kept if late => NOT_BACK,
                 Completion::NotTaken => NOT_TAKEN,
                 Completion::Kept => KEPT,
-                Completion::Lost => LOST,
+                Completion::Lost => REASON_LOST,
             };
             work.drop(reason, packets);
         }

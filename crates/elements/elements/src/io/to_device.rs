@@ -79,7 +79,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(name.span, format!("nothing can be sent to `{}`", name.as_str()));
         return None;
     }
-    if !files::note_port(cx, &name, Direction::Send) {
+    if !files::record_port(cx, &name, Direction::Send) {
         return None;
     }
     let waiting = Vec::with_capacity(shm::burst::LIST_CAPACITY);

@@ -7,7 +7,7 @@ use element::element::Element;
 use element::handler::Handlers;
 use element::work::Work;
 use packet::Access;
-use packet::checksum::{Verdict, verify_icmp};
+use packet::checksum::{Validity, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};
 use shm::Packet;
 use shm::burst::Batch;
@@ -79,7 +79,7 @@ fn fault(packet: &Packet) -> Result<(), usize> {
     };
     match verify_icmp(&bytes, at, length) {
         _ if !fits => Err(LENGTH),
-        Verdict::Good => Ok(()),
+        Validity::Good => Ok(()),
         _ => Err(CHECKSUM),
     }
 }

@@ -10,7 +10,7 @@ use element::work::Work;
 use ir::expr::{load, offset, packet_len, transport_sum};
 use ir::verify::VerifyError;
 use ir::{Builder, Verified};
-use packet::checksum::{self, Verdict};
+use packet::checksum::{self, Validity};
 use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
 use shm::Packet;
@@ -142,7 +142,7 @@ fn udp_is_right(packet: &Packet) -> Option<bool> {
     let length = UDP_LEN.load(&bytes, at)? as u16;
     let ip = Ipv4::at(0);
     let pseudo = checksum::pseudo_ipv4(ip.src(&bytes)?, ip.dst(&bytes)?, 17, length);
-    Some(checksum::verify_udp(&bytes, at, usize::from(length), pseudo) == Verdict::Good)
+    Some(checksum::verify_udp(&bytes, at, usize::from(length), pseudo) == Validity::Good)
 }
 
 impl Element for CheckUdp {

@@ -70,7 +70,7 @@ struct IpFragmenter {
     /// Bytes of the packet at hand, and of a fragment of it.
     whole: Vec<u8>,
     part: Vec<u8>,
-    made: Vec<Packet>,
+    produced: Vec<Packet>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
@@ -84,8 +84,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mtu = mtu? as u32;
     fine.then(|| {
         let (whole, part) = (Vec::with_capacity(MOST_PACKET), Vec::with_capacity(MOST_PACKET));
-        let (drops, fragments, made) = (0, 0, vec![]);
-        let new = IpFragmenter { mtu, honor_df, verbose, drops, fragments, random, whole, part, made };
+        let (drops, fragments, produced) = (0, 0, vec![]);
+        let new = IpFragmenter { mtu, honor_df, verbose, drops, fragments, random, whole, part, produced };
         Box::new(new) as Box<dyn Element>
     })
 }
@@ -174,7 +174,7 @@ impl IpFragmenter {
             (made.timestamp_ns, made.origin, made.flow_hash) =
                 (first.timestamp_ns, first.origin, first.flow_hash);
             (made.mac, made.net, made.trans) = (NO_HEADER, made.data(), made.data() + head as u16);
-            self.made.push(made);
+            self.produced.push(made);
             at += here;
         }
         Ok(space)
@@ -200,7 +200,7 @@ impl IpFragmenter {
         if !written || !packet.take(excess) {
             return Err(NO_IP_HEADER);
         }
-        self.fragments += 1 + self.made.len() as u64;
+        self.fragments += 1 + self.produced.len() as u64;
         Ok(())
     }
 
@@ -233,7 +233,7 @@ impl Element for IpFragmenter {
             match self.cut(batch.packet_mut(index), work) {
                 Ok(()) => {
                     batch.emit(index, 0);
-                    self.made.iter().for_each(|made| work.emit(0, made));
+                    self.produced.iter().for_each(|made| work.emit(0, made));
                 }
                 Err(MUST_NOT) => {
                     self.drops += 1;
@@ -244,10 +244,10 @@ impl Element for IpFragmenter {
                 }
                 Err(reason) => {
                     batch.drop(index, reason);
-                    work.drop(reason, &self.made);
+                    work.drop(reason, &self.produced);
                 }
             }
-            self.made.clear();
+            self.produced.clear();
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Hop {
 pub type Network = (u128, u8);
 
 /// What a route must look like.
-const FORM: &str = "a route is written `ADDR/LEN [GATEWAY] OUTPUT`";
+const SYNTAX: &str = "a route is written `ADDR/LEN [GATEWAY] OUTPUT`";
 
 /// Reads a prefix, or an address as a prefix of 128 bits.
 pub fn network(text: &Spanned, names: &dyn Names) -> Parsed<Network> {
@@ -35,7 +35,7 @@ pub fn route(outputs: usize) -> impl Fn(&Spanned, &dyn Names) -> Parsed<(Network
             [first, gateway, output] => (first, Some(gateway), output),
             _ => {
                 let message = format!("{} words are no route", words.len());
-                return Err(Diagnostic::error(text.span, message).help(FORM));
+                return Err(Diagnostic::error(text.span, message).help(SYNTAX));
             }
         };
         let network = network(first, names)?;

@@ -7,7 +7,7 @@ use element::configure::Configure;
 use element::element::Element;
 use element::work::Work;
 use packet::MacAddr;
-use packet::checksum::{Verdict, pseudo_ipv6, verify_icmp6};
+use packet::checksum::{Validity, pseudo_ipv6, verify_icmp6};
 use packet::view::Ipv6;
 use packet::view::nd::{self, Neighbor, ROUTER, SOLICITED};
 use shm::Packet;
@@ -125,7 +125,7 @@ pub(crate) fn read(packet: &Packet) -> Option<Received> {
     }
     let (src, dst) = (ip.src(&bytes)?, ip.dst(&bytes)?);
     let pseudo = pseudo_ipv6(src, dst, ICMP6, payload as u32);
-    if verify_icmp6(&bytes, at, payload, pseudo) != Verdict::Good {
+    if verify_icmp6(&bytes, at, payload, pseudo) != Validity::Good {
         return None;
     }
     let message = Neighbor::check(&bytes, at, at + payload).ok()?;

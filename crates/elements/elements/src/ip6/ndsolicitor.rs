@@ -66,7 +66,7 @@ const RETRANSMIT_NS: u64 = SECOND_NS;
 const MOST_NEIGHBORS: usize = 65_536;
 
 struct NeighbourEntry {
-    station: Option<MacAddr>,
+    link_address: Option<MacAddr>,
     /// When the neighbour last answered, or was first asked.
     since_ns: u64,
     asked_ns: Option<u64>,
@@ -75,7 +75,7 @@ struct NeighbourEntry {
 
 struct Solicitor {
     address: Ipv6Addr,
-    station: MacAddr,
+    own_address: MacAddr,
     query_output: usize,
     neighbors: HashMap<Ipv6Addr, NeighbourEntry>,
     killed: u64,
@@ -88,10 +88,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let address = args.mandatory_positional("IP", parse::ip6);
     let station = args.mandatory_positional("ETH", parse::ether);
     let fine = args.finish();
-    let (address, station) = (address?, MacAddr(station?));
+    let (address, own_address) = (address?, MacAddr(station?));
     fine.then(|| {
         let neighbors = HashMap::new();
-        Box::new(Solicitor { address, station, query_output, neighbors, killed: 0, queries: 0 })
+        Box::new(Solicitor { address, own_address, query_output, neighbors, killed: 0, queries: 0 })
             as Box<dyn Element>
     })
 }
@@ -102,7 +102,7 @@ impl Solicitor {
         use packet::Access as _;
         let mut header = [0; ETHER_BYTES];
         header[..6].copy_from_slice(&to.0);
-        header[6..12].copy_from_slice(&self.station.0);
+        header[6..12].copy_from_slice(&self.own_address.0);
         header[12..].copy_from_slice(&ETHERTYPE.to_be_bytes());
         if !packet.make_headroom(ETHER_BYTES) || !packet.push(ETHER_BYTES) {
             return false;
@@ -118,7 +118,7 @@ impl Solicitor {
         if entry.asked_ns.is_some_and(|asked_ns| now_ns < asked_ns + RETRANSMIT_NS) {
             return;
         }
-        let link_addr = Some(self.station);
+        let link_addr = Some(self.own_address);
         let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr };
         let group = nd::solicited_node(target);
         // Without a free buffer the next packet asks.
@@ -128,7 +128,7 @@ impl Solicitor {
         query.net = query.data() + ETHER_BYTES as u16;
         query.trans = query.net + IP6_BYTES as u16;
         let to = (nd::multicast_mac(group), group);
-        if write(&mut query, message, (self.station, self.address), to) {
+        if write(&mut query, message, (self.own_address, self.address), to) {
             self.queries += 1;
             work.emit(self.query_output, &query);
         } else {
@@ -144,7 +144,7 @@ impl Solicitor {
         let now_ns = work.now_ns();
         let full = self.neighbors.len() >= MOST_NEIGHBORS;
         match self.neighbors.get_mut(&target) {
-            Some(NeighbourEntry { station: Some(station), since_ns, .. }) => {
+            Some(NeighbourEntry { link_address: Some(station), since_ns, .. }) => {
                 let (station, old) = (*station, now_ns.saturating_sub(*since_ns) > ASK_AGAIN_NS);
                 if old {
                     self.ask(target, work);
@@ -167,7 +167,7 @@ impl Solicitor {
                     work.fire_at(now_ns + INTERVAL_NS);
                 }
                 let waiting = Some(*batch.packet(index));
-                let entry = NeighbourEntry { station: None, since_ns: now_ns, asked_ns: None, waiting };
+                let entry = NeighbourEntry { link_address: None, since_ns: now_ns, asked_ns: None, waiting };
                 self.neighbors.insert(target, entry);
                 work.hold(1);
                 self.ask(target, work);
@@ -193,7 +193,7 @@ impl Solicitor {
             return false;
         };
         let Some(entry) = self.neighbors.get_mut(&message.target) else { return true };
-        (entry.station, entry.since_ns) = (Some(station), work.now_ns());
+        (entry.link_address, entry.since_ns) = (Some(station), work.now_ns());
         let Some(mut packet) = entry.waiting.take() else { return true };
         work.release(1);
         if self.encapsulate(&mut packet, station) {
@@ -225,7 +225,7 @@ impl Element for Solicitor {
     fn fire(&mut self, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
         self.neighbors.retain(|_, entry| {
-            let most_ns = if entry.station.is_some() { FORGET_NS } else { INTERVAL_NS };
+            let most_ns = if entry.link_address.is_some() { FORGET_NS } else { INTERVAL_NS };
             let keep = now_ns.saturating_sub(entry.since_ns) < most_ns;
             if let Some(packet) = entry.waiting.take_if(|_| !keep) {
                 work.release(1);
@@ -255,8 +255,8 @@ impl Element for Solicitor {
 impl Solicitor {
     fn table(&self, _cells: &[u64]) -> Option<String> {
         let lines = self.neighbors.iter().map(|(address, entry)| {
-            let station = entry.station.unwrap_or(MacAddr([0; 6]));
-            format!("{address} {} {station}", u8::from(entry.station.is_some()))
+            let station = entry.link_address.unwrap_or(MacAddr([0; 6]));
+            format!("{address} {} {station}", u8::from(entry.link_address.is_some()))
         });
         let mut lines: Vec<String> = lines.collect();
         lines.sort_unstable();

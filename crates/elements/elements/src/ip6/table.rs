@@ -7,7 +7,7 @@ use super::address::halves;
 use super::line::{Hop, Network};
 use crate::route::hops::{Hops, Next};
 use element::record::Records;
-use ir::{Created, Lasting, Lease, Table, TableSize};
+use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use std::net::Ipv6Addr;
 use table::TableError;
 use table::lpm::{Lpm6, MISS};
@@ -135,8 +135,8 @@ unsafe impl Table for Routes {
         Created::Refused
     }
 
-    fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: self.changes, gone: None })
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        Some(CacheValidity { ns: u64::MAX, misses: true, changes: self.changes, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

@@ -1,6 +1,6 @@
 use crate::testing::{Exit, Out, Rig, TestPacket, dropped};
 use element::element::Progress;
-use element::work::Account;
+use element::work::NodeCounter;
 
 /// Packets numbered by their bytes.
 fn packets(numbers: std::ops::Range<u8>) -> Vec<TestPacket> {
@@ -30,7 +30,7 @@ fn queues_keep_order_and_drop_what_does_not_fit() {
         assert_eq!((rig.read("drops").as_str(), rig.read("highwater_length").as_str()), ("0", "0"));
         assert!(rig.pull(0, 1).is_empty());
         let accounts = rig.host().accounts;
-        assert_eq!((accounts[Account::Held as usize], accounts[Account::Released as usize]), (7, 7));
+        assert_eq!((accounts[NodeCounter::Held as usize], accounts[NodeCounter::Released as usize]), (7, 7));
     }
 }
 

@@ -86,7 +86,7 @@ const NEXT_HEADER: Field = data(20, 1);
 const ICMP6_TYPE: Field = data(54, 1);
 
 struct Resolver {
-    station: Arc<Interface>,
+    interface: Arc<Interface>,
     mac: MacAddr,
     /// Questions to be sent here; of one worker.
     asked: Option<Arc<ArrayQueue<Ask>>>,
@@ -134,7 +134,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     if !fine {
         return None;
     }
-    let station = match cx.services.station(name.as_str()) {
+    let station = match cx.services.l3_interface(name.as_str()) {
         Some(station) => station,
         None => cx.shared(Scope::AllWorkers, name.as_str(), || Interface::new(name.as_str(), addresses))?,
     };
@@ -142,32 +142,32 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     // All of a device's ports speak for one station.
     let mac = station.mac().unwrap_or(mac);
     let asked = (asks && cx.worker == 0).then(|| station.add_way());
-    Some(Box::new(Resolver { station, mac, asked, keeps_table: cx.worker == 0 }))
+    Some(Box::new(Resolver { interface: station, mac, asked, keeps_table: cx.worker == 0 }))
 }
 
 impl Resolver {
     fn arp(&self, index: u16, batch: &mut Batch<'_>) {
-        match message::arp(&self.station, self.mac, &batch.bytes(index)) {
+        match message::arp(&self.interface, self.mac, &batch.bytes(index)) {
             Answered::Others => batch.emit(index, 0),
             Answered::Read => batch.drop(index, READ),
             Answered::Malformed => batch.drop(index, MALFORMED),
             Answered::Answer(reply) => {
                 arp_message::answer(batch, index, &reply);
-                self.station.count(|counters| &counters.answers, 1);
+                self.interface.count(|counters| &counters.answers, 1);
                 batch.emit(index, 1);
             }
         }
     }
 
     fn nd(&self, index: u16, batch: &mut Batch<'_>) {
-        match message::nd(&self.station, self.mac, batch.packet(index)) {
+        match message::nd(&self.interface, self.mac, batch.packet(index)) {
             Answered::Others => batch.emit(index, 0),
             Answered::Read => batch.drop(index, READ),
             Answered::Malformed => batch.drop(index, MALFORMED),
             Answered::Answer(received) => {
                 if advertise(batch.packet_mut(index), &received, self.mac, ROUTER | OVERRIDE) {
                     arp_message::forget_annotations(batch.packet_mut(index));
-                    self.station.count(|counters| &counters.answers, 1);
+                    self.interface.count(|counters| &counters.answers, 1);
                     batch.emit(index, 1);
                 } else {
                     batch.drop(index, MALFORMED);
@@ -220,13 +220,13 @@ impl Element for Resolver {
             return Progress::Idle;
         };
         for ask in std::iter::from_fn(|| asked.pop()).take(work.burst()) {
-            match message::question(&self.station, self.mac, ask, work) {
+            match message::question(&self.interface, self.mac, ask, work) {
                 Some(question) => {
-                    self.station.count(|counters| &counters.queries, 1);
+                    self.interface.count(|counters| &counters.queries, 1);
                     work.emit(1, &question);
                 }
                 // The table asks once more.
-                None => self.station.count(|counters| &counters.no_buffer, 1),
+                None => self.interface.count(|counters| &counters.no_buffer, 1),
             }
         }
         Progress::Worked
@@ -234,7 +234,7 @@ impl Element for Resolver {
 
     fn tick(&mut self, now_ns: u64) {
         if self.asked.is_some() {
-            self.station.turn(now_ns);
+            self.interface.turn(now_ns);
         }
     }
 
@@ -245,12 +245,12 @@ impl Element for Resolver {
 
 impl Resolver {
     fn counter(&self, of: fn(&Counters) -> &AtomicU64) -> Option<String> {
-        Some(of(&self.station.counters).load(Relaxed).to_string())
+        Some(of(&self.interface.counters).load(Relaxed).to_string())
     }
 
     fn stats(&self) -> String {
-        let counters = &self.station.counters;
-        let (failures, evicted) = self.station.with_table(|table| table.failures());
+        let counters = &self.interface.counters;
+        let (failures, evicted) = self.interface.with_table(|table| table.failures());
         let lines = [
             ("queries", counters.queries.load(Relaxed)),
             ("answers", counters.answers.load(Relaxed)),
@@ -266,7 +266,7 @@ impl Resolver {
 
     /// Changes the table, once for all workers.
     fn change(&self, by: impl FnOnce(&Interface) -> Result<(), String>) -> Result<(), String> {
-        if self.keeps_table { by(&self.station) } else { Ok(()) }
+        if self.keeps_table { by(&self.interface) } else { Ok(()) }
     }
 }
 
@@ -287,14 +287,14 @@ fn insert(station: &Interface, value: &str) -> Result<(), String> {
 }
 
 const HANDLERS: &[Row<Resolver>] = &[
-    Row::read("table", |resolver, _| Some(resolver.station.with_table(|table| table.text()))),
-    Row::read("count", |resolver, _| Some(resolver.station.with_table(|table| table.count()).to_string())),
+    Row::read("table", |resolver, _| Some(resolver.interface.with_table(|table| table.text()))),
+    Row::read("count", |resolver, _| Some(resolver.interface.with_table(|table| table.count()).to_string())),
     Row::read("queries", |resolver, _| resolver.counter(|counters| &counters.queries)),
     Row::read("answers", |resolver, _| resolver.counter(|counters| &counters.answers)),
     Row::read("responses", |resolver, _| resolver.counter(|counters| &counters.heard)),
     Row::read("stats", |resolver, _| Some(resolver.stats())),
     Row::read("stations", |resolver, _| {
-        let own = resolver.station.addresses().iter().map(|own| format!("{own} {}", resolver.mac));
+        let own = resolver.interface.addresses().iter().map(|own| format!("{own} {}", resolver.mac));
         Some(own.collect::<Vec<_>>().join("\n"))
     }),
     Row::write("resolve", |resolver, value, _| {

@@ -112,7 +112,7 @@ impl Mappings {
         let mut budget = usize::try_from(credit / round).unwrap_or(MOST_PER_TICK).min(MOST_PER_TICK);
         self.reaper.credit = credit - budget as u128 * round;
         while let Some(record) = self.flows.step(&mut budget) {
-            if self.age(record).due_ns.saturating_add(self.lent.ns) <= now_ns {
+            if self.age(record).due_ns.saturating_add(self.leased.ns) <= now_ns {
                 self.remove(record);
             }
         }
@@ -141,7 +141,7 @@ impl Mappings {
     fn may_go(&self, record: RecordId) -> Option<u64> {
         let age = self.age(record);
         // Who remembers a mapping notes its use late; only a guarantee has to be kept all the same.
-        let late_ns = if age.guaranteed_ns > age.last_ns { self.lent.ns } else { 0 };
+        let late_ns = if age.guaranteed_ns > age.last_ns { self.leased.ns } else { 0 };
         let may = age.guaranteed_ns.saturating_add(late_ns) <= self.now_ns && !self.is_condemned(record);
         may.then_some(age.due_ns)
     }

@@ -10,7 +10,7 @@ use super::reader::{Mistake, SpecReader};
 use click::config::split_words;
 use diag::Spanned;
 use element::configure::{Configure, Scope};
-use element::steering::Home;
+use element::steering::OwnerWorker;
 use std::sync::{Arc, Mutex};
 
 /// A specification.
@@ -69,9 +69,13 @@ pub fn read_plain(text: &Spanned, reader: &SpecReader<'_>) -> Result<Option<Spec
 /// # Errors
 /// What is wrong.
 pub fn read(text: &Spanned, cx: &mut Configure<'_>) -> Result<Spec, Mistake> {
-    let home = Home::of(cx);
-    let reader =
-        SpecReader { names: cx.names, outputs: cx.shape.outputs, worker: (cx.worker, cx.workers), home };
+    let home = OwnerWorker::of(cx);
+    let reader = SpecReader {
+        names: cx.names,
+        outputs: cx.shape.outputs,
+        worker: (cx.worker, cx.workers),
+        owner_worker: home,
+    };
     if let Some(spec) = read_plain(text, &reader)? {
         return Ok(spec);
     }

@@ -11,7 +11,7 @@ use diag::Spanned;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope};
 use element::element::Element;
-use element::steering::Home;
+use element::steering::OwnerWorker;
 use std::sync::{Arc, Mutex};
 
 /// `RoundRobinIPMapper`.
@@ -192,8 +192,9 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Mappe
     };
     let (pattern, ports) = words.split_at(at);
     // Which outputs there are depends on the rewriter that asks.
-    let home = Home::of(cx);
-    let reader = SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers), home };
+    let home = OwnerWorker::of(cx);
+    let reader =
+        SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers), owner_worker: home };
     let outputs = reader.outputs(ports, text.span);
     let state = if let [name] = pattern {
         let registry = super::named::registry(cx);

@@ -14,7 +14,7 @@ use super::model::{Outputs, Request};
 use super::pattern::Choice;
 use super::pattern::SharedPattern;
 use super::timeouts::Timeouts;
-use element::steering::{Home, Whose};
+use element::steering::{OwnerWorker, Whose};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -88,7 +88,7 @@ pub struct Settings {
     /// Mappings that the table must hold.
     pub capacity: u32,
     /// The worker whose they are, where there are several.
-    pub home: Option<Home>,
+    pub owner_worker: Option<OwnerWorker>,
 }
 
 /// Where the walk over the records stands.
@@ -124,7 +124,7 @@ pub struct Mappings {
     pub(super) evicted: u64,
     pub(super) now_ns: u64,
     pub(super) condemned: Vec<RecordId>,
-    pub(super) lent: LeasedMapping,
+    pub(super) leased: LeasedMapping,
     pub(super) patterns: Vec<SharedPattern>,
     refusals: VecDeque<Refusal>,
     random: Random,
@@ -169,7 +169,7 @@ impl Mappings {
             evicted: 0,
             now_ns: 0,
             condemned: Vec::with_capacity(SLACK as usize),
-            lent: LeasedMapping::default(),
+            leased: LeasedMapping::default(),
             patterns: vec![],
             refusals: VecDeque::new(),
             random,
@@ -299,8 +299,10 @@ impl Mappings {
             let Outputs { forward, reply } = choice.outputs;
             let inside = Inside { address: flow.src, port: flow.sport, forward, reply, input };
             let endpoint = endpoints.hold(flow, external, protocol, inside, number);
-            if let (Some(home), true) = (&self.settings.home, endpoint != 0 && self.settings.open_filter) {
-                home.note(Whose::Endpoint(external.src.into(), external.sport, protocol));
+            if let (Some(home), true) =
+                (&self.settings.owner_worker, endpoint != 0 && self.settings.open_filter)
+            {
+                home.claim_owner(Whose::Endpoint(external.src.into(), external.sport, protocol));
             }
             self.flows.store(address, usize::from(at::ENDPOINT), 8, endpoint);
         }

@@ -14,6 +14,7 @@
 use element::class::Class;
 
 mod ageing;
+mod cache_validity;
 mod class;
 mod endpoint;
 mod flavor;
@@ -21,7 +22,6 @@ mod flow;
 mod free;
 mod icmp;
 mod input;
-mod lease;
 mod mapper;
 mod mappings;
 mod model;

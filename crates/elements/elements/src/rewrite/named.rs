@@ -6,7 +6,7 @@ use click::config::split_words;
 use element::class::{Class, StateScope};
 use element::configure::{Configure, Scope};
 use element::element::Element;
-use element::steering::Home;
+use element::steering::OwnerWorker;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -77,8 +77,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     for text in rest {
         let words = split_words(&text);
         let Some((name, words)) = words.split_first() else { continue };
-        let home = Home::of(cx);
-        let reader = SpecReader { names: cx.names, outputs: 0, worker: (cx.worker, cx.workers), home };
+        let home = OwnerWorker::of(cx);
+        let reader =
+            SpecReader { names: cx.names, outputs: 0, worker: (cx.worker, cx.workers), owner_worker: home };
         let made = match words {
             [] | [_] => Err((text.span, "expected `NAME SADDR SPORT DADDR DPORT`".to_string())),
             words => reader.pattern(words, text.span),

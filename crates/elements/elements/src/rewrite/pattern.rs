@@ -12,7 +12,7 @@ use super::free::{FreeSearch, Random};
 use super::model::{Outputs, Request};
 use click::config::{Names, parse};
 use diag::Spanned;
-use element::steering::Home;
+use element::steering::OwnerWorker;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -187,7 +187,7 @@ pub struct PatternState {
     pub pattern: Pattern,
     search: FreeSearch,
     /// The worker whose mappings they are, where there are several.
-    home: Option<Home>,
+    owner_worker: Option<OwnerWorker>,
     /// Reply flows of all mappings made with it, when several elements may make some.
     taken: Option<FlowTable<2>>,
 }
@@ -212,12 +212,12 @@ impl PatternState {
     pub fn new(pattern: Pattern, worker: usize, workers: usize) -> Option<PatternState> {
         let (first, top) = pattern.share(worker, workers)?;
         let search = FreeSearch::new(first, top, pattern.sequential);
-        Some(PatternState { pattern, search, home: None, taken: None })
+        Some(PatternState { pattern, search, owner_worker: None, taken: None })
     }
 
     /// Values are preferred for which replies come to that worker.
-    pub fn at_home(mut self, home: Option<Home>) -> PatternState {
-        self.home = home;
+    pub fn at_home(mut self, home: Option<OwnerWorker>) -> PatternState {
+        self.owner_worker = home;
         self
     }
 
@@ -251,7 +251,7 @@ impl PatternState {
         };
         let same = (self.pattern.same_first && has_ports).then_some(u32::from(flow.sport));
         let crowd = crowd_of(with(0), protocol, exclusive);
-        if let Some(home) = &self.home {
+        if let Some(home) = &self.owner_worker {
             // The packet's own port is worth more than replies that come here by themselves.
             let is_near = |value: u32| {
                 let is_home = || kind.reply_key(with(value), protocol).is_some_and(|reply| home.has(&reply));

@@ -4,7 +4,7 @@ use super::model::Outputs;
 use super::pattern::{Pattern, PatternState};
 use click::config::{Names, parse};
 use diag::Spanned;
-use element::steering::Home;
+use element::steering::OwnerWorker;
 
 /// What is needed to read specifications.
 pub struct SpecReader<'a> {
@@ -15,7 +15,7 @@ pub struct SpecReader<'a> {
     /// The worker, and how many there are.
     pub worker: (usize, usize),
     /// The worker's place, where there are several.
-    pub home: Option<Home>,
+    pub owner_worker: Option<OwnerWorker>,
 }
 
 /// A mistake: what is wrong, and where.
@@ -43,7 +43,7 @@ impl SpecReader<'_> {
         let values = pattern.range_top + 1;
         let (worker, workers) = self.worker;
         PatternState::new(pattern, worker, workers)
-            .map(|state| state.at_home(self.home.clone()))
+            .map(|state| state.at_home(self.owner_worker.clone()))
             .ok_or_else(|| (place, format!("{values} values are too few for {workers} workers")))
     }
 }

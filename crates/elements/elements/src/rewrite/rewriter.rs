@@ -14,7 +14,7 @@ use diag::{SourceMap, Spanned};
 use element::configure::{Configure, Scope, Shape};
 use element::element::Element;
 use element::handler::{Handlers, Row};
-use element::steering::Home;
+use element::steering::OwnerWorker;
 use element::work::Work;
 use ir::verify::VerifyError;
 use ir::{Table, Verified};
@@ -39,7 +39,7 @@ pub struct Rewriter {
     lowering: Lowering,
     outputs: usize,
     worker: (usize, usize),
-    findings: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// The state under which a rewriter's mappings are found by other elements of its worker.
@@ -178,7 +178,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn E
         open_filter: arguments.open_filter,
         seed: Random::new(seed.wrapping_add(cx.worker as u64)).next(),
         capacity,
-        home: Home::of(cx),
+        owner_worker: OwnerWorker::of(cx),
     };
     let mappings = match Mappings::new(settings, specs, budget) {
         Ok(mappings) => mappings,
@@ -196,7 +196,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn E
         lowering,
         outputs: cx.shape.outputs,
         worker: (cx.worker, cx.workers),
-        findings: vec![],
+        warnings: vec![],
     }))
 }
 
@@ -250,7 +250,7 @@ impl Element for Rewriter {
     fn start(&mut self, _work: &mut Work<'_>) {
         let outputs = self.outputs;
         let findings = self.mappings.with(|mappings| mappings.resolve(outputs));
-        self.findings.extend(findings.unwrap_or_default());
+        self.warnings.extend(findings.unwrap_or_default());
     }
 
     fn tick(&mut self, now_ns: u64) {
@@ -267,7 +267,7 @@ impl Element for Rewriter {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 }
 
@@ -308,8 +308,9 @@ impl Rewriter {
         let mut map = SourceMap::new();
         let source = map.add("handler", value);
         let text = Spanned::verbatim(value, map.whole(source));
-        let home = self.mappings.with(|mappings| mappings.settings.home.clone()).flatten();
-        let reader = SpecReader { names: &NoNames, outputs: self.outputs, worker: self.worker, home };
+        let home = self.mappings.with(|mappings| mappings.settings.owner_worker.clone()).flatten();
+        let reader =
+            SpecReader { names: &NoNames, outputs: self.outputs, worker: self.worker, owner_worker: home };
         let spec = input::read_plain(&text, &reader)
             .and_then(|spec| {
                 spec.ok_or((text.span, "names of patterns and elements cannot be given here".into()))

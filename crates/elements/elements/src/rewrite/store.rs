@@ -60,9 +60,9 @@ impl Mappings {
             }
         }
         self.flows.store(first, usize::from(at::LAST_NS), 8, self.now_ns);
-        if let Some(home) = &self.settings.home {
-            kind.shared_by(flow).into_iter().for_each(|whose| home.note(whose));
-            home.note(kind.replies_to(choice.to, protocol));
+        if let Some(home) = &self.settings.owner_worker {
+            kind.shared_by(flow).into_iter().for_each(|whose| home.claim_owner(whose));
+            home.claim_owner(kind.replies_to(choice.to, protocol));
         }
         self.budget.used.fetch_add(1, Relaxed);
         if let Some(input) = self.inputs.get_mut(input) {
@@ -168,7 +168,7 @@ impl Mappings {
         {
             pattern.release(source, protocol, true);
         }
-        if let Some(home) = &self.settings.home {
+        if let Some(home) = &self.settings.owner_worker {
             if self.settings.open_filter && endpoint != 0 {
                 home.forget(Whose::Endpoint(to.src.into(), to.sport, protocol));
             }

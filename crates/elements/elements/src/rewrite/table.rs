@@ -6,7 +6,7 @@
 
 use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
-use ir::{Created, Lasting, Lease, Table, TableSize};
+use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -77,8 +77,8 @@ unsafe impl Table for SharedMappings {
         }
     }
 
-    fn lease(&self) -> Option<Lease> {
-        self.with(|mappings| mappings.lease()).flatten()
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        self.with(|mappings| mappings.cache_validity()).flatten()
     }
 
     fn lasting(&self, offset: u16) -> Lasting {
@@ -86,11 +86,11 @@ unsafe impl Table for SharedMappings {
     }
 
     fn take_gone(&mut self, gone: &mut Vec<u64>) {
-        self.with(|mappings| gone.append(&mut mappings.lent.gone));
+        self.with(|mappings| gone.append(&mut mappings.leased.gone));
     }
 
-    fn lend(&mut self, ns: u64) {
-        self.with(|mappings| mappings.lent.ns = ns);
+    fn set_cache_validity(&mut self, ns: u64) {
+        self.with(|mappings| mappings.leased.ns = ns);
     }
 
     fn size(&self) -> Option<TableSize> {

@@ -62,7 +62,7 @@ impl fmt::Display for Shown {
 }
 
 /// What a route must look like.
-const FORM: &str = "a route is written `ADDR/MASK [GATEWAY] OUTPUT`";
+const SYNTAX: &str = "a route is written `ADDR/MASK [GATEWAY] OUTPUT`";
 
 /// Reads a route for an element with that many outputs. `removal`: the output may be left off.
 pub fn route(outputs: usize, removal: bool) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Line> {
@@ -70,7 +70,7 @@ pub fn route(outputs: usize, removal: bool) -> impl Fn(&Spanned, &dyn Names) -> 
         let words = split_words(text);
         let mut words = words.iter();
         let Some(first) = words.next() else {
-            return Err(Diagnostic::error(text.span, "a route is missing").help(FORM));
+            return Err(Diagnostic::error(text.span, "a route is missing").help(SYNTAX));
         };
         let network = parse::ip4_or_prefix(first, names)?;
         let Some(len) = network.len() else {
@@ -87,11 +87,13 @@ pub fn route(outputs: usize, removal: bool) -> impl Fn(&Spanned, &dyn Names) -> 
         let port = match next {
             Some(word) => Some(port(word, names, outputs, removal)?),
             None if removal => None,
-            None => return Err(Diagnostic::error(text.span, "the output of the route is missing").help(FORM)),
+            None => {
+                return Err(Diagnostic::error(text.span, "the output of the route is missing").help(SYNTAX));
+            }
         };
         if let Some(extra) = words.next() {
             let message = format!("`{extra}` is too much for a route");
-            return Err(Diagnostic::error(extra.span, message).help(FORM));
+            return Err(Diagnostic::error(extra.span, message).help(SYNTAX));
         }
         Ok(Line { prefix: u32::from(network.network()), len, gateway, port: port.flatten() })
     }

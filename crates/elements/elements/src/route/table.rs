@@ -8,7 +8,7 @@ use super::hops::{Hops, Next};
 use super::line::{Hop, Line, Shown};
 use element::record::Records;
 use ir::table::PrefixWalk;
-use ir::{Created, Lasting, Lease, Table, TableSize};
+use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use std::hint::select_unpredictable;
 use table::TableError;
 use table::lpm::{Lpm4, MISS};
@@ -200,8 +200,8 @@ unsafe impl Table for Routes {
         Created::Refused
     }
 
-    fn lease(&self) -> Option<Lease> {
-        Some(Lease { ns: u64::MAX, misses: true, changes: self.changes, gone: None })
+    fn cache_validity(&self) -> Option<CacheValidity> {
+        Some(CacheValidity { ns: u64::MAX, misses: true, changes: self.changes, gone: None })
     }
 
     fn lasting(&self, _offset: u16) -> Lasting {

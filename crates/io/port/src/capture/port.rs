@@ -37,7 +37,7 @@ pub struct CapturePort {
     link_type: u32,
     origin: u16,
     stats: PortStats,
-    findings: Vec<Finding>,
+    warnings: Vec<Finding>,
     told_link_type: bool,
     told_write: bool,
 }
@@ -69,14 +69,14 @@ impl CapturePort {
             link_type,
             origin: shm::descriptor::NO_PORT,
             stats: PortStats::default(),
-            findings: Vec::new(),
+            warnings: Vec::new(),
             told_link_type: false,
             told_write: false,
         })
     }
 
     fn tell(&mut self, message: String) {
-        self.findings.push(Finding { port: self.name.clone(), message });
+        self.warnings.push(Finding { port: self.name.clone(), message });
     }
 
     /// Tells once that frames cannot be written any more; how many were lost is in the statistics.
@@ -226,7 +226,7 @@ impl Port for CapturePort {
     }
 
     fn stats(&self) -> PortStats {
-        let lost = self.writer.as_ref().map(CaptureWriter::lost).unwrap_or_default();
+        let lost = self.writer.as_ref().map(CaptureWriter::lost_frames).unwrap_or_default();
         PortStats {
             tx_packets: self.stats.tx_packets - lost.frames.min(self.stats.tx_packets),
             tx_bytes: self.stats.tx_bytes - lost.bytes.min(self.stats.tx_bytes),
@@ -254,6 +254,6 @@ impl Port for CapturePort {
     }
 
     fn take_findings(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 }

@@ -29,7 +29,7 @@ pub struct Frame<'a> {
 }
 
 /// What can be read, and perhaps read again.
-enum Source {
+enum CaptureInput {
     File(File),
     Stream(Box<dyn Read + Send>),
 }
@@ -54,14 +54,14 @@ pub struct CaptureReader {
     window: Window,
     format: Format,
     /// Bytes of the record lent last; passed over at the next call.
-    lent: usize,
+    returned: usize,
     ended: bool,
     whole_frames: u64,
 }
 
 /// The part of the file that is in memory: `bytes[start..end]` is what stands at `offset`.
 struct Window {
-    source: Source,
+    source: CaptureInput,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -81,8 +81,8 @@ impl Window {
             }
             let room = self.bytes.get_mut(self.end..).unwrap_or_default();
             let got = match &mut self.source {
-                Source::File(file) => file.read(room),
-                Source::Stream(stream) => stream.read(room),
+                CaptureInput::File(file) => file.read(room),
+                CaptureInput::Stream(stream) => stream.read(room),
             };
             match got {
                 Ok(0) => break,
@@ -110,10 +110,10 @@ impl CaptureReader {
     pub fn open(path: impl AsRef<Path>) -> Result<CaptureReader, PortError> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
-            return CaptureReader::read(path, Source::Stream(Box::new(std::io::stdin())));
+            return CaptureReader::read(path, CaptureInput::Stream(Box::new(std::io::stdin())));
         }
         let file = File::open(path).map_err(|source| PortError::file("open", path, source))?;
-        CaptureReader::read(path, Source::File(file))
+        CaptureReader::read(path, CaptureInput::File(file))
     }
 
     /// Reads a capture from a stream; `name` stands for it in messages.
@@ -125,16 +125,16 @@ impl CaptureReader {
         name: impl AsRef<Path>,
         stream: impl Read + Send + 'static,
     ) -> Result<CaptureReader, PortError> {
-        CaptureReader::read(name.as_ref(), Source::Stream(Box::new(stream)))
+        CaptureReader::read(name.as_ref(), CaptureInput::Stream(Box::new(stream)))
     }
 
-    fn read(path: &Path, source: Source) -> Result<CaptureReader, PortError> {
+    fn read(path: &Path, source: CaptureInput) -> Result<CaptureReader, PortError> {
         let window = Window { source, bytes: Vec::new(), start: 0, end: 0, offset: 0 };
         let mut reader = CaptureReader {
             path: path.to_owned(),
             window,
             format: Format::Pcapng(Section::new()),
-            lent: 0,
+            returned: 0,
             ended: false,
             whole_frames: 0,
         };
@@ -144,7 +144,7 @@ impl CaptureReader {
 
     /// Reads the head of the file, up to where the link type is known.
     fn start(&mut self) -> Result<(), PortError> {
-        (self.lent, self.ended, self.whole_frames) = (0, false, 0);
+        (self.returned, self.ended, self.whole_frames) = (0, false, 0);
         let head = self
             .window
             .ahead(FILE_HEADER_BYTES)
@@ -202,11 +202,11 @@ impl CaptureReader {
     ///
     /// Once, where the capture is damaged or cannot be read on; after that it has ended.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, PortError> {
-        self.window.pass(std::mem::take(&mut self.lent));
+        self.window.pass(std::mem::take(&mut self.returned));
         while !self.ended {
             match self.find() {
                 Ok(Some(Record::Packet(found))) => {
-                    self.lent = found.record_bytes;
+                    self.returned = found.record_bytes;
                     self.whole_frames += 1;
                     let record = self.window.bytes.get(self.window.start..).unwrap_or_default();
                     return Ok(Some(Frame {
@@ -229,7 +229,7 @@ impl CaptureReader {
 
     /// Gives the frame lent last back: the next call lends it again.
     pub fn unread(&mut self) {
-        if std::mem::take(&mut self.lent) > 0 {
+        if std::mem::take(&mut self.returned) > 0 {
             self.whole_frames -= 1;
         }
     }
@@ -240,7 +240,7 @@ impl CaptureReader {
     ///
     /// When the file cannot be read any more.
     pub fn rewind(&mut self) -> Result<bool, PortError> {
-        let Source::File(file) = &mut self.window.source else { return Ok(false) };
+        let CaptureInput::File(file) = &mut self.window.source else { return Ok(false) };
         if let Err(source) = file.seek(SeekFrom::Start(0)) {
             // A pipe by the name of a file.
             if source.kind() == std::io::ErrorKind::NotSeekable {

@@ -22,7 +22,7 @@ pub struct CaptureWriter {
     /// Bytes in the file, all of them whole frames.
     written_bytes: u64,
     written_frames: u64,
-    lost: LostFrames,
+    lost_frames: LostFrames,
     failed: bool,
 }
 
@@ -60,7 +60,7 @@ impl CaptureWriter {
             ends: Vec::new(),
             written_bytes: 0,
             written_frames: 0,
-            lost: LostFrames::default(),
+            lost_frames: LostFrames::default(),
             failed: false,
         }
     }
@@ -71,8 +71,8 @@ impl CaptureWriter {
     }
 
     /// Frames that could not be written.
-    pub fn lost(&self) -> LostFrames {
-        self.lost
+    pub fn lost_frames(&self) -> LostFrames {
+        self.lost_frames
     }
 
     /// Adds a frame.
@@ -111,8 +111,8 @@ impl CaptureWriter {
 
     fn start_record(&mut self, timestamp_ns: u64, original_bytes: u32, len: usize) -> Result<(), PortError> {
         if self.failed {
-            self.lost.frames += 1;
-            self.lost.bytes += len as u64;
+            self.lost_frames.frames += 1;
+            self.lost_frames.bytes += len as u64;
             return Err(self.stopped(std::io::Error::other("an earlier write failed")));
         }
         let captured = len as u32;
@@ -166,8 +166,8 @@ impl CaptureWriter {
         self.file.cut_back(self.written_bytes);
         let mut start = end.max(header);
         for &frame_end in self.ends.iter().skip(whole) {
-            self.lost.frames += 1;
-            self.lost.bytes += (frame_end - start).saturating_sub(RECORD_HEADER_BYTES) as u64;
+            self.lost_frames.frames += 1;
+            self.lost_frames.bytes += (frame_end - start).saturating_sub(RECORD_HEADER_BYTES) as u64;
             start = frame_end;
         }
         self.held.clear();
@@ -179,7 +179,7 @@ impl CaptureWriter {
         PortError::CaptureStopped {
             path: self.file.path().to_owned(),
             whole_frames: self.written_frames,
-            lost_frames: self.lost.frames,
+            lost_frames: self.lost_frames.frames,
             source,
         }
     }

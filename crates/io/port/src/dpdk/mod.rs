@@ -13,7 +13,7 @@ pub use spec::DpdkSpec;
 
 use crate::PortError;
 use dpdk_sys::{BUILT_WITH_DPDK, Device, DpdkError, Eal, Mempool};
-use shm::{PacketPool, Region, RegionOptions};
+use shm::{PacketPool, PacketRegion, RegionOptions};
 use std::sync::{Arc, Mutex};
 
 /// DPDK as this process uses it.
@@ -41,7 +41,7 @@ impl Dpdk {
             return Err(DpdkError::NotBuilt.into());
         }
         // The region first: what it takes of the huge pages is not there for DPDK.
-        let region = Region::create(memory)?;
+        let region = PacketRegion::create(memory)?;
         let eal = Eal::start(options)?;
         let pool = Mempool::in_region(eal, &region)?;
         let notes = region.notes().to_vec();
@@ -55,7 +55,7 @@ impl Dpdk {
     }
 
     /// The region that packets lie in.
-    pub fn region(&self) -> Option<&Arc<Region>> {
+    pub fn region(&self) -> Option<&Arc<PacketRegion>> {
         self.pool.region()
     }
 
@@ -71,7 +71,7 @@ impl Dpdk {
             // Some drivers take no memory but DPDK's own (net_af_xdp). They say so in many ways.
             Err(refusal @ DpdkError::Failed { action: "start", .. }) => {
                 let device = start(&self.own_memory(&refusal)?)?;
-                self.note(format!(
+                self.warn(format!(
                     "{}: the driver takes no packet memory of ours, so its packets lie in DPDK's: they are \
                      copied where an NF outside this process gets them",
                     spec.name
@@ -89,7 +89,7 @@ impl Dpdk {
         lock(&self.notes).clone()
     }
 
-    fn note(&self, note: String) {
+    fn warn(&self, note: String) {
         lock(&self.notes).push(note);
     }
 

@@ -24,7 +24,7 @@ pub struct DpdkPort {
     /// Whether this port reports what the device counted: one of its ports does.
     reports_device: bool,
     stats: PortStats,
-    findings: Vec<Finding>,
+    warnings: Vec<Finding>,
     told_cut_off: bool,
     told_too_long: bool,
 }
@@ -40,7 +40,7 @@ impl DpdkPort {
             queue,
             pool,
             stats: PortStats::default(),
-            findings: Vec::new(),
+            warnings: Vec::new(),
             told_cut_off: false,
             told_too_long: false,
         }
@@ -52,7 +52,7 @@ impl DpdkPort {
     }
 
     fn tell(&mut self, message: String) {
-        self.findings.push(Finding { port: self.name.clone(), message });
+        self.warnings.push(Finding { port: self.name.clone(), message });
     }
 
     /// Finishes or refuses what senders left to a device; returns how many packets are left.
@@ -237,6 +237,6 @@ impl Port for DpdkPort {
     }
 
     fn take_findings(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 }

@@ -91,7 +91,7 @@ pub struct Fact {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+enum NeighbourState {
     Incomplete { tries: u8 },
     Reachable,
     Stale,
@@ -100,22 +100,22 @@ enum State {
     Permanent,
 }
 
-impl State {
+impl NeighbourState {
     fn name(self) -> &'static str {
         match self {
-            State::Incomplete { .. } => "incomplete",
-            State::Reachable => "reachable",
-            State::Stale => "stale",
-            State::Probe { .. } => "probe",
-            State::Unreachable => "unreachable",
-            State::Permanent => "permanent",
+            NeighbourState::Incomplete { .. } => "incomplete",
+            NeighbourState::Reachable => "reachable",
+            NeighbourState::Stale => "stale",
+            NeighbourState::Probe { .. } => "probe",
+            NeighbourState::Unreachable => "unreachable",
+            NeighbourState::Permanent => "permanent",
         }
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 struct NeighbourEntry {
-    state: State,
+    state: NeighbourState,
     /// There in all states but incomplete and unreachable.
     mac: Option<MacAddr>,
     due_ns: u64,
@@ -128,7 +128,7 @@ struct NeighbourEntry {
 impl NeighbourEntry {
     fn report(&self) -> Option<Report> {
         match (self.state, self.mac) {
-            (State::Unreachable, _) => Some(Report::Unreachable),
+            (NeighbourState::Unreachable, _) => Some(Report::Unreachable),
             (_, Some(mac)) => Some(Report::Known(mac)),
             (_, None) => None,
         }
@@ -145,7 +145,7 @@ pub struct NeighbourTable {
     entries: HashMap<IpAddr, NeighbourEntry>,
     /// When something is to be done about whom.
     due: BTreeSet<(u64, IpAddr)>,
-    news: BTreeSet<IpAddr>,
+    changed: BTreeSet<IpAddr>,
     wanted: Arc<Wanted>,
     counts: Counts,
     unresolved: usize,
@@ -161,7 +161,7 @@ impl NeighbourTable {
         NeighbourTable {
             entries: HashMap::new(),
             due: BTreeSet::new(),
-            news: BTreeSet::new(),
+            changed: BTreeSet::new(),
             wanted,
             counts: Counts::default(),
             unresolved: 0,
@@ -182,11 +182,11 @@ impl NeighbourTable {
     }
 
     pub(super) fn has_news(&self) -> bool {
-        !self.news.is_empty()
+        !self.changed.is_empty()
     }
 
     pub(super) fn take_news(&mut self) -> Vec<IpAddr> {
-        std::mem::take(&mut self.news).into_iter().collect()
+        std::mem::take(&mut self.changed).into_iter().collect()
     }
 
     pub(super) fn has(&self, ip: IpAddr) -> bool {
@@ -215,7 +215,7 @@ impl NeighbourTable {
         let unresolved = |entry: &NeighbourEntry| usize::from(entry.report().is_none());
         self.unresolved = self.unresolved + unresolved(&after) - unresolved(&before);
         if before.report() != after.report() && after.subscribers > 0 {
-            self.news.insert(ip);
+            self.changed.insert(ip);
         }
     }
 
@@ -225,7 +225,7 @@ impl NeighbourTable {
         self.due.remove(&(entry.due_ns, ip));
         self.counts.remove(&self.wanted, ip);
         self.unresolved -= usize::from(entry.report().is_none());
-        self.news.remove(&ip);
+        self.changed.remove(&ip);
     }
 
     /// Has an entry, to be asked for at once where it is new or was given up.
@@ -233,8 +233,8 @@ impl NeighbourTable {
         let now_ns = self.now_ns;
         if self.entries.contains_key(&ip) {
             self.change(ip, |entry| {
-                if !entry.is_wanted() && entry.state == State::Unreachable {
-                    (entry.state, entry.due_ns) = (State::Incomplete { tries: 0 }, now_ns);
+                if !entry.is_wanted() && entry.state == NeighbourState::Unreachable {
+                    (entry.state, entry.due_ns) = (NeighbourState::Incomplete { tries: 0 }, now_ns);
                 }
             });
             return Ok(());
@@ -243,12 +243,12 @@ impl NeighbourTable {
             let unwanted = self
                 .entries
                 .iter()
-                .filter(|(_, entry)| !entry.is_wanted() && entry.state != State::Permanent);
+                .filter(|(_, entry)| !entry.is_wanted() && entry.state != NeighbourState::Permanent);
             let oldest = unwanted.min_by_key(|(_, entry)| entry.heard_ns).map(|(ip, _)| *ip);
             self.remove(oldest.ok_or(Refusal::Full)?);
             self.evicted += 1;
         }
-        let state = State::Incomplete { tries: 0 };
+        let state = NeighbourState::Incomplete { tries: 0 };
         let entry = NeighbourEntry {
             state,
             mac: None,
@@ -285,7 +285,7 @@ impl NeighbourTable {
         self.entry(ip)?;
         let now_ns = self.now_ns;
         self.change(ip, |entry| {
-            (entry.state, entry.mac) = (State::Permanent, Some(mac));
+            (entry.state, entry.mac) = (NeighbourState::Permanent, Some(mac));
             (entry.due_ns, entry.heard_ns) = (u64::MAX, now_ns);
         });
         Ok(())
@@ -301,7 +301,7 @@ impl NeighbourTable {
             return true;
         }
         self.change(ip, |entry| {
-            (entry.state, entry.mac) = (State::Incomplete { tries: 0 }, None);
+            (entry.state, entry.mac) = (NeighbourState::Incomplete { tries: 0 }, None);
             (entry.pinned, entry.due_ns) = (false, now_ns);
         });
         true
@@ -328,22 +328,22 @@ impl NeighbourTable {
         let until_ns = NeighbourTable::reachable_until(fact.ip, now_ns);
         self.change(fact.ip, |entry| {
             let is_other = fact.mac.is_some_and(|mac| entry.mac != Some(mac));
-            if entry.state == State::Permanent {
+            if entry.state == NeighbourState::Permanent {
                 return;
             }
             if is_other && entry.mac.is_some() && !fact.overrides {
                 // Somebody else says so, too: whom we know is asked whether he is still there.
-                if entry.state == State::Reachable {
-                    (entry.state, entry.due_ns) = (State::Probe { tries: 0 }, now_ns);
+                if entry.state == NeighbourState::Reachable {
+                    (entry.state, entry.due_ns) = (NeighbourState::Probe { tries: 0 }, now_ns);
                 }
                 return;
             }
             let Some(mac) = fact.mac.or(entry.mac) else { return };
             (entry.mac, entry.heard_ns) = (Some(mac), now_ns);
             if fact.answers {
-                (entry.state, entry.due_ns) = (State::Reachable, until_ns);
-            } else if is_other || entry.state == State::Unreachable {
-                (entry.state, entry.due_ns) = (State::Stale, now_ns + DELAY_NS);
+                (entry.state, entry.due_ns) = (NeighbourState::Reachable, until_ns);
+            } else if is_other || entry.state == NeighbourState::Unreachable {
+                (entry.state, entry.due_ns) = (NeighbourState::Stale, now_ns + DELAY_NS);
             }
         });
     }
@@ -367,16 +367,16 @@ impl NeighbourTable {
                 continue;
             }
             let (tries, to) = match entry.state {
-                State::Incomplete { tries } => (tries, None),
-                State::Probe { tries } => (tries, entry.mac),
-                State::Reachable | State::Stale => (0, entry.mac),
-                State::Unreachable => (0, None),
-                State::Permanent => (0, None),
+                NeighbourState::Incomplete { tries } => (tries, None),
+                NeighbourState::Probe { tries } => (tries, entry.mac),
+                NeighbourState::Reachable | NeighbourState::Stale => (0, entry.mac),
+                NeighbourState::Unreachable => (0, None),
+                NeighbourState::Permanent => (0, None),
             };
             if tries >= TRIES {
                 self.failures += 1;
                 self.change(ip, |entry| {
-                    (entry.state, entry.mac) = (State::Unreachable, None);
+                    (entry.state, entry.mac) = (NeighbourState::Unreachable, None);
                     entry.due_ns = now_ns + RETRY_NS;
                 });
                 continue;
@@ -389,9 +389,11 @@ impl NeighbourTable {
             self.credit_ns -= cost_ns;
             self.change(ip, |entry| {
                 let (state, wait_ns) = match entry.state {
-                    State::Incomplete { tries } => (State::Incomplete { tries: tries + 1 }, RETRANS_NS),
-                    State::Unreachable => (State::Unreachable, RETRY_NS),
-                    _ => (State::Probe { tries: tries + 1 }, RETRANS_NS),
+                    NeighbourState::Incomplete { tries } => {
+                        (NeighbourState::Incomplete { tries: tries + 1 }, RETRANS_NS)
+                    }
+                    NeighbourState::Unreachable => (NeighbourState::Unreachable, RETRY_NS),
+                    _ => (NeighbourState::Probe { tries: tries + 1 }, RETRANS_NS),
                 };
                 (entry.state, entry.due_ns) = (state, now_ns + wait_ns);
             });

@@ -65,7 +65,7 @@ struct Builder<'a> {
 }
 
 /// Text that is not the user's.
-fn made(text: impl Into<String>, span: Span) -> Spanned {
+fn generated(text: impl Into<String>, span: Span) -> Spanned {
     Spanned::derived(text, span)
 }
 
@@ -74,15 +74,15 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
     let mut parts = vec![];
     for (at, wants) in wants.iter().enumerate() {
         if at > 0 {
-            parts.push(made(", ", span));
+            parts.push(generated(", ", span));
         }
         match wants {
-            None => parts.push(made("all", span)),
+            None => parts.push(generated("all", span)),
             // Quotes are needed where a policy has a comma.
             Some(text) if text.text.contains(['"', '\\', '$', '\n', '\t', '\r']) => {
-                parts.push(made(quote(&text.text), text.span));
+                parts.push(generated(quote(&text.text), text.span));
             }
-            Some(text) => parts.extend([made("\"", span), text.clone(), made("\"", span)]),
+            Some(text) => parts.extend([generated("\"", span), text.clone(), generated("\"", span)]),
         }
     }
     Spanned::concat(&parts, span)
@@ -90,7 +90,7 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
 
 impl<'a> Builder<'a> {
     fn add(&mut self, name: String, class: &str, config: Spanned, span: Span) -> ElementId {
-        self.graph.elements.push(Element { name, class: made(class, span), config, span });
+        self.graph.elements.push(Element { name, class: generated(class, span), config, span });
         ElementId(self.graph.elements.len() - 1)
     }
 
@@ -149,10 +149,10 @@ impl<'a> Builder<'a> {
     fn peel(&mut self, device: &DeviceDecl, name: String) -> ElementId {
         let (name, span) = (format!("{}/{name}", device.name), device.span);
         if device.peels.is_empty() {
-            return self.add(name, "Null", made("", span), span);
+            return self.add(name, "Null", generated("", span), span);
         }
-        let comma = made(", ", span);
-        let strict = made("STRICT true", span);
+        let comma = generated(", ", span);
+        let strict = generated("STRICT true", span);
         let mut parts: Vec<&Spanned> = vec![];
         for part in device.peels.iter().chain(device.drops_unpeeled.then_some(&strict)) {
             if !parts.is_empty() {
@@ -202,7 +202,7 @@ impl<'a> Builder<'a> {
             return Some(*only);
         }
         let (_, span) = *to.first()?;
-        let tee = self.add(name.to_string(), "Tee", made("", span), span);
+        let tee = self.add(name.to_string(), "Tee", generated("", span), span);
         for (output, (id, span)) in to.into_iter().enumerate() {
             self.wire(tee, output, id, span);
         }
@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
             return vec![];
         };
         let name = self.port_name(port);
-        let mut from = self.add(format!("{name}/from"), "FromDevice", made(name, span), span);
+        let mut from = self.add(format!("{name}/from"), "FromDevice", generated(name, span), span);
         let mut resolvers = vec![];
         for (element, config, station) in stations {
             let resolver = self.add(element, "Resolver", config, station.span);
@@ -248,7 +248,7 @@ impl<'a> Builder<'a> {
         let mut links = self.links.iter().filter(|link| link.from == End::Port(port));
         let Some(link) = links.next() else {
             let unwanted =
-                self.add(format!("{}/unwanted", self.port_name(port)), "Discard", made("", span), span);
+                self.add(format!("{}/unwanted", self.port_name(port)), "Discard", generated("", span), span);
             return self.wire(from, 0, unwanted, span);
         };
         let name = format!("{}/openers", self.port_name(port));
@@ -263,7 +263,7 @@ impl<'a> Builder<'a> {
         let own = self
             .ports
             .get(port)
-            .and_then(|of| Some((format!("{name}/resolver"), name, true, of.station.as_ref()?)));
+            .and_then(|of| Some((format!("{name}/resolver"), name, true, of.l3_interface.as_ref()?)));
         let devices = self.devices.iter().filter_map(|device| {
             let at = device.ports.iter().position(|of| of.port == port)?;
             let element = match device.ports.len() {
@@ -277,20 +277,20 @@ impl<'a> Builder<'a> {
                 Sends::Opposite { .. } => true,
             };
             let first = self.port_name(device.ports.first()?.port);
-            Some((element, device.name.as_str(), first, asks, device.station.as_ref()?))
+            Some((element, device.name.as_str(), first, asks, device.l3_interface.as_ref()?))
         });
         let own = own.map(|(element, station, asks, of)| (element, station, name, asks, of));
         let config = |(element, station, first, asks, of): (String, &str, &str, bool, &'a StationDecl)| {
-            let mut parts = vec![made(quote(station), of.span)];
+            let mut parts = vec![generated(quote(station), of.span)];
             for (_, text) in &of.addresses {
-                parts.extend([made(", ", of.span), text.clone()]);
+                parts.extend([generated(", ", of.span), text.clone()]);
             }
             parts.push(match of.mac {
-                Some((mac, span)) => made(format!(", MAC {mac}"), span),
-                None => made(format!(", PORT {}", quote(first)), of.span),
+                Some((mac, span)) => generated(format!(", MAC {mac}"), span),
+                None => generated(format!(", PORT {}", quote(first)), of.span),
             });
             if !asks {
-                parts.push(made(", ASKS false", of.span));
+                parts.push(generated(", ASKS false", of.span));
             }
             (element, Spanned::concat(&parts, of.span), of)
         };
@@ -312,7 +312,7 @@ impl<'a> Builder<'a> {
         let station = self.stations(port).first().map(|(.., of)| of.span);
         let span = of_device.or(station)?;
         let name = self.port_name(port);
-        let to = self.add(format!("{name}/to"), "ToDevice", made(name, span), span);
+        let to = self.add(format!("{name}/to"), "ToDevice", generated(name, span), span);
         let entry = self.sent(port, to, span, receives);
         for resolver in resolvers {
             self.wire(*resolver, 1, entry, span);
@@ -375,7 +375,7 @@ impl<'a> Builder<'a> {
             }
         };
         let span = device.span;
-        let send = self.add(format!("{}/send", device.name), class, made(config, span), span);
+        let send = self.add(format!("{}/send", device.name), class, generated(config, span), span);
         for link in &senders {
             for from in (self.nfs.elements)(link.from, true) {
                 self.wire(from, 0, send, link.span);
@@ -388,7 +388,7 @@ impl<'a> Builder<'a> {
         }
         if let Some(output) = flood {
             let every = all();
-            let tee = self.add(format!("{}/all", device.name), "Tee", made("", span), span);
+            let tee = self.add(format!("{}/all", device.name), "Tee", generated("", span), span);
             self.wire(send, output, tee, span);
             for (output, to) in every.into_iter().enumerate() {
                 if let Some(to) = to {

@@ -1,7 +1,7 @@
 //! The tables `[device.NAME]` of a chain file.
 
+use crate::l3_interface;
 use crate::model::{DeviceDecl, DeviceKind, DevicePort, Otherwise, PortDecl, Sees, Sends, StationDecl};
-use crate::station;
 use crate::table::{Keys, Value, check_name, misplaced};
 use click::config::NameTable;
 use click::filter;
@@ -57,7 +57,7 @@ impl<'a> Reader<'a, '_> {
         let sends = self.sends(kind, &ports, sends, across, otherwise);
         let (peels, unpeeled) = (keys.take("peels"), keys.take("unpeeled"));
         let (peels, drops_unpeeled) = self.peels(peels, unpeeled);
-        let station = self.station(keys, is_rootless);
+        let station = self.l3_interface(keys, is_rootless);
         DeviceDecl {
             name: self.value.key.to_string(),
             span: self.value.key_span,
@@ -69,12 +69,12 @@ impl<'a> Reader<'a, '_> {
             peels,
             drops_unpeeled,
             sends,
-            station,
+            l3_interface: station,
         }
     }
 
-    fn station(&mut self, keys: &mut Keys<'a>, is_rootless: bool) -> Option<StationDecl> {
-        let station = station::read(keys, &format!("device `{}`", self.value.key), self.diags)?;
+    fn l3_interface(&mut self, keys: &mut Keys<'a>, is_rootless: bool) -> Option<StationDecl> {
+        let station = l3_interface::read(keys, &format!("device `{}`", self.value.key), self.diags)?;
         if is_rootless {
             let message = "a rootless device has no ports, and `addresses` is about ports";
             self.diags.error(station.span, message).help("leave `addresses` out");
@@ -104,7 +104,7 @@ impl<'a> Reader<'a, '_> {
         for (other, _) in given {
             self.diags
                 .error(other.key_span, format!("`{}` and `{}` in one device", value.key, other.key))
-                .note(value.key_span, format!("`{}` is here", value.key))
+                .with_note(value.key_span, format!("`{}` is here", value.key))
                 .help("a device is one of them; make two devices of it: a port may belong to several");
         }
         let names = match kind {
@@ -130,7 +130,7 @@ impl<'a> Reader<'a, '_> {
             let Some(port) = self.port(&name) else { continue };
             if let Some(before) = ports.iter().find(|known| known.port == port) {
                 let message = format!("port `{name}` is there twice");
-                self.diags.error(name.span, message).note(before.span, "the other place");
+                self.diags.error(name.span, message).with_note(before.span, "the other place");
                 continue;
             }
             ports.push(DevicePort { port, span: name.span, wants: None });
@@ -184,7 +184,7 @@ impl<'a> Reader<'a, '_> {
             if self.diags.errors() == before {
                 self.diags
                     .error(value.key_span, format!("`receives` says nothing of port `{name}`"))
-                    .note(port.span, "the port is named here")
+                    .with_note(port.span, "the port is named here")
                     .help(format!("add `{name} = \"all\"`, or what is wanted of it"));
             }
         }

@@ -53,7 +53,7 @@ pub struct NfInfo {
 }
 
 impl Chain {
-    /// Which elements are to run as a part of a stretch where they can. `mode` is how NFs of this process run,
+    /// Which elements are to run as a part of a fused region where they can. `mode` is how NFs of this process run,
     /// whatever the chain file says.
     pub fn fused(&self, mode: Option<ExecutionMode>) -> FusedElements {
         match mode {

@@ -26,7 +26,7 @@ pub struct DeviceDecl {
     /// How it sends.
     pub sends: Sends,
     /// What it is on its network, where it says so.
-    pub station: Option<StationDecl>,
+    pub l3_interface: Option<StationDecl>,
     /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
     pub(crate) broken: bool,
 }

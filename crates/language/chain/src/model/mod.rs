@@ -10,5 +10,5 @@ pub use chain::{Chain, End, Link, NfInfo, ProcessNf};
 pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
 pub(crate) use file::ChainFile;
 pub use nf::{Body, Define, Program};
-pub(crate) use nf::{NfDecl, NfText, Spread};
-pub use port::{PortDecl, PortKind, Sink, Source, StationDecl, TrafficDecl};
+pub(crate) use nf::{Instances, NfDecl, NfText};
+pub use port::{PortDecl, PortKind, PortSource, Sink, StationDecl, TrafficDecl};

@@ -16,7 +16,7 @@ pub(crate) struct NfDecl {
     pub mode: ExecutionMode,
     pub terms: Terms,
     /// Its instances, where it has several.
-    pub spread: Option<Spread>,
+    pub instances: Option<Instances>,
 }
 
 /// Where an NF's Click text is.
@@ -39,7 +39,7 @@ pub enum Body {
     /// A program of somebody's.
     Program(Program),
     /// Whatever program attaches by itself, and what the chain file has for it to read.
-    Visitor(String),
+    External(String),
 }
 
 /// A program that is an NF.
@@ -66,7 +66,7 @@ pub struct Define {
 
 /// Several instances of an NF.
 #[derive(Clone, Debug)]
-pub(crate) struct Spread {
+pub(crate) struct Instances {
     /// How many there are, at least two.
     pub instances: usize,
     /// Where that is said.
@@ -81,7 +81,7 @@ pub(crate) struct Spread {
     pub stays: bool,
 }
 
-impl Spread {
+impl Instances {
     /// How the instance of packets of an interface is chosen.
     pub fn policy(&self, interface: &str) -> SteeringPolicy {
         let given = self.by.iter().find(|(name, _)| name.text == interface);

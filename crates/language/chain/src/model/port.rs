@@ -17,7 +17,7 @@ pub struct PortDecl {
     /// Where it is declared.
     pub span: Span,
     /// What it is on its network, where it says so.
-    pub station: Option<StationDecl>,
+    pub l3_interface: Option<StationDecl>,
     /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
     pub broken: bool,
 }
@@ -28,12 +28,12 @@ pub enum PortKind {
     /// A device: a DPDK device string, a PCI address or a network interface.
     Device(String),
     /// Where packets come from and where they go, without a device.
-    Local(Source, Sink),
+    Local(PortSource, Sink),
 }
 
 /// Where the packets of a port come from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub enum PortSource {
     /// Nothing comes.
     None,
     /// From a capture.
@@ -58,7 +58,7 @@ pub enum Sink {
     Discard,
 }
 
-/// Made-up traffic. What its keys mean is known to whoever makes it.
+/// Generated traffic. What its keys mean is known to whoever makes it.
 #[derive(Clone, Debug)]
 pub struct TrafficDecl {
     /// The chain file: its keys keep their places, so they are parsed again when they are read.
@@ -74,7 +74,7 @@ pub struct TrafficDecl {
 impl PortDecl {
     /// Whether packets can come from it.
     pub fn receives(&self) -> bool {
-        self.broken || !matches!(self.kind, PortKind::Local(Source::None, _))
+        self.broken || !matches!(self.kind, PortKind::Local(PortSource::None, _))
     }
 
     /// Whether packets can be sent to it.

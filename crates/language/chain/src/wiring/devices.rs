@@ -36,7 +36,7 @@ impl Wirer<'_> {
         let name = self.describe(End::Port(port));
         self.diags
             .error(link, format!("port `{name}` belongs to device `{}`, and NFs open devices", device.name))
-            .note(span, "the device has it here")
+            .with_note(span, "the device has it here")
             .help(format!("link to `{}`, or to a device of its own with `direct = \"{name}\"`", device.name));
         true
     }
@@ -60,7 +60,7 @@ impl Wirer<'_> {
         let nf = self.interface(nf).map_or("", |(nf, _)| nf.name.as_str());
         self.diags
             .error(link.span, format!("`{nf}` opens `{device}` by two interfaces"))
-            .note(before, "the other link")
+            .with_note(before, "the other link")
             .help("open it by one; NFs open several devices by several interfaces");
         true
     }
@@ -101,7 +101,7 @@ impl Wirer<'_> {
                             reader.span,
                             format!("nothing comes to `{name}`: nobody sends by its ports{sees}"),
                         )
-                        .note(device.span, "the device")
+                        .with_note(device.span, "the device")
                         .help("write `sees = \"both\"`, or link an NF that sends to a device of these ports");
                 }
                 continue;
@@ -119,7 +119,7 @@ impl Wirer<'_> {
                         reader.span,
                         format!("nobody sends what `{}` receives from `{name}`", self.describe(reader.to)),
                     )
-                    .note(device.span, "a rootless device is a queue between NFs")
+                    .with_note(device.span, "a rootless device is a queue between NFs")
                     .help("write `->` where packets go one way only");
             }
             let mute = of.senders.iter().find(|sender| of.others(sender).next().is_none());
@@ -129,7 +129,7 @@ impl Wirer<'_> {
                         sender.span,
                         format!("nobody receives what `{}` sends to `{name}`", self.describe(sender.from)),
                     )
-                    .note(device.span, "a rootless device is a queue between NFs")
+                    .with_note(device.span, "a rootless device is a queue between NFs")
                     .help(format!("add \"{name} -> [INTERFACE]NF\" for another NF to `links`"));
             }
         }

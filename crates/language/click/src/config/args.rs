@@ -20,7 +20,7 @@
 //! keyword the last counts. Mistakes are collected; a reader that returns `None` for a mandatory
 //! argument has recorded why.
 
-use diag::{Diagnostic, Diagnostics, Entry, Span, Spanned, did_you_mean};
+use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Span, Spanned, did_you_mean};
 
 use super::parse::Parsed;
 use super::{Names, split_args, split_keyword, split_words};
@@ -199,7 +199,7 @@ impl<'a> Args<'a> {
     }
 
     /// Records a mistake of another kind; complete it as with [`Diagnostics::error`].
-    pub fn error(&mut self, span: Span, message: impl Into<String>) -> Entry<'_> {
+    pub fn error(&mut self, span: Span, message: impl Into<String>) -> DiagnosticBuilder<'_> {
         self.diags.error(span, message)
     }
 

@@ -139,7 +139,7 @@ pub fn split_keyword(arg: &Spanned) -> Option<(Spanned, Spanned)> {
     Some((arg.slice(0..end), arg.slice(end + spaces..text.len())))
 }
 
-/// The stretches of the argument that starts at `at`, comments and outer white space left out,
+/// The ranges of the argument that starts at `at`, comments and outer white space left out,
 /// and where it ends: at a comma (if these count) or at the end.
 fn argument(text: &[u8], at: usize, commas: bool) -> (Vec<Range<usize>>, usize) {
     let mut at = scan::skip_blank(text, at);
@@ -170,7 +170,7 @@ fn argument(text: &[u8], at: usize, commas: bool) -> (Vec<Range<usize>>, usize) 
     (pieces, at.min(text.len()))
 }
 
-/// The stretches joined by single spaces (where comments were).
+/// The ranges joined by single spaces (where comments were).
 fn join(config: &Spanned, pieces: &[Range<usize>], at: usize) -> Spanned {
     match pieces {
         [] => Spanned::derived("", config.sub(at..at)),

@@ -147,7 +147,7 @@ impl<'a> Parser<'a> {
         if self.word() != ":" {
             if !self.too_deep {
                 let mistake = Diagnostic::error(self.here(), "expected the `:` that goes with a `?`");
-                self.mistake(mistake.note(question, "the `?`").help("the `:` needs spaces around it"));
+                self.mistake(mistake.with_note(question, "the `?`").help("the `:` needs spaces around it"));
             }
             return Expr::False;
         }
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
                     self.pos += 1;
                 } else if !self.too_deep {
                     let mistake = Diagnostic::error(self.here(), "expected `)`");
-                    self.mistake(mistake.note(open, "the `(`"));
+                    self.mistake(mistake.with_note(open, "the `(`"));
                 }
                 inner
             }

@@ -15,7 +15,7 @@ pub(super) fn check_formals(formals: &[Formal], diags: &mut Diagnostics) {
         if let Some(first) = before.iter().find(|other| other.name.name == formal.name.name) {
             diags
                 .error(formal.name.span, format!("parameter `${}` is defined twice", formal.name.name))
-                .note(first.name.span, "first defined here");
+                .with_note(first.name.span, "first defined here");
         }
         if let Some(keyword) = &formal.keyword {
             let same =
@@ -23,7 +23,7 @@ pub(super) fn check_formals(formals: &[Formal], diags: &mut Diagnostics) {
             if let Some(first) = before.iter().find(same) {
                 diags
                     .error(keyword.span, format!("two parameters for keyword `{}`", keyword.name))
-                    .note(first.name.span, "first used here");
+                    .with_note(first.name.span, "first used here");
             }
         }
     }
@@ -136,6 +136,8 @@ impl Mismatch {
                 (keyword.span, format!("`{name}` has no argument `{keyword}`"))
             }
         };
-        diags.error(span, message).note(template.span, format!("defined here: {}", template.signature()));
+        diags
+            .error(span, message)
+            .with_note(template.span, format!("defined here: {}", template.signature()));
     }
 }

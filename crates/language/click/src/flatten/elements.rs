@@ -114,7 +114,7 @@ impl Resolver<'_> {
                     .get(other)
                     .filter(|_| scope.pseudo.is_none_or(|p| other != p.0 && other != p.1))
                 {
-                    Some(node) => entry.note(node.span, "first declared here"),
+                    Some(node) => entry.with_note(node.span, "first declared here"),
                     None => entry.help("`input` and `output` are the ends of the compound element"),
                 };
                 return other;

@@ -50,7 +50,7 @@ pub(super) fn expand(
         elements: expander.elements,
         connections,
         packages: resolved.packages.clone(),
-        lost,
+        unconnected: lost,
         unknown: resolved.unknown.clone(),
         incomplete: false,
     }
@@ -72,7 +72,7 @@ impl Variables for Scope {
 }
 
 /// Index into [`Expander::nodes`].
-pub(super) type Place = usize;
+pub(super) type NodeIndex = usize;
 
 pub(super) enum Node {
     Element(ElementId),
@@ -91,8 +91,8 @@ pub(super) struct Pass {
 }
 
 pub(super) struct PlacedWire {
-    pub(super) from: (Place, u32),
-    pub(super) to: (Place, u32),
+    pub(super) from: (NodeIndex, u32),
+    pub(super) to: (NodeIndex, u32),
     pub(super) span: Span,
 }
 
@@ -118,10 +118,10 @@ impl Expander<'_> {
         template: &Template,
         prefix: &str,
         scope: &Rc<Scope>,
-        ends: Option<(Place, Place)>,
+        ends: Option<(NodeIndex, NodeIndex)>,
     ) {
         // Where wires into and out of each node go.
-        let mut places: Vec<(Place, Place)> = Vec::with_capacity(template.nodes.len());
+        let mut places: Vec<(NodeIndex, NodeIndex)> = Vec::with_capacity(template.nodes.len());
         let used = ports_used(template);
         for (id, node) in template.nodes.iter().enumerate() {
             let place = match (&node.kind, ends, id) {
@@ -161,7 +161,7 @@ impl Expander<'_> {
         }
     }
 
-    fn push(&mut self, node: Node) -> Place {
+    fn push(&mut self, node: Node) -> NodeIndex {
         self.nodes.push(node);
         if self.nodes.len() > MAX_ELEMENTS {
             self.overflow(Span::NONE, format!("more than {MAX_ELEMENTS} elements"));
@@ -184,13 +184,18 @@ impl Expander<'_> {
         }
     }
 
-    fn dead(&mut self) -> (Place, Place) {
+    fn dead(&mut self) -> (NodeIndex, NodeIndex) {
         let place = self.push(Node::Dead);
         (place, place)
     }
 
     /// Makes one element, or all of a compound one.
-    fn element(&mut self, instance: Instance<'_>, config: &Spanned, scope: &Rc<Scope>) -> (Place, Place) {
+    fn element(
+        &mut self,
+        instance: Instance<'_>,
+        config: &Spanned,
+        scope: &Rc<Scope>,
+    ) -> (NodeIndex, NodeIndex) {
         let Some(config) = config::expand(config, scope.as_ref(), self.config_bytes) else {
             let limit = self.config_bytes;
             self.diags.error(config.span, format!("the arguments expand to more than {limit} bytes"));
@@ -201,7 +206,7 @@ impl Expander<'_> {
         self.spend(bytes, instance.span);
         if let Some(first) = self.names.insert(instance.name.clone(), instance.span) {
             let message = format!("two elements are called `{}`", instance.name);
-            self.diags.error(instance.span, message).note(first, "the other one");
+            self.diags.error(instance.span, message).with_note(first, "the other one");
             return self.dead();
         }
         let mut class = instance.class;
@@ -237,7 +242,7 @@ impl Expander<'_> {
         instance: Instance<'_>,
         config: &Spanned,
         scope: &Rc<Scope>,
-    ) -> (Place, Place) {
+    ) -> (NodeIndex, NodeIndex) {
         if self.depth >= MAX_DEPTH {
             self.overflow(instance.span, format!("more than {MAX_DEPTH} levels of compounds"));
             return self.dead();
@@ -313,7 +318,7 @@ impl Expander<'_> {
                     ),
                 );
                 for candidate in tried.iter().take(8) {
-                    entry = entry.note(candidate.span, format!("candidate: {}", candidate.signature()));
+                    entry = entry.with_note(candidate.span, format!("candidate: {}", candidate.signature()));
                 }
             }
         }

@@ -137,7 +137,7 @@ impl Resolver<'_> {
             if let Some(other) = formals.chain(defined).find(|other| other.name == name) {
                 self.diags
                     .error(first.span, format!("`${name}` is defined twice"))
-                    .note(other.span, "first defined here");
+                    .with_note(other.span, "first defined here");
                 continue;
             }
             let value = arg.slice(first.text.len()..arg.text.len()).trim();

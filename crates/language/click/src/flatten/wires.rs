@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::expand::{Expander, Node, Place};
+use super::expand::{Expander, Node, NodeIndex};
 use crate::{Connection, Port};
 
 /// Connections between elements.
@@ -14,8 +14,8 @@ impl Expander<'_> {
     /// Wires between elements, pseudoelements left out; and the ports whose wires lead nowhere
     /// because of a mistake.
     pub(super) fn connections(&mut self) -> (Vec<Connection>, Vec<Port>) {
-        let mut next: HashMap<(Place, u32), Vec<usize>> = HashMap::new();
-        let mut fed: HashSet<(Place, u32)> = HashSet::new();
+        let mut next: HashMap<(NodeIndex, u32), Vec<usize>> = HashMap::new();
+        let mut fed: HashSet<(NodeIndex, u32)> = HashSet::new();
         for (i, wire) in self.wires.iter().enumerate() {
             next.entry(wire.from).or_default().push(i);
             fed.insert(wire.to);
@@ -76,8 +76,12 @@ impl Expander<'_> {
     }
 
     /// Ports of compounds and groups that are connected on one side only.
-    fn check_passes(&mut self, next: &HashMap<(Place, u32), Vec<usize>>, fed: &HashSet<(Place, u32)>) {
-        let pass = |place: Place| match self.nodes.get(place) {
+    fn check_passes(
+        &mut self,
+        next: &HashMap<(NodeIndex, u32), Vec<usize>>,
+        fed: &HashSet<(NodeIndex, u32)>,
+    ) {
+        let pass = |place: NodeIndex| match self.nodes.get(place) {
             Some(Node::Pass(pass)) => Some(pass),
             _ => None,
         };
@@ -108,7 +112,7 @@ impl Expander<'_> {
         for (span, pass, message) in mistakes {
             let entry = self.diags.error(span, message);
             if span != pass.span {
-                entry.note(pass.span, "declared here");
+                entry.with_note(pass.span, "declared here");
             }
         }
     }

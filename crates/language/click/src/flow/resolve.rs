@@ -59,7 +59,7 @@ pub fn resolve(graph: &Graph, spec: &dyn Fn(ElementId) -> PortSpec, diags: &mut 
     let mut resolver = Resolver { graph, specs, flow: Flow::default(), origins: HashMap::new(), diags };
     resolver.count_ports();
     let connections = resolver.in_range();
-    resolver.spread(&connections);
+    resolver.propagate(&connections);
     resolver.check_complete(&connections);
     resolver.flow
 }
@@ -139,13 +139,13 @@ impl<'a> Resolver<'a> {
         let has = self.specs.get(port.element.0).map(|spec| spec.describe(port.output));
         self.diags
             .error(span, message)
-            .note(element.span, "declared here")
+            .with_note(element.span, "declared here")
             .maybe_help(has.map(|has| format!("{} has {has}", element.class)));
     }
 
     /// Both ends of a connection are the same; so are agnostic inputs and outputs of an element
     /// that packets pass between. A breadth-first walk from all push and pull ports decides.
-    fn spread(&mut self, connections: &[&Connection]) {
+    fn propagate(&mut self, connections: &[&Connection]) {
         let mut linked: HashMap<Port, Vec<Port>> = HashMap::new();
         let mut link = |a: Port, b: Port| {
             linked.entry(a).or_default().push(b);
@@ -229,7 +229,7 @@ impl<'a> Resolver<'a> {
                 None => String::new(),
             };
             let note = format!("{} {} of `{}` is {}{why}", port.side(), port.port, element.name, is.name());
-            entry = entry.note(element.span, note);
+            entry = entry.with_note(element.span, note);
         }
     }
 
@@ -260,7 +260,7 @@ impl<'a> Resolver<'a> {
     /// Every port is connected; those that call (push outputs, pull inputs) exactly once.
     fn check_complete(&mut self, connections: &[&Connection]) {
         let mut first: HashMap<Port, Span> = HashMap::new();
-        let mut connected: HashSet<Port> = self.graph.lost.iter().copied().collect();
+        let mut connected: HashSet<Port> = self.graph.unconnected.iter().copied().collect();
         for connection in &self.graph.connections {
             connected.extend([connection.from_port(), connection.to_port()]);
         }
@@ -291,7 +291,7 @@ impl<'a> Resolver<'a> {
                             connection.span,
                             format!("{processing} {side} {} of `{name}` is connected twice", port.port),
                         )
-                        .note(before, "first connected here")
+                        .with_note(before, "first connected here")
                         .help(help);
                 }
             }

@@ -179,7 +179,7 @@ impl Parser<'_> {
         let span = self.span(token);
         self.diags
             .error(span, format!("expected {wanted}, found {found}"))
-            .note(open, format!("{wanted} is missing for this one"));
+            .with_note(open, format!("{wanted} is missing for this one"));
     }
 
     /// `[0, 1, 4-6]`, if there.

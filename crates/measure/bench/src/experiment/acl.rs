@@ -10,7 +10,7 @@ use crate::speed::scene::{PortKind, Stage};
 use crate::speed::{isp, workload};
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
@@ -22,7 +22,7 @@ const LATENCY_RATE: f64 = 1e5;
 /// Frames of the latency measurement: TCP with a stamp does not fit into 64 bytes.
 const LATENCY_SIZE: u16 = 128;
 
-/// Lays out the chain with so many made-up rules.
+/// Lays out the chain with so many generated rules.
 fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
     let workload = workload::find("isp-file").ok_or_else(|| failed("there is no workload `isp-file`"))?;
     let folder = lab.folder().join(format!("rules-{rules}"));
@@ -105,11 +105,11 @@ fn expectations(rates: &Figure, few: usize, many: usize) -> Vec<Expectation> {
         let told = format!(
             "{many} rules keep half of the rate of {few} at least, fused (Mpps): {most:.3} and {least:.3}"
         );
-        expected.push(Expectation { told, holds: most > least / 2.0 });
+        expected.push(Expectation { sentence: told, holds: most > least / 2.0 });
     }
     if let (Some(cached), Some(modular)) = (at(Shape::Cached, many), at(Shape::Modular, many)) {
         let told = format!("{many} rules carry more when synthesized (Mpps): {cached:.3} and {modular:.3}");
-        expected.push(Expectation { told, holds: cached > modular });
+        expected.push(Expectation { sentence: told, holds: cached > modular });
     }
     expected
 }

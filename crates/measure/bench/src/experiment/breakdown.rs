@@ -13,7 +13,7 @@ use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::load::DISTURBED;
 use crate::start::{RunOptions, failed};
-use crate::stats::Spread;
+use crate::stats::Quantiles;
 use crate::trial::again;
 use crate::trial::closed::{self, ClosedLoop, Window};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub enum Kind {
     Element,
     /// An element fetches packets by itself: from a queue, or by a timer.
     Task,
-    /// A fused stretch works on them.
+    /// A fused region works on them.
     Program,
     /// They are lent to an NF in a process.
     ToNf,
@@ -111,7 +111,7 @@ pub struct StageCost {
     /// The element's class.
     pub class: String,
     /// Cycles for each packet that the chain received, without those of the probes.
-    pub cycles: Spread,
+    pub cycles: Quantiles,
     /// The same in nanoseconds.
     pub ns: f64,
     /// Readings of the counter for each packet.
@@ -126,7 +126,7 @@ pub struct Breakdown {
     /// The chain file.
     pub chain: String,
     /// How its NFs ran.
-    pub form: &'static str,
+    pub mode: &'static str,
     /// Packets at a time.
     pub burst: usize,
     /// The sizes of its frames, where they are not those of the chain file.
@@ -138,11 +138,11 @@ pub struct Breakdown {
     /// The stages, in the order of a packet's trip as far as there is one.
     pub stages: Vec<StageCost>,
     /// Cycles per packet of all stages of the packet thread.
-    pub sum: Spread,
+    pub sum: Quantiles,
     /// Cycles per packet of the chain without probes.
-    pub unprobed: Spread,
+    pub unprobed: Quantiles,
     /// Cycles per packet that the probes cost, which the stages do not have.
-    pub probes: Spread,
+    pub probes: Quantiles,
     /// What one reading costs, in cycles.
     pub reading: f64,
     /// Ticks of the time stamp counter in a nanosecond.
@@ -211,7 +211,7 @@ impl Breakdown {
             title: "Cycles per packet of each stage".into(),
             about: format!(
                 "{} ({}) in a closed loop on one core, bursts of {}: own cycles of each stage, for each packet received.",
-                self.chain, self.form, self.burst
+                self.chain, self.mode, self.burst
             ),
             source: Some("NetVM, table I".into()),
             command: command.into(),
@@ -231,7 +231,7 @@ impl Breakdown {
             skipped: missing,
             notes: vec![self.told_of_probes()],
             expected: vec![Expectation {
-                told: format!(
+                sentence: format!(
                     "the stages add up to the chain without probes within {:.0} %: {:+.1} %",
                     BORNE * 100.0,
                     self.difference() * 100.0
@@ -293,7 +293,7 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     let of = |stage: Stage| label(stage, &nodes, &probes);
     let mut found = evaluate(&rounds, cycles_per_ns, &of, &nfs.0);
     found.chain = path.display().to_string();
-    (found.form, found.burst) = (options.run.shape.name(), options.run.burst);
+    (found.mode, found.burst) = (options.run.shape.name(), options.run.burst);
     found.size = options.run.change.size.clone();
     (found.seconds, found.sound) = (options.seconds, sound);
     Ok(found)
@@ -384,9 +384,9 @@ fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> Label {
             () if node.sent > 0 => Kind::Send,
             () => Kind::Task,
         }),
-        Stage::Program(stretch) => {
+        Stage::Program(region) => {
             let elements: Vec<String> = probes
-                .program(stretch)
+                .program(region)
                 .iter()
                 .filter_map(|node| nodes.get(*node).map(|node| node.name.clone()))
                 .collect();
@@ -403,8 +403,8 @@ fn evaluate(
     label: &dyn Fn(Stage) -> Label,
     nfs: &[NfProcess],
 ) -> Breakdown {
-    let none = Spread { median: 0.0, min: 0.0, max: 0.0 };
-    let spread = |figure: &dyn Fn(&Round) -> f64| Spread::of(rounds.iter().map(figure)).unwrap_or(none);
+    let none = Quantiles { median: 0.0, min: 0.0, max: 0.0 };
+    let spread = |figure: &dyn Fn(&Round) -> f64| Quantiles::of(rounds.iter().map(figure)).unwrap_or(none);
     let packets = |round: &Round| round.probed.packets.max(1) as f64;
     let own = |round: &Round, stage: &StageCycles| {
         (stage.cycles as f64 - stage.readings as f64 * round.cost) / packets(round)
@@ -442,7 +442,7 @@ fn evaluate(
     let lost = |round: &Round| round.plain.waited_ns * cycles_per_ns + round.interrupted as f64;
     Breakdown {
         chain: String::new(),
-        form: "",
+        mode: "",
         burst: 0,
         size: None,
         rounds: rounds.len(),

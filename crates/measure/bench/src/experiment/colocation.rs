@@ -1,13 +1,13 @@
 //! Independent chains at once: what all carry together, and how much they disturb each other.
 
 use super::lab::trial::{self, sound};
-use super::lab::{Case, Form, Lab};
+use super::lab::{Case, Lab, Mode};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Skipped};
 use crate::start::RunOptions;
 use crate::trial::Sample;
 use crate::trial::closed::{ClosedLoop, watch_all};
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
@@ -20,7 +20,7 @@ pub fn colocated(
     lab: &mut Lab,
     paths: &[PathBuf],
     most: usize,
-    form: Form,
+    form: Mode,
     sizes: Option<&[u16]>,
 ) -> Result<Figure, BenchError> {
     for path in paths {
@@ -51,7 +51,7 @@ pub fn colocated(
     let swept = lab.sweep("colocation", cases);
     let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let about = match sizes {
-        Some(_) => "L3 forwarding: what all chains carry together, each with made-up traffic, packet memory and a core of its own."
+        Some(_) => "L3 forwarding: what all chains carry together, each with generated traffic, packet memory and a core of its own."
             .to_string(),
         None => format!(
             "{}, in turn: what all carry together, and the slowest alone, each with packet memory and a core of its own.",
@@ -91,7 +91,7 @@ fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
         let told = format!(
             "two chains carry more than one: {two:.3} and {one:.3} Mpps, {share:.0} % of twice as much"
         );
-        figure.expected.push(Expectation { told, holds: two > one });
+        figure.expected.push(Expectation { sentence: told, holds: two > one });
     }
 }
 
@@ -99,7 +99,7 @@ fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
 fn together(
     lab: &Lab,
     paths: &[PathBuf],
-    form: Form,
+    form: Mode,
     count: usize,
     size: Option<u16>,
 ) -> Result<Vec<(f64, bool)>, BenchError> {
@@ -130,9 +130,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut tell = |_: &str| {};
         let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
-        let paths = [Nf::L3, Nf::L2].map(|nf| lab.row(&[nf], Form::Modular).expect("written"));
+        let paths = [Nf::L3, Nf::L2].map(|nf| lab.row(&[nf], Mode::Modular).expect("written"));
         let cores = lab.machine.cores.len();
-        let figure = colocated(&mut lab, &paths, cores + 1, Form::Modular, None).expect("a figure");
+        let figure = colocated(&mut lab, &paths, cores + 1, Mode::Modular, None).expect("a figure");
         let all = figure.series("all together").expect("measured");
         let slowest = figure.series("the slowest").expect("measured");
         assert_eq!((all.points.len(), slowest.points.len()), (cores, cores));

@@ -11,7 +11,7 @@ use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::shape::Shape;
 use crate::start::failed;
 use container::runtime::{Installed, Runtime};
-use nf_host::{Instance, State};
+use nf_host::{Instance, NfState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -222,7 +222,7 @@ fn exchanged(
 fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start(script, &options.setting)?;
     let instance = chain.instance("nf")?;
-    await_state(&instance, State::Up)?;
+    await_state(&instance, NfState::Up)?;
     let took = restarts(&chain, &instance, options.repeats);
     chain.end();
     took
@@ -233,10 +233,10 @@ fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Ve
     let mut all = vec![];
     for _ in 0..repeats.max(1) {
         chain.want(instance, false);
-        await_state(instance, State::Stopped)?;
+        await_state(instance, NfState::Stopped)?;
         let (before, start) = (out_of(&chain.report(), &element), Instant::now());
         chain.want(instance, true);
-        await_state(instance, State::Up)?;
+        await_state(instance, NfState::Up)?;
         let hello_s = Some(start.elapsed().as_secs_f64());
         // Packets go by those that only look, whether they run or not.
         let first_s = match instance.spec.terms.observes() {
@@ -340,14 +340,14 @@ impl Found {
         let faster = |(one, other): (String, String)| {
             let (sooner, later) = (self.median(&one)?, self.median(&other)?);
             let told = format!("{one} ({}) is there sooner than {other} ({})", ms(sooner), ms(later));
-            Some(Expectation { told, holds: sooner < later })
+            Some(Expectation { sentence: told, holds: sooner < later })
         };
         let mut all: Vec<Expectation> = pairs.into_iter().filter_map(faster).collect();
         let slowest = self.first.iter().map(|point| point.y.median).fold(0.0, f64::max);
         if !self.first.is_empty() {
             let told =
                 format!("every way takes less than the 4 s of an application in an idle VM: {}", ms(slowest));
-            all.push(Expectation { told, holds: slowest < 4.0 });
+            all.push(Expectation { sentence: told, holds: slowest < 4.0 });
         }
         all
     }

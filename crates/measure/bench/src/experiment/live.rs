@@ -15,13 +15,13 @@ use crate::start::failed;
 use chain::TrafficDecl;
 use diag::{Diagnostics, SourceMap};
 use nf_host::doorbell::Doorbell;
-use nf_host::{Instance, NfOutput, State};
+use nf_host::{Instance, NfOutput, NfState};
 use port::FrameSet;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
 use runtime::ports::Ports;
-use runtime::running::{Plan, Running};
-use shm::region::RegionOptions;
+use runtime::running::{RunPlan, Running};
+use shm::packet_region::RegionOptions;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const PACKETS: Duration = PATIENCE;
 /// How long packets flow before they are counted.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Frames of made-up traffic that are kept, at most.
+/// Frames of generated traffic that are kept, at most.
 const MOST_FRAMES: u64 = 1 << 18;
 
 /// How a chain runs.
@@ -55,7 +55,7 @@ pub struct Setting {
     /// Whether this program runs Click configurations in processes of their own ([`runtime::brief`]). Otherwise only
     /// programs can be started.
     pub runs_click: bool,
-    /// Names of ports with made-up traffic that arrives at a set rate, and when. The others have as many frames as are
+    /// Names of ports with generated traffic that arrives at a set rate, and when. The others have as many frames as are
     /// fetched.
     pub paced: HashMap<String, Arc<Pace>>,
 }
@@ -124,7 +124,7 @@ impl LiveChain {
         let chain =
             chain::load_from(&mut sources, &script.path, &[], &runtime::KnownClasses, &mut map, &mut diags);
         let refused =
-            |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { told: diags.render_short(map) };
+            |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { message: diags.render_short(map) };
         let Some(mut chain) = chain.filter(|_| !diags.has_errors()) else {
             return Err(refused(&map, &diags));
         };
@@ -139,14 +139,14 @@ impl LiveChain {
         };
         let wanted = runtime::Options {
             folder: chain.folder.clone(),
-            fused: chain.fused(setting.shape.map(Shape::form)),
+            fused: chain.fused(setting.shape.map(Shape::mode)),
             cache: setting.shape.map(Shape::cache).unwrap_or_default(),
             ..runtime::Options::default()
         };
         let launch = Launch {
             options: wanted.clone(),
             memory: RegionOptions::slots(setting.slots),
-            made: Box::new(made),
+            traffic: Box::new(frame_set),
             cores: cores.clone(),
             burst: setting.burst,
             brief,
@@ -169,7 +169,7 @@ impl LiveChain {
         let assembly = runtime::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
         let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
         let apart = Apart::of_chain(&chain, &cores);
-        let plan = Plan { burst: setting.burst, cores, print: |_| {}, ..Plan::default() };
+        let plan = RunPlan { burst: setting.burst, cores, print: |_| {}, ..RunPlan::default() };
         let running = launch::start(assembly, &ports, plan).map_err(failed)?;
         let thread = Thread::find("self", |name| name == "worker-0");
         Ok(LiveChain { running: Some(running), ports, thread, apart })
@@ -246,7 +246,7 @@ impl LiveChain {
     /// # Errors
     /// When one does not.
     pub fn await_nfs(&self) -> Result<(), BenchError> {
-        self.instances().iter().try_for_each(|instance| await_state(instance, State::Up))
+        self.instances().iter().try_for_each(|instance| await_state(instance, NfState::Up))
     }
 
     /// Waits until a count has grown past what it was, and tells since when, in seconds.
@@ -339,10 +339,10 @@ pub fn out_of(report: &Report, element: &str) -> u64 {
 ///
 /// # Errors
 /// When that takes too long: with what the NF's host knows of it.
-pub fn await_state(instance: &Instance, state: State) -> Result<(), BenchError> {
+pub fn await_state(instance: &Instance, state: NfState) -> Result<(), BenchError> {
     await_until(PATIENCE, || instance.state() == state).map(drop).ok_or_else(|| {
         let (name, wanted, now) = (&instance.spec.name, state.name(), instance.state().name());
-        let why = instance.told().failure.clone();
+        let why = instance.status().failure.clone();
         failed(why.unwrap_or_else(|| format!("NF `{name}` is {now}, and not {wanted}, after {PATIENCE:?}")))
     })
 }
@@ -361,8 +361,8 @@ pub fn await_until(patience: Duration, holds: impl Fn() -> bool) -> Option<Insta
     }
 }
 
-/// The frames of a port with made-up traffic: each flow once.
-fn made(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
+/// The frames of a port with generated traffic: each flow once.
+fn frame_set(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
     let before = diags.errors();
     let spec: TrafficSpec = declared.read(diags)?;
     for (key, mistake) in spec.mistakes() {

@@ -3,7 +3,7 @@
 //!
 //! Ports are open-loop: frames arrive when they are due, and find a ring of 1,024 places.
 
-use super::lab::{Case, Form, Lab, trial};
+use super::lab::{Case, Lab, Mode, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
 use crate::load::{Batching, Offer, UnderTest};
@@ -12,7 +12,7 @@ use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
 use crate::trial::Trials;
 use crate::units::Rate;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::Path;
 use traffic::SizeMix;
 
@@ -23,9 +23,9 @@ const LONGEST_S: f64 = 2.0;
 /// How near the longest burst is found, as a share of it.
 const NEAR: f64 = 0.05;
 
-const FORMS: [Form; 2] = [Form::Modular, Form::Cached];
+const FORMS: [Mode; 2] = [Mode::Modular, Mode::Cached];
 
-fn run_options(lab: &Lab, form: Form, size: Option<u16>) -> RunOptions {
+fn run_options(lab: &Lab, form: Mode, size: Option<u16>) -> RunOptions {
     let change = Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() };
     RunOptions { change, ..lab.run_options(form, 64) }
 }
@@ -91,7 +91,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
                 "{}: at twice the load more is lost than at half (%): {most:.3} and {least:.3}",
                 form.name()
             );
-            figure.expected.push(crate::figure::Expectation { told, holds: most > least });
+            figure.expected.push(crate::figure::Expectation { sentence: told, holds: most > least });
         }
     }
     Ok(vec![figure])

@@ -10,7 +10,7 @@ use crate::figure::{Axis, Expectation, Figure, Origin, Point, Scale, Series, Ski
 use crate::load::{Observed, Offer, UnderTest};
 use crate::peer::{Bench, BenchOptions, Missing, Peer};
 use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
-use crate::stats::{Spread, histogram};
+use crate::stats::{Quantiles, histogram};
 use crate::trial::{Order, REPEATS, again, by_turns};
 use crate::wire::devices::Means;
 use crate::wire::{Devices, Wire, WireOptions};
@@ -137,7 +137,7 @@ struct Run<'a> {
     frames: Arc<FrameSet>,
     devices: Option<Devices>,
     /// What the tester reaches by itself, in frames a second.
-    alone: Option<Spread>,
+    alone: Option<Quantiles>,
     systems: Vec<System<'a>>,
 }
 
@@ -184,7 +184,7 @@ impl Run<'_> {
         };
         rate().map_err(missing)?;
         let rates: Result<Vec<f64>, BenchError> = (0..3).map(|_| rate()).collect();
-        self.alone = Spread::of(rates.map_err(missing)?).filter(|rate| rate.median > LEAST * 2.0);
+        self.alone = Quantiles::of(rates.map_err(missing)?).filter(|rate| rate.median > LEAST * 2.0);
         match self.alone {
             Some(_) => Ok(()),
             None => Err(Missing("no frames come through a veth cable without a system".into())),
@@ -391,7 +391,7 @@ impl Run<'_> {
                 vec![]
             } else {
                 vec![Expectation {
-                    told: "no system carries more than the tester sends by itself".into(),
+                    sentence: "no system carries more than the tester sends by itself".into(),
                     holds: none_above,
                 }]
             },

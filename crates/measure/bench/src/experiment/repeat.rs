@@ -1,14 +1,14 @@
 //! A chain of the user's, several times in a row: throughput over the length of a chain.
 
-use super::lab::{Case, Form, Lab, trial};
+use super::lab::{Case, Lab, Mode, trial};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
 use crate::start::RunOptions;
 use std::path::{Path, PathBuf};
 
-/// The way of packets through a chain file, from a port with made-up traffic to one that discards.
-struct Way {
+/// The way of packets through a chain file, from a port with generated traffic to one that discards.
+struct ChainPath {
     from: String,
     to: String,
     /// What they come by: the NF, and the names of its interfaces as in links.
@@ -47,15 +47,15 @@ impl Stop {
 pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Result<Vec<Figure>, BenchError> {
     let script = Script::of_file(path)?;
     // What is wrong with it is told before anything is measured.
-    let way = way(&script, nf)?;
-    let forms = [Form::Cached, Form::Fused, Form::Modular, Form::Process];
+    let way = chain_path(&script, nf)?;
+    let forms = [Mode::Cached, Mode::Fused, Mode::Modular, Mode::Process];
     let names: Vec<&str> = way.stops.iter().map(|stop| stop.nf.as_str()).collect();
     let cases = (1..=most.max(1)).flat_map(|count| forms.map(|form| (count, form)));
     let (script, way_of) = (&script, &way);
     let cases = cases.map(|(count, form)| {
         Case::point(form.name(), count as f64, move |lab| {
             let path = lay_out(lab, script, way_of, count, form)?;
-            let change = runtime::made::Change::default();
+            let change = runtime::traffic::Change::default();
             let run = RunOptions { change, ..lab.run_options(form, 64) };
             let (pps, disturbed) = trial::saturation(lab, &path, &run)?;
             Ok((pps / 1e6, disturbed))
@@ -78,9 +78,9 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
 }
 
 /// The way through the chain, or through one of its NFs alone.
-fn way(script: &Script, nf: Option<&str>) -> Result<Way, BenchError> {
+fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError> {
     let table = script.table()?;
-    let told = |why: String| BenchError::BadChain { told: format!("{}: {why}", script.path.display()) };
+    let told = |why: String| BenchError::BadChain { message: format!("{}: {why}", script.path.display()) };
     let port = |key: &str| {
         let ports = table.get("ports").and_then(toml::Value::as_table)?;
         ports.iter().find(|(_, port)| port.get(key).is_some()).map(|(name, _)| name.clone())
@@ -118,7 +118,7 @@ fn way(script: &Script, nf: Option<&str>) -> Result<Way, BenchError> {
     if stops.is_empty() {
         return Err(told("no NF stands between its ports".into()));
     }
-    Ok(Way { from, to, stops })
+    Ok(ChainPath { from, to, stops })
 }
 
 fn links_of(links: &[toml::Value]) -> Vec<Vec<&str>> {
@@ -130,8 +130,14 @@ fn links_of(links: &[toml::Value]) -> Vec<Vec<&str>> {
 }
 
 /// Writes the chain file with the NFs so many times in a row.
-fn lay_out(lab: &Lab, script: &Script, way: &Way, count: usize, form: Form) -> Result<PathBuf, BenchError> {
-    if form == Form::Process && lab.millrace.is_none() {
+fn lay_out(
+    lab: &Lab,
+    script: &Script,
+    way: &ChainPath,
+    count: usize,
+    form: Mode,
+) -> Result<PathBuf, BenchError> {
+    if form == Mode::Process && lab.millrace.is_none() {
         return Err(BenchError::Measurement("NFs in processes need the program `millrace`".into()));
     }
     let table = script.table()?;
@@ -166,7 +172,7 @@ fn lay_out(lab: &Lab, script: &Script, way: &Way, count: usize, form: Form) -> R
                 for key in of_processes.iter().chain(&others) {
                     nf.remove(*key);
                 }
-                if form == Form::Process {
+                if form == Mode::Process {
                     let cores: Vec<i64> = lab.other_cores().iter().map(|core| *core as i64).collect();
                     nf.insert("runs".into(), "process".into());
                     nf.insert("trust".into(), "lab".into());
@@ -198,18 +204,19 @@ mod tests {
 
     #[test]
     fn a_way_is_read_from_links() {
-        let found = way(&Script::new(CHAIN), None).expect("a row");
+        let found = chain_path(&Script::new(CHAIN), None).expect("a row");
         assert_eq!((found.from.as_str(), found.to.as_str(), found.stops.len()), ("in", "out", 2));
         let b = Stop { enter: "[x]".into(), nf: "b".into(), leave: String::new() };
         assert_eq!(found.stops[1], b);
         let parted = CHAIN.replace("[1] -> [x]b -> out\"", "[1] -> out\", \"in2 -> [x]b[y] -> out\"");
-        let error = way(&Script::new(parted.clone()), None).err().expect("refused").to_string();
+        let error = chain_path(&Script::new(parted.clone()), None).err().expect("refused").to_string();
         assert!(error.contains("--nf"), "{error}");
-        let one = way(&Script::new(parted), Some("b")).expect("one NF");
+        let one = chain_path(&Script::new(parted), Some("b")).expect("one NF");
         assert_eq!(one.stops, [Stop { enter: "[x]".into(), nf: "b".into(), leave: "[y]".into() }]);
-        let error = way(&Script::new(CHAIN), Some("c")).err().expect("refused").to_string();
+        let error = chain_path(&Script::new(CHAIN), Some("c")).err().expect("refused").to_string();
         assert!(error.contains("a, b"), "{error}");
-        let error = way(&Script::new(CHAIN.replace("discard = true", "")), None).err().expect("refused");
+        let error =
+            chain_path(&Script::new(CHAIN.replace("discard = true", "")), None).err().expect("refused");
         assert!(error.to_string().contains("discard"), "{error}");
     }
 

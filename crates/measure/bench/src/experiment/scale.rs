@@ -1,15 +1,15 @@
 //! How a chain's throughput grows with flows, frame sizes, bursts and cores.
 
 use super::growth;
-use super::lab::{Case, Form, Lab, trial};
+use super::lab::{Case, Lab, Mode, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
 use crate::start::RunOptions;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::Path;
 use traffic::SizeMix;
 
-const FORMS: [Form; 3] = [Form::Modular, Form::Fused, Form::Cached];
+const FORMS: [Mode; 3] = [Mode::Modular, Mode::Fused, Mode::Cached];
 const FLOWS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 const BURSTS: [usize; 7] = [1, 4, 8, 16, 32, 64, 256];
 
@@ -109,7 +109,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut tell = |_: &str| {};
         let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
-        let path = lab.row(&[crate::experiment::lab::Nf::L3], Form::Modular).expect("written");
+        let path = lab.row(&[crate::experiment::lab::Nf::L3], Mode::Modular).expect("written");
         let figures = scale(&mut lab, &path).expect("figures");
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         assert_eq!(names, ["scale-flows", "scale-sizes", "scale-bursts", "scale-cores"]);

@@ -97,7 +97,7 @@ impl Script {
     /// When it is no chain file.
     pub fn table(&self) -> Result<toml::Table, BenchError> {
         self.text.parse::<toml::Table>().map_err(|error| BenchError::BadChain {
-            told: format!(
+            message: format!(
                 "{} is no chain file (a Click file alone has no NFs): {}",
                 self.path.display(),
                 error.message()

@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::name::file_names;
-use super::words::{DISTURBED, any_disturbed, called, duration, held, machine, plain, verdict, warning};
+use super::words::{DISTURBED, any_disturbed, called, duration, held, holds, machine, plain, warning};
 use super::{Expectation, Figure, Origin, Report, svg};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
@@ -86,7 +86,7 @@ fn summary(report: &Report, names: &[String]) -> Markup {
 
 fn expected(expectation: &Expectation) -> Markup {
     let (class, sign) = if expectation.holds { ("holds", "✓") } else { ("fails", "✗") };
-    markup! { span class=(class) { (sign) " " (verdict(expectation.holds)) } ": " (plain(&expectation.told)) }
+    markup! { span class=(class) { (sign) " " (holds(expectation.holds)) } ": " (plain(&expectation.sentence)) }
 }
 
 fn section(figure: &Figure, name: &str) -> Markup {

@@ -4,7 +4,7 @@
 
 use super::grid::Grid;
 use super::name::file_names;
-use super::words::{DISTURBED, any_disturbed, called, duration, held, machine, plain, verdict, warning};
+use super::words::{DISTURBED, any_disturbed, called, duration, held, holds, machine, plain, warning};
 use super::{Figure, Origin, Report};
 use comfy_table::presets::ASCII_MARKDOWN;
 use std::fmt::{Result, Write};
@@ -93,7 +93,7 @@ fn section(out: &mut String, figure: &Figure, name: &str, plot: Option<&str>) ->
     let notes = figure.notes.iter().map(|note| escape(note));
     let expected = figure.expected.iter();
     let expected = expected
-        .map(|expectation| format!("**{}**: {}", verdict(expectation.holds), escape(&expectation.told)));
+        .map(|expectation| format!("**{}**: {}", holds(expectation.holds), escape(&expectation.sentence)));
     list(out, "Where the papers' values are from", papers)?;
     list(out, "Settings", settings)?;
     list(out, "Not measured here", skipped)?;

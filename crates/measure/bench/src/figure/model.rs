@@ -1,7 +1,7 @@
 //! The data of figures.
 
 use crate::machine::Machine;
-use crate::stats::Spread;
+use crate::stats::Quantiles;
 use serde::{Deserialize, Serialize};
 
 /// Experiments, and the machine that they ran on.
@@ -102,7 +102,7 @@ pub struct Point {
     /// Where on the x axis; the category's number where there are categories.
     pub x: f64,
     /// Median and range of the repeats; a paper's values have no range.
-    pub y: Spread,
+    pub y: Quantiles,
     /// How often it was measured.
     pub repeats: usize,
     /// Whether something else had the core for more than a fiftieth of the time, in most repeats.
@@ -122,7 +122,7 @@ pub struct Skipped {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Expectation {
     /// In words, with the figures that were found.
-    pub told: String,
+    pub sentence: String,
     /// Whether it is so.
     pub holds: bool,
 }
@@ -161,12 +161,12 @@ impl Point {
     pub fn of(x: f64, figures: impl IntoIterator<Item = f64>, disturbed: bool) -> Option<Point> {
         let figures: Vec<f64> = figures.into_iter().collect();
         let repeats = figures.len();
-        Some(Point { x, y: Spread::of(figures)?, repeats, disturbed })
+        Some(Point { x, y: Quantiles::of(figures)?, repeats, disturbed })
     }
 
     /// A single value.
     pub fn single(x: f64, y: f64) -> Point {
-        Point { x, y: Spread::single(y), repeats: 1, disturbed: false }
+        Point { x, y: Quantiles::single(y), repeats: 1, disturbed: false }
     }
 }
 

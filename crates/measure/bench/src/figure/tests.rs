@@ -3,12 +3,12 @@
 use super::words::called;
 use super::*;
 use crate::machine::Machine;
-use crate::stats::Spread;
+use crate::stats::Quantiles;
 use proptest::prelude::*;
 
 /// A value with a range.
 pub fn point(x: f64, median: f64, min: f64, max: f64) -> Point {
-    Point { x, y: Spread { median, min, max }, repeats: 5, disturbed: false }
+    Point { x, y: Quantiles { median, min, max }, repeats: 5, disturbed: false }
 }
 
 /// A curve of ours, or of another system.
@@ -32,8 +32,8 @@ pub fn figure(name: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
         skipped: vec![Skipped { what: "VPP".into(), why: "not installed; install vpp".into() }],
         notes: vec!["closed loop".into()],
         expected: vec![
-            Expectation { told: "fused is faster: 14.9 to 9.1 Mpps".into(), holds: true },
-            Expectation { told: "64 bytes at line rate".into(), holds: false },
+            Expectation { sentence: "fused is faster: 14.9 to 9.1 Mpps".into(), holds: true },
+            Expectation { sentence: "64 bytes at line rate".into(), holds: false },
         ],
     }
 }
@@ -112,7 +112,7 @@ fn any_series() -> impl Strategy<Value = Series> {
     let point =
         (any_number(), spread, 0..9usize, any::<bool>()).prop_map(|(x, spread, repeats, disturbed)| {
             let (median, min, max) = spread;
-            Point { x, y: Spread { median, min, max }, repeats, disturbed }
+            Point { x, y: Quantiles { median, min, max }, repeats, disturbed }
         });
     (hostile(), origin, prop::collection::vec(point, 0..12)).prop_map(|(name, origin, points)| Series {
         name,
@@ -131,7 +131,7 @@ pub fn any_figure() -> impl Strategy<Value = Figure> {
         Figure {
             settings: pairs().map(|text| (text.clone(), text)).collect(),
             skipped: pairs().map(|text| Skipped { what: text.clone(), why: text }).collect(),
-            expected: pairs().map(|told| Expectation { holds: told.len() > 3, told }).collect(),
+            expected: pairs().map(|told| Expectation { holds: told.len() > 3, sentence: told }).collect(),
             notes: texts,
             ..Figure { name, title, about, source, command, x, y, series, ..rates() }
         }

@@ -1,7 +1,7 @@
 //! A figure for a terminal.
 
 use super::grid::Grid;
-use super::words::{DISTURBED, any_disturbed, plain, verdict, wrap};
+use super::words::{DISTURBED, any_disturbed, holds, plain, wrap};
 use super::{Figure, Origin};
 use comfy_table::ContentArrangement;
 use comfy_table::presets::NOTHING;
@@ -40,7 +40,7 @@ pub fn text(figure: &Figure) -> String {
         out += &paragraph("NOTE: ", note);
     }
     for expectation in &figure.expected {
-        out += &paragraph(&format!("{}: ", verdict(expectation.holds)), &expectation.told);
+        out += &paragraph(&format!("{}: ", holds(expectation.holds)), &expectation.sentence);
     }
     // Not wrapped: it is there to be copied.
     out + &format!("\n$ {}\n", plain(&figure.command))

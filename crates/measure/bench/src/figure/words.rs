@@ -5,7 +5,7 @@
 
 use super::{Figure, Origin, Point, Report, Series};
 use crate::machine::Machine;
-use crate::stats::Spread;
+use crate::stats::Quantiles;
 
 /// Digits that a measured value is shown with: more than repeats agree on.
 const DIGITS: i32 = 4;
@@ -120,14 +120,14 @@ pub fn number(value: f64) -> String {
 }
 
 /// `median (min–max)`; the median alone where there is no range.
-pub fn spread(spread: &Spread) -> String {
+pub fn median_and_range(spread: &Quantiles) -> String {
     let [median, min, max] = alike([spread.median, spread.min, spread.max]);
     if min == max && min == median { median } else { format!("{median} ({min}–{max})") }
 }
 
 /// A point as tables show it.
 pub fn value(point: &Point) -> String {
-    spread(&point.y) + if point.disturbed { DISTURBED.0 } else { "" }
+    median_and_range(&point.y) + if point.disturbed { DISTURBED.0 } else { "" }
 }
 
 /// Whether any point was disturbed.
@@ -136,7 +136,7 @@ pub fn any_disturbed(figure: &Figure) -> bool {
 }
 
 /// Whether something is as expected.
-pub fn verdict(holds: bool) -> &'static str {
+pub fn holds(holds: bool) -> &'static str {
     if holds { "holds" } else { "DOES NOT HOLD" }
 }
 
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn ranges_have_the_digits_of_their_largest() {
-        let told = |median, min, max| spread(&Spread { median, min, max });
+        let told = |median, min, max| median_and_range(&Quantiles { median, min, max });
         assert_eq!(told(14.8, 9.75, 15.123), "14.80 (9.75–15.12)");
         assert_eq!(told(3.0, 3.0, 3.0), "3");
         assert_eq!(told(0.0, 0.0, 1e6), "0 (0–1,000,000)");

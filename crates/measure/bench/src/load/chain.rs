@@ -7,7 +7,7 @@ use crate::BenchError;
 use crate::machine::apart::Apart;
 use crate::machine::core_time::Thread;
 use crate::start::{Loaded, RunOptions};
-use chain::{Chain, PortKind, Sink, Source};
+use chain::{Chain, PortKind, PortSource, Sink};
 use element::steering::worker_of;
 use port::FrameSet;
 use runtime::ports::Ports;
@@ -59,13 +59,13 @@ pub struct ChainUnderTest {
     passed: f64,
 }
 
-/// Has the chain's made-up traffic last as long as trials do; the names of the ports that it comes from, and of those
+/// Has the chain's generated traffic last as long as trials do; the names of the ports that it comes from, and of those
 /// that discard what they are sent.
 fn ends(chain: &mut Chain) -> (Vec<String>, Vec<String>) {
     let (mut sources, mut sinks) = (vec![], vec![]);
     for port in &mut chain.ports {
         let PortKind::Local(source, sink) = &mut port.kind else { continue };
-        if let Source::Traffic(traffic) = source {
+        if let PortSource::Traffic(traffic) = source {
             traffic.count = None;
             sources.push(port.name.clone());
         }
@@ -80,7 +80,7 @@ impl ChainUnderTest {
     /// Starts the chain in a file, warms it up, and finds out how much of what goes in comes out when nothing is lost.
     ///
     /// # Errors
-    /// When the chain has mistakes, has no made-up traffic or nowhere to send it, or lets nothing through.
+    /// When the chain has mistakes, has no generated traffic or nowhere to send it, or lets nothing through.
     pub fn start(path: &Path, options: &ChainOptions) -> Result<ChainUnderTest, BenchError> {
         let mut loaded = Loaded::read(path)?;
         let (sources, sinks) = ends(&mut loaded.chain);
@@ -221,12 +221,12 @@ impl UnderTest for ChainUnderTest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::{Arrival, Seen};
+    use crate::load::{Arrival, FlowRecord};
     use crate::search::{Goal, GoalResult, Limits, search};
     use crate::shape::Shape;
     use crate::start::testing::chain;
     use crate::trial::Trials;
-    use runtime::made::Change;
+    use runtime::traffic::Change;
 
     fn options() -> ChainOptions {
         let run = RunOptions {
@@ -245,7 +245,7 @@ mod tests {
         Box::new(ChainUnderTest::start(&path, &options()).expect("it runs"))
     }
 
-    fn seen(nf: &str, offer: &Offer) -> (Observed, Seen) {
+    fn seen(nf: &str, offer: &Offer) -> (Observed, FlowRecord) {
         let mut under_test = start(nf);
         let observed = under_test.offer(offer).expect("a trial");
         assert!(under_test.end().expect("it ends"), "all is accounted for");

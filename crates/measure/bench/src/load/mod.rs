@@ -5,7 +5,7 @@
 //! latencies. A [`Stamp`] inside a frame says which it is and when it was due, and a [`Recorder`] what came out.
 //!
 //! For a chain in this process a [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of every
-//! port with made-up traffic: frames arrive in it when they are due, whether the chain fetches them or not, and are lost
+//! port with generated traffic: frames arrive in it when they are due, whether the chain fetches them or not, and are lost
 //! when it is full, as in a device. What the chain sends to a port without a device is counted.
 //! [`chain::ChainUnderTest`] is such a chain.
 //!
@@ -21,5 +21,5 @@ pub mod stamp;
 pub use chain::{ChainOptions, ChainUnderTest};
 pub use offer::{Arrival, DISTURBED, Observed, Offer, UnderTest};
 pub use pace::Batching;
-pub use recorder::{Recorder, Seen};
+pub use recorder::{FlowRecord, Recorder};
 pub use stamp::Stamp;

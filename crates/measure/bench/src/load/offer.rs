@@ -1,7 +1,7 @@
 //! What is offered to something under test, and what became of it: the same for a chain in this process and for another
 //! system behind devices.
 
-use super::recorder::Seen;
+use super::recorder::FlowRecord;
 use crate::BenchError;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ pub struct Observed {
     /// Whether the cores that share packets were further apart, before or after, than at other times.
     pub is_far: bool,
     /// What stamps say, where the offer had them.
-    pub seen: Option<Seen>,
+    pub seen: Option<FlowRecord>,
     /// By how many nanoseconds frames were sent later than they were due, where a tester sends them: its own error.
     /// Frames of rings in this process are due when they are, and have none.
     pub pacing: Option<hdrhistogram::Histogram<u64>>,

@@ -1,7 +1,7 @@
 //! When frames arrive, and what became of them.
 
 use super::offer::{Arrival, Offer};
-use super::recorder::{Recorder, Seen};
+use super::recorder::{FlowRecord, Recorder};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,7 +103,7 @@ impl Pace {
     }
 
     /// What sinks noted of the trial, which ends their notes; `None` where frames had no stamps.
-    pub fn take_notes(&self) -> Option<Seen> {
+    pub fn take_notes(&self) -> Option<FlowRecord> {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = notes.iter().filter_map(|one| one.lock().unwrap_or_else(PoisonError::into_inner).take());
         let all = taken.reduce(|mut all, other| {

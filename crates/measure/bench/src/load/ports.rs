@@ -15,11 +15,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-/// Opens a chain's ports, those with made-up traffic behind a ring that fills at a set rate.
+/// Opens a chain's ports, those with generated traffic behind a ring that fills at a set rate.
 pub struct Paced<'a> {
     /// The ports as they are.
     pub ports: &'a mut Ports,
-    /// Those whose made-up frames arrive at a set rate, by name, and when.
+    /// Those whose generated frames arrive at a set rate, by name, and when.
     pub sources: HashMap<String, Arc<Pace>>,
     /// Those that count what they are sent, by name, and for which trials.
     pub sinks: HashMap<String, Arc<Pace>>,
@@ -60,8 +60,8 @@ impl PortOpener for Paced<'_> {
         self.ports.open_nf(name, worker)
     }
 
-    fn station(&self, name: &str) -> Option<Arc<Interface>> {
-        self.ports.station(name)
+    fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
+        self.ports.l3_interface(name)
     }
 
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
@@ -151,7 +151,7 @@ impl Port for PacedPort {
                 && let Some(notes) = notes.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
             {
                 let now_ns = self.pace.now_ns();
-                stamps.for_each(|stamp| notes.note(stamp, now_ns));
+                stamps.for_each(|stamp| notes.record(stamp, now_ns));
             }
         }
         let moved = self.inner.send(pool, packets, list);

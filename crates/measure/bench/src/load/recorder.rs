@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 /// What stamps say of a trial.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct FlowRecord {
     /// Stamped frames that came out, each counted once.
     pub frames: u64,
     /// Frames that came out again.
@@ -27,7 +27,7 @@ pub struct Recorder {
     bits: Vec<Vec<u64>>,
     /// For every source and flow, the highest number that was seen, plus one.
     highest: Vec<Vec<u64>>,
-    seen: Seen,
+    seen: FlowRecord,
 }
 
 impl Recorder {
@@ -43,13 +43,13 @@ impl Recorder {
         Recorder {
             bits,
             highest: flows.iter().map(of_flows).collect(),
-            seen: Seen { frames: 0, duplicates: 0, reordered: 0, strangers: 0, latency: histogram() },
+            seen: FlowRecord { frames: 0, duplicates: 0, reordered: 0, strangers: 0, latency: histogram() },
         }
     }
 
     /// Notes a frame that came out at that time.
     #[inline]
-    pub fn note(&mut self, stamp: Option<Stamp>, now_ns: u64) {
+    pub fn record(&mut self, stamp: Option<Stamp>, now_ns: u64) {
         let found = stamp.and_then(|stamp| {
             let word = self.bits.get_mut(usize::from(stamp.source))?.get_mut((stamp.number / 64) as usize)?;
             let highest = self.highest.get_mut(usize::from(stamp.source))?;
@@ -93,7 +93,7 @@ impl Recorder {
     }
 
     /// What was noted.
-    pub fn seen(self) -> Seen {
+    pub fn seen(self) -> FlowRecord {
         self.seen
     }
 }
@@ -102,21 +102,21 @@ impl Recorder {
 mod tests {
     use super::*;
 
-    fn note(recorder: &mut Recorder, source: u8, number: u64, late_ns: u64) {
-        recorder.note(Some(Stamp { source, number, time_ns: 1_000 }), 1_000 + late_ns);
+    fn record_late(recorder: &mut Recorder, source: u8, number: u64, late_ns: u64) {
+        recorder.record(Some(Stamp { source, number, time_ns: 1_000 }), 1_000 + late_ns);
     }
 
     #[test]
     fn what_is_late_lost_or_there_twice_is_counted() {
         let mut recorder = Recorder::new(1_000, &[4, 4]);
         for number in [0, 1, 2, 3, 4, 9, 5, 8, 8, 999] {
-            note(&mut recorder, 0, number, 500 + number);
+            record_late(&mut recorder, 0, number, 500 + number);
         }
-        note(&mut recorder, 1, 5, 2_000);
+        record_late(&mut recorder, 1, 5, 2_000);
         // Of neither source, past the last number, none at all.
-        note(&mut recorder, 2, 5, 1);
-        note(&mut recorder, 0, 1_024, 1);
-        recorder.note(None, 7);
+        record_late(&mut recorder, 2, 5, 1);
+        record_late(&mut recorder, 0, 1_024, 1);
+        recorder.record(None, 7);
         let seen = recorder.seen();
         assert_eq!((seen.frames, seen.duplicates, seen.strangers), (10, 1, 3));
         // 5 came behind 9, and they are one flow; 8 is of another.
@@ -128,10 +128,10 @@ mod tests {
     fn two_are_added_up() {
         let (mut one, mut other) = (Recorder::new(100, &[1]), Recorder::new(100, &[1]));
         for number in 0..50 {
-            note(&mut one, 0, number, 10);
+            record_late(&mut one, 0, number, 10);
         }
         for number in 49..100 {
-            note(&mut other, 0, number, 20);
+            record_late(&mut other, 0, number, 20);
         }
         one.add(&other);
         let seen = one.seen();

@@ -82,7 +82,7 @@ impl Topology {
     }
 
     /// In a sentence.
-    pub fn told(&self) -> String {
+    pub fn sentence(&self) -> String {
         let plural =
             |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
         let sockets = self.sockets().len();
@@ -195,7 +195,7 @@ pub(crate) mod tests {
             (800_000, 3_600_000, Some(3_600_000))
         );
         assert_eq!(
-            (frequency.governor.as_str(), found.told().as_str()),
+            (frequency.governor.as_str(), found.sentence().as_str()),
             ("performance", "2 cores on 1 socket, SMT on")
         );
         // Of a core of which one thread may be used, that one.
@@ -222,7 +222,7 @@ pub(crate) mod tests {
     fn a_tree_that_says_nothing_has_a_core_for_each_processor() {
         let root = recorded("");
         let found = Topology::read(root.path(), &[0, 5]);
-        assert_eq!(found.told(), "2 cores on 1 socket, no SMT");
+        assert_eq!(found.sentence(), "2 cores on 1 socket, no SMT");
         assert_eq!(found.cores[1], Core { threads: vec![5], socket: 0, node: 0 });
         assert!(!Topology::look(&[0]).cores.is_empty());
     }

@@ -120,7 +120,7 @@ impl Adapter {
         };
         match adapter.inspect(|adapter| adapter.check(source, text, &mut diags)) {
             Some(adapter) if !diags.has_errors() => Ok(adapter),
-            _ => Err(BenchError::BadPeer { told: diags.render_short(&map).trim_end().to_string() }),
+            _ => Err(BenchError::BadPeer { message: diags.render_short(&map).trim_end().to_string() }),
         }
     }
 
@@ -193,7 +193,7 @@ pub struct Peer {
     /// How it is started.
     pub adapter: Adapter,
     /// Its form, if it has any.
-    pub form: Option<String>,
+    pub mode: Option<String>,
 }
 
 impl Peer {
@@ -208,10 +208,10 @@ pub fn peers_of(adapter: &Adapter) -> Vec<Peer> {
     let of = |form: &String| Peer {
         name: format!("{}-{form}", adapter.name),
         adapter: adapter.clone(),
-        form: Some(form.clone()),
+        mode: Some(form.clone()),
     };
     match adapter.forms.as_slice() {
-        [] => vec![Peer { name: adapter.name.clone(), adapter: adapter.clone(), form: None }],
+        [] => vec![Peer { name: adapter.name.clone(), adapter: adapter.clone(), mode: None }],
         forms => forms.iter().map(of).collect(),
     }
 }

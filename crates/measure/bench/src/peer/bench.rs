@@ -63,7 +63,7 @@ impl Bench {
         let bench = Bench::spaces(options)?;
         let [send, _, _, receive] = DEVICES;
         bench.connect(options, (send, MACS[0]), (receive, MACS[1]), bench.tester.pid())?;
-        bench.steer(&bench.tester, receive, options.core)?;
+        bench.pin_receive(&bench.tester, receive, options.core)?;
         Ok(bench)
     }
 
@@ -80,10 +80,10 @@ impl Bench {
         bench.connect(options, (send, MACS[0]), (ingress, MACS[1]), bench.system.pid())?;
         bench.connect(options, (receive, MACS[3]), (egress, MACS[2]), bench.system.pid())?;
         for device in [ingress, egress] {
-            bench.steer(&bench.system, device, options.core)?;
+            bench.pin_receive(&bench.system, device, options.core)?;
         }
         bench.variables =
-            std::mem::take(&mut bench.variables).with("form", peer.form.clone().unwrap_or_default());
+            std::mem::take(&mut bench.variables).with("form", peer.mode.clone().unwrap_or_default());
         bench.adapter = Some(peer.adapter.clone());
         bench.launch(&peer.adapter)?;
         Ok(bench)
@@ -130,7 +130,7 @@ impl Bench {
 
     /// Has what a device receives worked on by a core, as a device with its interrupt there would have it. Without
     /// that the kernel works on it where it was sent: on the tester's core.
-    fn steer(&self, space: &Space, device: &str, core: usize) -> Result<(), Missing> {
+    fn pin_receive(&self, space: &Space, device: &str, core: usize) -> Result<(), Missing> {
         let line = format!("echo {} > /sys/class/net/{device}/queues/rx-0/rps_cpus", mask(core));
         space.run(&line, None).map_err(Missing)?;
         Ok(())

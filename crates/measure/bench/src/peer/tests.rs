@@ -3,7 +3,7 @@
 use super::adapter::BUILT_IN;
 use super::*;
 
-fn told(text: &str) -> String {
+fn error_of(text: &str) -> String {
     Adapter::read("mine.toml", text).expect_err("refused").to_string()
 }
 
@@ -41,7 +41,7 @@ fn a_user_adds_a_system_with_a_small_file() {
 
 #[test]
 fn mistakes_are_told_with_their_places() {
-    let told_of = |line: &str| told(&format!("{LEAST}{line}\n"));
+    let told_of = |line: &str| error_of(&format!("{LEAST}{line}\n"));
     assert!(told_of("colour = \"red\"").contains("mine.toml:5:1: error: unknown field `colour`"));
     assert!(
         told_of("ready = \"ping {peer_mca}\"")
@@ -51,15 +51,15 @@ fn mistakes_are_told_with_their_places() {
     assert!(told_of("ready-seconds = 1e9").contains("mine.toml:5:1: error: `ready-seconds` is 0 to 600"));
     assert!(told_of("[files]\n\"../x\" = \"\"").contains("is no file name"));
     assert!(
-        told(&LEAST.replace("forward", "cook")).contains("mine.toml:3:8"),
+        error_of(&LEAST.replace("forward", "cook")).contains("mine.toml:3:8"),
         "{}",
-        told(&LEAST.replace("forward", "cook"))
+        error_of(&LEAST.replace("forward", "cook"))
     );
-    assert!(told(&LEAST.replace("\"true\"", "")).contains("nothing starts it"));
-    assert!(told(&LEAST.replace("\"mine\"", "\"a b\"")).contains("`a b` is no name"));
-    assert!(told("name =").contains("mine.toml:1:"));
+    assert!(error_of(&LEAST.replace("\"true\"", "")).contains("nothing starts it"));
+    assert!(error_of(&LEAST.replace("\"mine\"", "\"a b\"")).contains("`a b` is no name"));
+    assert!(error_of("name =").contains("mine.toml:1:"));
     // All of them at once.
-    let both = told(&format!("{LEAST}ready = \"{{one}} {{two}}\"\n"));
+    let both = error_of(&format!("{LEAST}ready = \"{{one}} {{two}}\"\n"));
     assert!(both.contains("{one}") && both.contains("{two}"), "{both}");
 }
 

@@ -1,6 +1,6 @@
 //! A full Internet routing table, made up or read.
 //!
-//! The made-up one has as many prefixes of each length as the real table of 2026 has, roughly, and is
+//! The generated one has as many prefixes of each length as the real table of 2026 has, roughly, and is
 //! the same on every machine. The file has one prefix in each line (`1.0.4.0/22`), compressed or not;
 //! IPv6 prefixes are left out.
 
@@ -13,7 +13,7 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Prefixes of a made-up table by length, in thousands: about 900,000.
+/// Prefixes of a generated table by length, in thousands: about 900,000.
 const THOUSANDS: [(u8, usize); 11] = [
     (24, 540),
     (23, 92),
@@ -34,7 +34,7 @@ const NEXT_HOPS: usize = 200;
 /// A prefix: address and length.
 pub type Prefix = (u32, u8);
 
-/// The made-up table.
+/// The generated table.
 pub fn generated() -> Vec<Prefix> {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let mut known = HashSet::new();

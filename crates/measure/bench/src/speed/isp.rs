@@ -30,7 +30,7 @@ impl Load {
     }
 }
 
-/// Seed of the made-up rules.
+/// Seed of the generated rules.
 const SEED: u64 = 1;
 
 /// So many rules, made up.

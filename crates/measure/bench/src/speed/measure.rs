@@ -5,10 +5,10 @@ use crate::shape::Shape;
 use crate::start::{RunOptions, failed};
 use crate::trial::closed::{self, ClosedLoop, Window};
 use port::FrameSet;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use serde::{Deserialize, Serialize};
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::path::{Path, PathBuf};
 
 /// Template copies that tell what one costs.
@@ -107,7 +107,7 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
 
 /// What one template copy costs, in nanoseconds.
 fn restore_ns(frames: &FrameSet, options: &MeasureOptions) -> Result<f64, BenchError> {
-    let region = Region::create(RegionOptions::slots(options.slots)).map_err(failed)?;
+    let region = PacketRegion::create(RegionOptions::slots(options.slots)).map_err(failed)?;
     let mut pool = PacketPool::Native(SharedPool::new(region).worker());
     let rounds = RESTORED.div_ceil(frames.count());
     let took = port::memory::restore_cost(frames, &mut pool, options.burst, rounds as u32).map_err(failed)?;

@@ -15,7 +15,7 @@
 use super::measure::Sample;
 use super::scene::PortKind;
 use crate::machine::Machine;
-use crate::stats::Spread;
+use crate::stats::Quantiles;
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
@@ -25,7 +25,7 @@ use std::fmt::Write;
 /// Waiting for the core above this share of the time is worth a note.
 const DISTURBED: f64 = 0.01;
 /// Losses above this share of the packets are worth a note: what is under way at the end is none.
-const LOST: f64 = 1e-4;
+const LOSS_LIMIT: f64 = 1e-4;
 /// Everything that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -65,7 +65,7 @@ pub struct Row {
     /// Why it was left out.
     pub skipped: Option<String>,
     /// What differs from what was asked for.
-    pub note: Option<String>,
+    pub remark: Option<String>,
 }
 
 /// Whether the gate holds for a row.
@@ -92,7 +92,7 @@ impl Row {
             bess_cycles: None,
             samples: vec![],
             skipped: None,
-            note: None,
+            remark: None,
         }
     }
 
@@ -105,13 +105,13 @@ impl Row {
     }
 
     /// Nanoseconds per packet.
-    pub fn ns(&self) -> Option<Spread> {
-        Spread::of(self.samples.iter().map(Sample::ns_per_packet))
+    pub fn ns(&self) -> Option<Quantiles> {
+        Quantiles::of(self.samples.iter().map(Sample::ns_per_packet))
     }
 
     /// What a reader has to know of the figures.
     fn notes(&self) -> String {
-        let mut notes: Vec<String> = self.note.iter().cloned().collect();
+        let mut notes: Vec<String> = self.remark.iter().cloned().collect();
         let worst = self.samples.iter().map(Sample::disturbed).fold(0.0, f64::max);
         if worst > DISTURBED {
             notes.push(format!("core taken away {:.0} %", worst * 100.0));
@@ -124,7 +124,7 @@ impl Row {
         if let Some(sample) = last {
             let lost: u64 = sample.dropped.iter().map(|(_, count)| count).sum();
             let share = lost as f64 / sample.received as f64;
-            if share > LOST {
+            if share > LOSS_LIMIT {
                 let why = sample.dropped.iter().max_by_key(|(_, count)| *count).map(|(why, _)| why.as_str());
                 notes.push(format!("DROPS {:.1} % ({})", share * 100.0, why.unwrap_or_default()));
             }
@@ -161,7 +161,7 @@ impl Report {
         }
         let rounds = floor.samples.iter().zip(&row.samples);
         let shares = rounds.map(|(floor, own)| floor.ns_per_packet() / own.ns_per_packet());
-        Some(Spread::of(shares)?.median)
+        Some(Quantiles::of(shares)?.median)
     }
 
     /// A row's share of I/O over FastClick's share.
@@ -319,7 +319,7 @@ impl Report {
         for flows in self.rows.iter().filter_map(|row| row.flows).collect::<BTreeSet<u64>>() {
             let rows = self.rows.iter().filter(|row| row.flows == Some(flows));
             let costs = rows.flat_map(|row| &row.samples).filter_map(|sample| sample.restore_ns);
-            if let Some(cost) = Spread::of(costs) {
+            if let Some(cost) = Quantiles::of(costs) {
                 let cycles = cost.map(|ns| ns * self.machine.tsc_ghz);
                 writeln!(
                     out,

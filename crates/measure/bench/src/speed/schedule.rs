@@ -35,7 +35,7 @@ pub struct Options {
     pub core: Option<usize>,
     /// Whether `dpdk-testpmd` is measured, too.
     pub testpmd: bool,
-    /// A file with the prefixes of the full table, instead of the made-up one.
+    /// A file with the prefixes of the full table, instead of the generated one.
     pub table: Option<PathBuf>,
     /// A file with the rules of the workloads that need some that are given.
     pub acl: Option<PathBuf>,
@@ -176,7 +176,7 @@ fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, R
                 let asked = flows;
                 let flows = workload.flows(flows);
                 if flows < asked && shown.is_some() {
-                    row.note = Some(format!("{flows} flows"));
+                    row.remark = Some(format!("{flows} flows"));
                 }
                 if workload.needs_rules() && options.acl.is_none() {
                     row.skipped = Some("no rules: give --acl FILE".into());

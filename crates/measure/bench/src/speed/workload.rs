@@ -25,11 +25,11 @@ pub struct Workload {
     pub gated: bool,
     /// Whether any frame will do, also one of zeros: what a port without contents can measure.
     pub any_frame: bool,
-    source: Source,
+    source: WorkloadSource,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum WorkloadSource {
     /// One file.
     File(&'static str),
     /// A file that defines the element class `Stage`, and how many of them stand in a row.
@@ -60,11 +60,11 @@ enum Relay {
 }
 
 const fn file(name: &'static str, about: &'static str, text: &'static str) -> Workload {
-    Workload { name, about, gated: false, any_frame: false, source: Source::File(text) }
+    Workload { name, about, gated: false, any_frame: false, source: WorkloadSource::File(text) }
 }
 
 const fn row(name: &'static str, about: &'static str, text: &'static str, count: u32) -> Workload {
-    Workload { name, about, gated: false, any_frame: false, source: Source::Row(text, count) }
+    Workload { name, about, gated: false, any_frame: false, source: WorkloadSource::Row(text, count) }
 }
 
 const ROUTER: &str = example!("bench/router.click");
@@ -91,7 +91,7 @@ static WORKLOADS: &[Workload] = &[
     Workload { gated: true, ..file("l3-10", "L3 forwarding, 10 routes", example!("bench/l3-10.click")) },
     file("l3-10-spread", "the same to 10 next hops", example!("bench/l3-10-spread.click")),
     Workload {
-        source: Source::FullTable(example!("bench/l3-full.click")),
+        source: WorkloadSource::FullTable(example!("bench/l3-full.click")),
         ..file("l3-full", "L3 forwarding, full table", "")
     },
     Workload {
@@ -103,11 +103,11 @@ static WORKLOADS: &[Workload] = &[
     row("napt-4", "4 NAPTs", NAPT, 4),
     row("napt-10", "10 NAPTs", NAPT, 10),
     Workload {
-        source: Source::Chain("1234"),
+        source: WorkloadSource::Chain("1234"),
         ..file("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "")
     },
     Workload {
-        source: Source::Chain("80"),
+        source: WorkloadSource::Chain("80"),
         ..file("nat-firewall-denies", "the same, where the firewall drops all", "")
     },
     row("lean-router-1", "lean router", LEAN, 1),
@@ -148,11 +148,11 @@ static WORKLOADS: &[Workload] = &[
 ];
 
 const fn relays(name: &'static str, about: &'static str, count: u32, relay: Relay) -> Workload {
-    Workload { any_frame: true, source: Source::Relays(count, relay), ..file(name, about, "") }
+    Workload { any_frame: true, source: WorkloadSource::Relays(count, relay), ..file(name, about, "") }
 }
 
 const fn isp(name: &'static str, about: &'static str, rules: Option<usize>, load: Load) -> Workload {
-    Workload { source: Source::Isp(rules, load), ..file(name, about, "") }
+    Workload { source: WorkloadSource::Isp(rules, load), ..file(name, about, "") }
 }
 
 /// Elements that do what the program of the other relays does: read and write the first bytes of each packet.
@@ -171,33 +171,33 @@ pub fn find(name: &str) -> Option<&'static Workload> {
 impl Workload {
     /// Whether it needs the routes of a full table.
     pub fn needs_full_table(&self) -> bool {
-        matches!(self.source, Source::FullTable(_))
+        matches!(self.source, WorkloadSource::FullTable(_))
     }
 
     /// The rules that it needs: those that were given, or made up; `None` where it has no such list, or they
     /// would have to be given.
     pub fn rules(&self, given: Option<&[Filter]>) -> Option<Vec<Filter>> {
         match self.source {
-            Source::Isp(Some(count), _) => Some(isp::generated(count)),
-            Source::Isp(None, _) => given.map(<[Filter]>::to_vec),
+            WorkloadSource::Isp(Some(count), _) => Some(isp::generated(count)),
+            WorkloadSource::Isp(None, _) => given.map(<[Filter]>::to_vec),
             _ => None,
         }
     }
 
     /// Whether it needs rules that nobody makes up.
     pub fn needs_rules(&self) -> bool {
-        matches!(self.source, Source::Isp(None, _))
+        matches!(self.source, WorkloadSource::Isp(None, _))
     }
 
     /// How many flows it gets where so many are asked for.
     pub fn flows(&self, asked: u64) -> u64 {
-        if matches!(self.source, Source::Chain(_)) { asked.min(MOST_OF_CHAIN) } else { asked }
+        if matches!(self.source, WorkloadSource::Chain(_)) { asked.min(MOST_OF_CHAIN) } else { asked }
     }
 
     /// How many frames show its traffic.
     pub fn frames(&self, flows: u64) -> u64 {
         match self.source {
-            Source::Isp(_, Load::Zipf) => flows.max(RANDOM_FRAMES),
+            WorkloadSource::Isp(_, Load::Zipf) => flows.max(RANDOM_FRAMES),
             _ => flows,
         }
     }
@@ -211,14 +211,14 @@ impl Workload {
             Layout { nfs: vec![("nf".into(), text)], links, programs: vec![] }
         };
         match self.source {
-            Source::File(text) | Source::FullTable(text) => one(text.into()),
-            Source::Row(class, count) => {
+            WorkloadSource::File(text) | WorkloadSource::FullTable(text) => one(text.into()),
+            WorkloadSource::Row(class, count) => {
                 let stages: String = (1..=count).map(|number| format!("    -> Stage({number})\n")).collect();
                 one(format!("{class}\nFromDevice(in)\n{stages}    -> ToDevice(out);\n"))
             }
-            Source::Relays(count, relay) => in_a_row(count, relay),
-            Source::Isp(_, load) => isp::layout(rules, load, flows),
-            Source::Chain(_) => Layout {
+            WorkloadSource::Relays(count, relay) => in_a_row(count, relay),
+            WorkloadSource::Isp(_, load) => isp::layout(rules, load, flows),
+            WorkloadSource::Chain(_) => Layout {
                 programs: vec![],
                 nfs: [
                     ("nat", example!("nat-firewall-balancer/nat.click")),
@@ -247,15 +247,15 @@ impl Workload {
 
     /// Whether its NFs run in processes.
     pub fn has_processes(&self) -> bool {
-        matches!(self.source, Source::Relays(_, relay) if relay != Relay::Modular)
+        matches!(self.source, WorkloadSource::Relays(_, relay) if relay != Relay::Modular)
     }
 
     /// What its traffic is called: the same for workloads that are given the same. `rules` as in [`Workload::traffic`].
     pub fn traffic_name(&self, rules: Option<&Path>) -> String {
         match self.source {
-            Source::FullTable(_) => "full-table".into(),
-            Source::Chain(port) => format!("one-address-port-{port}"),
-            Source::Isp(_, load) => {
+            WorkloadSource::FullTable(_) => "full-table".into(),
+            WorkloadSource::Chain(port) => format!("one-address-port-{port}"),
+            WorkloadSource::Isp(_, load) => {
                 let rules = rules.and_then(Path::file_stem).unwrap_or_default().to_string_lossy();
                 format!("{rules}-{}", load.order().to_string().replace([':', '.'], "-"))
             }
@@ -269,15 +269,15 @@ impl Workload {
     /// None that a user could cause.
     pub fn traffic(&self, flows: u64, rules: Option<&Path>) -> Result<TrafficSpec, BenchError> {
         let spec = TrafficSpec { size: SizeMix::fixed(64), flows, ..TrafficSpec::default() };
-        if let Source::Isp(_, load) = self.source {
+        if let WorkloadSource::Isp(_, load) = self.source {
             let acl = AclTraffic { rules: rules.map(Path::to_owned), ..AclTraffic::default() };
             return Ok(TrafficSpec { acl, order: load.order(), protocols: ProtocolMix::UDP_ONLY, ..spec });
         }
         // No router of the workloads has one of these destination addresses for itself.
         let dst = match self.source {
-            Source::FullTable(_) => "1.0.0.0-223.255.255.255",
+            WorkloadSource::FullTable(_) => "1.0.0.0-223.255.255.255",
             // A balancer stands for one address.
-            Source::Chain(_) => "198.18.1.1",
+            WorkloadSource::Chain(_) => "198.18.1.1",
             _ => "198.18.1.0-198.19.254.255",
         };
         Ok(TrafficSpec {
@@ -285,7 +285,7 @@ impl Workload {
             dst: dst.parse()?,
             src_port: "1024-65535".parse()?,
             // What the firewall of the chain lets pass.
-            dst_port: if let Source::Chain(port) = self.source { port } else { "1234" }.parse()?,
+            dst_port: if let WorkloadSource::Chain(port) = self.source { port } else { "1234" }.parse()?,
             ..spec
         })
     }
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn frames_are_of_64_bytes_with_fcs_and_of_as_many_flows() {
-        for workload in all().filter(|workload| !matches!(workload.source, Source::Isp(..))) {
+        for workload in all().filter(|workload| !matches!(workload.source, WorkloadSource::Isp(..))) {
             let frames = workload.traffic(500, None).expect("valid").prepare(500).expect("frames");
             assert!(frames.iter().all(|frame| frame.len() == 60));
             let mut tuples: Vec<&[u8]> = frames.iter().map(|frame| &frame[26..38]).collect();

@@ -6,7 +6,7 @@ use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
 use crate::shape::Shape;
 use crate::start::{Loaded, RunOptions, failed};
-use chain::{PortKind, Source};
+use chain::{PortKind, PortSource};
 use port::FrameSet;
 use runtime::ports::Ports;
 use runtime::running::{Outcome, Running};
@@ -85,7 +85,7 @@ impl ClosedLoop {
         let mut loaded = Loaded::read(path)?;
         // It lasts for as long as it is measured.
         for port in &mut loaded.chain.ports {
-            if let PortKind::Local(Source::Traffic(traffic), _) = &mut port.kind {
+            if let PortKind::Local(PortSource::Traffic(traffic), _) = &mut port.kind {
                 traffic.count = None;
             }
         }
@@ -104,7 +104,7 @@ impl ClosedLoop {
         })
     }
 
-    /// Packets in which every flow of its made-up traffic came twice.
+    /// Packets in which every flow of its generated traffic came twice.
     pub fn warm_packets(&self) -> u64 {
         2 * self.frames.iter().map(|frames| frames.count() as u64).sum::<u64>()
     }

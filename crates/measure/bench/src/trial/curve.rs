@@ -28,7 +28,7 @@ struct Curve {
 
 impl Curves {
     /// Adds a value to its curve.
-    pub fn note(&mut self, sample: Sample) {
+    pub fn push(&mut self, sample: Sample) {
         let Sample { series, x, y, disturbed } = sample;
         let at = self.0.iter().position(|curve| curve.name == series).unwrap_or_else(|| {
             self.0.push(Curve { name: series, points: vec![] });

@@ -8,7 +8,7 @@
 //! - [`offered`]: loads at a set rate for whatever is under test.
 //!
 //! What is measured, and on which cores, is said by those who use this: [`crate::speed`], [`crate::experiment`],
-//! [`crate::plan`].
+//! [`crate::capacity`].
 
 mod again;
 pub mod closed;

@@ -1,6 +1,6 @@
 //! A tester: loads for any system that stands behind two devices.
 //!
-//! [`Wire`] sends the frames of a made-up set out of one port and receives what the system sends on another, in one
+//! [`Wire`] sends the frames of a generated set out of one port and receives what the system sends on another, in one
 //! thread. Frames are due at times that the load sets, whether the system or the tester is ready or not, and each says
 //! its number and when it was due ([`crate::load::stamp`]): what is lost, late, out of order or there twice is counted
 //! exactly, and a stall counts for all that waited in it. By how much the tester itself was late is measured for every

@@ -6,7 +6,7 @@ use packet::access::Access;
 use port::Port;
 use port::{Moved, PortInfo, PortStats};
 use shm::PacketPool;
-use shm::{Packet, PacketBytesMut, Pool, Region, RegionOptions, SharedPool};
+use shm::{Packet, PacketBytesMut, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -134,7 +134,7 @@ fn wire(model: Model) -> (Wire, Arc<Mutex<Model>>, Arc<SharedPool>) {
 }
 
 fn wire_with(model: Model, options: WireOptions) -> (Wire, Arc<Mutex<Model>>, Arc<SharedPool>) {
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(2_048)).expect("memory"));
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(2_048)).expect("memory"));
     let model = Arc::new(Mutex::new(model));
     let end = |takes| Box::new(End { model: Arc::clone(&model), takes });
     let worker = PacketPool::Native(pool.worker());
@@ -215,7 +215,7 @@ fn frames_that_are_late_there_twice_or_of_others_are_told_apart() {
     assert_eq!((observed.sent, seen.frames, seen.duplicates), (1_999, 1_999, 160));
     assert_eq!((seen.reordered, wire.counts().foreign), (0, 20));
     // Frames of one flow.
-    let pool = SharedPool::new(Region::create(RegionOptions::slots(2_048)).expect("memory"));
+    let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(2_048)).expect("memory"));
     let model = Arc::new(Mutex::new(Model { late_every: 25, ..Model::default() }));
     let end = || Box::new(End { model: Arc::clone(&model), takes: 64 });
     let ends = Ends { send: end(), receive: Some(end()), pool: PacketPool::Native(pool.worker()) };
@@ -258,7 +258,7 @@ fn frames_without_room_for_a_stamp_are_refused() {
     let mut short = FrameSet::default();
     short.push(&[0; 59]);
     for (frames, told) in [(short, "64 bytes and more"), (FrameSet::default(), "stamps")] {
-        let pool = SharedPool::new(Region::create(RegionOptions::slots(512)).expect("memory"));
+        let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(512)).expect("memory"));
         let ends = Ends {
             send: Box::new(port::MemoryPort::sink("sink")),
             receive: None,

@@ -55,9 +55,9 @@ pub(super) struct Trial<'a> {
     first: u64,
     options: WireOptions,
     /// Frames that were made, and where the next one stands in the set.
-    made: u64,
+    created: u64,
     next: usize,
-    outbox: Vec<Packet>,
+    unsent: Vec<Packet>,
     list: Vec<u16>,
     /// Those of `list` that are made and not sent yet.
     held: std::ops::Range<usize>,
@@ -80,9 +80,9 @@ impl<'a> Trial<'a> {
             schedule,
             first,
             options: *options,
-            made: 0,
+            created: 0,
             next: 0,
-            outbox: vec![Packet::EMPTY; burst],
+            unsent: vec![Packet::EMPTY; burst],
             list: (0..burst as u16).collect(),
             held: 0..0,
             inbox: vec![Packet::EMPTY; burst],
@@ -108,7 +108,7 @@ impl<'a> Trial<'a> {
         loop {
             if over_ns.is_none() {
                 let now = now_ns();
-                let is_all = self.made == self.schedule.frames && self.held.is_empty();
+                let is_all = self.created == self.schedule.frames && self.held.is_empty();
                 if is_all || now > last_ns {
                     self.give_up();
                     over_ns = Some(now);
@@ -126,7 +126,7 @@ impl<'a> Trial<'a> {
                 self.done.counts.turns.saturating_record(now - before);
             }
             if moved.packets > 0 {
-                self.note(moved.packets, now);
+                self.record(moved.packets, now);
                 busy_ns = now;
             } else if let Some(over_ns) = over_ns
                 && now - busy_ns.min(now) > quiet_ns
@@ -155,19 +155,22 @@ impl<'a> Trial<'a> {
 
     /// Makes what is due, up to a burst, when the one before is gone.
     fn make(&mut self, now_ns: u64) {
-        let due = self.schedule.due_by(now_ns) - self.made;
+        let due = self.schedule.due_by(now_ns) - self.created;
         if !self.held.is_empty() || due == 0 {
             return;
         }
-        let most = self.outbox.len().min(usize::try_from(due).unwrap_or(usize::MAX));
-        let fresh = self.outbox.get_mut(..most).unwrap_or_default();
+        let most = self.unsent.len().min(usize::try_from(due).unwrap_or(usize::MAX));
+        let fresh = self.unsent.get_mut(..most).unwrap_or_default();
         let got = self.ends.pool.alloc(fresh);
         for packet in fresh.iter_mut().take(got) {
             let frame = self.frames.get(self.next).unwrap_or_default();
-            let stamp =
-                Stamp { source: 0, number: self.first + self.made, time_ns: self.schedule.due_ns(self.made) };
+            let stamp = Stamp {
+                source: 0,
+                number: self.first + self.created,
+                time_ns: self.schedule.due_ns(self.created),
+            };
             fill(packet, frame, &stamp);
-            self.made += 1;
+            self.created += 1;
             self.next = if self.next + 1 == self.frames.len() { 0 } else { self.next + 1 };
         }
         self.held = 0..got;
@@ -175,8 +178,8 @@ impl<'a> Trial<'a> {
 
     fn send(&mut self, now_ns: u64) {
         let Some(list) = self.list.get(self.held.clone()) else { return };
-        let moved = self.ends.send.send(&mut self.ends.pool, &mut self.outbox, list);
-        let first = self.made - self.held.len() as u64;
+        let moved = self.ends.send.send(&mut self.ends.pool, &mut self.unsent, list);
+        let first = self.created - self.held.len() as u64;
         for frame in first..first + moved.packets as u64 {
             let late_ns = now_ns.saturating_sub(self.schedule.due_ns(frame));
             self.done.pacing.saturating_record(late_ns);
@@ -187,7 +190,7 @@ impl<'a> Trial<'a> {
 
     /// What could not be sent in time is not sent.
     fn give_up(&mut self) {
-        self.ends.pool.free_all(self.outbox.get(self.held.clone()).unwrap_or_default());
+        self.ends.pool.free_all(self.unsent.get(self.held.clone()).unwrap_or_default());
         self.held = 0..0;
     }
 
@@ -196,14 +199,14 @@ impl<'a> Trial<'a> {
         port.receive(&mut self.ends.pool, &mut self.inbox)
     }
 
-    fn note(&mut self, packets: usize, now_ns: u64) {
+    fn record(&mut self, packets: usize, now_ns: u64) {
         let packets = self.inbox.get(..packets).unwrap_or_default();
         for packet in packets {
             match read(packet) {
                 Some(stamp) if stamp.number < self.first => self.done.counts.stale += 1,
                 Some(stamp) => {
                     let stamp = Stamp { number: stamp.number - self.first, ..stamp };
-                    self.done.recorder.note(Some(stamp), now_ns);
+                    self.done.recorder.record(Some(stamp), now_ns);
                 }
                 None => self.done.counts.foreign += 1,
             }

@@ -35,7 +35,7 @@ pub struct InFlightTable {
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub(super) struct Kept {
-    loan: AtomicU64,
+    state: AtomicU64,
     handle: AtomicU64,
     /// `data`, `mac`, `net`, `trans`.
     place: AtomicU64,
@@ -137,7 +137,7 @@ fn set_word(anno: &mut [u8], at: usize, word: u64) {
 impl InFlightTable {
     /// Of a region's slots, none of which is lent.
     pub fn new(slots: u32) -> InFlightTable {
-        let new = || Kept { loan: AtomicU64::new(InFlight::of(1, HOST).0), ..Kept::default() };
+        let new = || Kept { state: AtomicU64::new(InFlight::of(1, HOST).0), ..Kept::default() };
         InFlightTable { kept: (0..slots).map(|_| new()).collect() }
     }
 
@@ -148,37 +148,37 @@ impl InFlightTable {
 
     /// The loan that a slot is in, or the next one; 0, which no slot is ever in, when there is no such slot.
     pub fn generation(&self, slot: u32) -> u32 {
-        self.kept.get(slot as usize).map_or(0, |kept| kept.loan().generation())
+        self.kept.get(slot as usize).map_or(0, |kept| kept.in_flight().generation())
     }
 
     /// Whether a slot is in that loan now, and somebody's in work: not granted, not kept.
     pub fn is_in_work(&self, slot: u32, generation: u32) -> bool {
-        let loan = self.kept.get(slot as usize).map(Kept::loan);
+        let loan = self.kept.get(slot as usize).map(Kept::in_flight);
         loan.is_some_and(|loan| loan.generation() == generation && loan.holder() != HOST && !loan.is_marked())
     }
 
     /// Whether a slot is not lent.
     #[inline(always)]
     pub fn is_free(&self, slot: u32) -> bool {
-        self.kept.get(slot as usize).is_some_and(|kept| kept.loan().holder() == HOST)
+        self.kept.get(slot as usize).is_some_and(|kept| kept.in_flight().holder() == HOST)
     }
 
     /// Who holds a slot.
     pub fn holder(&self, slot: u32) -> Option<u16> {
-        self.kept.get(slot as usize).map(|kept| kept.loan().holder())
+        self.kept.get(slot as usize).map(|kept| kept.in_flight().holder())
     }
 
     /// The slots that a holder has.
     pub fn held_by(&self, holder: u16) -> impl Iterator<Item = u32> + '_ {
         let all = self.kept.iter().zip(0u32..);
-        all.filter(move |(kept, _)| kept.loan().holder() == holder).map(|(_, slot)| slot)
+        all.filter(move |(kept, _)| kept.in_flight().holder() == holder).map(|(_, slot)| slot)
     }
 
     /// Notes a loan; its number. `None` when the host does not have the slot.
     #[inline(always)]
     pub(super) fn begin(&self, packet: &Packet, holder: u16, member: u8, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
-        let loan = kept.loan();
+        let loan = kept.in_flight();
         if loan.holder() != HOST {
             return None;
         }
@@ -197,7 +197,7 @@ impl InFlightTable {
         holder: u16,
     ) -> Result<(&Kept, InFlight), DescriptorError> {
         if let Some(kept) = self.kept.get(slot as usize) {
-            let loan = kept.loan();
+            let loan = kept.in_flight();
             if (loan.0 ^ InFlight::of(generation, holder).0) << 16 == 0 {
                 return Ok((kept, loan));
             }
@@ -209,14 +209,14 @@ impl InFlightTable {
     fn why_not(&self, slot: u32, generation: u32) -> DescriptorError {
         match self.kept.get(slot as usize) {
             None => DescriptorError::OutOfRange,
-            Some(kept) if kept.loan().generation() != generation => DescriptorError::Stale,
+            Some(kept) if kept.in_flight().generation() != generation => DescriptorError::Stale,
             Some(_) => DescriptorError::NotHolder,
         }
     }
 
     /// The entry of a slot.
     pub(super) fn kept(&self, slot: u32) -> Option<(&Kept, InFlight)> {
-        self.kept.get(slot as usize).map(|kept| (kept, kept.loan()))
+        self.kept.get(slot as usize).map(|kept| (kept, kept.in_flight()))
     }
 
     /// Fetches a slot's entry into the nearest cache: for many claims before the first is looked at.
@@ -230,8 +230,8 @@ impl InFlightTable {
 
 impl Kept {
     #[inline(always)]
-    fn loan(&self) -> InFlight {
-        InFlight(self.loan.load(Relaxed))
+    fn in_flight(&self) -> InFlight {
+        InFlight(self.state.load(Relaxed))
     }
 
     /// Notes a descriptor and the loan that it is in.
@@ -257,7 +257,7 @@ impl Kept {
             self.further.iter().zip(further).for_each(|(kept, word)| kept.store(word, Relaxed));
             marks = InFlight::FURTHER;
         }
-        self.loan.store(loan.0 | marks, Relaxed);
+        self.state.store(loan.0 | marks, Relaxed);
     }
 
     /// Ends a loan: the slot is the host's, and claims on that loan are stale.
@@ -265,7 +265,7 @@ impl Kept {
     pub fn end(&self, loan: InFlight) {
         // 0 is skipped when the count wraps: it means "no slot".
         let next = loan.generation().wrapping_add(1);
-        self.loan.store(InFlight::of(next + u32::from(next == 0), HOST).0, Relaxed);
+        self.state.store(InFlight::of(next + u32::from(next == 0), HOST).0, Relaxed);
     }
 
     /// Notes that the NF has the packet kept, and what it is like from now on.

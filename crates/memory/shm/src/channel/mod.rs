@@ -159,7 +159,7 @@ pub struct HostEnd<C> {
     /// Packets that the NF may hold.
     most: u64,
     /// What all NFs that share its loans hold, and what of that was lent here as it was counted last.
-    party: Option<(Arc<Inside>, u64)>,
+    group: Option<(Arc<Inside>, u64)>,
 }
 
 /// Where claims are looked at.
@@ -223,15 +223,15 @@ impl<C: Cells> HostEnd<C> {
                 stats: ChannelStats::default(),
             },
             most: u64::MAX,
-            party: None,
+            group: None,
         }
     }
 
     /// As one of those that share a holder's number, with what all of them together hold: each of them may have all of
     /// that, and the first does, before it passes it on.
     #[must_use]
-    pub fn in_party(mut self, member: u8, inside: Arc<Inside>) -> HostEnd<C> {
-        (self.check.member, self.party) = (member, Some((inside, 0)));
+    pub fn in_group(mut self, member: u8, inside: Arc<Inside>) -> HostEnd<C> {
+        (self.check.member, self.group) = (member, Some((inside, 0)));
         self
     }
 
@@ -309,7 +309,7 @@ impl<C: Cells> HostEnd<C> {
     #[inline]
     fn count_party(&mut self) {
         let now = self.on_loan().wrapping_sub(self.check.granted);
-        if let Some((inside, before)) = &mut self.party {
+        if let Some((inside, before)) = &mut self.group {
             let change = now.wrapping_sub(std::mem::replace(before, now));
             inside.now.store(inside.now.load(Relaxed).wrapping_add(change), Relaxed);
         }
@@ -356,7 +356,7 @@ impl<C: Cells> HostEnd<C> {
     #[inline]
     pub fn room(&mut self, wanted: usize, destination: u16) -> Result<usize, Broken> {
         let granted = destination == GRANT;
-        let free = match &self.party {
+        let free = match &self.group {
             _ if granted => u64::MAX,
             None => self.most.saturating_sub(self.held()),
             Some((inside, _)) => inside.room(),

@@ -42,7 +42,7 @@ pub use mapped::{Mapped, RING_HEADER_BYTES, ring_bytes};
 pub(crate) use mapping::Mapping;
 pub use producer::{Autopsy, Producer};
 pub use sync::{Cells, Word, Word64};
-pub use witness::{Culprit, Seen, Witness, standing};
+pub use witness::{Culprit, Observed, Witness, standing};
 
 /// The most claims that a ring can hold.
 pub const MOST_CLAIMS: u32 = 1 << 16;

@@ -8,7 +8,7 @@ use loom::thread;
 /// A ring whose words the model watches.
 type Ring = Arc<Heap>;
 
-fn claim(slot: u32) -> Descriptor {
+fn descriptor(slot: u32) -> Descriptor {
     Descriptor { slot, generation: slot + 100, destination: slot as u16, ..Descriptor::default() }
 }
 
@@ -27,7 +27,7 @@ fn claims_come_out_once_and_in_order() {
         let sent = thread::spawn(move || {
             let mut next = 1;
             for count in [2, 1, 1] {
-                let claims: Vec<Descriptor> = (next..next + count).map(claim).collect();
+                let claims: Vec<Descriptor> = (next..next + count).map(descriptor).collect();
                 next += producer.push(&claims).expect("sound").0 as u32;
             }
             (producer, next - 1)
@@ -45,7 +45,7 @@ fn claims_come_out_once_and_in_order() {
             }
             got.extend(more);
         }
-        assert_eq!(got, (1..=sent).map(claim).collect::<Vec<_>>());
+        assert_eq!(got, (1..=sent).map(descriptor).collect::<Vec<_>>());
     });
 }
 
@@ -54,7 +54,7 @@ fn nobody_sleeps_beside_what_came() {
     loom::model(|| {
         let ring = Heap::new(2);
         let mut producer = Producer::new(ring.clone());
-        let woken = thread::spawn(move || producer.push(&[claim(1)]).expect("sound").1);
+        let woken = thread::spawn(move || producer.push(&[descriptor(1)]).expect("sound").1);
         let mut consumer = Consumer::new(ring);
         let slept = consumer.doze();
         let woken = woken.join().expect("ends");
@@ -97,7 +97,7 @@ fn a_dead_nf_leaves_each_claim_in_one_place() {
             let mut host_in = Consumer::new(transmit.clone());
             let (nf_in, nf_out) = (Consumer::new(receive), Producer::new(transmit));
             let nf = thread::spawn(move || forward(nf_in, nf_out, last));
-            host_out.push(&[claim(1), claim(2)]).expect("sound");
+            host_out.push(&[descriptor(1), descriptor(2)]).expect("sound");
             let mut back = take(&mut host_in);
             host_in.release(back.len());
             // Dead: nothing of it runs any more.
@@ -106,7 +106,7 @@ fn a_dead_nf_leaves_each_claim_in_one_place() {
             let found = host_out.autopsy();
             let untouched: Vec<Descriptor> = host_out.untouched(found).collect();
             // What came back and was taken and not released is history: its slot is the host's again.
-            let all = [claim(1), claim(2)];
+            let all = [descriptor(1), descriptor(2)];
             let taken = all.len() - untouched.len();
             assert_eq!(untouched, all[taken..], "the untouched are the last ones");
             assert!(back.len() <= taken && found.taken as usize <= taken);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-fn claim(number: u32) -> Descriptor {
+fn descriptor(number: u32) -> Descriptor {
     Descriptor {
         slot: number,
         generation: number ^ 0xffff_0000,
@@ -27,7 +27,7 @@ fn both(capacity: usize) -> (Producer<Arc<Heap>>, Consumer<Arc<Heap>>) {
 #[test]
 fn claims_come_out_as_they_went_in() {
     for number in [0, 1, 0x1234_5678, u32::MAX] {
-        assert_eq!(Descriptor::from_words(claim(number).words()), claim(number));
+        assert_eq!(Descriptor::from_words(descriptor(number).words()), descriptor(number));
     }
     assert_eq!(Action::from_number(1), Some(Action::Emit));
     assert_eq!(Action::from_number(9), None);
@@ -44,21 +44,21 @@ fn a_ring_has_the_bytes_of_its_claims() {
 #[test]
 fn a_sleeper_is_woken_by_what_comes() {
     let (mut producer, mut consumer) = both(4);
-    assert_eq!(producer.push(&[claim(1)]), Ok((1, false)));
+    assert_eq!(producer.push(&[descriptor(1)]), Ok((1, false)));
     assert!(!consumer.doze(), "there is something");
     let mut out = [Descriptor::default(); 4];
     assert_eq!(consumer.take(&mut out), Ok(1));
     assert!(consumer.doze());
     assert_eq!(producer.push(&[]), Ok((0, false)), "nothing new");
-    assert_eq!(producer.push(&[claim(2)]), Ok((1, true)));
+    assert_eq!(producer.push(&[descriptor(2)]), Ok((1, true)));
     consumer.wake();
-    assert_eq!(producer.push(&[claim(3)]), Ok((1, false)));
+    assert_eq!(producer.push(&[descriptor(3)]), Ok((1, false)));
 }
 
 #[test]
 fn an_autopsy_tells_taken_from_untouched() {
     let (mut producer, mut consumer) = both(8);
-    let all: Vec<Descriptor> = (0..7).map(claim).collect();
+    let all: Vec<Descriptor> = (0..7).map(descriptor).collect();
     producer.push(&all).expect("room");
     let mut out = [Descriptor::default(); 4];
     consumer.take(&mut out).expect("sound");
@@ -76,7 +76,7 @@ fn an_autopsy_tells_taken_from_untouched() {
 fn indices_that_cannot_be_are_told() {
     let (mut producer, mut consumer) = both(4);
     let heap = Arc::clone(producer.cells());
-    producer.push(&[claim(1), claim(2)]).expect("room");
+    producer.push(&[descriptor(1), descriptor(2)]).expect("room");
     heap.words[1].store(3, Relaxed);
     let broken = producer.room(4).expect_err("past the tail");
     assert_eq!((broken.ahead, broken.most), (3, 2));
@@ -126,7 +126,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Write(count) => {
-                    let claims: Vec<Descriptor> = (0..count as u32).map(|at| claim(number + at)).collect();
+                    let claims: Vec<Descriptor> = (0..count as u32).map(|at| descriptor(number + at)).collect();
                     let room = (1 << shift) - written.len() - published.len() - taken;
                     let done = producer.write(&claims).expect("sound");
                     prop_assert_eq!(done, count.min(room));
@@ -172,7 +172,7 @@ proptest! {
             }
             match step {
                 Step::Write(count) => {
-                    prop_assert!(producer.write(&vec![claim(1); count]).is_ok_and(|done| done <= 8) || count > 0);
+                    prop_assert!(producer.write(&vec![descriptor(1); count]).is_ok_and(|done| done <= 8) || count > 0);
                 }
                 Step::Publish => {
                     producer.publish();

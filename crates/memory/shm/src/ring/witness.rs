@@ -19,7 +19,7 @@ pub struct Witness<C> {
 
 /// What was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct Observed {
     /// Claims that the consumer has taken since the last look.
     pub passed: u32,
     /// Claims that are published and not taken.
@@ -47,7 +47,7 @@ impl<C: Cells> Witness<C> {
     ///
     /// When an index went back, or past what is there.
     #[inline]
-    pub fn look(&mut self) -> Result<Seen, Culprit> {
+    pub fn look(&mut self) -> Result<Observed, Culprit> {
         let mut seen = self.read();
         for _ in 0..LOOKS {
             // Between two of these the writer may have gone round, and the reader behind it.
@@ -70,7 +70,7 @@ impl<C: Cells> Witness<C> {
             return Err(Culprit::Producer);
         }
         (self.taken, self.tail) = (taken, tail);
-        Ok(Seen { passed, pending })
+        Ok(Observed { passed, pending })
     }
 
     /// The consumer's head, what it took, and the tail, in this order: what was released was taken before, and what was

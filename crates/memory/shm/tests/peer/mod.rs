@@ -7,7 +7,7 @@
 use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed};
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
 use shm::ring::{Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
-use shm::{HugePages, NativePool, Packet, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, NativePool, Packet, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -144,7 +144,7 @@ impl Peer {
 pub fn hostile_peer(input: &[u8]) {
     let mut input = Input(input);
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-    let shared = SharedPool::new(Region::create(options).expect("memory"));
+    let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
     let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
     let metadata = input.number(1) & 1 == 1;
     let limits = [4 + input.number(1) % 29, input.number(1) % 7];

@@ -2,7 +2,7 @@
 
 use super::super::classes::ClassShown;
 use super::super::conditions::{
-    Kind, Known, complement, is_checked, is_long_enough, kind, note, table_asked, unchecked, whole_field,
+    Kind, Known, complement, is_checked, is_long_enough, kind, learn, table_asked, unchecked, whole_field,
 };
 use super::matches::{MOST, Match, crossed};
 use super::rule::{OF_OTHER_TYPES, OF_TYPE, OF_TYPE_LEFT, Rule};
@@ -13,7 +13,7 @@ pub enum Said {
     /// Frames of some types.
     Frames(Result<Frames, String>),
     /// IPv4 packets.
-    Packets(Seen),
+    Packets(SwitchView),
     /// Those that ask the list of rules first: it stands in the switch.
     AsksList,
     /// What a switch never gets to decide: fragments, packets of several buffers, wrong headers.
@@ -23,7 +23,7 @@ pub enum Said {
 }
 
 /// What a switch sees of a class.
-pub struct Seen {
+pub struct SwitchView {
     /// Packets of the class, no others.
     pub all: Vec<Match>,
     /// Why these are not all that it ever gets to decide about.
@@ -183,24 +183,24 @@ fn frames(class: &ClassShown) -> Result<Frames, String> {
 }
 
 /// Packets that are told by their addresses, protocol and ports.
-fn packets(class: &ClassShown) -> Result<Seen, String> {
+fn packets(class: &ClassShown) -> Result<SwitchView, String> {
     if let Some(asked) = table_asked(&class.conditions) {
         let table = asked.split_once('[').map_or(asked, |asked| asked.0);
         return Err(format!("asked is {table}"));
     }
     let found = all_of(&class.conditions, &Known::default())?;
-    Ok(Seen { all: crossed(&[Match { ip: true, ..Match::ALL }], &found.all), but: found.but })
+    Ok(SwitchView { all: crossed(&[Match { ip: true, ..Match::ALL }], &found.all), but: found.but })
 }
 
 /// What meets all of the conditions, as matches of which one is met.
-fn all_of(conditions: &[Asked], known: &Known) -> Result<Seen, String> {
+fn all_of(conditions: &[Asked], known: &Known) -> Result<SwitchView, String> {
     let mut known = *known;
-    note(&mut known, conditions);
-    let mut found = Seen { all: vec![Match::ALL], but: None };
+    learn(&mut known, conditions);
+    let mut found = SwitchView { all: vec![Match::ALL], but: None };
     for asked in conditions {
         let of = match asked {
             Asked::Any { any } => {
-                let mut some = Seen { all: vec![], but: None };
+                let mut some = SwitchView { all: vec![], but: None };
                 for list in any {
                     match all_of(list, &known) {
                         Ok(more) => {
@@ -213,16 +213,18 @@ fn all_of(conditions: &[Asked], known: &Known) -> Result<Seen, String> {
                 }
                 some
             }
-            Asked::Is { of, intervals, text } => Seen { all: one(of, intervals, text, &known)?, but: None },
+            Asked::Is { of, intervals, text } => {
+                SwitchView { all: one(of, intervals, text, &known)?, but: None }
+            }
         };
-        found = Seen { all: crossed(&found.all, &of.all), but: found.but.or(of.but) };
+        found = SwitchView { all: crossed(&found.all, &of.all), but: found.but.or(of.but) };
         if found.all.len() > MOST {
             return Err(format!("it takes more than {MOST} rules"));
         }
     }
     match (found.all.is_empty(), found.but) {
         (true, Some(why)) => Err(why),
-        (_, but) => Ok(Seen { all: found.all, but }),
+        (_, but) => Ok(SwitchView { all: found.all, but }),
     }
 }
 

@@ -7,7 +7,7 @@ use nf::{Link, NfError, Options};
 use shm::descriptor::LAYOUT_VERSION;
 use shm::page::Page;
 use shm::ring::RingFile;
-use shm::{HugePages, Region, RegionOptions};
+use shm::{HugePages, PacketRegion, RegionOptions};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn what_is_no_message_is_an_error() {
 /// Descriptors of memory, rings and a page, in this order.
 fn descriptors() -> [OwnedFd; 3] {
     let region = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
-    let region = Region::create(region).expect("memory");
+    let region = PacketRegion::create(region).expect("memory");
     let (rings, page) = (RingFile::<3>::create(CLAIMS).expect("rings"), Page::create().expect("a page"));
     [region.as_fd(), rings.as_fd(), page.as_fd()].map(|file| file.try_clone_to_owned().expect("a copy"))
 }

@@ -8,7 +8,7 @@ use shm::channel::{ChannelStats, Completion, GRANT, HostEnd, InFlightTable};
 use shm::descriptor::LAYOUT_VERSION;
 use shm::page::Page;
 use shm::ring::{Mapped, RingFile};
-use shm::{HugePages, Packet, PacketPool, Pool, Region, RegionOptions, SharedPool};
+use shm::{HugePages, Packet, PacketPool, PacketRegion, Pool, RegionOptions, SharedPool};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
         outputs: names,
         stations: vec![],
         config_bytes: 0,
-        party: None,
+        group: None,
     }
 }
 
@@ -109,7 +109,7 @@ impl Host {
                 only_for_reading: !writable,
                 ..RegionOptions::slots(SLOTS)
             };
-            let shared = SharedPool::new(Region::create(region).expect("memory"));
+            let shared = SharedPool::new(PacketRegion::create(region).expect("memory"));
             let (rings, page) =
                 (RingFile::<3>::create(CLAIMS).expect("rings"), Page::create().expect("a page"));
             let [to, from, grants] = rings.rings();

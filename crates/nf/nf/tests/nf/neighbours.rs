@@ -50,9 +50,9 @@ fn until(link: &mut Link, hop: NextHop, expected: Neighbour) {
 #[test]
 fn an_nf_asks_for_next_hops_and_is_told() {
     let (host, mut link) = start();
-    let station = link.station(1).cloned().expect("a station");
+    let station = link.l3_interface(1).cloned().expect("a station");
     assert_eq!((station.mac.as_str(), station.addresses.len()), ("02:00:00:00:09:01", 2));
-    assert_eq!((link.station(0), link.station(2)), (None, None));
+    assert_eq!((link.l3_interface(0), link.l3_interface(2)), (None, None));
     assert_eq!(link.neighbour(0, ip("192.0.2.2")), Neighbour::Unreachable);
 
     let hops = ["192.0.2.2", "fd00::2"].map(|next| NextHop { interface: 1, address: ip(next) });

@@ -1,4 +1,4 @@
-//! The classifier against the linear scan, on made-up, hostile and real rule sets.
+//! The classifier against the linear scan, on generated, hostile and real rule sets.
 
 mod limits;
 mod property;

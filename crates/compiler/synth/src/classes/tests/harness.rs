@@ -3,7 +3,7 @@
 
 use crate::classes::concrete::Concrete;
 use crate::classes::{Class, Classes};
-use ir::eval::State;
+use ir::eval::EvalState;
 use ir::{Created, Program, Table, Tables};
 use shm::descriptor::{BUF_BYTES, Packet};
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ pub fn check_at<'a>(
     let outcome = concrete.outcome(class).expect("values of a packet that is in the class");
     let (mut packet, mut buffer) = (sample.packet, sample.buffer.clone());
     let (mut own_cells, mut own_tables) = (cells.to_vec(), tables.clone());
-    let mut state = State { cells: &mut own_cells, tables: &mut own_tables, now_ns };
+    let mut state = EvalState { cells: &mut own_cells, tables: &mut own_tables, now_ns };
     let exit = ir::eval::run(program, entry, &mut packet, buffer.as_mut_slice(), &mut state).expect("runs");
 
     let (mut class_buffer, mut class_cells) = (sample.buffer.clone(), cells.to_vec());

@@ -227,7 +227,7 @@ proptest! {
             let mut world = World { cells: &[3, 4], tables: &mut fresh, keys: &keys, frames: false };
             let packets = class.packets(&classes, 2, &mut world, &mut rng);
             given_up += packets.given_up;
-            for made in packets.made {
+            for made in packets.created {
                 let sample = Sample { packet: made.packet, buffer: made.buffer };
                 let fell = check_at(&program, &classes, 0, &sample, &made.cells, &tables, made.now_ns);
                 prop_assert_eq!(fell.map(|(at, _)| at), Some(at));

@@ -88,11 +88,11 @@ fn make(program: &Program, classes: &Classes, tables: &MapTables, count: usize) 
         let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
         let mut world = World { cells: &cells, tables: &mut fresh, keys: &keys, frames: true };
         let packets = class.packets(classes, count, &mut world, &mut rng);
-        assert_eq!(packets.made.len() + packets.given_up, count);
-        if packets.made.is_empty() {
+        assert_eq!(packets.created.len() + packets.given_up, count);
+        if packets.created.is_empty() {
             none.push(at);
         }
-        for made in packets.made {
+        for made in packets.created {
             let sample = Sample { packet: made.packet, buffer: made.buffer };
             let fell = check_at(program, classes, class.entry, &sample, &made.cells, tables, made.now_ns);
             assert_eq!(fell.map(|(at, _)| at), Some(at));

@@ -12,10 +12,10 @@ use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
 
-/// What a stretch of a program is made from.
+/// What a part of a program is made from.
 pub(crate) type Choice = (u8, u16, u8, u64);
 
-/// A program under construction: one stretch after the other.
+/// A program under construction: one part after the other.
 struct Maker {
     f: Builder,
     cells: Vec<u16>,
@@ -307,7 +307,7 @@ impl Maker {
         }
     }
 
-    fn stretch(&mut self, (what, a, b, number): Choice) {
+    fn append(&mut self, (what, a, b, number): Choice) {
         let how = (number >> 16) as u8;
         match what % 20 {
             0..=2 => self.check_ip(if b % 4 == 0 { 0 } else { 14 }, how, number),
@@ -336,7 +336,7 @@ impl Maker {
 
 pub(crate) fn program(choices: &[Choice]) -> Verified {
     let mut maker = Maker::new();
-    choices.iter().for_each(|choice| maker.stretch(*choice));
+    choices.iter().for_each(|choice| maker.append(*choice));
     maker.f.emit(0);
     maker.f.finish().expect("a valid program")
 }

@@ -19,7 +19,7 @@ struct Both {
     values: Values,
     facts: Facts,
     /// Each value, its number, and what it is.
-    made: Vec<(Vn, u64)>,
+    assigned: Vec<(Vn, u64)>,
 }
 
 impl Both {
@@ -37,18 +37,18 @@ impl Both {
                 }
             }
             Expr::Csum(a, b, c, width) => checksum_update(of(a), of(b), of(c), width),
-            _ => self.made.iter().find(|made| made.0 == number).expect("a leaf").1,
+            _ => self.assigned.iter().find(|made| made.0 == number).expect("a leaf").1,
         }
     }
 
     fn leaf(&mut self, most: u64, number: u64) {
         let number = if most == u64::MAX { number } else { number % (most + 1) };
         let leaf = self.values.own(Interval::up_to(most));
-        self.made.push((leaf, number));
+        self.assigned.push((leaf, number));
     }
 
     fn step(&mut self, (what, a, b, c): (u8, u8, u8, u8), number: u64) {
-        let pick = |at: u8| self.made[usize::from(at) % self.made.len()];
+        let pick = |at: u8| self.assigned[usize::from(at) % self.assigned.len()];
         let ((x, left), (y, right), (z, third)) = (pick(a), pick(b), pick(c));
         let made = match what % 24 {
             0..=5 => {
@@ -102,11 +102,11 @@ impl Both {
                 return;
             }
         };
-        self.made.push(made);
+        self.assigned.push(made);
     }
 
     fn check(&self) {
-        for &(number, value) in &self.made {
+        for &(number, value) in &self.assigned {
             assert_eq!(self.worked_out(number), value, "{:?}", self.values.expr(number));
             let range = self.values.range(number, &self.facts);
             assert!(
@@ -127,7 +127,7 @@ impl Both {
 }
 
 fn run(leaves: &[(usize, u64)], steps: &[Step]) {
-    let mut both = Both { values: Values::default(), facts: Facts::default(), made: vec![] };
+    let mut both = Both { values: Values::default(), facts: Facts::default(), assigned: vec![] };
     for &(width, number) in leaves {
         let most = WIDTHS[width % WIDTHS.len()];
         both.leaf(most, if number % 3 == 0 { CORNERS[number as usize / 3 % CORNERS.len()] } else { number });
@@ -180,11 +180,11 @@ fn two_updates_as_one_are_exact_for_every_checksum() {
                 if unknown == 0 && at % 7 != 0 {
                     continue;
                 }
-                let mut both = Both { values, facts: Facts::default(), made: known };
-                both.made.push((sum, 0));
-                let last = both.made.len() - 1;
+                let mut both = Both { values, facts: Facts::default(), assigned: known };
+                both.assigned.push((sum, 0));
+                let last = both.assigned.len() - 1;
                 for start in (0..0x1_0000u64).step_by(step).chain([1, 0xfffe, 0xffff]) {
-                    both.made[last].1 = start;
+                    both.assigned[last].1 = start;
                     let wanted = checksum_update(start, parts[0].1, parts[1].1, first);
                     let wanted = checksum_update(wanted, parts[2].1, parts[3].1, second);
                     let found = both.worked_out(twice);

@@ -1,9 +1,9 @@
 use crate::testing::{Exit, Rig, TestPacket, differential, dropped, mistakes};
 
+mod frame_source;
 mod ip_print;
 mod print;
 mod sample;
-mod source;
 mod timestamp;
 
 fn packet(byte: u8, len: usize) -> TestPacket {

@@ -1,9 +1,10 @@
 //! `FromDump`: packets from a capture file.
 
-mod source;
+mod capture_source;
 mod window;
 
 use super::replay::{Pace, SAMPLING_SHIFT, Sampler};
+use capture_source::{CaptureSource, Put};
 use click::config::{NoNames, parse, split_words};
 use diag::Spanned;
 use element::class::{Class, StateScope};
@@ -18,7 +19,6 @@ use port::{LINK_ETHERNET, PortStats};
 use shm::Packet;
 use shm::burst::Vector;
 use shm::pool::Pool;
-use source::{Put, Source};
 use std::path::{Path, PathBuf};
 use window::{Side, Window, WindowEdge};
 
@@ -83,7 +83,7 @@ enum AtEnd {
 struct FromDump {
     shown: String,
     /// `None` on other workers than the first.
-    source: Option<Source>,
+    source: Option<CaptureSource>,
     link_type: u32,
     force_ip: bool,
     window: Window,
@@ -97,7 +97,7 @@ struct FromDump {
     stop_asked: bool,
     count: u64,
     stats: PortStats,
-    findings: Vec<String>,
+    warnings: Vec<String>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
@@ -166,19 +166,19 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         stop_asked: false,
         count: 0,
         stats: PortStats::default(),
-        findings: vec![],
+        warnings: vec![],
     };
     // A file is read by the first worker alone.
     if cx.worker == 0 {
         let path = place_of(cx, &name);
-        let mut source = match Source::open(&path) {
+        let mut source = match CaptureSource::open(&path) {
             Ok(source) => source,
             Err(error) => {
                 cx.error(name_span, error.to_string());
                 return None;
             }
         };
-        if !files::note(cx, &path, Direction::Receive, name_span) {
+        if !files::record_file(cx, &path, Direction::Receive, name_span) {
             return None;
         }
         element.link_type = source.link_type().unwrap_or(LINK_ETHERNET);
@@ -262,7 +262,7 @@ impl FromDump {
                     break;
                 }
                 Err(error) => {
-                    self.findings.push(error.to_string());
+                    self.warnings.push(error.to_string());
                     next = Next::Over;
                     break;
                 }
@@ -283,7 +283,7 @@ impl FromDump {
                 continue;
             }
             let bytes = frame.bytes.len() as u64;
-            match source::put(work.pool(), place, &frame) {
+            match capture_source::put(work.pool(), place, &frame) {
                 Put::Done => {}
                 Put::TooLong => {
                     self.stats.rx_dropped.too_long += 1;
@@ -331,12 +331,12 @@ impl FromDump {
             AtEnd::WriteOwn(handler, value) => {
                 let done = self.handlers().write(&handler, &value, &mut []);
                 if let Err(message) = done {
-                    self.findings.push(format!("END_CALL {handler}: {message}"));
+                    self.warnings.push(format!("END_CALL {handler}: {message}"));
                 }
             }
             AtEnd::Write(handler, value) => {
                 if let Err(message) = work.write_handler(&handler, &value) {
-                    self.findings.push(format!("END_CALL {handler}: {message}"));
+                    self.warnings.push(format!("END_CALL {handler}: {message}"));
                 }
             }
         }
@@ -353,7 +353,7 @@ impl FromDump {
             (lost.errors, "of another link type than the first"),
         ];
         for (frames, what) in kinds.into_iter().filter(|(frames, _)| *frames > 0) {
-            self.findings.push(format!("{}: {frames} frames were {what} and were left out", self.shown));
+            self.warnings.push(format!("{}: {frames} frames were {what} and were left out", self.shown));
         }
     }
 }
@@ -407,7 +407,7 @@ impl Element for FromDump {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {
@@ -417,7 +417,7 @@ impl Element for FromDump {
 
 impl FromDump {
     /// A number about the file; `-` where it is not known.
-    fn number(&self, of: fn(&Source) -> Option<u64>) -> Option<String> {
+    fn number(&self, of: fn(&CaptureSource) -> Option<u64>) -> Option<String> {
         let number = self.source.as_ref().and_then(of);
         Some(number.map_or_else(|| "-".to_string(), |number| number.to_string()))
     }
@@ -445,7 +445,7 @@ const HANDLERS: &[Row<FromDump>] = &[
     ),
     Row::read("encap", |dump, _| Some(link_type::name(dump.link_type))),
     Row::read("filename", |dump, _| Some(dump.shown.clone())),
-    Row::read("filesize", |dump, _| dump.number(Source::file_bytes)),
+    Row::read("filesize", |dump, _| dump.number(CaptureSource::file_bytes)),
     Row::read_write("filepos", |dump, _| dump.number(|source| source.places().0), FromDump::seek),
     Row::read("packet_filepos", |dump, _| dump.number(|source| source.places().1)),
     Row::write("extend_interval", |dump, value, _| {

@@ -88,7 +88,7 @@ struct FromSummary {
     /// A packet that was read and could not leave yet.
     waiting: Option<Built>,
     complained: bool,
-    findings: Vec<String>,
+    warnings: Vec<String>,
     stats: PortStats,
 }
 
@@ -152,7 +152,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         several: None,
         waiting: None,
         complained: false,
-        findings: vec![],
+        warnings: vec![],
         stats: PortStats::default(),
     };
     if let Some((name, span)) = name {
@@ -167,7 +167,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
                 return None;
             }
         }
-        if !files::note(cx, &path, Direction::Receive, span) {
+        if !files::record_file(cx, &path, Direction::Receive, span) {
             return None;
         }
         element.path = Some(path);
@@ -208,8 +208,8 @@ fn put_anno(packet: &mut Packet, anno: Anno, value: u64) {
 impl FromSummary {
     fn complain(&mut self, message: &str) {
         let number = self.lines.as_ref().map_or(0, Lines::number);
-        if self.findings.len() < MOST_FINDINGS {
-            self.findings.push(format!("{}:{number}: {message}", self.shown));
+        if self.warnings.len() < MOST_FINDINGS {
+            self.warnings.push(format!("{}:{number}: {message}", self.shown));
         }
     }
 
@@ -450,7 +450,7 @@ impl Element for FromSummary {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {

@@ -18,9 +18,9 @@ fn packets(config: &str) -> (Vec<TestPacket>, Rig) {
 }
 
 /// Packets that a text describes.
-fn made(text: &str, arguments: &str) -> Vec<TestPacket> {
+fn packets_of(text: &str, arguments: &str) -> Vec<TestPacket> {
     let (packets, mut rig) = packets(&format!("DATA \"{text}\"{arguments}"));
-    assert_eq!(rig.findings(), Vec::<String>::new(), "{text}");
+    assert_eq!(rig.warnings(), Vec::<String>::new(), "{text}");
     packets
 }
 
@@ -134,7 +134,7 @@ fn bad_packets_are_told_and_give_what_they_have() {
 
 #[test]
 fn fragments_and_icmp_have_their_fields() {
-    let made = made(
+    let made = packets_of(
         "!data ip_proto ip_fragoff icmp_type icmp_code icmp_flowid icmp_seq icmp_nextmtu\n\
          I 0 echo 0 7 9 -\nI 0+ echo-reply 1 2 3 -\nI 16 8 - - - -\nI 0! unreachable 4 - - 1400\nI 0 99 5 - - -\n",
         "",
@@ -171,7 +171,7 @@ fn lines_become_packets_with_headers_and_annotations() {
     let text = "!data timestamp ip_src ip_dst sport dport ip_proto ip_len ip_id ip_ttl tcp_flags count direction \
                 aggregate\n\
                 996033261.451094 192.150.187.37 192.168.1.100 22 2943 T 132 48759 254 SA 3 < 973\n";
-    let made = made(text, "");
+    let made = packets_of(text, "");
     assert_eq!(made.len(), 1);
     let packet = &made[0];
     assert_eq!((packet.mac, packet.net, packet.trans), (None, Some(0), Some(20)));
@@ -190,7 +190,7 @@ fn lines_become_packets_with_headers_and_annotations() {
 fn with_checksum_packets_are_whole_and_right() {
     let text = "!data ip_src ip_dst sport dport ip_proto ip_len payload\n1.2.3.4 5.6.7.8 1 2 U 60 \\\"abc\\\"\n\
                 1.2.3.4 5.6.7.8 1 2 T 61 \\\"abc\\\"\n1.2.3.4 5.6.7.8 - - I 50 -\n1.2.3.4 5.6.7.8 - - 99 24 -\n";
-    let made = made(text, ", CHECKSUM true");
+    let made = packets_of(text, ", CHECKSUM true");
     assert_eq!(made.iter().map(|packet| packet.bytes.len()).collect::<Vec<_>>(), [60, 61, 50, 24]);
     for packet in &made {
         let sliced = etherparse::SlicedPacket::from_ip(&packet.bytes).unwrap();
@@ -220,31 +220,33 @@ fn with_checksum_packets_are_whole_and_right() {
 
 #[test]
 fn defaults_come_from_arguments_and_bang_lines() {
-    let flow = made("!data ip_id\n1\n", ", FLOWID 1.2.3.4 5 6.7.8.9 10 U");
+    let flow = packets_of("!data ip_id\n1\n", ", FLOWID 1.2.3.4 5 6.7.8.9 10 U");
     let fields = "FIELDS ip_src sport ip_dst dport ip_proto ip_ttl udp_len";
     assert_eq!(lines(&flow, fields, false), ["1.2.3.4 5 6.7.8.9 10 U 100 8"]);
-    let bang =
-        made("!data src\n!flowid 1.2.3.4 5 - - \n!proto U\n!aggregate 7\n# note\n\n9.9.9.9\n", ", PROTO 6");
+    let bang = packets_of(
+        "!data src\n!flowid 1.2.3.4 5 - - \n!proto U\n!aggregate 7\n# note\n\n9.9.9.9\n",
+        ", PROTO 6",
+    );
     assert_eq!(bang.len(), 1);
     assert_eq!(bang[0].anno(anno::AGGREGATE), 7);
     assert_eq!(lines(&bang, fields, false), ["9.9.9.9 5 0.0.0.0 0 U 100 8"]);
-    let fields_given = made("7\n8\n", ", DEFAULT_FIELDS ip_id, DEFAULT_PROTO 17");
+    let fields_given = packets_of("7\n8\n", ", DEFAULT_FIELDS ip_id, DEFAULT_PROTO 17");
     assert_eq!(lines(&fields_given, "FIELDS ip_id ip_proto", false), ["7 U", "8 U"]);
-    let unfragmented = made("!data ip_frag ip_id\n! 7\n. 8\n", "");
+    let unfragmented = packets_of("!data ip_frag ip_id\n! 7\n. 8\n", "");
     assert_eq!(lines(&unfragmented, "FIELDS ip_id ip_fragoff", false), ["7 0!", "8 0"]);
-    let old = made("!IPSummaryDump 1.0\n!data 'ip fragoff'\n3+\n", "");
+    let old = packets_of("!IPSummaryDump 1.0\n!data 'ip fragoff'\n3+\n", "");
     assert_eq!(lines(&old, "FIELDS ip_fragoff", false), ["24+"]);
 }
 
 #[test]
 fn lengths_that_do_not_fit_the_headers_cut_or_fill_them() {
-    let cut = made("!data ip_len\n30\n", "");
+    let cut = packets_of("!data ip_len\n30\n", "");
     assert_eq!((cut[0].bytes.len(), cut[0].anno(anno::EXTRA_LENGTH)), (30, 0));
-    let options = made("!data ip_len payload_len tcp_flags\n72 8 S\n", "");
+    let options = packets_of("!data ip_len payload_len tcp_flags\n72 8 S\n", "");
     assert_eq!(lines(&options, "FIELDS ip_hl tcp_off payload_len tcp_flags", false), ["20 44 8 S"]);
-    let payload = made("!data payload_len ip_proto\n1000 U\n", "");
+    let payload = packets_of("!data payload_len ip_proto\n1000 U\n", "");
     assert_eq!(lines(&payload, "FIELDS ip_len udp_len payload_len", false), ["1028 1008 1000"]);
-    let ethernet = made("!data eth_src eth_type ip_src wire_len\n1-2-3-4-5-6 0806 1.1.1.1 60\n", "");
+    let ethernet = packets_of("!data eth_src eth_type ip_src wire_len\n1-2-3-4-5-6 0806 1.1.1.1 60\n", "");
     assert_eq!((ethernet[0].bytes.len(), ethernet[0].mac, ethernet[0].net), (14, Some(0), None));
     assert_eq!(ethernet[0].anno(anno::EXTRA_LENGTH), 46);
     assert_eq!(ethernet[0].bytes, [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 8, 6]);
@@ -253,7 +255,7 @@ fn lengths_that_do_not_fit_the_headers_cut_or_fill_them() {
 #[test]
 fn a_line_for_several_packets_becomes_them() {
     let text = "!data timestamp first_timestamp count ip_len ip_proto\n5.0 1.0 3 310 U\n";
-    let packets = made(text, ", MULTIPACKET true");
+    let packets = packets_of(text, ", MULTIPACKET true");
     let fields = "FIELDS timestamp count ip_len udp_len";
     assert_eq!(
         lines(&packets, fields, false),
@@ -263,7 +265,7 @@ fn a_line_for_several_packets_becomes_them() {
         packets.iter().map(|packet| packet.anno(anno::EXTRA_LENGTH)).collect::<Vec<_>>(),
         [75, 75, 76]
     );
-    assert_eq!(made(text, "").len(), 1);
+    assert_eq!(packets_of(text, "").len(), 1);
 }
 
 #[test]
@@ -300,13 +302,13 @@ fn lines_that_make_no_sense_are_told_once_with_their_place() {
         "<data>:2: `nonsense` is no field; it is left out",
         "<data>:5: `!proto` takes a protocol",
     ];
-    assert_eq!(rig.findings(), expected);
+    assert_eq!(rig.warnings(), expected);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dump");
     std::fs::write(&path, format!("!data ip_id\n{}\n5\n!binary\n6\n", "x".repeat(1 << 20))).unwrap();
     let (packets, mut rig) = self::packets(&path.display().to_string());
     assert_eq!(packets.len(), 1);
-    let findings = rig.findings();
+    let findings = rig.warnings();
     assert!(findings.len() == 2 && findings[0].contains(":2: the line is longer than"), "{findings:?}");
     assert!(findings[1].contains(":4: this is a binary dump"), "{findings:?}");
 }
@@ -356,13 +358,13 @@ fn a_full_disk_is_told_and_packets_are_dropped() {
     let mut rig = Rig::new("ToIPSummaryDump", "/dev/full, HEADER false", 1, 0);
     rig.push(0, &[udp(&[]), udp(&[])]);
     rig.advance(2_000_000_000);
-    let findings = rig.findings();
+    let findings = rig.warnings();
     assert!(
         findings.len() == 1 && findings[0].contains("holds 0 whole packets, 2 packets were lost"),
         "{findings:?}"
     );
     assert_eq!(rig.push_one(0, &udp(&[])).exit, Exit::Dropped("write-failed".into()));
-    assert!(rig.write("flush", "").is_err() && rig.findings().is_empty());
+    assert!(rig.write("flush", "").is_err() && rig.warnings().is_empty());
 }
 
 #[test]
@@ -400,7 +402,7 @@ proptest! {
             if tcp { 'T' } else { 'U' }, dash(flags, tcp && offset == 0),
             dash(words[0].to_string(), tcp && offset == 0), dash(words[1].to_string(), tcp && offset == 0),
         );
-        let packets = made(&format!("!data {fields}\n{line}\n"), "");
+        let packets = packets_of(&format!("!data {fields}\n{line}\n"), "");
         prop_assert_eq!(lines(&packets, &format!("FIELDS {fields}"), false), vec![line]);
     }
 

@@ -73,7 +73,7 @@ struct ToSummary {
     lines: String,
     next_flush_ns: u64,
     stats: PortStats,
-    findings: Vec<String>,
+    warnings: Vec<String>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
@@ -123,7 +123,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             return None;
         }
     };
-    if file.is_some() && !files::note(cx, &path, Direction::Send, name_span) {
+    if file.is_some() && !files::record_file(cx, &path, Direction::Send, name_span) {
         return None;
     }
     let multipacket = multipacket && !fields.contains(&Field::Count);
@@ -142,7 +142,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         lines: String::new(),
         next_flush_ns: 0,
         stats: PortStats::default(),
-        findings: vec![],
+        warnings: vec![],
     }))
 }
 
@@ -249,7 +249,7 @@ impl ToSummary {
     fn settle(&mut self, result: Result<(), String>) {
         let Err(message) = result else { return };
         self.failed = true;
-        self.findings.push(message);
+        self.warnings.push(message);
         let written = self.file.as_ref().map_or(0, LineFile::written_packets);
         self.stats.tx_errors = self.stats.tx_packets - written.min(self.stats.tx_packets);
         self.stats.tx_packets = written;
@@ -342,7 +342,7 @@ impl Element for ToSummary {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.findings)
+        std::mem::take(&mut self.warnings)
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {

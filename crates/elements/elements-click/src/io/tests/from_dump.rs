@@ -54,7 +54,7 @@ fn every_frame_leaves_in_order_with_its_annotations() {
     assert_eq!(rig.read("filename"), file.display().to_string());
     rig.write("reset_counts", "").unwrap();
     assert_eq!(rig.read("count"), "0");
-    assert!(!rig.host().stopped && rig.findings().is_empty());
+    assert!(!rig.host().stopped && rig.warnings().is_empty());
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_end_call_may_extend_the_window() {
     assert!(rig.host().stopped);
     let mut rig = Rig::new("FromDump", &format!("{}, END_CALL nonsense 3", file.display()), 0, 1);
     drain(&mut rig);
-    assert_eq!(rig.findings(), ["END_CALL nonsense: there is no write handler `nonsense`"]);
+    assert_eq!(rig.warnings(), ["END_CALL nonsense: there is no write handler `nonsense`"]);
 }
 
 #[test]
@@ -238,18 +238,18 @@ fn a_damaged_capture_gives_what_is_whole_and_tells_where_it_breaks() {
         let file = write(&folder, "cut.pcap", &good[..cut_at]);
         let mut rig = Rig::new("FromDump", &format!("{}, STOP true", file.display()), 0, 1);
         assert_eq!(drain(&mut rig).len(), whole);
-        let findings = rig.findings();
+        let findings = rig.warnings();
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].contains(&format!("damaged at byte {place}: ")), "{findings:?}");
         assert!(findings[0].contains(&format!("the {whole} whole frames")), "{findings:?}");
-        assert!(rig.host().stopped && rig.findings().is_empty());
+        assert!(rig.host().stopped && rig.warnings().is_empty());
     }
     let mut wrong = good.clone();
     wrong[second_at + 8..second_at + 12].copy_from_slice(&[0x7f, 0, 0, 0]);
     let file = write(&folder, "wrong.pcap", &wrong);
     let mut rig = Rig::new("FromDump", &file.display().to_string(), 0, 1);
     assert_eq!(drain(&mut rig).len(), 1);
-    assert!(rig.findings()[0].contains("the length of a frame is impossible"));
+    assert!(rig.warnings()[0].contains("the length of a frame is impossible"));
 }
 
 #[test]

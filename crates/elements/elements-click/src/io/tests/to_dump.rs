@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{Exit, Rig};
 use element::element::Progress;
-use element::work::Account;
+use element::work::NodeCounter;
 use packet::anno;
 use std::process::Command;
 
@@ -75,7 +75,7 @@ fn a_full_disk_is_told_with_the_number_of_packets_and_the_others_are_dropped() {
         return;
     }
     let mut rig = Rig::new("ToDump", "/dev/full, UNBUFFERED true", 1, 0);
-    let findings = rig.findings();
+    let findings = rig.warnings();
     assert!(findings.len() == 1 && findings[0].contains("the file holds 0 whole frames"), "{findings:?}");
     let out = rig.push(0, &[stamped(&[1; 60], 1), stamped(&[2; 60], 1)]);
     assert!(out.len() == 2 && out.iter().all(|out| out.exit == Exit::Dropped("write-failed".into())));
@@ -83,7 +83,7 @@ fn a_full_disk_is_told_with_the_number_of_packets_and_the_others_are_dropped() {
     rig.feed(0, &[stamped(&[1; 60], 1)]);
     let (progress, out) = rig.task();
     assert_eq!((progress, out[0].exit.clone()), (Progress::Worked, Exit::Dropped("write-failed".into())));
-    assert!(rig.findings().is_empty(), "it is told once");
+    assert!(rig.warnings().is_empty(), "it is told once");
     let mut through = Rig::new("ToDump", "/dev/full, UNBUFFERED true", 1, 1);
     through.push_one(0, &stamped(&[1; 60], 1));
     assert_eq!(through.push_one(0, &stamped(&[1; 60], 1)).exit, Exit::Port(0));
@@ -96,7 +96,7 @@ fn packets_are_sent_when_they_are_in_the_file() {
     let mut rig = Rig::new("ToDump", &path.display().to_string(), 1, 0);
     assert_eq!(rig.push(0, &vec![stamped(&[1; 60], 1); 100]), []);
     let accounts = |rig: &mut Rig| {
-        [Account::Held, Account::Released, Account::Sent].map(|a| rig.host().accounts[a as usize])
+        [NodeCounter::Held, NodeCounter::Released, NodeCounter::Sent].map(|a| rig.host().accounts[a as usize])
     };
     assert_eq!(accounts(&mut rig), [100, 0, 0]);
     rig.advance(50_000_000);

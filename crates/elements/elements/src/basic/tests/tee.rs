@@ -2,7 +2,7 @@
 
 use super::{mistakes, packet};
 use crate::testing::{Exit, Rig, TestPacket};
-use element::work::Account;
+use element::work::NodeCounter;
 use packet::anno;
 
 fn at(out: &[crate::testing::Out], port: usize) -> Vec<TestPacket> {
@@ -17,7 +17,7 @@ fn tee_sends_the_same_to_every_output() {
     for port in 0..3 {
         assert_eq!(at(&out, port), packets);
     }
-    assert_eq!(rig.host().accounts[Account::Made as usize], 4);
+    assert_eq!(rig.host().accounts[NodeCounter::Made as usize], 4);
     assert_eq!(rig.read("copy_failures"), "0");
     assert!(mistakes("Tee", "2", 1, 3)[0].contains("3 outputs"));
     let mut rig = Rig::new("Tee", "", 1, 1);

@@ -1,6 +1,6 @@
 //! The table of neighbours and a worker's copy of it.
 
-use super::super::arp_resolved::{FRONT, Resolved, UNTIL_NS};
+use super::super::arp_resolved::{FIRST_BYTES, Resolved, UNTIL_NS};
 use super::super::neighbours::{Answer, Known, Limits, Neighbours};
 use super::*;
 use ir::Table;
@@ -64,7 +64,7 @@ enum Step {
     Insert(u32, u8),
     Delete(u32),
     Clear,
-    Follow,
+    Refresh,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -72,7 +72,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => (0u32..40, any::<u8>()).prop_map(|(ip, last)| Step::Insert(ip, last)),
         3 => (0u32..40).prop_map(Step::Delete),
         1 => Just(Step::Clear),
-        2 => Just(Step::Follow),
+        2 => Just(Step::Refresh),
     ];
     proptest::collection::vec(step, 0..200)
 }
@@ -99,7 +99,7 @@ proptest! {
                     neighbours.clear();
                     model.clear();
                 }
-                Step::Follow => copy.follow(&neighbours, 7, 0),
+                Step::Refresh => copy.refresh(&neighbours, 7, 0),
             }
         }
         // More changes than the log holds.
@@ -107,13 +107,13 @@ proptest! {
             neighbours.insert(ip, [2, 0, 0, 0, 0, 1], 7);
             model.insert(ip, 1);
         }
-        copy.follow(&neighbours, 7, 0);
+        copy.refresh(&neighbours, 7, 0);
         for ip in 0..100 + bulk + 1 {
             let record = copy.lookup(&[u64::from(ip)]);
-            let last = record.map(|record| (copy.record_load(record, FRONT, 8) >> 16) as u8);
+            let last = record.map(|record| (copy.record_load(record, FIRST_BYTES, 8) >> 16) as u8);
             prop_assert_eq!(last, model.get(&ip).copied());
             if let Some(record) = record {
-                prop_assert_eq!(copy.record_load(record, FRONT, 8) & 0xffff, 0x0200);
+                prop_assert_eq!(copy.record_load(record, FIRST_BYTES, 8) & 0xffff, 0x0200);
                 prop_assert_eq!(copy.record_load(record, UNTIL_NS, 8), u64::MAX);
             }
         }

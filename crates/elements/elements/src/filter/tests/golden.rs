@@ -2,7 +2,7 @@
 //! environment the files are written anew.
 
 use crate::filter::expr::Expr;
-use crate::filter::plan::{DENIED, Plan};
+use crate::filter::filter_plan::{DENIED, FilterPlan};
 use std::path::Path;
 
 /// Compares a text with the one kept under a name.
@@ -29,7 +29,7 @@ fn programs_are_as_they_were() {
             (super::read(pattern).expect("an expression"), decision.expect("an action").1)
         };
         let read: Vec<(Expr, u32)> = rules.split(",\n").map(read).collect();
-        let plan = Plan::ip(&read, crate::filter::acl::LIMITS).expect("fits");
+        let plan = FilterPlan::ip(&read, crate::filter::acl::LIMITS).expect("fits");
         let program = plan.program("IPFilter", 2).expect("a valid program");
         let said: Vec<String> = read.iter().map(|(expr, _)| expr.to_string()).collect();
         let text = format!(

@@ -2,7 +2,7 @@
 
 use super::{expr, headers, packets};
 use crate::filter::expr::Expr;
-use crate::filter::{chain, diagram, formula::Formula, graph::Graph, graph::To, plan::NO_MATCH};
+use crate::filter::{chain, diagram, filter_plan::NO_MATCH, formula::Formula, graph::Graph, graph::To};
 use crate::testing::{Exit, Rig, TestPacket};
 use proptest::prelude::*;
 

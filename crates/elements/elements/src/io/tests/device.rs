@@ -125,7 +125,7 @@ fn to_device_keeps_pulled_packets_until_the_port_takes_them() {
     assert_eq!(progress, [Worked, Idle, Worked, Worked, Worked, Idle]);
     let order: Vec<u8> = sent.lock().unwrap().iter().map(|frame| frame[0]).collect();
     assert_eq!(order, [1, 2, 3, 4, 5, 6]);
-    let [held, released] = [element::work::Account::Held, element::work::Account::Released]
+    let [held, released] = [element::work::NodeCounter::Held, element::work::NodeCounter::Released]
         .map(|a| rig.host().accounts[a as usize]);
     assert_eq!(held, released, "what was kept was let go");
 }
@@ -143,7 +143,7 @@ fn to_device_tells_a_full_disk_once() {
     };
     let mut rig = Rig::with_ports("ToDevice", "out", 1, 0, open).unwrap();
     rig.push(0, &[TestPacket::frame(&[1; 60])]);
-    let findings = [rig.findings(), rig.findings()].concat();
+    let findings = [rig.warnings(), rig.warnings()].concat();
     assert!(findings.len() == 1 && findings[0].contains("0 whole frames"), "{findings:?}");
 }
 

@@ -4,8 +4,8 @@ use super::*;
 use element::testing::ip::{assert_checksums, assert_ip_checksum};
 use shm::bytes::PacketBytes;
 use shm::descriptor::BUF_BYTES;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 
 fn encap(udp: Option<UdpPart>, dst: Destination) -> Encap {
     let protocol = if udp.is_some() { UDP_PROTOCOL } else { 4 };
@@ -15,7 +15,7 @@ fn encap(udp: Option<UdpPart>, dst: Destination) -> Encap {
 
 #[test]
 fn packets_without_headroom_are_moved() {
-    let shared = SharedPool::new(Region::create(RegionOptions::slots(64)).unwrap());
+    let shared = SharedPool::new(PacketRegion::create(RegionOptions::slots(64)).unwrap());
     let mut pool = shm::pool::PacketPool::Native(shared.worker());
     let udp = |checksum| Some(UdpPart { sport: 1, dport: 2, checksum });
     let to = Destination::Address(0x0200_0002);

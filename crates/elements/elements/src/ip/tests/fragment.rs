@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Rig, differential};
-use element::work::Account;
+use element::work::NodeCounter;
 use etherparse::defrag::IpDefragPool;
 use packet::anno;
 use proptest::prelude::*;
@@ -196,9 +196,9 @@ fn fragments_in_any_order_make_the_packet() {
         assert_checksums(&packet.bytes[14..]);
         assert_eq!(u16::from_le_bytes([packet.anno[46], packet.anno[47]]), 576);
         let books = rig.host().accounts;
-        let count = |account: Account| books[account as usize];
-        assert_eq!((count(Account::Held), count(Account::Released)), (1, 1));
-        assert_eq!(count(Account::Merged), order.len() - 1);
+        let count = |account: NodeCounter| books[account as usize];
+        assert_eq!((count(NodeCounter::Held), count(NodeCounter::Released)), (1, 1));
+        assert_eq!(count(NodeCounter::Merged), order.len() - 1);
         assert!(rig.read("dump").contains("good reassemblies:   1\n"));
     }
 }

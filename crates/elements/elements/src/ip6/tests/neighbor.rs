@@ -2,13 +2,13 @@
 
 use super::*;
 use crate::testing::Rig;
-use element::work::Account;
+use element::work::NodeCounter;
 use packet::MacAddr;
 use packet::checksum::{ICMP_CHECK, icmp6, pseudo_ipv6};
 use packet::view::nd::Neighbor;
 
 const TARGET: &str = "2001:db8::5";
-const STATION: [u8; 6] = [0, 0, 0xc0, 0xae, 0x67, 0xef];
+const OWN_ADDRESS: [u8; 6] = [0, 0, 0xc0, 0xae, 0x67, 0xef];
 const PEER: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// A frame with a neighbour message, from PEER.
@@ -39,7 +39,7 @@ fn advertisement(flags: u8, target: &str) -> TestPacket {
 fn solicitations_are_answered() {
     let mut rig =
         Rig::new("IP6NDAdvertiser", "2001:db8::5 00:00:C0:AE:67:EF, 2001:db8:5::/48 2:0:0:0:0:9", 1, 1);
-    for (target, station) in [(TARGET, STATION), ("2001:db8:5::77", [2, 0, 0, 0, 0, 9])] {
+    for (target, station) in [(TARGET, OWN_ADDRESS), ("2001:db8:5::77", [2, 0, 0, 0, 0, 9])] {
         for dst in [target, "ff02::1:ff00:5"] {
             let out = rig.push_one(0, &solicitation(SRC, dst, target));
             assert_eq!(out.exit, Exit::Port(0));
@@ -110,7 +110,7 @@ fn solicitor(outputs: usize) -> Rig {
 #[track_caller]
 fn assert_sent(out: &Out, packet: &TestPacket, to: [u8; 6]) {
     assert_eq!(out.exit, Exit::Port(0));
-    assert_eq!((&out.packet.bytes[..6], &out.packet.bytes[6..12]), (&to[..], &STATION[..]));
+    assert_eq!((&out.packet.bytes[..6], &out.packet.bytes[6..12]), (&to[..], &OWN_ADDRESS[..]));
     assert_eq!(out.packet.bytes[12..14], [0x86, 0xdd]);
     assert_eq!(out.packet.bytes[14..], packet.bytes);
     assert_eq!((out.packet.mac, out.packet.net), (Some(0), Some(14)));
@@ -124,12 +124,12 @@ fn an_unknown_neighbor_is_asked_and_his_packet_kept() {
         let out = rig.push(0, std::slice::from_ref(&first));
         assert_eq!((out.len(), &out[0].exit), (1, &Exit::Port(outputs - 1)));
         let query = &out[0].packet.bytes;
-        assert_eq!((&query[..6], &query[6..12]), (&[0x33, 0x33, 0xff, 0, 0, 5][..], &STATION[..]));
+        assert_eq!((&query[..6], &query[6..12]), (&[0x33, 0x33, 0xff, 0, 0, 5][..], &OWN_ADDRESS[..]));
         let (src, dst, icmp) = right_icmp6(&query[14..]);
         assert_eq!((src, dst, query[21]), (address(SRC), address("ff02::1:ff00:5"), 255));
         assert_eq!(
             (icmp[0], &icmp[8..24], &icmp[24..26], &icmp[26..]),
-            (135, &address(TARGET).octets()[..], &[1, 1][..], &STATION[..])
+            (135, &address(TARGET).octets()[..], &[1, 1][..], &OWN_ADDRESS[..])
         );
         assert_eq!(rig.read("table"), "2001:db8::5 0 00:00:00:00:00:00");
 
@@ -142,7 +142,7 @@ fn an_unknown_neighbor_is_asked_and_his_packet_kept() {
         assert_eq!(rig.read("table"), "2001:db8::5 1 02:00:00:00:00:02");
         assert_eq!(rig.read("stats"), "0 packets killed\n1 ND Solicitation Message sent");
         let books = rig.host().accounts;
-        assert_eq!((books[Account::Held as usize], books[Account::Released as usize]), (1, 1));
+        assert_eq!((books[NodeCounter::Held as usize], books[NodeCounter::Released as usize]), (1, 1));
     }
 }
 

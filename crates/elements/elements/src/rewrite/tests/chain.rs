@@ -7,15 +7,15 @@ use codegen::{Engine, Scratch};
 use element::configure::Shape;
 use element::element::Element;
 use element::testing::{ElementTables, TestServices, configure};
-use element::work::{Account, Host, Work};
+use element::work::{Host, NodeCounter, Work};
 use ir::Verified;
-use ir::eval::State;
+use ir::eval::EvalState;
 use shm::Packet;
 use shm::burst::{Batch, Exits, Vector};
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
+use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
-use shm::region::{Region, RegionOptions};
 use std::collections::HashMap;
 
 struct Worker {
@@ -39,7 +39,7 @@ impl Host for Worker {
     fn pull(&mut self, _: usize, _: usize, _: usize, _: &mut Vector) -> usize {
         0
     }
-    fn account(&mut self, _: usize, _: Account, _: usize) {}
+    fn count(&mut self, _: usize, _: NodeCounter, _: usize) {}
     fn fire_at(&mut self, _: usize, _: u64) {}
     fn stop(&mut self) {}
 
@@ -78,7 +78,7 @@ impl Chain {
             services.classes.insert(name.to_string(), class.name);
         }
         let mut nodes = HashMap::new();
-        let region = Region::create(RegionOptions::slots(256)).expect("memory");
+        let region = PacketRegion::create(RegionOptions::slots(256)).expect("memory");
         let pool = PacketPool::Native(SharedPool::new(region).worker());
         let mut host = Worker { now_ns: 1_000_000_000, pool };
         let mut mistakes = String::new();
@@ -125,7 +125,7 @@ impl Chain {
             Some(program) => {
                 let mut tables = ElementTables(node.element.as_mut());
                 let now_ns = worker.now_ns;
-                let mut state = State { cells: &mut node.cells, tables: &mut tables, now_ns };
+                let mut state = EvalState { cells: &mut node.cells, tables: &mut tables, now_ns };
                 let (engine, mut scratch) = (Engine::Evaluator(program.clone().into()), Scratch::default());
                 let burst = shm::burst::Burst { input, packets: &mut packets, list: &[0] };
                 codegen::run(&engine, burst, &mut state, &mut scratch, &mut exits);
@@ -172,7 +172,7 @@ impl Chain {
     }
 
     /// What an element found worth telling.
-    pub fn findings(&mut self, name: &str) -> Vec<String> {
+    pub fn warnings(&mut self, name: &str) -> Vec<String> {
         self.nodes.get_mut(name).expect("an element").element.take_findings()
     }
 }

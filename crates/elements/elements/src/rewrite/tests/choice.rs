@@ -65,7 +65,7 @@ fn a_round_robin_mapper_spreads_flows() {
         }
         expect(&chain.push("nat", 1, &udp((server, 80), client, b"")), 2, service, client);
     }
-    assert!(chain.findings("nat").is_empty());
+    assert!(chain.warnings("nat").is_empty());
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn mappers_and_their_rewriters_report_mistakes() {
         ("nat", "IPRewriter", "m", 1, 1),
         ("m", "RoundRobinIPMapper", "- - 10.0.0.1 80 5 0", 0, 0),
     ]);
-    assert!(chain.findings("nat")[0].contains("port 5 is out of range") || chain.findings("nat").is_empty());
+    assert!(chain.warnings("nat")[0].contains("port 5 is out of range") || chain.warnings("nat").is_empty());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn mistakes_in_named_patterns_are_found() {
     assert!(mistakes("a").contains("expected `NAME SADDR SPORT DADDR DPORT`"));
     assert!(mistakes("a 1.2.3.4 - - x").contains("bad destination port"));
     let mut chain = Chain::new(&[("nat", "IPRewriter", "pattern nobody 0 0", 1, 1)]);
-    assert!(chain.findings("nat")[0].contains("there is no pattern `nobody`"));
+    assert!(chain.warnings("nat")[0].contains("there is no pattern `nobody`"));
     expect_drop(&chain.push("nat", 0, &udp(INSIDE, REMOTE, b"")), "port-exhausted");
 }
 

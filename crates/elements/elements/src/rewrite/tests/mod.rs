@@ -3,12 +3,12 @@
 
 mod address;
 mod ageing;
+mod cache_validity;
 mod chain;
 mod choice;
 mod endpoint;
 mod handlers;
 mod icmp;
-mod lease;
 mod napt;
 mod ping;
 mod property;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::shape::Shape;
 use crate::start::testing::chain;
-use runtime::made::Change;
+use runtime::traffic::Change;
 
 fn options(shape: Shape, size: Option<&str>) -> BreakdownOptions {
     let change =
@@ -47,7 +47,7 @@ fn known() -> Breakdown {
     };
     let nf = NfProcess { name: "nf".into(), pid: 1 };
     let mut found = evaluate(&[round(11_000.0), round(10_000.0), round(12_000.0)], 2.0, &named, &[nf]);
-    (found.chain, found.form, found.burst, found.seconds) = ("chain.toml".into(), "modular", 32, 0.5);
+    (found.chain, found.mode, found.burst, found.seconds) = ("chain.toml".into(), "modular", 32, 0.5);
     found
 }
 
@@ -66,7 +66,7 @@ fn what_probes_cost_is_subtracted_by_readings() {
         ("loop", 16.0),
     ];
     assert_eq!(stages, expected.map(|(name, cycles)| (name.to_string(), cycles)));
-    assert_eq!(found.unprobed, Spread { median: 200.0, min: 180.0, max: 220.0 });
+    assert_eq!(found.unprobed, Quantiles { median: 200.0, min: 180.0, max: 220.0 });
     assert!((found.sum.median - 195.9).abs() < 1e-9, "{:?}", found.sum);
     assert!((found.probes.median - 24.0).abs() < 1e-9);
     assert!((found.difference() + 0.0205).abs() < 1e-9);

@@ -10,7 +10,7 @@ impl Breakdown {
         let mut text = format!(
             "{} ({}), one core, bursts of {}, frame size {}\n\n",
             self.chain,
-            self.form,
+            self.mode,
             self.burst,
             self.size.as_ref().map_or("as in the chain file".into(), ToString::to_string)
         );
@@ -40,8 +40,8 @@ impl Breakdown {
             }
         }
         let ns = |cycles: f64| format!("{:.2}", cycles / self.cycles_per_ns);
-        let range = |of: super::Spread| format!("{:.1} to {:.1}", of.min, of.max);
-        let of = |name: &str, of: super::Spread| {
+        let range = |of: super::Quantiles| format!("{:.1} to {:.1}", of.min, of.max);
+        let of = |name: &str, of: super::Quantiles| {
             (name.to_string(), format!("{:.1}", of.median), ns(of.median), range(of))
         };
         for (name, cycles, ns, range) in [of("sum", self.sum), of("without probes", self.unprobed)] {

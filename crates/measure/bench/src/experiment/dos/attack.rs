@@ -8,7 +8,7 @@ use crate::experiment::script::Script;
 use crate::load::pace::Pace;
 use crate::start::failed;
 use container::runtime::Runtime;
-use nf_host::State;
+use nf_host::NfState;
 use runtime::Running;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -142,7 +142,7 @@ pub(super) fn attack(way: Defence, options: &DosOptions) -> Result<Attack, Bench
     chain.await_nfs()?;
     for instance in chain.instances() {
         chain.want(&instance, false);
-        await_state(&instance, State::Stopped)?;
+        await_state(&instance, NfState::Stopped)?;
     }
     let running = chain.running()?;
     let orchestrator = Orchestrator {

@@ -17,7 +17,7 @@ use attack::{Attack, Counts, Defence, attack};
 use container::runtime::{Installed, Runtime};
 
 /// The share of normal packets that may be lost.
-const LOST: f64 = 0.01;
+const MAX_LOSS: f64 = 0.01;
 /// What the paper's mitigation takes, in seconds: detection, provisioning and the start of the application.
 const PAPER_S: f64 = 28.0;
 const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA traces";
@@ -124,19 +124,21 @@ fn expected(name: &str, attacks: &[Attack]) -> Vec<Expectation> {
     let all_s = attacks.iter().map(Attack::mitigated_s).fold(0.0, f64::max);
     vec![
         Expectation {
-            told: format!("{name}: of {came} packets of the attack that came once it worked, {out} got out"),
+            sentence: format!(
+                "{name}: of {came} packets of the attack that came once it worked, {out} got out"
+            ),
             holds: came > 0 && out == 0,
         },
         Expectation {
-            told: format!(
+            sentence: format!(
                 "{name}: {:.2} % of normal packets are lost, {} % at most",
                 lost * 100.0,
-                LOST * 100.0
+                MAX_LOSS * 100.0
             ),
-            holds: lost <= LOST,
+            holds: lost <= MAX_LOSS,
         },
         Expectation {
-            told: format!(
+            sentence: format!(
                 "{name}: the attack is filtered after {all_s:.3} s, in less than the paper's {PAPER_S} s"
             ),
             holds: all_s > 0.0 && all_s < PAPER_S,
@@ -209,7 +211,8 @@ mod tests {
         // A library has no program to start; what is left are rules that are written in place.
         assert_eq!(over_time.skipped.len(), 4, "{:#?}", over_time.skipped);
         assert_eq!(over_time.expected.len(), 3);
-        let told = |what: &str| over_time.expected.iter().find(|one| one.told.contains(what)).expect("there");
+        let told =
+            |what: &str| over_time.expected.iter().find(|one| one.sentence.contains(what)).expect("there");
         assert!(told("got out").holds && told("filtered after").holds, "{:#?}", over_time.expected);
         let peak = |name: &str, from: f64, to: f64| {
             let series = over_time.series(name).expect("there");

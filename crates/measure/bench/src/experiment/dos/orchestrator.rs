@@ -7,7 +7,7 @@ use crate::load::Offer;
 use crate::load::pace::Pace;
 use crate::start::failed;
 use nf_host::doorbell::Doorbell;
-use nf_host::{Instance, State};
+use nf_host::{Instance, NfState};
 use runtime::handlers::Handlers;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ impl Orchestrator<'_> {
             Some((instance, doorbell)) => {
                 instance.want(true);
                 doorbell.ring();
-                await_state(instance, State::Up)?;
+                await_state(instance, NfState::Up)?;
             }
         }
         let works_s = began.elapsed().as_secs_f64();

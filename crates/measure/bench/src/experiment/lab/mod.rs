@@ -13,7 +13,7 @@ pub mod sweep;
 pub mod trial;
 
 pub use effort::Effort;
-pub use row::{Form, Nf};
+pub use row::{Mode, Nf};
 pub use sweep::{Case, Swept};
 
 use super::Setting;

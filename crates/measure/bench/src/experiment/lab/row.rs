@@ -1,10 +1,10 @@
-//! Chains of NFs that stand in a row, between made-up traffic and a port that discards: the same functions in every form.
+//! Chains of NFs that stand in a row, between generated traffic and a port that discards: the same functions in every form.
 
 use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
 use crate::shape::Shape;
 use crate::start::RunOptions;
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
@@ -47,7 +47,7 @@ impl Nf {
 
 /// How NFs run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum Mode {
     /// As elements of this process.
     Modular,
     /// As one synthesized function.
@@ -60,35 +60,35 @@ pub enum Form {
     Apart,
 }
 
-impl Form {
+impl Mode {
     /// Its name in legends.
     pub fn name(self) -> &'static str {
         match self {
-            Form::Modular => "modular",
-            Form::Fused => "fused",
-            Form::Cached => "fused, flow cache",
-            Form::Process => "processes",
-            Form::Apart => "processes, a trust group each",
+            Mode::Modular => "modular",
+            Mode::Fused => "fused",
+            Mode::Cached => "fused, flow cache",
+            Mode::Process => "processes",
+            Mode::Apart => "processes, a trust group each",
         }
     }
 
     /// How those run that run in this process.
     pub fn shape(self) -> Shape {
         match self {
-            Form::Fused => Shape::Fused,
-            Form::Cached => Shape::Cached,
-            Form::Modular | Form::Process | Form::Apart => Shape::Modular,
+            Mode::Fused => Shape::Fused,
+            Mode::Cached => Shape::Cached,
+            Mode::Modular | Mode::Process | Mode::Apart => Shape::Modular,
         }
     }
 
     fn is_process(self) -> bool {
-        matches!(self, Form::Process | Form::Apart)
+        matches!(self, Mode::Process | Mode::Apart)
     }
 }
 
 impl Lab<'_> {
     /// How a chain of that form runs on the first core, with frames of that size.
-    pub fn run_options(&self, form: Form, size: u16) -> RunOptions {
+    pub fn run_options(&self, form: Mode, size: u16) -> RunOptions {
         RunOptions {
             burst: BURST,
             polls: false,
@@ -103,7 +103,7 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// When this form cannot run here, or nothing can be written.
-    pub fn row(&self, nfs: &[Nf], form: Form) -> Result<PathBuf, BenchError> {
+    pub fn row(&self, nfs: &[Nf], form: Mode) -> Result<PathBuf, BenchError> {
         self.row_on(nfs, form, &self.other_cores(), "")
     }
 
@@ -111,7 +111,7 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// As [`Lab::row`].
-    pub fn row_on(&self, nfs: &[Nf], form: Form, cores: &[usize], name: &str) -> Result<PathBuf, BenchError> {
+    pub fn row_on(&self, nfs: &[Nf], form: Mode, cores: &[usize], name: &str) -> Result<PathBuf, BenchError> {
         if form.is_process() && self.millrace.is_none() {
             return Err(BenchError::Measurement("NFs in processes need the program `millrace`".into()));
         }
@@ -132,7 +132,7 @@ impl Lab<'_> {
         self.write(&folder, links, tables)
     }
 
-    fn nf(&self, nf: Nf, form: Form, cores: &[usize]) -> Result<toml::Table, BenchError> {
+    fn nf(&self, nf: Nf, form: Mode, cores: &[usize]) -> Result<toml::Table, BenchError> {
         let mut table = toml::Table::new();
         match nf.click() {
             Some(text) => {
@@ -151,7 +151,7 @@ impl Lab<'_> {
             if nf != Nf::Program {
                 table.insert("runs".into(), "process".into());
             }
-            if form == Form::Process {
+            if form == Mode::Process {
                 table.insert("trust".into(), "lab".into());
             }
             table.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());

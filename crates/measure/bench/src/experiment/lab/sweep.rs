@@ -70,7 +70,7 @@ impl Lab<'_> {
             match again(repeats.min(1), || (case.measure)(self), is_disturbed) {
                 Ok((samples, repeated)) => {
                     repeats -= repeated;
-                    samples.into_iter().for_each(|sample| curves.note(sample));
+                    samples.into_iter().for_each(|sample| curves.push(sample));
                 }
                 Err(error) => *failed = Some(error.to_string()),
             }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::experiment::lab::Effort;
     use crate::start::failed;
-    use crate::stats::Spread;
+    use crate::stats::Quantiles;
 
     #[test]
     fn cases_take_turns_and_what_fails_is_skipped() {
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(said.len(), 7, "{said:?}");
         let [a] = swept.series.as_slice() else { panic!("{swept:?}") };
         assert_eq!(a.points.iter().map(|point| point.x).collect::<Vec<_>>(), [1.0, 2.0]);
-        let spread = Spread { median: 2.0, min: 1.0, max: 3.0 };
+        let spread = Quantiles { median: 2.0, min: 1.0, max: 3.0 };
         assert_eq!((a.points[1].y, a.points[1].disturbed, a.points[0].disturbed), (spread, true, true));
         assert_eq!(swept.skipped[0].what, "b, 1");
         assert!(swept.skipped[0].why.contains("no such thing"));

@@ -8,7 +8,7 @@ use crate::search::{Goal, Limits, search};
 use crate::start::{Loaded, RunOptions, failed};
 use crate::trial::Trials;
 use crate::trial::closed::{self, ClosedLoop};
-use chain::{PortKind, Source};
+use chain::{PortKind, PortSource};
 use std::path::Path;
 
 /// Frames that wait for a chain at a port, at most.
@@ -35,19 +35,19 @@ const LEAST_FRAMES: f64 = 20.0;
 /// The least and the most that is offered in a search, and seconds that it may take.
 const LIMITS: Limits = Limits { least: 1_000.0, most: 200e6, patience_s: 600.0 };
 
-/// Refuses a chain without made-up traffic, before anything is measured.
+/// Refuses a chain without generated traffic, before anything is measured.
 ///
 /// # Errors
 /// When there is none, or the chain has mistakes.
 pub fn check(path: &Path) -> Result<(), BenchError> {
     let loaded = Loaded::read(path)?;
-    let is_made = |kind: &PortKind| matches!(kind, PortKind::Local(Source::Traffic(_), _));
+    let is_made = |kind: &PortKind| matches!(kind, PortKind::Local(PortSource::Traffic(_), _));
     if loaded.chain.ports.iter().any(|port| is_made(&port.kind)) {
         return Ok(());
     }
-    let told = "what a chain carries is measured with made-up traffic: give a port `traffic = { … }`, as in \
+    let told = "what a chain carries is measured with generated traffic: give a port `traffic = { … }`, as in \
                 examples/throughput/chain.toml";
-    Err(BenchError::BadChain { told: format!("{}: {told}", path.display()) })
+    Err(BenchError::BadChain { message: format!("{}: {told}", path.display()) })
 }
 
 /// Packets a second that a chain takes as fast as it goes, and whether that was disturbed: something else had the core for

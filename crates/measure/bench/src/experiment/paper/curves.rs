@@ -1,7 +1,7 @@
 //! What experiments of papers share: rows of NFs as curves over the frame size, and what is expected of curves.
 
 use crate::BenchError;
-use crate::experiment::lab::{Case, Form, Lab, Nf, Swept, trial};
+use crate::experiment::lab::{Case, Lab, Mode, Nf, Swept, trial};
 use crate::figure::{Expectation, Figure, Series};
 use crate::units::{Rate, wire_bits};
 
@@ -19,12 +19,12 @@ pub(super) fn line_gbps(mpps: f64, size: f64) -> f64 {
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) nfs: Vec<Nf>,
-    pub(super) form: Form,
+    pub(super) mode: Mode,
 }
 
 impl Row {
-    pub(super) fn new(name: impl Into<String>, nfs: &[Nf], form: Form) -> Row {
-        Row { name: name.into(), nfs: nfs.to_vec(), form }
+    pub(super) fn new(name: impl Into<String>, nfs: &[Nf], form: Mode) -> Row {
+        Row { name: name.into(), nfs: nfs.to_vec(), mode: form }
     }
 }
 
@@ -32,14 +32,14 @@ impl Row {
 pub(super) fn over_sizes(lab: &mut Lab, what: &str, rows: &[Row], sizes: &[u16]) -> Swept {
     let cases = sizes.iter().flat_map(|size| {
         rows.iter().map(move |row| {
-            Case::point(&row.name, f64::from(*size), move |lab| saturated(lab, &row.nfs, row.form, *size))
+            Case::point(&row.name, f64::from(*size), move |lab| saturated(lab, &row.nfs, row.mode, *size))
         })
     });
     lab.sweep(what, cases.collect())
 }
 
 /// What a row takes as fast as it goes, in Mpps.
-pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Form, size: u16) -> Result<(f64, bool), BenchError> {
+pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let path = lab.row(nfs, form)?;
     let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(form, size))?;
     Ok((pps / 1e6, disturbed))
@@ -62,7 +62,7 @@ pub(super) fn expect(
 ) {
     if let (Some(one), Some(other)) = values {
         let told = format!("{told}: {one:.3} and {other:.3}");
-        figure.expected.push(Expectation { told, holds: holds(one, other) });
+        figure.expected.push(Expectation { sentence: told, holds: holds(one, other) });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, saturation_figure};
 use crate::BenchError;
-use crate::experiment::lab::{Case, Form, Lab, Nf};
+use crate::experiment::lab::{Case, Lab, Mode, Nf};
 use crate::experiment::taps::{TapOptions, taps};
 use crate::figure::{Axis, Figure, Series};
 
@@ -19,10 +19,10 @@ const PLACE: &str = "MVMP, section 4: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; larger
 pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sizes = lab.effort.sizes;
     let rows = [
-        Row::new("one program, modular", &[Nf::L2], Form::Modular),
-        Row::new("one program, fused", &[Nf::L2], Form::Fused),
-        Row::new("host and a program as NF", &[Nf::Program], Form::Process),
-        Row::new("host and Click as NF", &[Nf::L2], Form::Process),
+        Row::new("one program, modular", &[Nf::L2], Mode::Modular),
+        Row::new("one program, fused", &[Nf::L2], Mode::Fused),
+        Row::new("host and a program as NF", &[Nf::Program], Mode::Process),
+        Row::new("host and Click as NF", &[Nf::L2], Mode::Process),
     ];
     let swept = over_sizes(lab, "mvmp-forward", &rows, sizes);
     let sheet = lab.sheet(
@@ -67,10 +67,10 @@ pub fn duplicate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = lab.effort.most.min(5);
     let curves = [
-        ("processes, one trust group", Nf::Program, Form::Process),
-        ("processes, a trust group each", Nf::Program, Form::Apart),
-        ("one process, modular", Nf::L2, Form::Modular),
-        ("one process, fused", Nf::L2, Form::Fused),
+        ("processes, one trust group", Nf::Program, Mode::Process),
+        ("processes, a trust group each", Nf::Program, Mode::Apart),
+        ("one process, modular", Nf::L2, Mode::Modular),
+        ("one process, fused", Nf::L2, Mode::Fused),
     ];
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
     let cases = cases.map(|(count, (name, nf, form))| {

@@ -7,7 +7,7 @@ use crate::BenchError;
 use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
 use crate::experiment::deploy::{DeployOptions, deploy as deployed};
 use crate::experiment::dos::{DosOptions, dos as attacked};
-use crate::experiment::lab::{Case, Form, Lab, Nf, trial};
+use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::experiment::steering::{SteeringOptions, steering as steered};
 use crate::figure::{Axis, Figure, Point, Scale, Series, Skipped};
 use crate::load::{Batching, Offer};
@@ -30,10 +30,10 @@ const LINE: f64 = 14.880_952;
 /// L3 forwarding in a process, as elements and as one function; NetVM's two ways of writing an NF come first.
 fn rows() -> Vec<Row> {
     vec![
-        Row::new("program in a process", &[Nf::Program], Form::Process),
-        Row::new("Click in a process", &[Nf::L3], Form::Process),
-        Row::new("Click, modular", &[Nf::L3], Form::Modular),
-        Row::new("Click, fused", &[Nf::L3], Form::Cached),
+        Row::new("program in a process", &[Nf::Program], Mode::Process),
+        Row::new("Click in a process", &[Nf::L3], Mode::Process),
+        Row::new("Click, modular", &[Nf::L3], Mode::Modular),
+        Row::new("Click, fused", &[Nf::L3], Mode::Cached),
     ]
 }
 
@@ -50,8 +50,8 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = rows.iter().map(|row| {
         let loads = &loads;
         Case::new(row.name.clone(), move |lab| {
-            let path = lab.row(&row.nfs, row.form)?;
-            let chain = trial::open(&path, &lab.run_options(row.form, 64), Batching::Adaptive)?;
+            let path = lab.row(&row.nfs, row.mode)?;
+            let chain = trial::open(&path, &lab.run_options(row.mode, 64), Batching::Adaptive)?;
             let trial_s = lab.effort.trial_s.max(0.1);
             let offers: Vec<Offer> = loads.iter().map(|load| Offer::even(load * 1e6, trial_s)).collect();
             let observed = trial::offered(chain, &offers)?;
@@ -130,7 +130,7 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 14: NFs in processes, one behind the other.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = lab.effort.most;
-    let curves = [("L2FWD, firewall, L3FWD in processes", Form::Process), ("the same, fused", Form::Cached)];
+    let curves = [("L2FWD, firewall, L3FWD in processes", Mode::Process), ("the same, fused", Mode::Cached)];
     // A switch, a firewall, then L3 forwarders: the paper's chain.
     let nfs = |count: usize| -> Vec<Nf> {
         [Nf::L2, Nf::Firewall].into_iter().chain(std::iter::repeat(Nf::L3)).take(count).collect()
@@ -169,8 +169,8 @@ pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = rows.iter().map(|row| {
         let loads = &loads;
         Case::new(row.name.clone(), move |lab| {
-            let path = lab.row(&row.nfs, row.form)?;
-            let chain = trial::open(&path, &lab.run_options(row.form, 64), Batching::Adaptive)?;
+            let path = lab.row(&row.nfs, row.mode)?;
+            let chain = trial::open(&path, &lab.run_options(row.mode, 64), Batching::Adaptive)?;
             let offers: Vec<Offer> = loads
                 .iter()
                 .map(|load| Offer::sampled(load * 1e6, trial::latency_s(lab, load * 1e6)))
@@ -224,14 +224,14 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::names("task", tasks),
         Axis::linear("time for each packet", "ns"),
     );
-    for row in rows().iter().filter(|row| row.form == Form::Process) {
+    for row in rows().iter().filter(|row| row.mode == Mode::Process) {
         lab.tell(&format!("netvm-breakdown: {}", row.name));
         let options = BreakdownOptions {
-            run: lab.run_options(row.form, 64),
+            run: lab.run_options(row.mode, 64),
             seconds: lab.effort.seconds,
             rounds: lab.effort.rounds,
         };
-        let found = lab.row(&row.nfs, row.form).and_then(|path| stages::measure(&path, &options));
+        let found = lab.row(&row.nfs, row.mode).and_then(|path| stages::measure(&path, &options));
         let found = match found {
             Ok(found) => found,
             Err(why) => {

@@ -4,7 +4,7 @@ use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, 
 use crate::BenchError;
 use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
-use crate::experiment::lab::{Case, Form, Lab, Nf, trial};
+use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::figure::{Axis, Figure, Series, Skipped};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
@@ -44,7 +44,7 @@ fn stated(name: &str, smallest: f64, full_from: u16, sizes: &[u16]) -> Series {
 /// Figure 2 and table 1: L3 forwarding and a firewall over frame sizes and the clock.
 pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sizes = lab.effort.sizes;
-    let forms = [Form::Cached, Form::Modular, Form::Process];
+    let forms = [Mode::Cached, Mode::Modular, Mode::Process];
     let rows = [Nf::L3, Nf::Firewall]
         .into_iter()
         .flat_map(|nf| forms.map(|form| Row::new(format!("{}, {}", nf.name(), form.name()), &[nf], form)));
@@ -87,7 +87,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
                 let clock = &clock;
                 Case::point(&format!("{}, fused", nf.name()), khz as f64 / 1e6, move |lab| {
                     let _held = clock.hold(khz).map_err(failed)?;
-                    saturated(lab, &[nf], Form::Fused, 64)
+                    saturated(lab, &[nf], Mode::Fused, 64)
                 })
             });
             lab.sweep("niu-baseline-clock", cases.collect())
@@ -97,7 +97,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
             let ghz = lab.machine.tsc_ghz;
             let cases = nfs.map(|nf| {
                 Case::point(&format!("{}, fused", nf.name()), (ghz * 100.0).round() / 100.0, move |lab| {
-                    saturated(lab, &[nf], Form::Fused, 64)
+                    saturated(lab, &[nf], Mode::Fused, 64)
                 })
             });
             figure.notes.push("The clock shown is that of the time stamp counter.".into());
@@ -123,7 +123,7 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut cases = vec![];
     for size in sizes {
         for (workers, form) in
-            (1..=most).flat_map(|workers| [(workers, Form::Modular), (workers, Form::Fused)])
+            (1..=most).flat_map(|workers| [(workers, Mode::Modular), (workers, Mode::Fused)])
         {
             let name = format!("{}, {workers} {}", form.name(), queues(workers));
             cases.push(Case::point(&name, f64::from(*size), move |lab| {
@@ -177,7 +177,7 @@ fn queues(workers: usize) -> &'static str {
 /// Table 2: the share of its time that the packet thread works, with 10 GbE offered.
 fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     let sizes = lab.effort.sizes;
-    let forms = [Form::Modular, Form::Cached];
+    let forms = [Mode::Modular, Mode::Cached];
     let cases = sizes.iter().flat_map(|size| forms.map(|form| (*size, form))).map(|(size, form)| {
         Case::new(format!("{}, {size}", form.name()), move |lab| {
             let (busy, disturbed) = busy(lab, form, size)?;
@@ -212,7 +212,7 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
 }
 
 /// The share of the time in which the packet thread had packets.
-fn busy(lab: &Lab, form: Form, size: u16) -> Result<(f64, bool), BenchError> {
+fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let cycles_per_ns =
         worker::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
     let path = lab.row(&[Nf::L3], form)?;
@@ -239,7 +239,7 @@ fn busy(lab: &Lab, form: Form, size: u16) -> Result<(f64, bool), BenchError> {
 
 /// Figure 5: one to three NFs in a row.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let forms = [Form::Cached, Form::Modular, Form::Process];
+    let forms = [Mode::Cached, Mode::Modular, Mode::Process];
     let rows: Vec<Row> = forms
         .into_iter()
         .flat_map(|form| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), form.name()), nfs, form)))
@@ -255,14 +255,14 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("throughput", "Mpps"),
     );
     let mut figure = saturation_figure(lab, sheet, swept);
-    for form in [Form::Modular, Form::Process] {
+    for form in [Mode::Modular, Mode::Process] {
         let of = |count: usize| at(&figure, &format!("{count} NF, {}", form.name()), 64.0);
         let (values, told) =
             ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", form.name()));
         expect(&mut figure, values, &told, |one, three| three < one);
     }
-    let of = |form: Form| at(&figure, &format!("3 NF, {}", form.name()), 64.0);
-    let values = (of(Form::Cached), of(Form::Modular));
+    let of = |form: Mode| at(&figure, &format!("3 NF, {}", form.name()), 64.0);
+    let values = (of(Mode::Cached), of(Mode::Modular));
     let told = "three NFs as one function carry more than as elements (Mpps)";
     expect(&mut figure, values, told, |fused, modular| fused > modular);
     figure.series.push(stated("BESS, 1 NF", 9.34, 128, sizes));
@@ -298,7 +298,7 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let there = sockets.iter().find(|(_, cores)| !has(cores, own)).map(|(_, cores)| cpus(cores));
     let (here, there) = (here.filter(|cores| cores.len() > 1), there.filter(|cores| cores.len() > 1));
     let (Some(here), Some(there)) = (here, there) else {
-        let why = format!("{}: two sockets with three cores or more are needed", lab.topology.told());
+        let why = format!("{}: two sockets with three cores or more are needed", lab.topology.sentence());
         figure.skipped.push(Skipped { what: "a chain across sockets".into(), why });
         figure.notes.push(
             "The paper states that two NFs on different sockets lose nearly half of what they carry on one, at 64 bytes, and \
@@ -311,8 +311,8 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = lab.effort.sizes.iter().flat_map(|size| placed.iter().map(move |placed| (*size, placed)));
     let cases = cases.map(|(size, (name, cores))| {
         Case::point(name, f64::from(size), move |lab| {
-            let path = lab.row_on(&[Nf::Firewall, Nf::L3], Form::Process, cores, &name.replace(' ', "-"))?;
-            let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(Form::Process, size))?;
+            let path = lab.row_on(&[Nf::Firewall, Nf::L3], Mode::Process, cores, &name.replace(' ', "-"))?;
+            let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(Mode::Process, size))?;
             Ok((pps / 1e6, disturbed))
         })
     });
@@ -327,12 +327,12 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 8: independent chains at once, each with traffic and a core of its own.
 pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figures = vec![];
-    for form in [Form::Cached, Form::Modular] {
+    for form in [Mode::Cached, Mode::Modular] {
         let path = lab.row(&[Nf::L3], form)?;
         let sizes = lab.effort.sizes.to_vec();
         let mut figure = colocated(lab, &[path], BUNDLES, form, Some(&sizes))?;
         figure.name =
-            if form == Form::Cached { "niu-colocation".into() } else { "niu-colocation-modular".into() };
+            if form == Mode::Cached { "niu-colocation".into() } else { "niu-colocation-modular".into() };
         figure.title = format!("Independent chains side by side, {}", form.name());
         figure.source = Some(COLOCATION.into());
         figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());

@@ -2,7 +2,7 @@
 
 use super::curves::{at, crowded, expect};
 use crate::BenchError;
-use crate::experiment::lab::{Case, Form, Lab, Nf, trial};
+use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::load::{Batching, Offer};
 use crate::start::RunOptions;
@@ -49,9 +49,9 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let rates: &[f64] = if lab.effort.is_miniature() { &[1e3, 1e5] } else { &RATES };
     let cases = WAYS.iter().map(|way| {
         Case::new(way.name, move |lab| {
-            let path = lab.row(&[Nf::L3], Form::Cached)?;
+            let path = lab.row(&[Nf::L3], Mode::Cached)?;
             let run =
-                RunOptions { burst: way.burst, polls: way.polls, ..lab.run_options(Form::Cached, SIZE) };
+                RunOptions { burst: way.burst, polls: way.polls, ..lab.run_options(Mode::Cached, SIZE) };
             let chain = trial::open(&path, &run, way.batching)?;
             let offers: Vec<Offer> =
                 rates.iter().map(|rate| Offer::sampled(*rate, trial::latency_s(lab, *rate))).collect();
@@ -117,7 +117,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let rows: [&[Nf]; 4] =
         [&[Nf::L3], &[Nf::Firewall], &[Nf::Firewall, Nf::L3], &[Nf::Firewall, Nf::L3, Nf::L2]];
     let names = ["L3FWD", "firewall", "firewall, L3FWD", "firewall, L3FWD, L2FWD"];
-    let forms = [Form::Cached, Form::Modular, Form::Process];
+    let forms = [Mode::Cached, Mode::Modular, Mode::Process];
     let cases = rows.into_iter().enumerate().flat_map(|(x, nfs)| forms.map(|form| (x, nfs, form)));
     let cases = cases.map(|(x, nfs, form)| {
         Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name()), move |lab| {
@@ -138,8 +138,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis { scale: crate::figure::Scale::Log, ..Axis::linear("latency", "µs") },
     );
     (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    let of = |form: Form| at(&figure, &format!("{}, median", form.name()), 3.0);
-    let values = (of(Form::Cached), of(Form::Process));
+    let of = |form: Mode| at(&figure, &format!("{}, median", form.name()), 3.0);
+    let values = (of(Mode::Cached), of(Mode::Process));
     let told = "three NFs in one function take less than in processes (µs)";
     expect(&mut figure, values, told, |fused, processes| fused < processes);
     figure.notes.push(trial::open_loop(lab.effort.latency_s));

@@ -11,7 +11,7 @@ use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::workload;
 use crate::start::{RunOptions, failed};
-use runtime::made::Change;
+use runtime::traffic::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 

@@ -83,7 +83,7 @@ impl Names {
 impl Frame {
     /// Pixels that the y axis' numbers take.
     pub fn beside(y: &Span) -> f64 {
-        y.ticks.iter().map(|tick| columns(&tick.told)).max().unwrap_or(0) as f64 * LETTER * SMALL
+        y.ticks.iter().map(|tick| columns(&tick.label)).max().unwrap_or(0) as f64 * LETTER * SMALL
     }
 
     /// Lower end of the y axis.
@@ -124,7 +124,7 @@ impl Frame {
             let at = self.down(tick.at);
             canvas.line(&[(self.left, at), (self.right(), at)], &Pen::solid(GRID, 1.0));
             canvas.line(&[(self.left - 4.0, at), (self.left, at)], &Pen::solid(SOFT, 1.0));
-            canvas.text(&tick.told, (self.left - 8.0, at), &pencil);
+            canvas.text(&tick.label, (self.left - 8.0, at), &pencil);
         }
         let corner = (self.left, self.bottom());
         canvas.line(&[(self.left, self.top), corner, (self.right(), self.bottom())], &Pen::solid(SOFT, 1.0));
@@ -141,7 +141,7 @@ impl Frame {
             let at = self.across(x, tick.at);
             canvas.line(&[(at, self.bottom()), (at, self.bottom() + 4.0)], &Pen::solid(SOFT, 1.0));
             canvas.line(&[(at, self.top), (at, self.bottom())], &Pen::solid(GRID, 0.5));
-            canvas.text(&tick.told, (at, self.bottom() + 8.0 + LINE / 2.0), &pencil);
+            canvas.text(&tick.label, (at, self.bottom() + 8.0 + LINE / 2.0), &pencil);
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Tick {
     /// The value.
     pub at: f64,
     /// What stands beside it; empty where there is no room.
-    pub told: String,
+    pub label: String,
 }
 
 /// Whether a value can be drawn.
@@ -68,7 +68,7 @@ impl Span {
                 measured.push(0.0);
                 measured.sort_by(f64::total_cmp);
             }
-            span.ticks = measured.iter().map(|at| Tick { at: *at, told: short(*at) }).collect();
+            span.ticks = measured.iter().map(|at| Tick { at: *at, label: short(*at) }).collect();
             if log && values.iter().any(|value| *value <= 0.0) {
                 span.begin_at_0(span.ends.0 - (span.ends.1 - span.ends.0) / 8.0);
             }
@@ -100,13 +100,13 @@ impl Span {
     /// Lets the axis begin further down, at this logarithm, which is told to be 0: zeros have to be somewhere.
     fn begin_at_0(&mut self, end: f64) {
         self.ends.0 = end;
-        self.ticks.insert(0, Tick { at: 10f64.powf(end), told: "0".into() });
+        self.ticks.insert(0, Tick { at: 10f64.powf(end), label: "0".into() });
     }
 
     /// Takes away what is told where it would lie on what is told before it; the last one counts most.
     fn make_room(&mut self, pixels: f64) {
         let around = |tick: &Tick| {
-            let half = (columns(&tick.told) as f64 + 1.0) * LETTER * SMALL / 2.0;
+            let half = (columns(&tick.label) as f64 + 1.0) * LETTER * SMALL / 2.0;
             let middle = self.place(tick.at) * pixels;
             (middle - half, middle + half)
         };
@@ -115,7 +115,7 @@ impl Span {
         let (mut used, count) = (f64::NEG_INFINITY, around.len());
         for (at, (tick, (left, right))) in self.ticks.iter_mut().zip(around).enumerate() {
             if left < used || (right > last && at + 1 < count) {
-                tick.told.clear();
+                tick.label.clear();
             } else {
                 used = right;
             }
@@ -144,7 +144,7 @@ fn even(values: &[f64]) -> Span {
     let decimals = (-power.log10().round() + f64::from(u8::from(twos))).clamp(0.0, 9.0) as usize;
     let tick = |at: f64| Tick {
         at,
-        told: if is_plain && at != 0.0 { grouped(at, decimals) } else { power_of_ten(at) },
+        label: if is_plain && at != 0.0 { grouped(at, decimals) } else { power_of_ten(at) },
     };
     Span {
         ends: (first * step, last * step),
@@ -178,7 +178,7 @@ fn powers(values: &[f64]) -> Span {
         (low..=high).flat_map(decade).filter(|(_, at, _)| at.log10() <= f64::from(high) + 1e-9)
     {
         if marked.contains(&digit) && (power - low) % every == 0 {
-            ticks.push(Tick { at, told: told(at) });
+            ticks.push(Tick { at, label: told(at) });
         } else if decades <= 6 || digit == 1.0 {
             faint.push(at);
         }
@@ -227,39 +227,39 @@ fn power_of_ten(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn told(span: &Span) -> Vec<&str> {
-        span.ticks.iter().map(|tick| tick.told.as_str()).collect()
+    fn label(span: &Span) -> Vec<&str> {
+        span.ticks.iter().map(|tick| tick.label.as_str()).collect()
     }
 
     #[test]
     fn even_axes_begin_at_0_and_end_above_the_largest() {
-        assert_eq!(told(&even(&[14.88, 3.0])), ["0", "2.5", "5.0", "7.5", "10.0", "12.5", "15.0"]);
-        assert_eq!(told(&even(&[0.0])), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
-        assert_eq!(told(&even(&[])).last(), Some(&"1.0"));
-        assert_eq!(told(&even(&[-3.0, 9.0])).first(), Some(&"-4"));
-        assert_eq!(told(&even(&[2.4e9])).last(), Some(&"2.5×10⁹"));
-        assert_eq!(told(&even(&[3e-5])).get(1), Some(&"5×10⁻⁶"));
+        assert_eq!(label(&even(&[14.88, 3.0])), ["0", "2.5", "5.0", "7.5", "10.0", "12.5", "15.0"]);
+        assert_eq!(label(&even(&[0.0])), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(label(&even(&[])).last(), Some(&"1.0"));
+        assert_eq!(label(&even(&[-3.0, 9.0])).first(), Some(&"-4"));
+        assert_eq!(label(&even(&[2.4e9])).last(), Some(&"2.5×10⁹"));
+        assert_eq!(label(&even(&[3e-5])).get(1), Some(&"5×10⁻⁶"));
     }
 
     #[test]
     fn logarithmic_axes_mark_powers() {
-        assert_eq!(told(&powers(&[0.002, 7.0])), ["0.001", "0.01", "0.1", "1", "10"]);
-        assert_eq!(told(&powers(&[120.0, 180.0])), ["100", "200", "500", "1,000"]);
-        assert_eq!(told(&powers(&[0.0, 0.002, 0.3])), ["0", "0.001", "0.01", "0.1", "1"]);
+        assert_eq!(label(&powers(&[0.002, 7.0])), ["0.001", "0.01", "0.1", "1", "10"]);
+        assert_eq!(label(&powers(&[120.0, 180.0])), ["100", "200", "500", "1,000"]);
+        assert_eq!(label(&powers(&[0.0, 0.002, 0.3])), ["0", "0.001", "0.01", "0.1", "1"]);
         let zeros = Span::lying(&Axis::log("flows", ""), &[0.0, 1.0, 1e3], 700.0);
-        assert_eq!((told(&zeros), zeros.share(0.0)), (vec!["0", "1", "1,000"], 0.0));
-        assert_eq!(told(&powers(&[1.0, 1e9])).last(), Some(&"10⁹"));
+        assert_eq!((label(&zeros), zeros.share(0.0)), (vec!["0", "1", "1,000"], 0.0));
+        assert_eq!(label(&powers(&[1.0, 1e9])).last(), Some(&"10⁹"));
         assert_eq!(powers(&[100.0]).share(100.0), 0.5);
-        assert_eq!(told(&powers(&[0.0, -1.0])), ["0", "1", "2", "5", "10"]);
+        assert_eq!(label(&powers(&[0.0, -1.0])), ["0", "1", "2", "5", "10"]);
     }
 
     #[test]
     fn few_measured_places_are_marked_where_there_is_room() {
         let sizes = [64.0, 128.0, 256.0, 512.0, 1024.0, 1280.0, 1500.0];
         let span = Span::lying(&Axis::linear("frame size", "bytes"), &sizes, 700.0);
-        assert_eq!(told(&span), ["0", "64", "128", "256", "512", "1,024", "1,280", "1,500"]);
+        assert_eq!(label(&span), ["0", "64", "128", "256", "512", "1,024", "1,280", "1,500"]);
         let span = Span::lying(&Axis::linear("frame size", "bytes"), &sizes, 300.0);
-        assert_eq!(told(&span).last(), Some(&"1,500"));
-        assert!(told(&span).contains(&""));
+        assert_eq!(label(&span).last(), Some(&"1,500"));
+        assert!(label(&span).contains(&""));
     }
 }

@@ -1,0 +1,404 @@
+//! Choosing how to split the rules of one node.
+//!
+//! Every candidate is tried on the rules themselves: how many copies it makes, and how many rules
+//! the child holds that a packet aimed at a random rule ends up in (`sum n^2 / sum n`). The two
+//! numbers become an estimate in cycles, and the least estimate wins. Constants were fitted by
+//! measuring on the machine class that `docs/cycles.md` names; they steer speed only, never
+//! the answer.
+
+use super::forest::{HashCut, slot_of};
+use super::row::SEPARATORS;
+use super::rule::{Interval, MAX_DIMS, Rule, Schema};
+
+/// Rules looked at when candidates are compared; larger sets are thinned out evenly, which bounds
+/// the time that one node takes.
+const SAMPLE: usize = 4096;
+
+/// Blocks that one rule may be copied to in a hash node; wider ones do not fit.
+const MAX_COPIES: u64 = 8;
+
+/// Most slots of a hash node: 2^18 words are 2 MiB.
+const MAX_SLOT_BITS: u8 = 18;
+
+/// What a node becomes.
+#[derive(Debug, Clone)]
+pub(super) enum Cut {
+    Hash(HashCut),
+    Rank { dim: usize, separators: Vec<u32> },
+}
+
+/// A cut with what is expected of it.
+#[derive(Debug)]
+pub(super) struct ForestPlan {
+    pub(super) cut: Cut,
+    /// Expected cycles for a packet from this node on, later trees included.
+    pub(super) estimate: f64,
+}
+
+/// Cycles that comparing the rules of a leaf takes: one by one, then by sixteen.
+fn leaf_estimate(rows: f64) -> f64 {
+    if rows <= 8.0 { 8.0 + 5.0 * rows } else { 16.0 + 32.0 * (rows / 16.0).ceil() }
+}
+
+/// Cycles that a node holding so many rules is expected to take, if copies are left out of account.
+fn node_estimate(rules: f64) -> f64 {
+    if rules <= 3.0 { leaf_estimate(rules) } else { leaf_estimate(3.0) + 5.0 * (rules / 3.0).log2() }
+}
+
+/// How the first trees are rooted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Roots {
+    /// Each by the cut that is estimated best.
+    Estimated,
+    /// By the leading bits, this share of each width, of the two dimensions that tell most rules
+    /// apart: first a tree for the rules that are narrow in both, then one for each that are
+    /// narrow in one. (CutSplit and its kin sort rules into such groups by hand.)
+    Leading(u8),
+}
+
+/// A way to grow a forest. No estimate foresees what copies do further down, so a forest is grown
+/// in each of these ways and the one that samples find fastest is kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Policy {
+    roots: Roots,
+    /// What further trees are thought to cost, relative to [`Policy::later_estimate`]'s guess.
+    later: f64,
+    /// Cycles for each doubling of the rows by copies, down to the leaves.
+    growth: f64,
+}
+
+/// Best expected first, for when there is time for one only.
+pub(super) const POLICIES: [Policy; 3] = [
+    Policy { roots: Roots::Leading(4), later: 1.0, growth: 4.0 },
+    Policy { roots: Roots::Leading(2), later: 1.0, growth: 4.0 },
+    Policy { roots: Roots::Estimated, later: 1.5, growth: 4.0 },
+];
+
+impl Policy {
+    /// Cycles that rules put off to later trees are expected to take.
+    fn later_estimate(self, rules: f64) -> f64 {
+        if rules < 0.5 { 0.0 } else { self.later * (20.0 + 6.0 * rules.log2()) }
+    }
+
+    /// Cycles that copies are expected to cost when a cut turns `rules` into `copies`, of which a
+    /// packet meets `met`, and the cuts below it do alike.
+    fn growth_estimate(self, rules: f64, copies: f64, met: f64) -> f64 {
+        let levels = ((rules / 4.0).max(1.0).ln() / (rules / met).max(1.05).ln()).clamp(1.0, 4.0);
+        self.growth * (copies / rules).log2().max(0.0) * levels
+    }
+}
+
+const HASH_CYCLES: f64 = 12.0;
+const RANK_CYCLES: f64 = 14.0;
+
+/// Blocks of `2^shift` values that an interval touches, and the first of them.
+pub(super) fn blocks(range: Interval, shift: u8) -> (u32, u64) {
+    let first = range.lo.checked_shr(u32::from(shift)).unwrap_or(0);
+    let last = range.hi.checked_shr(u32::from(shift)).unwrap_or(0);
+    (first, u64::from(last - first) + 1)
+}
+
+/// The two dimensions of a hash cut as a rule sees them: first block and block count in each.
+pub(super) fn footprint(rule: &Rule, cut: HashCut) -> [(u32, u64); 2] {
+    let range = |dim: u8| rule.ranges[usize::from(dim) % MAX_DIMS];
+    [blocks(range(cut.dim_a), cut.shift_a), blocks(range(cut.dim_b), cut.shift_b)]
+}
+
+/// Whether a rule may live below a hash cut.
+pub(super) fn fits(rule: &Rule, cut: HashCut) -> bool {
+    let [(_, a), (_, b)] = footprint(rule, cut);
+    a <= MAX_COPIES && b <= MAX_COPIES && a * b <= MAX_COPIES
+}
+
+/// Calls `visit` with each slot that a rule goes to. A slot may come up twice.
+pub(super) fn each_slot(rule: &Rule, cut: HashCut, mut visit: impl FnMut(u32)) {
+    let [(a, count_a), (b, count_b)] = footprint(rule, cut);
+    for step_a in 0..count_a {
+        for step_b in 0..count_b {
+            visit(slot_of(a + step_a as u32, b + step_b as u32, u32::from(cut.slot_bits)));
+        }
+    }
+}
+
+/// Smallest shift for which the interval is one block: its prefix "width".
+fn level(range: Interval) -> u8 {
+    (32 - (range.lo ^ range.hi).leading_zeros()) as u8
+}
+
+/// Chooses cuts, keeping its working memory.
+#[derive(Debug)]
+pub(super) struct Planner {
+    policy: Policy,
+    /// The two dimensions of [`Roots::Leading`], chosen once over all rules.
+    leading: Option<[usize; 2]>,
+    counts: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+impl Planner {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, leading: None, counts: Vec::new(), ends: Vec::new() }
+    }
+
+    /// The root cut of a tree over these rules, which may leave some of them to the next tree, or
+    /// none when they are best left uncut.
+    pub(super) fn root(
+        &mut self,
+        all: &[Rule],
+        ids: &[u32],
+        schema: &Schema,
+        tree: usize,
+    ) -> Option<ForestPlan> {
+        let bounds: Vec<Interval> =
+            (0..schema.dims()).map(|dim| Interval { lo: 0, hi: schema.max(dim) }).collect();
+        if let Roots::Leading(share) = self.policy.roots {
+            let (sample, scale) = thin_out(all, ids);
+            let [a, b] = *self.leading.get_or_insert_with(|| telling_dims(&sample, schema, share));
+            let shift = |dim: usize| leading_shift(schema, dim, share);
+            let one = |dim: usize| HashCut {
+                dim_a: dim as u8,
+                shift_a: shift(dim),
+                dim_b: dim as u8,
+                shift_b: 32,
+                slot_bits: 1,
+            };
+            let cut = match tree {
+                0 => Some(HashCut { dim_b: b as u8, shift_b: shift(b), ..one(a) }),
+                1 => Some(one(a)),
+                2 => Some(one(b)),
+                _ => None,
+            };
+            if let Some(plan) = cut.and_then(|cut| self.hash_cut(&sample, cut, true, scale)) {
+                return Some(plan);
+            }
+        }
+        self.best(all, ids, &bounds, true)
+    }
+
+    /// The best cut for these rules of a node with these bounds, or none when a leaf is expected
+    /// to be as good. With `may_defer`, rules that do not fit a hash may be left to the next tree.
+    pub(super) fn best(
+        &mut self,
+        all: &[Rule],
+        ids: &[u32],
+        bounds: &[Interval],
+        may_defer: bool,
+    ) -> Option<ForestPlan> {
+        let (sample, scale) = thin_out(all, ids);
+        let mut best: Option<ForestPlan> = None;
+        let mut consider = |plan: Option<ForestPlan>| {
+            if let Some(plan) = plan
+                && best.as_ref().is_none_or(|best| plan.estimate < best.estimate)
+            {
+                best = Some(plan);
+            }
+        };
+        for dim in 0..bounds.len() {
+            consider(self.rank_cut(&sample, dim, bounds, scale));
+        }
+        for cut in hash_candidates(&sample, bounds.len()) {
+            consider(self.hash_cut(&sample, cut, may_defer, scale));
+        }
+        let rows = ids.len() as f64;
+        best.filter(|plan| plan.estimate < leaf_estimate(rows))
+    }
+
+    fn rank_cut(
+        &mut self,
+        sample: &[Rule],
+        dim: usize,
+        bounds: &[Interval],
+        scale: f64,
+    ) -> Option<ForestPlan> {
+        let bound = *bounds.get(dim)?;
+        self.ends.clear();
+        for rule in sample {
+            let range = rule.ranges.get(dim)?;
+            if range.lo > bound.lo {
+                self.ends.push(range.lo - 1);
+            }
+            if range.hi < bound.hi {
+                self.ends.push(range.hi);
+            }
+        }
+        self.ends.sort_unstable();
+        let separators = pick_separators(&self.ends);
+        if separators.is_empty() {
+            return None;
+        }
+        let mut counts = [0u32; SEPARATORS + 1];
+        for rule in sample {
+            let (first, last) = rank_children(rule.ranges.get(dim)?, &separators);
+            for count in counts.get_mut(first..=last)? {
+                *count += 1;
+            }
+        }
+        let (met, copies) = weigh(&counts);
+        let growth = self.policy.growth_estimate(sample.len() as f64, copies, met);
+        let estimate = RANK_CYCLES + node_estimate(met * scale) + growth;
+        (met * 1.1 < sample.len() as f64)
+            .then_some(ForestPlan { cut: Cut::Rank { dim, separators }, estimate })
+    }
+
+    /// Counts the rules in each slot, and the slots that have any.
+    fn count_slots(&mut self, sample: &[Rule], cut: HashCut) -> usize {
+        self.counts.clear();
+        self.counts.resize(1 << cut.slot_bits, 0);
+        let counts = &mut self.counts;
+        for rule in sample.iter().filter(|rule| fits(rule, cut)) {
+            each_slot(rule, cut, |slot| {
+                if let Some(count) = counts.get_mut(slot as usize) {
+                    *count += 1;
+                }
+            });
+        }
+        counts.iter().filter(|&&count| count > 0).count()
+    }
+
+    fn hash_cut(
+        &mut self,
+        sample: &[Rule],
+        mut cut: HashCut,
+        may_defer: bool,
+        scale: f64,
+    ) -> Option<ForestPlan> {
+        let (mut copies, mut fitting) = (0u64, 0usize);
+        for rule in sample {
+            if fits(rule, cut) {
+                let [(_, a), (_, b)] = footprint(rule, cut);
+                copies += a * b;
+                fitting += 1;
+            }
+        }
+        let deferred = sample.len() - fitting;
+        if fitting == 0 || (deferred > 0 && !may_defer) {
+            return None;
+        }
+        let slot_bits = |copies: f64| (copies.max(1.0).log2().ceil() as u8 + 1).min(MAX_SLOT_BITS);
+        cut.slot_bits = slot_bits(copies as f64);
+        let mut used = self.count_slots(sample, cut);
+        if slot_bits(used as f64) < cut.slot_bits {
+            cut.slot_bits = slot_bits(used as f64);
+            used = self.count_slots(sample, cut);
+        }
+        // A slot that all rules reach would be this node again.
+        let most = self.counts.iter().copied().max().unwrap_or(0) as usize;
+        if most >= sample.len() {
+            return None;
+        }
+        let (met, copies) = weigh(&self.counts);
+        if scale > 1.0 {
+            cut.slot_bits = slot_bits(used as f64 * scale);
+        }
+        if deferred == 0 && met * 1.1 >= sample.len() as f64 {
+            return None;
+        }
+        let estimate = HASH_CYCLES
+            + node_estimate(met * scale)
+            + self.policy.growth_estimate(fitting as f64, copies, met)
+            + self.policy.later_estimate(deferred as f64 * scale);
+        Some(ForestPlan { cut: Cut::Hash(cut), estimate })
+    }
+}
+
+/// At most [`SAMPLE`] of the rules, and how many each stands for.
+fn thin_out(all: &[Rule], ids: &[u32]) -> (Vec<Rule>, f64) {
+    let step = ids.len().div_ceil(SAMPLE).max(1);
+    let sample: Vec<Rule> =
+        ids.iter().step_by(step).filter_map(|&id| all.get(id as usize).copied()).collect();
+    let scale = ids.len() as f64 / sample.len().max(1) as f64;
+    (sample, scale)
+}
+
+/// The two dimensions whose leading bits say most about which rules may match, the better one
+/// first: by entropy, where rules too wide for a block add nothing.
+fn telling_dims(sample: &[Rule], schema: &Schema, share: u8) -> [usize; 2] {
+    let mut scores: Vec<(f64, usize)> = (0..schema.dims())
+        .map(|dim| {
+            let shift = leading_shift(schema, dim, share);
+            let mut firsts: Vec<u32> = sample
+                .iter()
+                .filter_map(|rule| rule.ranges.get(dim))
+                .map(|range| blocks(*range, shift))
+                .filter(|&(_, count)| count <= MAX_COPIES)
+                .map(|(first, _)| first)
+                .collect();
+            firsts.sort_unstable();
+            let entropy: f64 = firsts
+                .chunk_by(|a, b| a == b)
+                .map(|group| group.len() as f64 / sample.len() as f64)
+                .map(|part| -part * part.log2())
+                .sum();
+            (entropy, dim)
+        })
+        .collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let dim = |at: usize| scores.get(at).or(scores.first()).map_or(0, |&(_, dim)| dim);
+    [dim(0), dim(1)]
+}
+
+/// The shift that leaves the leading bits of a dimension.
+fn leading_shift(schema: &Schema, dim: usize, share: u8) -> u8 {
+    schema.bits(dim) - schema.bits(dim).div_ceil(share)
+}
+
+/// Rules in the child that a packet of a random rule meets, and all copies.
+fn weigh(counts: &[u32]) -> (f64, f64) {
+    let (mut squares, mut copies) = (0u64, 0u64);
+    for &count in counts {
+        squares += u64::from(count) * u64::from(count);
+        copies += u64::from(count);
+    }
+    (squares as f64 / copies.max(1) as f64, copies as f64)
+}
+
+/// First and last child that an interval reaches below these separators.
+pub(super) fn rank_children(range: &Interval, separators: &[u32]) -> (usize, usize) {
+    let rank = |value: u32| separators.partition_point(|&last| last < value);
+    (rank(range.lo), rank(range.hi))
+}
+
+/// Up to sixteen values out of sorted interval ends, so that about as many ends lie between each
+/// two neighbours.
+fn pick_separators(ends: &[u32]) -> Vec<u32> {
+    let mut distinct = ends.to_vec();
+    distinct.dedup();
+    if distinct.len() <= SEPARATORS {
+        return distinct;
+    }
+    let mut picked: Vec<u32> =
+        (1..=SEPARATORS).filter_map(|k| ends.get(k * ends.len() / (SEPARATORS + 1)).copied()).collect();
+    picked.dedup();
+    picked
+}
+
+/// Hash masks worth trying: for each pair of dimensions, the block sizes that hold a fixed share of
+/// the rules whole.
+fn hash_candidates(sample: &[Rule], dims: usize) -> Vec<HashCut> {
+    let shifts: Vec<Vec<u8>> = (0..dims)
+        .map(|dim| {
+            let mut levels: Vec<u8> =
+                sample.iter().filter_map(|rule| rule.ranges.get(dim)).map(|r| level(*r)).collect();
+            levels.sort_unstable();
+            let last = levels.len().saturating_sub(1);
+            let mut shifts: Vec<u8> = [0, 25, 50, 75, 90, 97, 100]
+                .iter()
+                .filter_map(|share| levels.get(last * share / 100).copied())
+                .filter(|&shift| shift < 32)
+                .collect();
+            shifts.dedup();
+            shifts
+        })
+        .collect();
+    let mut cuts = Vec::new();
+    for (dim_a, of_a) in shifts.iter().enumerate() {
+        for &shift_a in of_a {
+            let one = HashCut { dim_a: dim_a as u8, shift_a, dim_b: dim_a as u8, shift_b: 32, slot_bits: 1 };
+            cuts.push(one);
+            for (dim_b, of_b) in shifts.iter().enumerate().skip(dim_a + 1) {
+                cuts.extend(of_b.iter().map(|&shift_b| HashCut { dim_b: dim_b as u8, shift_b, ..one }));
+            }
+        }
+    }
+    cuts
+}

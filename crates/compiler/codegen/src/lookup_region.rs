@@ -1,0 +1,283 @@
+//! Cutting a program into regions at its lookups.
+//!
+//! A region is what one native function does: its *head* block and every block reached from there
+//! without passing a border ([`Term::is_border`]). Blocks that two heads reach stand in both regions.
+//! A value that is defined before a border and used behind it is *carried*: stored in a lane at the
+//! border, read at the head.
+
+use ir::program::{Block, BlockId, Matching, Program, Term, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One region.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LookupRegion {
+    /// The block that it starts with.
+    pub head: BlockId,
+    /// All its blocks in topological order; the head is the first.
+    pub blocks: Vec<BlockId>,
+    /// The record value that the border before it defines, if it is the `hit` side of one.
+    pub record: Option<Value>,
+    /// Values that it finds in the carry lanes.
+    pub carried: BTreeSet<Value>,
+    /// Exit lists that it appends to by a fixed number.
+    pub lists: BTreeSet<usize>,
+    /// The list of the packets that are on none of its other lists, where there is such a one: the function
+    /// does not write it. Its caller knows which packets the function worked on and where the others went,
+    /// and most of the time there are no others.
+    pub main_list: Option<usize>,
+}
+
+/// A border: a lookup that is done between two stages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// The block that ends with it.
+    pub block: BlockId,
+    /// The table.
+    pub table: usize,
+    /// Words of the key.
+    pub key_words: usize,
+    /// Number of arguments that follow the key in the lane; only [`Term::Create`] has some.
+    pub args: usize,
+    /// Whether it makes records.
+    pub creates: bool,
+    /// The region that goes on where a record was found.
+    pub hit: usize,
+    /// The region that goes on where none was.
+    pub miss: usize,
+}
+
+/// A program's regions and borders.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RegionPlan {
+    /// Whether machine code walks tables of prefixes by itself: lookups there are no borders then.
+    pub walked: bool,
+    /// The regions.
+    pub regions: Vec<LookupRegion>,
+    /// The region of each input port.
+    pub entries: Vec<usize>,
+    /// The borders, each after all that may lead to it.
+    pub sites: Vec<Site>,
+    /// Carry lane of each carried value.
+    pub carry_slots: BTreeMap<Value, usize>,
+    /// Words of a packet's key lane.
+    pub key_stride: usize,
+    /// Exit lists: ports, reasons, slow paths, borders, in this order.
+    pub lists: ListLayout,
+}
+
+/// How many exit lists of each kind a program has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ListLayout {
+    /// Output ports.
+    pub outputs: usize,
+    /// Drop reasons.
+    pub reasons: usize,
+    /// Slow paths.
+    pub slow: usize,
+    /// Borders.
+    pub sites: usize,
+}
+
+impl ListLayout {
+    /// Number of the list of a drop reason.
+    pub fn reason(&self, reason: u16) -> usize {
+        self.outputs + usize::from(reason)
+    }
+
+    /// Number of the list of a slow path.
+    pub fn slow(&self, slow: u16) -> usize {
+        self.outputs + self.reasons + usize::from(slow)
+    }
+
+    /// Number of the list of a border.
+    pub fn site(&self, site: usize) -> usize {
+        self.outputs + self.reasons + self.slow + site
+    }
+
+    /// Whether many packets may go to a list: drops and slow paths are rare.
+    pub fn is_often(&self, list: usize) -> bool {
+        list < self.outputs || list >= self.site(0)
+    }
+
+    /// Lists that are neither port nor reason.
+    pub fn others(&self) -> usize {
+        self.slow + self.sites
+    }
+}
+
+/// Whether a program has tables that machine code could walk by itself.
+pub fn has_walkable_tables(program: &Program) -> bool {
+    program.tables.iter().any(|table| table.matching == Matching::Prefixes4)
+}
+
+/// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are done on the way.
+pub fn is_border(program: &Program, walked: bool, term: &Term) -> bool {
+    match term {
+        Term::Lookup { table, .. } => {
+            let decl = program.tables.get(usize::from(*table));
+            !(walked && decl.is_some_and(|decl| decl.matching == Matching::Prefixes4))
+        }
+        _ => term.is_border(),
+    }
+}
+
+fn lookup_boundary(
+    program: &Program,
+    walked: bool,
+    term: &Term,
+) -> Option<(usize, usize, usize, Value, BlockId, BlockId)> {
+    if !is_border(program, walked, term) {
+        return None;
+    }
+    match term {
+        Term::Lookup { table, key, rec, hit, miss } => {
+            Some((usize::from(*table), key.len(), 0, *rec, *hit, *miss))
+        }
+        Term::Create { table, key, args, rec, ok, fail } => {
+            Some((usize::from(*table), key.len(), args.len(), *rec, *ok, *fail))
+        }
+        _ => None,
+    }
+}
+
+/// Cuts a verified program; with `walked`, not at lookups by prefix.
+pub fn plan(program: &Program, walked: bool) -> RegionPlan {
+    let order = program.topological_order();
+    let mut heads: Vec<(BlockId, Option<Value>)> = vec![];
+    let head_index = |heads: &mut Vec<(BlockId, Option<Value>)>, head| {
+        heads.iter().position(|known| *known == head).unwrap_or_else(|| {
+            heads.push(head);
+            heads.len() - 1
+        })
+    };
+    let entries = program.entries.iter().map(|entry| head_index(&mut heads, (*entry, None))).collect();
+    let mut sites = vec![];
+    for &block in &order {
+        if let Some((table, key_words, args, rec, hit, miss)) =
+            lookup_boundary(program, walked, &program.block(block).term)
+        {
+            let hit = head_index(&mut heads, (hit, Some(rec)));
+            let miss = head_index(&mut heads, (miss, None));
+            let creates = matches!(program.block(block).term, Term::Create { .. });
+            sites.push(Site { block, table, key_words, args, creates, hit, miss });
+        }
+    }
+    let mut regions: Vec<LookupRegion> = heads
+        .iter()
+        .map(|&(head, record)| LookupRegion {
+            head,
+            blocks: reached(program, walked, &order, head),
+            record,
+            carried: BTreeSet::new(),
+            lists: BTreeSet::new(),
+            main_list: None,
+        })
+        .collect();
+    carry(program, walked, &mut regions, &sites);
+    let carried: BTreeSet<Value> = regions.iter().flat_map(|region| region.carried.iter().copied()).collect();
+    let lists = ListLayout {
+        outputs: usize::from(program.outputs),
+        reasons: program.reasons.len(),
+        slow: program.slow.len(),
+        sites: sites.len(),
+    };
+    regions.iter_mut().for_each(|region| find_lists(program, walked, &lists, &sites, region));
+    RegionPlan {
+        walked,
+        carry_slots: carried.into_iter().enumerate().map(|(slot, value)| (value, slot)).collect(),
+        key_stride: sites.iter().map(|site| site.key_words + site.args).max().unwrap_or(1),
+        regions,
+        entries,
+        sites,
+        lists,
+    }
+}
+
+/// Blocks of the region that starts at `head`, in topological order.
+fn reached(program: &Program, walked: bool, order: &[BlockId], head: BlockId) -> Vec<BlockId> {
+    let mut inside = BTreeSet::from([head]);
+    let mut todo = vec![head];
+    while let Some(block) = todo.pop() {
+        let term = &program.block(block).term;
+        if !is_border(program, walked, term) {
+            todo.extend(term.successors().into_iter().filter(|to| inside.insert(*to)));
+        }
+    }
+    order.iter().copied().filter(|block| inside.contains(block)).collect()
+}
+
+fn defined(block: &Block) -> impl Iterator<Item = Value> {
+    block.params.iter().copied().chain(block.insts.iter().filter_map(|(value, _)| *value))
+}
+
+/// Finds out what each region needs from those before it, last region first, until nothing changes.
+fn carry(program: &Program, walked: bool, regions: &mut [LookupRegion], sites: &[Site]) {
+    loop {
+        let mut changed = false;
+        for at in 0..regions.len() {
+            let region = &regions[at];
+            let blocks = || region.blocks.iter().map(|block| program.block(*block));
+            let mut inner: BTreeSet<Value> = blocks().flat_map(defined).collect();
+            let inside = |block: &&Block| !is_border(program, walked, &block.term);
+            inner.extend(blocks().filter(inside).filter_map(|block| block.term.defines()));
+            inner.extend(region.record);
+            let mut needs: BTreeSet<Value> = blocks()
+                .flat_map(|block| {
+                    let insts = block.insts.iter().flat_map(|(_, inst)| inst.operands());
+                    insts.chain(block.term.operands())
+                })
+                .collect();
+            for site in sites.iter().filter(|site| region.blocks.contains(&site.block)) {
+                needs.extend(&regions[site.hit].carried);
+                needs.extend(&regions[site.miss].carried);
+            }
+            let carried: BTreeSet<Value> = needs.difference(&inner).copied().collect();
+            changed |= carried != regions[at].carried;
+            regions[at].carried = carried;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Finds out which exit lists a region appends to.
+fn find_lists(
+    program: &Program,
+    walked: bool,
+    layout: &ListLayout,
+    sites: &[Site],
+    region: &mut LookupRegion,
+) {
+    let mut dynamic = false;
+    for &block in &region.blocks {
+        let list = match &program.block(block).term {
+            Term::Emit(port) => Some(usize::from(*port)),
+            Term::Drop(reason) => Some(layout.reason(*reason)),
+            Term::Slow(slow) => Some(layout.slow(*slow)),
+            Term::EmitTo(..) if program.outputs == 1 => Some(0),
+            Term::EmitTo(..) => {
+                dynamic = true;
+                None
+            }
+            term if is_border(program, walked, term) => {
+                sites.iter().position(|site| site.block == block).map(|at| layout.site(at))
+            }
+            _ => None,
+        };
+        region.lists.extend(list);
+    }
+    if !dynamic {
+        // Where packets can take several ways out that are no exceptions, lists are written.
+        let mut often = region.lists.iter().copied().filter(|list| layout.is_often(*list));
+        region.main_list = match (often.next(), often.next()) {
+            (Some(only), None) => Some(only),
+            (None, _) if region.lists.len() == 1 => region.lists.first().copied(),
+            _ => None,
+        };
+    }
+    if dynamic {
+        // Ports are appended to by number there: their counts stay in memory.
+        region.lists.retain(|list| *list >= layout.outputs);
+    }
+}

@@ -1,0 +1,105 @@
+//! What a region reads from the descriptor before it starts on a packet.
+
+use crate::lookup_region::{LookupRegion, RegionPlan, is_border};
+use ir::program::{Block, Inst, Program, Term};
+use packet::field::Base;
+use std::collections::BTreeSet;
+
+/// Cells that are read before the loop over the batch, at the most: more would push hotter values out of
+/// registers.
+const CONSTANT_CELLS: usize = 3;
+
+/// Cells that a region reads and the program never writes: handlers write them, between batches.
+pub(super) fn constant_cells(program: &Program, region: &LookupRegion) -> BTreeSet<u16> {
+    let insts = |block: &Block| block.insts.iter().map(|(_, inst)| *inst).collect::<Vec<_>>();
+    let written: BTreeSet<u16> = program.blocks.iter().flat_map(insts).filter_map(writes).collect();
+    let inside = region.blocks.iter().flat_map(|block| insts(program.block(*block)));
+    let read = inside.filter_map(|inst| match inst {
+        Inst::CellLoad(cell) => Some(cell),
+        _ => None,
+    });
+    let read: BTreeSet<u16> = read.filter(|cell| !written.contains(cell)).collect();
+    if read.len() > CONSTANT_CELLS { BTreeSet::new() } else { read }
+}
+
+fn writes(inst: Inst) -> Option<u16> {
+    match inst {
+        Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => Some(cell),
+        _ => None,
+    }
+}
+
+/// Addresses that a region works with.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Touched {
+    /// Which bases it uses at all: who moves one of them keeps its variable right.
+    pub bases: [bool; 4],
+    /// Which of them it uses before it has set them itself: only those are read.
+    pub read: [bool; 4],
+    /// Whether it uses the end of the first segment.
+    pub end: bool,
+    /// Whether it moves bases or the packet's ends, or asks for room.
+    moves: bool,
+}
+
+impl Touched {
+    pub fn of(program: &Program, plan: &RegionPlan, region: &LookupRegion) -> Touched {
+        let mut touched = Touched::default();
+        // What each block and those behind it use before they set it; the last block comes first.
+        let mut wanted = vec![[false; 4]; program.blocks.len()];
+        for &id in region.blocks.iter().rev() {
+            let block = program.block(id);
+            let mut want = [false; 4];
+            if !is_border(program, plan.walked, &block.term) {
+                for next in block.term.successors() {
+                    let behind = wanted.get(next.index()).copied().unwrap_or_default();
+                    want = [0, 1, 2, 3].map(|base| want[base] || behind[base]);
+                }
+            }
+            touched.block(block, &mut want);
+            wanted[id.index()] = want;
+        }
+        touched.read = wanted[region.head.index()];
+        // The end is counted from the packet's first byte, and so is where headers are set.
+        if touched.end || touched.moves || touched.bases.contains(&true) {
+            touched.bases[Base::Data as usize] = true;
+            touched.read[Base::Data as usize] = true;
+        }
+        touched
+    }
+
+    /// Goes through a block from its end; `want` is what is wanted behind each place.
+    fn block(&mut self, block: &Block, want: &mut [bool; 4]) {
+        if let Term::Need { base, .. } = block.term {
+            self.uses(base, want);
+            self.end = true;
+        }
+        self.moves |= matches!(block.term, Term::Room { .. });
+        for (_, inst) in block.insts.iter().rev() {
+            match *inst {
+                Inst::SetBase(base, _) | Inst::ClearBase(base) => {
+                    self.moves = true;
+                    want[base as usize] = false;
+                }
+                Inst::Pull(_) | Inst::Push(_) => self.moves = true,
+                Inst::Load(field) | Inst::Store(field, _) => self.uses(field.base, want),
+                Inst::Avail(base) => {
+                    self.uses(base, want);
+                    self.end = true;
+                }
+                Inst::Offset(base) => self.uses(base, want),
+                Inst::Take(_) => self.end = true,
+                Inst::IpSum => {
+                    self.uses(Base::Net, want);
+                    self.end = true;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn uses(&mut self, base: Base, want: &mut [bool; 4]) {
+        self.bases[base as usize] = true;
+        want[base as usize] = true;
+    }
+}

@@ -1,0 +1,26 @@
+//! What is proven: elements, and the program that is to do the same.
+
+use ir::Verified;
+use synth::link::{Linked, Part};
+
+/// A fused region: its elements, and what is said to do the same.
+pub struct FusedSubgraph<'a> {
+    /// The elements, with their wires.
+    pub parts: Vec<Part<'a>>,
+    /// Where packets enter: element and input.
+    pub entries: &'a [(usize, usize)],
+    /// What the linker says of the fused program's outputs, reasons, slow paths and tables.
+    pub linked: &'a Linked,
+    /// The fused program.
+    pub fused: &'a Verified,
+    /// What cells hold: the elements' one after the other, and those that count wires.
+    pub cells: &'a [u64],
+    /// Wires that a cell counts: element and output, in the order of the cells.
+    pub counted: Vec<(usize, usize)>,
+}
+
+impl FusedSubgraph<'_> {
+    pub(crate) fn next(&self, part: usize, port: usize) -> Option<(usize, usize)> {
+        self.parts[part].next.get(port).copied().flatten()
+    }
+}

@@ -1,0 +1,113 @@
+//! What an instruction of a rewritten program reads and writes, for the passes behind.
+
+use super::byte_range::{Anchor, Anchors, ByteRange, Point};
+use super::value::{Facts, Values};
+use packet::field::Base;
+
+/// A range of bits that an instruction reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    /// What they are counted from.
+    pub anchor: Anchor,
+    /// The first bit.
+    pub lo: i64,
+    /// The bit behind the last.
+    pub hi: i64,
+    /// What kind of thing they are bits of.
+    pub kind: Kind,
+    /// Bits that they lie among, counted from a point that more of the packet is counted from.
+    among: Option<(Anchor, i64, i64)>,
+}
+
+/// What bits are bits of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The packet's bytes.
+    Packet,
+    /// Annotations and packet type.
+    Aside,
+    /// A state cell.
+    Cell,
+    /// A record.
+    Record,
+}
+
+impl Touch {
+    /// The bits of a place; what is known of distances holds where it is made.
+    pub fn of(place: ByteRange, anchors: &Anchors, values: &Values, facts: &Facts) -> Touch {
+        let (lo, hi) = (place.bit, place.end());
+        let kind = match anchors.point(place.anchor) {
+            Point::Somewhere(_) | Point::Behind(..) => Kind::Packet,
+            Point::Anno | Point::Type => Kind::Aside,
+            Point::Cell(_) => Kind::Cell,
+            Point::Record(_) => Kind::Record,
+        };
+        let mut from = place.anchor;
+        while let Point::Behind(next, _) = anchors.point(from) {
+            from = next;
+        }
+        let among = anchors
+            .distance(from, place.anchor, values, facts)
+            .map(|distance| (from, lo + 8 * distance.lo, hi + 8 * distance.hi));
+        Touch { anchor: place.anchor, lo, hi, kind, among }
+    }
+
+    /// The part of it between two bits.
+    pub fn part(self, lo: i64, hi: i64) -> Touch {
+        Touch { lo, hi, ..self }
+    }
+
+    /// Whether two ranges may have bits in common.
+    pub fn may_meet(&self, other: &Touch) -> bool {
+        if self.kind != other.kind {
+            return false;
+        }
+        let meets = self.lo < other.hi && other.lo < self.hi;
+        if self.anchor == other.anchor {
+            return meets;
+        }
+        match self.kind {
+            Kind::Aside | Kind::Cell => false,
+            Kind::Record => meets,
+            Kind::Packet => match (self.among, other.among) {
+                (Some((from, lo, hi)), Some((same, first, last))) if from == same => lo < last && first < hi,
+                _ => true,
+            },
+        }
+    }
+}
+
+/// What is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// Nothing that is written to.
+    Nothing,
+    /// Some bits.
+    Bits(Touch),
+    /// Any byte of the packet.
+    Packet,
+}
+
+/// What an instruction reads and writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OptimizationNote {
+    /// What it reads.
+    pub reads: Reads,
+    /// What it writes: all of it, whatever it held.
+    pub writes: Option<Touch>,
+    /// Bases that it counts from, by bit.
+    pub uses: u8,
+    /// The base that it sets or clears.
+    pub moves: Option<Base>,
+}
+
+impl OptimizationNote {
+    /// Of an instruction that works on values.
+    pub const PURE: OptimizationNote =
+        OptimizationNote { reads: Reads::Nothing, writes: None, uses: 0, moves: None };
+
+    /// Of one that counts from a base.
+    pub fn using(base: Base) -> OptimizationNote {
+        OptimizationNote { uses: 1 << base as u8, ..OptimizationNote::PURE }
+    }
+}

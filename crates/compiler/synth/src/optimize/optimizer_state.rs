@@ -1,0 +1,284 @@
+//! What is known of a packet at one place of a program.
+
+use super::byte_range::{Anchor, Anchors, ByteRange, Point};
+use super::linear::Linear;
+use super::value::{Facts, Values, Version, Vn};
+use ir::BinOp;
+use ir::analysis::extent::Extent;
+use packet::field::Base;
+
+/// More places than these are forgotten, oldest first: the work per block stays bounded.
+const MOST_PLACES: usize = 64;
+const MOST_LOOKUPS: usize = 8;
+const MOST_ENDS: usize = 8;
+
+/// Whether a header annotation is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IsSet {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+    /// It may be.
+    Maybe,
+}
+
+/// Where a base is, if it is set: bytes behind an anchor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Position {
+    /// The anchor.
+    pub anchor: Anchor,
+    /// Bytes behind it.
+    pub bytes: i64,
+}
+
+/// That the IPv4 header at a position has a right checksum, up to a difference.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RightSum {
+    /// Where the header is.
+    pub at: Position,
+    /// Its length in bytes, where a value says that.
+    pub length: Option<Vn>,
+    /// What the sum of its words is congruent to modulo 0xffff; 0 where it is right.
+    pub sum: Linear,
+}
+
+/// The outcome of a lookup.
+pub type Looked = (u16, Vec<Vn>, Option<Vn>);
+
+/// What is known at one place.
+#[derive(Clone, Debug)]
+pub struct OptimizerState {
+    /// Where each base is.
+    pub at: [Position; 4],
+    /// Whether it is set.
+    pub set: [IsSet; 4],
+    /// What the verifier knows of bytes and headroom.
+    pub extent: Extent,
+    /// Bytes that lie at least between an anchor and the end of the first segment.
+    pub ends: Vec<(Anchor, i64)>,
+    /// Bytes from a position to that end, where they were asked for.
+    pub avails: Vec<(Position, Vn)>,
+    /// The packet's length, where it was asked for.
+    pub len: Option<Vn>,
+    /// Whether it has one segment only.
+    pub single: bool,
+    /// Changes with each cut of the packet's end, and its length.
+    pub end_version: Version,
+    /// Changes with each write to the packet, and to anything else that is a place.
+    pub versions: [Version; 2],
+    /// What places hold.
+    pub places: Vec<(ByteRange, Vn)>,
+    /// Lookups that were done, and nothing was made in the table since.
+    pub looked: Vec<Looked>,
+    /// Intervals of values.
+    pub facts: Facts,
+    /// What the IPv4 header's sum is now.
+    pub ip_sum: Option<(Position, Vn)>,
+    /// Whether it is right.
+    pub right: Option<RightSum>,
+}
+
+impl OptimizerState {
+    /// What is known at an entry.
+    pub fn at_entry(values: &mut Values, anchors: &mut Anchors, mac_at_data: bool) -> OptimizerState {
+        let mut at = [0u32; 4].map(|_| {
+            let point = Point::Somewhere(values.fresh());
+            Position { anchor: anchors.of(point), bytes: 0 }
+        });
+        if mac_at_data {
+            at[Base::Mac as usize] = at[Base::Data as usize];
+        }
+        OptimizerState {
+            at,
+            set: [IsSet::Yes, IsSet::Maybe, IsSet::Maybe, IsSet::Maybe],
+            extent: Extent::default(),
+            ends: vec![(at[Base::Data as usize].anchor, 0)],
+            avails: vec![],
+            len: None,
+            single: false,
+            end_version: values.fresh(),
+            versions: [values.fresh(), values.fresh()],
+            places: vec![],
+            looked: vec![],
+            facts: Facts::default(),
+            ip_sum: None,
+            right: None,
+        }
+    }
+
+    /// Keeps what holds on this way and on another one.
+    pub fn meet(&mut self, other: &OptimizerState, values: &mut Values, anchors: &mut Anchors) {
+        for base in 0..4 {
+            if self.at[base] != other.at[base] {
+                let point = Point::Somewhere(values.fresh());
+                self.at[base] = Position { anchor: anchors.of(point), bytes: 0 };
+            }
+            if self.set[base] != other.set[base] {
+                self.set[base] = IsSet::Maybe;
+            }
+        }
+        self.extent.meet(&other.extent);
+        self.ends.retain_mut(|(anchor, bytes)| {
+            let theirs = other.ends.iter().find(|end| end.0 == *anchor);
+            theirs.is_some_and(|(_, theirs)| {
+                *bytes = (*bytes).min(*theirs);
+                true
+            })
+        });
+        self.avails.retain(|avail| other.avails.contains(avail));
+        if self.len != other.len {
+            self.len = None;
+        }
+        self.single &= other.single;
+        if self.end_version != other.end_version {
+            self.end_version = values.fresh();
+        }
+        for (version, theirs) in self.versions.iter_mut().zip(other.versions) {
+            if *version != theirs {
+                *version = values.fresh();
+            }
+        }
+        let mut places = Vec::with_capacity(self.places.len());
+        for &(place, value) in &self.places {
+            if other.places.contains(&(place, value)) {
+                places.push((place, value));
+                continue;
+            }
+            // Both ways may have left the same number there, each known by its own value.
+            let theirs = other.places.iter().rev().find(|theirs| theirs.0 == place).map(|theirs| theirs.1);
+            let mine = values.range(value, &self.facts);
+            if mine.lo == mine.hi && theirs.is_some_and(|theirs| values.range(theirs, &other.facts) == mine) {
+                places.push((place, values.constant(mine.lo)));
+            }
+        }
+        self.places = places;
+        self.looked.retain(|looked| other.looked.contains(looked));
+        self.facts.meet(&other.facts);
+        if self.ip_sum != other.ip_sum {
+            self.ip_sum = None;
+        }
+        if self.right != other.right {
+            self.right = None;
+        }
+    }
+
+    /// What a place holds, where that is known: wholly, as part of something wider, or in up to three
+    /// pieces.
+    pub fn held(&self, place: ByteRange, values: &mut Values, anchors: &Anchors) -> Option<Vn> {
+        let packet = anchors.is_packet(place.anchor);
+        let mut at = place.bit;
+        let mut all: Option<Vn> = None;
+        for _ in 0..3 {
+            // The widest that holds the next bit.
+            let covers = |known: &&(ByteRange, Vn)| {
+                known.0.anchor == place.anchor && known.0.bit <= at && known.0.end() > at
+            };
+            let exact = self.places.iter().rev().find(|known| known.0 == place);
+            let whole = self.places.iter().rev().find(|known| known.0.holds(place));
+            let next = self.places.iter().rev().filter(covers).max_by_key(|known| known.0.end());
+            let &(known, value) = exact.or(whole).or(next)?;
+            let end = known.end().min(place.end());
+            let part = ByteRange { anchor: place.anchor, bit: at, width: (end - at) as u8 };
+            let piece = cut(value, known, part, packet, values);
+            all = Some(match all {
+                None => piece,
+                Some(front) if packet => {
+                    let front = values.bin_const(BinOp::Shl, front, u64::from(part.width), &Facts::default());
+                    values.bin(BinOp::Or, front, piece, &Facts::default())
+                }
+                Some(front) => {
+                    let by = (at - place.bit) as u64;
+                    let piece = values.bin_const(BinOp::Shl, piece, by, &Facts::default());
+                    values.bin(BinOp::Or, front, piece, &Facts::default())
+                }
+            });
+            at = end;
+            if at == place.end() {
+                return all;
+            }
+        }
+        None
+    }
+
+    /// Notes what a place holds that was read.
+    pub fn record_load(&mut self, place: ByteRange, value: Vn) {
+        self.places.push((place, value));
+        if self.places.len() > MOST_PLACES {
+            self.places.remove(0);
+        }
+    }
+
+    /// Notes what a place holds that was written, and forgets what that covers.
+    pub fn write(&mut self, place: ByteRange, value: Vn, values: &mut Values, anchors: &Anchors) {
+        self.spoil(place, values, anchors);
+        self.record_load(place, value);
+    }
+
+    /// Forgets what a write to a place covers.
+    pub fn spoil(&mut self, place: ByteRange, values: &mut Values, anchors: &Anchors) {
+        let packet = anchors.is_packet(place.anchor);
+        self.versions[usize::from(!packet)] = values.fresh();
+        let mut kept = Vec::with_capacity(self.places.len() + 2);
+        for &(known, value) in &self.places {
+            if !anchors.may_meet(place, known, values, &self.facts) {
+                kept.push((known, value));
+            } else if known.anchor == place.anchor {
+                // What is left of it on both sides.
+                for (bit, end) in [(known.bit, place.bit), (place.end(), known.end())] {
+                    if bit < end {
+                        let part = ByteRange { anchor: known.anchor, bit, width: (end - bit) as u8 };
+                        kept.push((part, cut(value, known, part, packet, values)));
+                    }
+                }
+            }
+        }
+        let extra = kept.len().saturating_sub(MOST_PLACES);
+        kept.drain(..extra);
+        self.places = kept;
+    }
+
+    /// Forgets what other packets may change while this one waits at a border.
+    pub fn pass_border(&mut self, values: &mut Values, anchors: &Anchors) {
+        let waits =
+            |place: &ByteRange| matches!(anchors.point(place.anchor), Point::Cell(_) | Point::Record(_));
+        self.places.retain(|(place, _)| !waits(place));
+        self.versions[1] = values.fresh();
+    }
+
+    /// Notes a lookup's outcome.
+    pub fn note_lookup(&mut self, looked: Looked) {
+        self.looked.push(looked);
+        if self.looked.len() > MOST_LOOKUPS {
+            self.looked.remove(0);
+        }
+    }
+
+    /// Bytes that lie at least between a position and the end of the first segment.
+    pub fn bytes_from(&self, at: Position) -> i64 {
+        let end = self.ends.iter().find(|end| end.0 == at.anchor);
+        end.map_or(i64::MIN, |end| end.1 - at.bytes)
+    }
+
+    /// Notes that so many bytes are there.
+    pub fn note_bytes(&mut self, at: Position, bytes: i64) {
+        match self.ends.iter_mut().find(|end| end.0 == at.anchor) {
+            Some(end) => end.1 = end.1.max(at.bytes + bytes),
+            None => {
+                self.ends.push((at.anchor, at.bytes + bytes));
+                if self.ends.len() > MOST_ENDS {
+                    self.ends.remove(0);
+                }
+            }
+        }
+    }
+}
+
+/// A part of what a place holds.
+fn cut(value: Vn, place: ByteRange, part: ByteRange, packet: bool, values: &mut Values) -> Vn {
+    let none = Facts::default();
+    let by = if packet { place.end() - part.end() } else { part.bit - place.bit };
+    let value = values.bin_const(BinOp::Shr, value, by as u64, &none);
+    let mask = u64::MAX >> (64 - u32::from(part.width));
+    values.bin_const(BinOp::And, value, mask, &none)
+}

@@ -1,0 +1,429 @@
+//! The walk along a packet's way.
+
+use super::code::Code;
+use super::frame::Frame;
+use super::key::Layout;
+use super::model::Template;
+use super::sum::Sums;
+use super::term::{Is, Refusal, TermSource, TermUse};
+use ir::eval::{Buffer, EvalState, Exit};
+use ir::program::{BlockId, Matching};
+use ir::{BinOp, Inst, Lasting, Program, Term, Verified};
+use shm::descriptor::Packet;
+
+/// A packet's way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recording {
+    /// What packets of such flows have done to them.
+    pub template: Template,
+    /// This flow's numbers, for [`Template::params`].
+    pub numbers: Vec<u64>,
+    /// The records that were found, of tables that tell when one goes.
+    pub records: Vec<u64>,
+    /// For how long the tables promise it, nanoseconds.
+    pub lease_ns: u64,
+    /// What it saves.
+    pub saved: Saved,
+}
+
+/// Work that packets of a flow do not do again.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Saved {
+    /// Lookups in tables.
+    pub lookups: usize,
+    /// Lookups in tables of prefixes, which are quick while the tables are small.
+    pub prefixes: usize,
+    /// Decisions.
+    pub decisions: usize,
+}
+
+/// A record that was found.
+#[derive(Clone, Copy)]
+struct Record {
+    table: usize,
+    handle: u64,
+    /// Whether its table tells when it goes.
+    is_told: bool,
+}
+
+/// Memory that following needs, kept from packet to packet.
+#[derive(Default)]
+pub struct Recorder {
+    code: Code,
+    sums: Sums,
+    values: Vec<TermUse>,
+}
+
+struct Walk<'a, 's, B: ?Sized> {
+    state: &'a mut EvalState<'s>,
+    code: &'a mut Code,
+    sums: &'a mut Sums,
+    frame: Frame<'a, B>,
+    values: &'a mut [TermUse],
+    records: Vec<Record>,
+    /// Cells' and records' changes.
+    effects: Vec<Inst>,
+    lease_ns: u64,
+    saved: Saved,
+}
+
+impl Recorder {
+    /// One for a program.
+    pub fn new(program: &Verified) -> Recorder {
+        Recorder { values: vec![TermUse::same(0); program.value_count()], ..Recorder::default() }
+    }
+
+    /// Follows a packet that came in by an input through the program. Nothing is changed: not the packet, nor
+    /// cells or records.
+    ///
+    /// # Errors
+    /// Where there is no template for it, now or ever.
+    pub fn record<B: Buffer + ?Sized>(
+        &mut self,
+        program: &Verified,
+        input: usize,
+        layout: Layout,
+        packet: &Packet,
+        buffer: &B,
+        state: &mut EvalState<'_>,
+    ) -> Result<Recording, Refusal> {
+        self.code.clear();
+        self.sums.clear();
+        let walk = Walk {
+            state,
+            code: &mut self.code,
+            sums: &mut self.sums,
+            frame: Frame::new(packet, buffer, layout),
+            values: &mut self.values,
+            records: vec![],
+            effects: vec![],
+            lease_ns: u64::MAX,
+            saved: Saved::default(),
+        };
+        record_path(program, input, layout, packet, walk)
+    }
+}
+
+fn record_path<B: Buffer + ?Sized>(
+    program: &Program,
+    input: usize,
+    layout: Layout,
+    packet: &Packet,
+    mut walk: Walk<'_, '_, B>,
+) -> Result<Recording, Refusal> {
+    let entry = *program.entries.get(input).ok_or(Refusal::Never("it has no such entry"))?;
+    if u32::from(layout.bytes()) > packet.len() {
+        return Err(Refusal::Never("it is too short"));
+    }
+    walk.frame.fix_header_length(walk.code)?;
+    let mut at = entry;
+    let exit = loop {
+        let block = program.block(at);
+        for (value, inst) in &block.insts {
+            let seen = walk.inst(*inst, packet)?;
+            if let Some(value) = value {
+                walk.values[value.0 as usize] = seen;
+            }
+        }
+        match walk.term(program, &block.term)? {
+            Step::Goto(to) => at = to,
+            Step::Exit(exit) => break exit,
+        }
+    };
+    if let Exit::Slow(_) = exit {
+        return Err(Refusal::Never("an element's own code decides"));
+    }
+    let mut effects = std::mem::take(&mut walk.effects);
+    if !matches!(exit, Exit::Drop(_)) {
+        walk.frame.effects(walk.code, &mut effects)?;
+    }
+    let Walk { code, frame, lease_ns, saved, records, .. } = walk;
+    let told = records.into_iter().filter(|record| record.is_told);
+    let records = told.map(|record| record.handle).collect();
+    let saved = Saved { decisions: code.decided, ..saved };
+    let (template, numbers) = code.finish(frame.need, frame.room, effects, exit);
+    if template.entry_bytes() > super::cache_entry::MOST_BYTES {
+        return Err(Refusal::Never("it has too many numbers"));
+    }
+    Ok(Recording { template, numbers, records, lease_ns, saved })
+}
+
+enum Step {
+    Goto(BlockId),
+    Exit(Exit),
+}
+
+impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
+    fn get(&self, value: ir::Value) -> TermUse {
+        self.values[value.0 as usize]
+    }
+
+    /// Which way a decision goes: by the flow, or as this packet goes, which the others have to follow.
+    fn decide(&mut self, seen: TermUse) -> Result<bool, Refusal> {
+        let is_set = seen.number != 0;
+        match self.code.steady(seen)?.is {
+            Is::Packet(value) => self.code.guard(value, is_set),
+            Is::Flow(_) => self.code.decided += 1,
+            _ => {}
+        }
+        Ok(is_set)
+    }
+
+    fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+        if let Is::Record(_) | Is::Time = a.is {
+            return Err(Refusal::Never("it computes with a time that lags behind"));
+        }
+        match op {
+            BinOp::Add => self.sums.add(self.code, a, b),
+            BinOp::Xor => self.sums.xor(self.code, a, b),
+            BinOp::Eq => self.sums.equal(self.code, op, a, b),
+            _ => self.code.bin(op, a, b),
+        }
+    }
+
+    fn inst(&mut self, inst: Inst, packet: &Packet) -> Result<TermUse, Refusal> {
+        const NOTHING: TermUse = TermUse { number: 0, is: Is::Same, bits: 0 };
+        let code = &mut *self.code;
+        Ok(match inst {
+            Inst::Const(number) => TermUse::same(number),
+            Inst::Bin(op, a, b) => {
+                let (a, b) = (self.get(a), self.get(b));
+                self.bin(op, a, b)?
+            }
+            Inst::Select(c, a, b) => {
+                let [c, a, b] = [c, a, b].map(|value| self.values[value.0 as usize]);
+                self.sums.select(code, c, a, b)?
+            }
+            Inst::Load(field) => self.frame.load(code, field)?,
+            Inst::Store(field, value) => {
+                let value = self.values[value.0 as usize];
+                self.frame.store(code, field, value)?;
+                NOTHING
+            }
+            Inst::LoadAnno(anno) => self.frame.load_anno(code, anno)?,
+            Inst::StoreAnno(anno, value) => {
+                let value = self.values[value.0 as usize];
+                self.frame.store_anno(code, anno, value)?;
+                NOTHING
+            }
+            Inst::Len => self.frame.length(code, self.frame.data, true)?,
+            Inst::Avail(base) => match self.frame.base(code, base)? {
+                Some(place) => self.frame.length(code, place, false)?,
+                None => TermUse::same(0),
+            },
+            Inst::Offset(base) => match self.frame.base(code, base)? {
+                Some(place) => TermUse::same((place - self.frame.data) as u64),
+                None => TermUse::same(u64::MAX),
+            },
+            Inst::SetBase(base, value) => {
+                let by = code.pin(self.values[value.0 as usize])?;
+                self.frame.set_base(base, Some(self.frame.data.wrapping_add(by as i64)))?;
+                NOTHING
+            }
+            Inst::ClearBase(base) => {
+                self.frame.set_base(base, None)?;
+                NOTHING
+            }
+            Inst::Pull(value) => {
+                let bytes = code.pin(self.values[value.0 as usize])?;
+                self.frame.pull(code, bytes)?;
+                NOTHING
+            }
+            Inst::Push(bytes) => {
+                self.frame.push(bytes)?;
+                NOTHING
+            }
+            Inst::Take(bytes) => {
+                let bytes = self.values[bytes.0 as usize];
+                self.frame.take(code, bytes)?;
+                NOTHING
+            }
+            Inst::CellLoad(_) | Inst::CellStore(..) => {
+                return Err(Refusal::Never("it hangs on a number that packets change"));
+            }
+            Inst::CellAdd(cell, value) => {
+                let value = code.value(self.values[value.0 as usize])?;
+                self.effects.push(Inst::CellAdd(cell, value));
+                NOTHING
+            }
+            Inst::RecLoad(rec, offset, bytes) => self.rec_load(self.get(rec), offset, bytes)?,
+            Inst::RecStore(rec, offset, bytes, value) => {
+                self.rec_store(self.get(rec), offset, bytes, self.get(value))?;
+                NOTHING
+            }
+            Inst::IpSum => {
+                let (words, halves) = self.frame.header(code)?;
+                self.sums.header(code, &words, &halves)?
+            }
+            Inst::TransportSum(_) => return Err(Refusal::Never("it sums the whole packet")),
+            Inst::CsumUpdate(sum, old, new, bits) => {
+                let words = [sum, old, new].map(|value| self.values[value.0 as usize]);
+                self.sums.update(code, words, bits)?
+            }
+            Inst::Now => code.seen(inst, self.state.now_ns, 64)?,
+            Inst::Timestamp => code.seen(inst, packet.timestamp_ns, 64)?,
+            Inst::PacketType => self.frame.packet_type(code)?,
+            Inst::SetPacketType(value) => {
+                let value = self.values[value.0 as usize];
+                self.frame.set_packet_type(code, value)?;
+                NOTHING
+            }
+            Inst::FlowHash => code.seen(inst, u64::from(packet.flow_hash), 32)?,
+            Inst::Origin => code.seen(inst, u64::from(packet.origin), 16)?,
+        })
+    }
+
+    fn record(&self, seen: TermUse) -> Result<(u32, Record), Refusal> {
+        match seen.is {
+            Is::Record(at) => Ok((at, self.records[at as usize])),
+            _ => Err(Refusal::Never("it takes a number for a record")),
+        }
+    }
+
+    fn read(&mut self, record: Record, offset: u16, bytes: u8) -> Result<(u64, Lasting), Refusal> {
+        let table = self.state.tables.table(record.table).ok_or(Refusal::Never("a table is missing"))?;
+        Ok((table.record_load(record.handle, offset, bytes), table.lasting(offset)))
+    }
+
+    fn rec_load(&mut self, record: TermUse, offset: u16, bytes: u8) -> Result<TermUse, Refusal> {
+        let (at, record) = self.record(record)?;
+        let (number, lasting) = self.read(record, offset, bytes)?;
+        // What counts a flow's first packets soon stays as it is: that makes few templates more.
+        if lasting == Lasting::Moving && bytes == 1 {
+            return Ok(TermUse::same(number));
+        }
+        let moves = lasting != Lasting::Fixed;
+        Ok(self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8, moves))
+    }
+
+    /// Packets of the flow do not write to records: what they would write stands there already, or is a
+    /// time that may lag.
+    fn rec_store(&mut self, record: TermUse, offset: u16, bytes: u8, value: TermUse) -> Result<(), Refusal> {
+        let (at, record) = self.record(record)?;
+        let (number, lasting) = self.read(record, offset, bytes)?;
+        let own = self.code.flow(
+            TermSource::Record(at, offset, bytes),
+            number,
+            bytes * 8,
+            lasting != Lasting::Fixed,
+        );
+        if own.is == value.is {
+            return Ok(());
+        }
+        if lasting == Lasting::Time {
+            let is_now = value.on_packet().is_some_and(|value| self.code.inst(value) == Inst::Now);
+            return match is_now || value.is == Is::Time {
+                true => Ok(()),
+                false => Err(Refusal::Never("it writes a time of its own")),
+            };
+        }
+        let mask = if bytes >= 8 { u64::MAX } else { (1 << (bytes * 8)) - 1 };
+        if self.code.steady(value)?.number & mask != number {
+            return Err(Refusal::Unsteady);
+        }
+        if value.on_packet().is_some() {
+            let value = self.code.bin(BinOp::And, value, TermUse::same(mask))?;
+            if value.on_packet().is_some() {
+                let is = self.code.bin(BinOp::Eq, value, TermUse::same(number))?;
+                self.decide(is)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn term(&mut self, program: &Program, term: &Term) -> Result<Step, Refusal> {
+        Ok(match term {
+            Term::Jump(to, args) => {
+                let args: Vec<TermUse> = args.iter().map(|arg| self.get(*arg)).collect();
+                for (param, arg) in program.block(*to).params.iter().zip(args) {
+                    self.values[param.0 as usize] = arg;
+                }
+                Step::Goto(*to)
+            }
+            Term::Branch(value, yes, no) => {
+                let is_set = self.decide(self.get(*value))?;
+                Step::Goto(if is_set { *yes } else { *no })
+            }
+            Term::Need { base, bytes, then, els } => match self.frame.base(self.code, *base)? {
+                None => Step::Goto(*els),
+                Some(place) if self.frame.is_there(self.code, place + i64::from(*bytes))? => {
+                    Step::Goto(*then)
+                }
+                Some(_) => return Err(Refusal::Never("it is too short")),
+            },
+            Term::Room { bytes, then, .. } => match self.frame.has_room(*bytes)? {
+                true => Step::Goto(*then),
+                false => return Err(Refusal::Never("there is no headroom")),
+            },
+            Term::Switch(value, cases, default) => {
+                let seen = self.code.steady(self.get(*value))?;
+                let case = cases.iter().find(|(case, _)| *case == seen.number);
+                if let Is::Flow(_) = seen.is {
+                    self.code.decided += 1;
+                }
+                match case {
+                    Some(_) => {
+                        self.code.pin(seen)?;
+                    }
+                    None if seen.on_packet().is_some() => {
+                        for (case, _) in cases {
+                            let other = self.code.bin(BinOp::Ne, seen, TermUse::same(*case))?;
+                            self.decide(other)?;
+                        }
+                    }
+                    None => {}
+                }
+                Step::Goto(case.map_or(*default, |(_, block)| *block))
+            }
+            Term::Emit(port) => Step::Exit(Exit::Emit(*port)),
+            Term::EmitTo(value, els) => {
+                let port = self.code.pin(self.get(*value))?;
+                match u16::try_from(port) {
+                    Ok(port) if port < program.outputs => Step::Exit(Exit::Emit(port)),
+                    _ => Step::Goto(*els),
+                }
+            }
+            Term::Drop(reason) => Step::Exit(Exit::Drop(*reason)),
+            Term::Slow(slow) => Step::Exit(Exit::Slow(*slow)),
+            Term::Lookup { table, key, rec, hit, miss } => {
+                self.look_up(program, *table, key, (*rec, *hit), Some(*miss))?
+            }
+            // A record that is there is found as by any lookup.
+            Term::Create { table, key, rec, ok, .. } => {
+                self.look_up(program, *table, key, (*rec, *ok), None)?
+            }
+        })
+    }
+
+    fn look_up(
+        &mut self,
+        program: &Program,
+        number: u16,
+        key: &[ir::Value],
+        (rec, hit): (ir::Value, BlockId),
+        miss: Option<BlockId>,
+    ) -> Result<Step, Refusal> {
+        let mut words = Vec::with_capacity(key.len());
+        for word in key {
+            words.push(self.code.pin_to_flow(self.get(*word))?.number);
+        }
+        let index = usize::from(number);
+        let table = self.state.tables.table(index).ok_or(Refusal::Never("a table is missing"))?;
+        let lease = table.cache_validity().ok_or(Refusal::Never("a table promises nothing"))?;
+        self.lease_ns = self.lease_ns.min(lease.ns);
+        match program.tables.get(index).map(|decl| decl.matching) {
+            Some(Matching::Prefixes4) => self.saved.prefixes += 1,
+            _ => self.saved.lookups += 1,
+        }
+        match (table.lookup(&words), miss) {
+            (Some(handle), _) => {
+                let at = self.records.len() as u32;
+                self.records.push(Record { table: index, handle, is_told: lease.gone.is_some() });
+                self.values[rec.0 as usize] = TermUse { number: handle, is: Is::Record(at), bits: 64 };
+                Ok(Step::Goto(hit))
+            }
+            (None, Some(miss)) if lease.misses => Ok(Step::Goto(miss)),
+            _ => Err(Refusal::New),
+        }
+    }
+}

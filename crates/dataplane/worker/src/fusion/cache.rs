@@ -1,0 +1,514 @@
+//! The flow cache of a fused region: entries that say at once what becomes of a flow's packets.
+//!
+//! See [`synth::template`]. Packets go through the program of templates first; those without an entry, or
+//! for which it does not hold, take the fused region's whole program. Some of these are followed, so that their
+//! flows get entries: so many in a millisecond, and fewer while nothing comes of it. A new kind of template
+//! has the program made again, on a thread of its own; its flows wait for that in the whole program.
+//!
+//! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
+//! nobody knows whose it was.
+#![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
+
+use super::cpu::leave_packet_core;
+use super::users::{Ending, Users};
+use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
+use ir::eval::EvalState;
+use ir::{Created, Program, Table, Tables, Verified};
+use serde::{Deserialize, Serialize};
+use shm::Packet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use synth::template::{KEY_WORDS, Layout, Leases, Recorder, Recording, Template, cache_entry, program};
+use table::TableError;
+use table::flow::{FlowConfig, FlowTable};
+
+/// When a flow cache is used.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowCache {
+    /// Where it saves more than it costs.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+    /// For every flow as soon as can be, and packets wait for programs to be made: for tests.
+    Eager,
+}
+
+/// Flows that have entries, at most.
+const CAPACITY: u32 = 1 << 20;
+/// Kinds of templates, at most.
+const MOST_SHORTCUTS: usize = 64;
+/// How much of a millisecond following packets may take: while it makes entries, and to find out whether it does.
+const LEARNING: Duration = Duration::from_micros(400);
+const TRYING: Duration = Duration::from_micros(100);
+/// Milliseconds until more are, while nothing comes of it.
+const SLOWEST: u32 = 64;
+/// Entries whose end is looked at in a millisecond.
+const LOOKED_AT: usize = 512;
+/// What a template must save, in the work of a lookup in a small table of prefixes.
+const WORTH: usize = 6;
+
+/// Entries that are taken out one by one.
+const FEW: usize = 1024;
+/// For how long an entry lasts without being renewed.
+const LONGEST_NS: u64 = 4_000_000_000;
+
+/// The table of entries.
+#[derive(Debug)]
+struct Entries(FlowTable<KEY_WORDS>);
+
+impl Entries {
+    fn new(entry_bytes: usize) -> Result<Entries, TableError> {
+        let seed = RandomState::new().hash_one(entry_bytes);
+        let config = FlowConfig {
+            record_bytes: entry_bytes,
+            capacity: CAPACITY,
+            max_keys: CAPACITY,
+            seed,
+            ..FlowConfig::default()
+        };
+        Ok(Entries(FlowTable::new(&config)?))
+    }
+
+    /// Whether an entry is at an address.
+    fn is_live(&self, at: u64) -> bool {
+        self.0.record_at(at).is_some()
+    }
+}
+
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole
+// when the table is made, and neither moves nor goes before the table does; all its bytes are initialised. Each
+// record has the bytes that `new` was given. Entries are made, removed and replaced by methods of `Cache`, between
+// bursts; `create` makes none.
+unsafe impl Table for Entries {
+    fn key_words(&self) -> usize {
+        KEY_WORDS
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        Some(self.0.record_bytes())
+    }
+
+    fn lookup(&self, key: &[u64]) -> Option<u64> {
+        let found = self.0.find_address(key.try_into().ok()?);
+        (found != 0).then_some(found)
+    }
+
+    fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
+        self.0.lookup_batch_strided(keys, stride, list, records);
+    }
+
+    fn create(&mut self, key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
+        self.lookup(key).map_or(Created::Refused, Created::Record)
+    }
+
+    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        self.0.load(record, usize::from(offset), bytes)
+    }
+
+    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        self.0.store(record, usize::from(offset), bytes, value);
+    }
+}
+
+impl Tables for Entries {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        (index == 0).then_some(self)
+    }
+}
+
+/// The program of templates, ready to run.
+struct CacheProgram {
+    engine: Engine,
+    /// Templates that it knows: those before the others.
+    knows: usize,
+}
+
+/// What is known of an entry of the fused region.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Input {
+    /// Nothing yet.
+    New,
+    /// Its packets' flow keys lie there.
+    Cached(Layout),
+    /// There is no code for it.
+    Failed,
+}
+
+/// What a cache has done.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CacheCounts {
+    /// Packets that an entry decided.
+    pub hits: u64,
+    /// Packets that took the whole program.
+    pub whole: u64,
+    /// Flows that have an entry now.
+    pub flows: u64,
+    /// Kinds of templates.
+    pub shortcuts: u64,
+    /// Entries that ended because a record went.
+    pub ended: u64,
+    /// How often tables changed, so that all entries ended.
+    pub cleared: u64,
+}
+
+impl CacheCounts {
+    /// Adds what another one has done.
+    pub fn add(&mut self, other: CacheCounts) {
+        self.hits += other.hits;
+        self.whole += other.whole;
+        self.flows += other.flows;
+        self.shortcuts += other.shortcuts;
+        self.ended += other.ended;
+        self.cleared += other.cleared;
+    }
+}
+
+/// The cache of a fused region.
+pub struct Cache {
+    how: FlowCache,
+    is_evaluated: bool,
+    whole: Arc<Verified>,
+    follower: Recorder,
+    inputs: Vec<Input>,
+    templates: Vec<(usize, Template)>,
+    program: Option<CacheProgram>,
+    making: Option<JoinHandle<Result<CacheProgram, CodegenError>>>,
+    entries: Option<Entries>,
+    users: Users,
+    /// Records that went; kept for its memory.
+    gone: Vec<u64>,
+    entry_bytes: usize,
+    leases: Option<Leases>,
+    changes: u64,
+    /// Time for following until there is more, and packets that got an entry in it.
+    left: Duration,
+    learnt: u32,
+    has_followed: bool,
+    /// Milliseconds between, and since.
+    pace: u32,
+    waited: u32,
+    counts: CacheCounts,
+}
+
+impl Cache {
+    /// An empty one for a program.
+    pub(crate) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Verified>) -> Cache {
+        Cache {
+            how,
+            is_evaluated,
+            inputs: vec![Input::New; whole.entries.len()],
+            follower: Recorder::new(&whole),
+            whole,
+            templates: vec![],
+            program: None,
+            making: None,
+            entries: None,
+            users: Users::default(),
+            gone: vec![],
+            entry_bytes: 64,
+            leases: None,
+            changes: 0,
+            left: TRYING,
+            has_followed: false,
+            learnt: 0,
+            pace: 1,
+            waited: 0,
+            counts: CacheCounts::default(),
+        }
+    }
+
+    /// Whether packets of an entry have to do with it.
+    pub(crate) fn is_for(&self, input: usize) -> bool {
+        self.inputs.get(input).is_some_and(|input| *input != Input::Failed)
+    }
+
+    /// What it has done.
+    pub(crate) fn counts(&self) -> CacheCounts {
+        let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
+        CacheCounts { flows, shortcuts: self.templates.len() as u64, ..self.counts }
+    }
+
+    /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
+    /// not say what.
+    pub(crate) fn heed(&mut self, tables: &mut dyn Tables) {
+        if self.entries.as_ref().is_none_or(|entries| entries.0.is_empty()) {
+            return;
+        }
+        let mut changes = 0u64;
+        for number in 0..self.whole.tables.len() {
+            let Some(table) = tables.table(number) else { continue };
+            let Some(lease) = table.cache_validity() else { continue };
+            changes = changes.wrapping_add(lease.changes);
+            if lease.gone.is_some_and(|gone| gone > 0) {
+                table.take_gone(&mut self.gone);
+            }
+        }
+        if !self.gone.is_empty() {
+            self.end_users();
+        }
+        if changes != std::mem::replace(&mut self.changes, changes) {
+            self.clear();
+        }
+    }
+
+    /// Ends the entries that hang on records that went.
+    fn end_users(&mut self) {
+        let Some(entries) = &mut self.entries else { return self.gone.clear() };
+        let mut ending = Ending::Answer;
+        for record in self.gone.drain(..) {
+            let of_record = self.users.take(record, |at| {
+                if entries.is_live(at) {
+                    entries.0.store(at, usize::from(cache_entry::RENEW_NS), 8, 0);
+                    entries.0.store(at, usize::from(cache_entry::END_NS), 8, 0);
+                    self.counts.ended += 1;
+                }
+            });
+            if of_record == Ending::All {
+                ending = Ending::All;
+            }
+        }
+        if ending == Ending::All {
+            self.clear();
+        }
+    }
+
+    /// Ends all entries.
+    pub(crate) fn clear(&mut self) {
+        let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
+        self.counts.cleared += 1;
+        // Notes of entries that have ended do no harm.
+        if entries.0.len() <= FEW {
+            return entries.0.clear();
+        }
+        // Emptying a large table, or giving back its memory, takes longer than packets may wait.
+        let Ok(empty) = Entries::new(self.entry_bytes) else { return entries.0.clear() };
+        let users = self.users.give_away();
+        let old = std::mem::replace(entries, empty);
+        let _ = std::thread::Builder::new().name("flow cache".into()).spawn(move || {
+            leave_packet_core();
+            drop((old, users));
+        });
+    }
+
+    /// The program of templates and its table; `None` while there is none.
+    pub(crate) fn program(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
+        let front = self.program.as_ref()?;
+        Some((&front.engine, self.entries.as_mut()?))
+    }
+
+    /// Counts packets that were decided by entries, and that were not.
+    pub(crate) fn count(&mut self, hits: usize, whole: usize) {
+        self.counts.hits += hits as u64;
+        self.counts.whole += whole as u64;
+    }
+
+    /// Follows some packets that are about to take the whole program.
+    pub(crate) fn learn(
+        &mut self,
+        input: usize,
+        packets: &[Packet],
+        list: &[u16],
+        state: &mut EvalState<'_>,
+    ) {
+        for &index in list {
+            if self.left.is_zero() {
+                return;
+            }
+            let packet = &packets[usize::from(index)];
+            let buffer = SlotBuffer(*packet);
+            let layout = match self.inputs.get(input) {
+                Some(Input::Cached(layout)) => Some(*layout),
+                Some(Input::New) => Layout::of(packet, &buffer),
+                _ => return,
+            };
+            let Some(layout) = layout else { continue };
+            let Some(key) = layout.read(packet, &buffer, input) else { continue };
+            if self.is_known(&key, state.now_ns) {
+                continue;
+            }
+            self.has_followed = true;
+            let start = Instant::now();
+            let followed = self.follower.record(&self.whole, input, layout, packet, &buffer, state);
+            if let Ok(followed) = followed {
+                self.insert(input, layout, key, followed, state);
+            }
+            if self.how != FlowCache::Eager {
+                self.left = self.left.saturating_sub(start.elapsed());
+            }
+        }
+    }
+
+    fn is_known(&self, key: &[u64; KEY_WORDS], now_ns: u64) -> bool {
+        let entries = self.entries.as_ref();
+        let found = entries.and_then(|entries| Some((entries, entries.lookup(key)?)));
+        found.is_some_and(|(entries, at)| entries.record_load(at, cache_entry::END_NS, 8) > now_ns)
+    }
+
+    /// Makes an entry for a flow, where its template is known to the program.
+    fn insert(
+        &mut self,
+        input: usize,
+        layout: Layout,
+        key: [u64; KEY_WORDS],
+        followed: Recording,
+        state: &mut EvalState<'_>,
+    ) {
+        let Recording { template, numbers, records, saved, .. } = followed;
+        let worth = 4 * saved.lookups + saved.prefixes + saved.decisions / 8;
+        if self.how == FlowCache::Auto && worth < WORTH {
+            return;
+        }
+        let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
+        self.inputs[input] = Input::Cached(layout);
+        let bytes = template.entry_bytes();
+        let next = self.templates.len();
+        let known = self.templates.iter().position(|(at, known)| *at == input && *known == template);
+        let number = match known {
+            Some(number) => number,
+            None if next < MOST_SHORTCUTS => {
+                self.templates.push((input, template));
+                self.learnt += 1;
+                if bytes > self.entry_bytes {
+                    self.entry_bytes = bytes.next_multiple_of(64);
+                    self.clear();
+                    (self.entries, self.program) = (None, None);
+                }
+                if self.how == FlowCache::Eager {
+                    self.follow_templates();
+                }
+                next
+            }
+            None => return,
+        };
+        if self.program.as_ref().is_none_or(|front| number >= front.knows) {
+            return;
+        }
+        let Some(entries) = &mut self.entries else { return };
+        // Where there is no room, the flow stays in the whole program.
+        let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
+        self.learnt += 1;
+        let at = entries.0.record_ptr(record) as u64;
+        if !records.into_iter().all(|used| self.users.add(used, at, |at| entries.is_live(at))) {
+            entries.0.remove(record);
+            return;
+        }
+        let now_ns = state.now_ns;
+        entries.record_store(at, cache_entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
+        entries.record_store(at, cache_entry::END_NS, 8, now_ns.saturating_add(leases.end_ns));
+        entries.record_store(at, cache_entry::TEMPLATE, 2, number as u64);
+        for ((offset, bytes), number) in self.templates[number].1.params.iter().zip(numbers) {
+            entries.record_store(at, *offset, *bytes, number);
+        }
+    }
+
+    /// Housekeeping, once in a millisecond.
+    pub(crate) fn tick(&mut self, now_ns: u64) {
+        self.waited += 1;
+        if self.waited >= self.pace {
+            (self.pace, self.left) = match self.learnt {
+                0 if self.has_followed => ((self.pace * 2).min(SLOWEST), TRYING),
+                0 => (self.pace, TRYING),
+                _ => (1, LEARNING),
+            };
+            (self.has_followed, self.learnt, self.waited) = (false, 0, 0);
+        }
+        self.follow_templates();
+        let Some(entries) = &mut self.entries else { return };
+        let mut budget = LOOKED_AT;
+        while let Some(record) = entries.0.step(&mut budget) {
+            let at = entries.0.record_ptr(record) as u64;
+            if entries.0.load(at, usize::from(cache_entry::END_NS), 8) <= now_ns {
+                entries.0.remove(record);
+            }
+        }
+        entries.0.maintain();
+        self.users.sweep(|at| entries.is_live(at));
+    }
+
+    /// Has a program made that knows all templates.
+    fn follow_templates(&mut self) {
+        if let Some(made) = self.making.take_if(|making| making.is_finished()) {
+            self.take(
+                made.join().unwrap_or_else(|_| {
+                    Err(CodegenError::Machine("the thread that makes code broke".into()))
+                }),
+            );
+        }
+        let known = self.program.as_ref().map_or(0, |front| front.knows);
+        let Some(leases) = self.leases.filter(|_| known < self.templates.len()) else { return };
+        if self.making.is_some() {
+            return;
+        }
+        let layouts: Vec<Option<Layout>> = self
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::Cached(layout) => Some(*layout),
+                _ => None,
+            })
+            .collect();
+        let (whole, templates) = (Arc::clone(&self.whole), self.templates.clone());
+        let (entry_bytes, is_evaluated) = (self.entry_bytes, self.is_evaluated);
+        let make = move || {
+            let failed = |error: ir::verify::VerifyError| CodegenError::Compile {
+                program: "shortcuts".into(),
+                what: error.to_string(),
+            };
+            let plain = program(&whole, &layouts, &templates, entry_bytes, leases).map_err(failed)?;
+            let program = Arc::new(synth::optimize::optimize(&plain).map_err(failed)?);
+            let knows = templates.len();
+            if is_evaluated {
+                return Ok(CacheProgram { engine: Engine::Evaluator(program), knows });
+            }
+            let mut builder = CodeBuilder::new()?;
+            let id = builder.add(&program)?;
+            Ok(CacheProgram { engine: Engine::Native(builder.finish()?.compiled(id)), knows })
+        };
+        if self.how == FlowCache::Eager || self.is_evaluated {
+            self.take(make());
+            return;
+        }
+        let make = move || {
+            leave_packet_core();
+            make()
+        };
+        self.making = std::thread::Builder::new().name("flow cache".into()).spawn(make).ok();
+    }
+
+    fn take(&mut self, made: Result<CacheProgram, CodegenError>) {
+        match made {
+            // Entries of another size are not what the table has now.
+            Ok(front) if usize::from(front.engine.program().tables[0].record_bytes) == self.entry_bytes => {
+                if self.entries.is_none() {
+                    self.entries = Entries::new(self.entry_bytes).ok();
+                }
+                self.program = Some(front);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!("no code for a flow cache: {error}");
+                self.inputs.fill(Input::Failed);
+            }
+        }
+    }
+}
+
+/// Tells tables that what they promise is remembered; for how long.
+fn borrow(whole: &Program, tables: &mut dyn Tables) -> Leases {
+    let numbers = 0..whole.tables.len();
+    let leases =
+        |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.cache_validity());
+    let ns = numbers.clone().filter_map(|number| Some(leases(tables, number)?.ns)).min().unwrap_or(u64::MAX);
+    // Whoever promises for ever is not believed for longer: flows that have ended give their entries back.
+    let leases = Leases::new(ns.min(LONGEST_NS));
+    for number in numbers {
+        if let Some(table) = tables.table(number) {
+            table.set_cache_validity(leases.end_ns);
+        }
+    }
+    leases
+}

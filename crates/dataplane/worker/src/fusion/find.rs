@@ -1,0 +1,111 @@
+//! Finding fused regions in a graph.
+
+use crate::graph::Node;
+use chain::FusedElements;
+use element::StateScope;
+
+/// A wire between two elements with programs that leaves their fused region and enters it again, because it
+/// would close a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// The element that packets come from.
+    pub node: usize,
+    /// Its output.
+    pub port: usize,
+}
+
+/// The fused regions among the elements that are wanted, each as its nodes, and where loops are cut.
+pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> (Vec<Vec<usize>>, Vec<Cut>) {
+    let can: Vec<bool> =
+        nodes.iter().enumerate().map(|(at, node)| wanted.has(at) && can_be_part(node, workers)).collect();
+    let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        node.outputs.iter().flatten().for_each(|end| before[end.node].push(at));
+    }
+    let cuts = cuts(nodes, &can, &before);
+    let mut seen = vec![false; nodes.len()];
+    let mut regions: Vec<Vec<usize>> = vec![];
+    for start in 0..nodes.len() {
+        if !can[start] || std::mem::replace(&mut seen[start], true) {
+            continue;
+        }
+        let (mut all, mut open) = (vec![], vec![start]);
+        while let Some(at) = open.pop() {
+            all.push(at);
+            let ahead = nodes[at].outputs.iter().flatten().map(|end| end.node);
+            let near = ahead.chain(before[at].iter().copied()).filter(|next| can[*next]);
+            open.extend(near.filter(|next| !std::mem::replace(&mut seen[*next], true)).collect::<Vec<_>>());
+        }
+        all.sort_unstable();
+        regions.push(all);
+    }
+    // One element by itself gains nothing.
+    regions.retain(|region| region.len() > 1);
+    (regions, cuts)
+}
+
+/// Whether a node can be part of a fused region: it has a program, packets are only pushed through it, and its
+/// state is this worker's.
+fn can_be_part(node: &Node, workers: usize) -> bool {
+    let has_inputs = node.lowered.as_ref().is_some_and(|lowered| !lowered.program.entries.is_empty());
+    let is_pushed = node.inputs.iter().all(Option::is_none) && !node.answers_pull;
+    has_inputs && is_pushed && (workers < 2 || node.class.state != StateScope::OneWorker)
+}
+
+/// Wires that close loops, on the way of packets from where they enter.
+fn cuts(nodes: &[Node], can: &[bool], before: &[Vec<usize>]) -> Vec<Cut> {
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Mark {
+        New,
+        OnTheWay,
+        Done,
+    }
+    let mut marks = vec![Mark::New; nodes.len()];
+    let is_entered = |at: &usize| before[*at].iter().any(|from| !can[*from]);
+    let (first, then): (Vec<usize>, Vec<usize>) =
+        (0..nodes.len()).filter(|at| can[*at]).partition(is_entered);
+    let mut cuts = vec![];
+    for start in first.into_iter().chain(then) {
+        if marks[start] != Mark::New {
+            continue;
+        }
+        marks[start] = Mark::OnTheWay;
+        let mut stack = vec![(start, 0)];
+        while let Some((at, next_port)) = stack.last_mut() {
+            let (node, port) = (*at, *next_port);
+            *next_port += 1;
+            let Some(end) = nodes[node].outputs.get(port) else {
+                marks[node] = Mark::Done;
+                stack.pop();
+                continue;
+            };
+            let Some(next) = end.map(|end| end.node).filter(|next| can[*next]) else { continue };
+            match marks[next] {
+                Mark::New => {
+                    marks[next] = Mark::OnTheWay;
+                    stack.push((next, 0));
+                }
+                Mark::OnTheWay => cuts.push(Cut { node, port }),
+                Mark::Done => {}
+            }
+        }
+    }
+    cuts
+}
+
+/// Inputs at which packets enter a fused region, as node and input: from elsewhere, or by a wire that is cut.
+/// `places` says which nodes are its parts.
+pub(super) fn entries(nodes: &[Node], places: &[Option<usize>], cuts: &[Cut]) -> Vec<(usize, usize)> {
+    let mut entries = vec![];
+    for (at, node) in nodes.iter().enumerate() {
+        for (port, end) in node.outputs.iter().enumerate() {
+            let Some(end) = end.filter(|end| places[end.node].is_some()) else { continue };
+            if places[at].is_none() || cuts.contains(&Cut { node: at, port }) {
+                entries.push((end.node, end.port));
+            }
+        }
+    }
+    entries.sort_unstable();
+    entries.dedup();
+    entries
+}

@@ -1,0 +1,34 @@
+//! What a fused region is linked of.
+
+use ir::Verified;
+use std::sync::Arc;
+use synth::link::{LinkError, Linked, Part, link};
+
+/// The programs of a fused region and how they are wired.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    pub parts: Vec<RegionSource>,
+    /// For each input of the fused region, the part and its input.
+    pub entries: Vec<(usize, usize)>,
+}
+
+/// One of them.
+#[derive(Clone)]
+pub(crate) struct RegionSource {
+    pub name: String,
+    pub program: Arc<Verified>,
+    /// For each output port, the part and its input where packets go on.
+    pub next: Vec<Option<(usize, usize)>>,
+}
+
+impl Sources {
+    /// Makes one of them.
+    pub fn link(&self) -> Result<Linked, LinkError> {
+        let parts = self.parts.iter().map(|source| Part {
+            name: &source.name,
+            program: &source.program,
+            next: source.next.clone(),
+        });
+        link("region", &parts.collect::<Vec<_>>(), &self.entries)
+    }
+}

@@ -1,0 +1,225 @@
+//! A burst's way through a fused region, and its counters.
+
+use super::Worker;
+use crate::fusion::{Cache, CacheCounts};
+use crate::graph::{Node, RegionEntry};
+use ir::eval::EvalState;
+use ir::{Table, Tables};
+use shm::Packet;
+use shm::burst::LIST_CAPACITY;
+use shm::burst::{Burst, Exits};
+use shm::pool::Pool;
+
+/// The tables of a fused region, which its elements own.
+struct PartTables<'a> {
+    nodes: &'a mut [Node],
+    parts: &'a [usize],
+    tables: &'a [(usize, usize)],
+}
+
+impl Tables for PartTables<'_> {
+    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
+        let (part, table) = *self.tables.get(index)?;
+        self.nodes.get_mut(*self.parts.get(part)?)?.element.as_mut()?.table(table)
+    }
+}
+
+impl Worker {
+    /// Packets that enter a fused region; their arrival at the first element is counted there already.
+    pub(crate) fn push_fused(&mut self, entry: RegionEntry, packets: &mut [Packet], list: &[u16]) {
+        let region = &mut self.regions[entry.region];
+        let (part, _) = region.inputs[entry.input];
+        region.balance[part] = region.balance[part].wrapping_add(list.len() as u64);
+        region.is_due = true;
+        let mut exits = self.exits.pop().unwrap_or_default();
+        let through = match region.cache.take_if(|cache| cache.is_for(entry.input)) {
+            Some(mut cache) => {
+                let through = self.pass_cached(entry, &mut cache, packets, list, &mut exits);
+                self.regions[entry.region].cache = Some(cache);
+                through
+            }
+            None => self.pass_whole(entry, packets, list, &mut exits),
+        };
+        self.depth += 1;
+        if let Some(output) = through {
+            self.leave_fused(entry.region, output, packets, list);
+        } else {
+            self.part_fused(entry.region, packets, &exits);
+        }
+        self.depth -= 1;
+        self.exits.push(exits);
+    }
+
+    /// Has packets take a fused region's program; the port, where all leave by one and no list is written.
+    fn pass_whole(
+        &mut self,
+        entry: RegionEntry,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) -> Option<usize> {
+        let region = &mut self.regions[entry.region];
+        let linked = &region.linked;
+        let mut tables = PartTables { nodes: &mut self.nodes, parts: &region.parts, tables: &linked.tables };
+        let cells = &mut self.cells[region.cells.clone()];
+        let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
+        let burst = Burst { input: entry.input, packets, list };
+        let made = &region.compiled;
+        codegen::pass(&made.engine, burst, &mut state, &mut self.scratch, exits)
+    }
+
+    /// The same for who have a flow cache in front of it.
+    fn pass_cached(
+        &mut self,
+        entry: RegionEntry,
+        cache: &mut Cache,
+        packets: &mut [Packet],
+        list: &[u16],
+        exits: &mut Exits,
+    ) -> Option<usize> {
+        let region = &mut self.regions[entry.region];
+        let linked = &region.linked;
+        let mut tables = PartTables { nodes: &mut self.nodes, parts: &region.parts, tables: &linked.tables };
+        cache.heed(&mut tables);
+        let place = region.cells.clone();
+        let cells = &mut self.cells[place.clone()];
+        let Some((engine, entries)) = cache.program() else {
+            let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
+            cache.count(0, list.len());
+            cache.learn(entry.input, packets, list, &mut state);
+            return self.pass_whole(entry, packets, list, exits);
+        };
+        let misses_list = engine.program().slow.len() - 1;
+        let mut state = EvalState { cells, tables: entries, now_ns: self.now_ns };
+        let burst = Burst { input: entry.input, packets: &mut *packets, list };
+        let through = codegen::pass(engine, burst, &mut state, &mut self.scratch, exits);
+        let mut all = [0; LIST_CAPACITY];
+        let misses = match through {
+            Some(_) => &[][..],
+            None => {
+                let misses = exits.other(misses_list);
+                let all = &mut all[..misses.len()];
+                all.copy_from_slice(misses);
+                // Those without an entry come before those whose guards failed: all take the program in their order.
+                if !all.is_sorted() {
+                    all.sort_unstable();
+                }
+                all
+            }
+        };
+        cache.count(list.len() - misses.len(), misses.len());
+        if misses.is_empty() {
+            return through;
+        }
+        exits.clear_other(misses_list);
+        let cells = &mut self.cells[place];
+        let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
+        cache.learn(entry.input, packets, misses, &mut state);
+        let mut others = self.exits.pop().unwrap_or_default();
+        match self.pass_whole(entry, packets, misses, &mut others) {
+            // Packets keep the order in which they came.
+            Some(port) => exits.merge(port, misses),
+            None => exits.merge_all(&others, misses_list),
+        }
+        self.exits.push(others);
+        None
+    }
+
+    /// Housekeeping of flow caches.
+    pub(crate) fn tick_caches(&mut self) {
+        let now_ns = self.now_ns;
+        for cache in self.regions.iter_mut().filter_map(|region| region.cache.as_mut()) {
+            cache.tick(now_ns);
+        }
+        let mut counts = CacheCounts::default();
+        self.regions.iter().for_each(|region| counts.add(region.cache_counts()));
+        // Who reads it just now gets the next one.
+        if let Ok(mut told) = self.activity.cache.try_lock() {
+            *told = counts;
+        }
+    }
+
+    /// Packets that a fused region put on several lists.
+    fn part_fused(&mut self, region: usize, packets: &mut [Packet], exits: &Exits) {
+        let program = &self.regions[region].compiled.program;
+        let (reasons, slow) = (program.reasons.len(), program.slow.len());
+        if exits.has_exceptions(slow) {
+            for reason in 0..reasons {
+                self.drop_fused(region, reason, packets, exits.dropped(reason));
+            }
+            for path in 0..slow {
+                self.slow_fused(region, path, packets, exits.other(path));
+            }
+        }
+        for output in 0..exits.outputs() {
+            let list = exits.output(output);
+            if !list.is_empty() {
+                self.leave_fused(region, output, packets, list);
+            }
+        }
+    }
+
+    /// Packets that leave a fused region by one of its exits.
+    fn leave_fused(&mut self, region: usize, output: usize, packets: &mut [Packet], list: &[u16]) {
+        let region = &mut self.regions[region];
+        let (part, port) = region.linked.outputs[output];
+        region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
+        let node = region.parts[part];
+        self.leave(node, port, packets, list);
+    }
+
+    fn drop_fused(&mut self, region: usize, reason: usize, packets: &[Packet], list: &[u16]) {
+        if list.is_empty() {
+            return;
+        }
+        let region = &mut self.regions[region];
+        let (part, reason) = region.linked.reasons[reason];
+        region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
+        self.nodes[region.parts[part]].counters.dropped[reason].add(list.len());
+        self.pool.free(packets, list);
+    }
+
+    /// Has an element's own code work on packets, and sends on what leaves it as in the modular form.
+    #[cold]
+    fn slow_fused(&mut self, region: usize, path: usize, packets: &mut [Packet], list: &[u16]) {
+        if list.is_empty() {
+            return;
+        }
+        let region = &mut self.regions[region];
+        let (part, path) = region.linked.slow[path];
+        region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
+        let node = region.parts[part];
+        let outbox_start = self.deferred.len();
+        let exits = self.run_slow_path(node, path, packets, list);
+        for port in 0..exits.outputs() {
+            let list = exits.output(port);
+            if !list.is_empty() {
+                self.leave(node, port, packets, list);
+            }
+        }
+        self.exits.push(exits);
+        self.flush_outbox(node, outbox_start);
+    }
+
+    /// Writes up the counters of what passed through fused regions: what went over each wire inside follows from
+    /// what came in and what left.
+    pub(crate) fn settle_counters(&mut self) {
+        for region in self.regions.iter_mut().filter(|region| region.is_due) {
+            region.is_due = false;
+            let cells = &mut self.cells[region.cells.clone()];
+            let (_, counting) = cells.split_at_mut(cells.len() - region.counted.len());
+            for (now, before) in counting.iter().zip(&mut region.counted) {
+                *before = now.wrapping_sub(*before);
+            }
+            let flow = &region.linked.flow;
+            flow.solve(&mut region.balance, &region.counted, &mut region.passed);
+            debug_assert!(region.balance.iter().all(|left| *left == 0), "every packet leaves a fused region");
+            region.counted.copy_from_slice(counting);
+            for (wire, passed) in flow.wires.iter().zip(&region.passed) {
+                let (from, to) = (region.parts[wire.from.0], region.parts[wire.to.0]);
+                self.nodes[from].counters.outputs[wire.from.1].add(*passed as usize);
+                self.nodes[to].counters.input.add(*passed as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `InfiniteSource`, `RatedSource` and `TimedSource`: make packets.
+
+use super::data::Data;
+use crate::queue::token_bucket::TokenBucket;
+use click::config::{Args, parse};
+use element::class::{Class, StateScope};
+use element::configure::Configure;
+use element::element::{Element, Progress};
+use element::handler::{Handlers, Row};
+use element::value::{set, time_text, written};
+use element::work::Work;
+use elements::basic::handler_call::HandlerCall;
+use shm::burst::Vector;
+
+/// The class.
+pub const INFINITE_SOURCE: Class = Class {
+    name: "InfiniteSource",
+    summary: "generates packets whenever scheduled",
+    page: "\
+# InfiniteSource([DATA, LIMIT, BURST, ACTIVE, keywords TIMESTAMP, LENGTH, STOP, END_CALL, HEADROOM])
+
+Makes packets and pushes them as fast as it can.
+
+- **ports**: no input, 1 push output
+- **arguments**: `DATA`: what is in them; `LIMIT` (default -1): how many it makes, negative for no limit;
+  `BURST`: packets at a time; `ACTIVE` (default true); `TIMESTAMP` (default true): whether packets have the
+  time; `LENGTH` (default -1): their length, for which DATA is cut or repeated; `STOP` (default false): ends
+  the run when LIMIT is reached; `END_CALL` (`HANDLER [VALUE]`): calls a write handler then; `HEADROOM` has no
+  effect
+- **annotations**: sets the timestamp
+- **handlers**: `data`, `limit`, `burst`, `active`, `length` (read/write); `count` (read); `reset` (write);
+  `burstsize`, `datasize`: old names of `burst` and `length`
+- **difference**: `BURST` is the run's burst where it is not given (Click: 1), because packets travel in
+  bursts here. The output is push only. With several workers each makes its own packets
+",
+    ports: "0/1",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: make_infinite,
+};
+
+/// The class.
+pub const RATED_SOURCE: Class = Class {
+    name: "RatedSource",
+    summary: "generates packets at specified rate",
+    page: "\
+# RatedSource([DATA, RATE, LIMIT, ACTIVE, keywords LENGTH, STOP, BANDWIDTH, END_CALL, HEADROOM])
+
+Makes RATE packets a second and pushes them.
+
+- **ports**: no input, 1 push output
+- **arguments**: `DATA`, `LIMIT`, `ACTIVE`, `LENGTH`, `STOP`, `END_CALL`, `HEADROOM` as for InfiniteSource;
+  `RATE` (default 10): packets a second; `BANDWIDTH`: bytes a second, or with a unit (`384kbps`), instead of it
+- **annotations**: sets the timestamp
+- **handlers**: `data`, `rate`, `limit`, `active`, `length` (read/write); `count` (read); `reset` (write);
+  `datasize`: old name of `length`
+- **difference**: the output is push only. With several workers each makes its own packets
+",
+    make: make_rated,
+    ..INFINITE_SOURCE
+};
+
+/// The class.
+pub const TIMED_SOURCE: Class = Class {
+    name: "TimedSource",
+    summary: "generates packets periodically",
+    page: "\
+# TimedSource([INTERVAL, DATA, keywords LIMIT, ACTIVE, STOP, HEADROOM])
+
+Makes a packet every INTERVAL and pushes it.
+
+- **ports**: no input, 1 push output
+- **arguments**: `INTERVAL` (seconds, default 0.5); `DATA`, `LIMIT`, `ACTIVE`, `STOP`, `HEADROOM` as for
+  InfiniteSource
+- **annotations**: sets the timestamp
+- **handlers**: `interval`, `data`, `limit`, `active` (read/write); `count` (read); `reset` (write)
+- **difference**: with several workers each makes its own packets
+",
+    make: make_timed,
+    ..INFINITE_SOURCE
+};
+
+/// When the next packets are due.
+enum Pace {
+    /// At once, so many at a time; the run's burst without.
+    Always(Option<usize>),
+    Rate(TokenBucket),
+    Every {
+        interval_ns: u64,
+        next_ns: u64,
+    },
+}
+
+struct FrameSource {
+    name: String,
+    data: Data,
+    pace: Pace,
+    /// Negative for no limit.
+    limit: i64,
+    active: bool,
+    timestamp: bool,
+    end_call: Option<HandlerCall>,
+    count: u64,
+    ended: bool,
+}
+
+/// The arguments that all sources have, read behind the positional ones.
+struct Common {
+    length: Option<usize>,
+    end_call: Option<HandlerCall>,
+}
+
+fn common(args: &mut Args<'_>) -> Common {
+    let length = Data::read_length(args);
+    let stop = args.keyword("STOP", parse::bool).unwrap_or(false);
+    let end_call = args.keyword("END_CALL", HandlerCall::parse);
+    let _ = args.keyword("HEADROOM", parse::u32);
+    if stop && end_call.is_some() {
+        let span = args.span();
+        args.error(span, "END_CALL and STOP are mutually exclusive");
+    }
+    Common { length, end_call: end_call.or(stop.then(HandlerCall::stop)) }
+}
+
+fn make_infinite(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let text = args.positional("DATA", parse::bytes);
+    let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+    let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
+    let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+    let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
+    let Common { length, end_call } = common(&mut args);
+    let (data, pace) = (Data::new(text, length), Pace::Always(burst));
+    let source = FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false };
+    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+}
+
+/// Packets that a rated source may have saved up, and those that it begins with.
+fn rated_burst(rate_per_s: u64) -> u64 {
+    if rate_per_s < 200 { 2 } else { rate_per_s / 100 }
+}
+
+fn make_rated(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let text = args.positional("DATA", parse::bytes);
+    let rate = args.positional("RATE", parse::u64).unwrap_or(10);
+    let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+    let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+    let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
+    let Common { length, end_call } = common(&mut args);
+    let data = Data::new(text, length);
+    let rate = if bandwidth > 0 { bandwidth / (data.len() as u64).max(1) } else { rate };
+    let mut bucket = TokenBucket::new(rate, rated_burst(rate));
+    bucket.set_level(1);
+    let (pace, timestamp) = (Pace::Rate(bucket), true);
+    let source = FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false };
+    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+}
+
+fn make_timed(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+    let name = cx.name.to_string();
+    let mut args = cx.args();
+    let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
+    let text = args.positional("DATA", parse::bytes);
+    let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
+    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+    let Common { length, end_call } = common(&mut args);
+    let (data, pace) = (Data::new(text, length), Pace::Every { interval_ns, next_ns: 0 });
+    let source =
+        FrameSource { name, data, pace, limit, active, timestamp: true, end_call, count: 0, ended: false };
+    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+}
+
+impl FrameSource {
+    /// Packets that are due now.
+    fn due(&mut self, work: &mut Work<'_>) -> usize {
+        match &mut self.pace {
+            Pace::Always(burst) => burst.unwrap_or(work.burst()),
+            Pace::Rate(bucket) => {
+                bucket.fill(work.now_ns());
+                usize::try_from(bucket.tokens()).unwrap_or(usize::MAX).min(work.burst())
+            }
+            Pace::Every { next_ns, .. } => usize::from(*next_ns <= work.now_ns()),
+        }
+    }
+
+    /// Notes that packets were made.
+    fn count_created(&mut self, count: usize, now_ns: u64) {
+        self.count += count as u64;
+        match &mut self.pace {
+            Pace::Always(_) => {}
+            Pace::Rate(bucket) => bucket.take(count as u64),
+            Pace::Every { interval_ns, next_ns } if count > 0 => {
+                *next_ns = now_ns.saturating_add(*interval_ns)
+            }
+            Pace::Every { .. } => {}
+        }
+    }
+}
+
+impl Element for FrameSource {
+    fn has_task(&self) -> bool {
+        true
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        if let Pace::Every { interval_ns, next_ns } = &mut self.pace {
+            *next_ns = work.now_ns().saturating_add(*interval_ns);
+        }
+    }
+
+    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if !self.active {
+            return Progress::Idle;
+        }
+        let left = u64::try_from(self.limit).map_or(u64::MAX, |limit| limit.saturating_sub(self.count));
+        if left == 0 {
+            if !std::mem::replace(&mut self.ended, true)
+                && let Some(call) = &self.end_call
+            {
+                call.call(&self.name, work);
+            }
+            return Progress::Idle;
+        }
+        let most = self.due(work).min(vector.room()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        if most == 0 {
+            return Progress::Idle;
+        }
+        let now_ns = work.now_ns();
+        let count = self.data.make(most, if self.timestamp { now_ns } else { 0 }, vector, work);
+        self.count_created(count, now_ns);
+        if count > 0 { Progress::Worked } else { Progress::Idle }
+    }
+
+    fn handlers(&mut self) -> Handlers<'_> {
+        let rows = match self.pace {
+            Pace::Always(_) => INFINITE,
+            Pace::Rate(_) => RATED,
+            Pace::Every { .. } => TIMED,
+        };
+        Handlers::of(self, rows)
+    }
+}
+
+impl Pace {
+    /// The burst, the rate or the interval.
+    fn text(&self) -> String {
+        match self {
+            Pace::Always(burst) => burst.map_or_else(String::new, |burst| burst.to_string()),
+            Pace::Rate(bucket) => bucket.rate_per_s().to_string(),
+            Pace::Every { interval_ns, .. } => time_text(*interval_ns),
+        }
+    }
+
+    /// Sets the same.
+    fn write(&mut self, value: &str) -> Result<(), String> {
+        match self {
+            Pace::Always(burst) => *burst = Some(written(value, parse::int_in(1..=1 << 30))? as usize),
+            Pace::Rate(bucket) => {
+                let rate = written(value, parse::u64)?;
+                bucket.adjust(rate, rated_burst(rate));
+            }
+            Pace::Every { interval_ns, .. } => match written(value, parse::seconds_ns)? {
+                0 => return Err("an interval longer than 0 is expected".into()),
+                new => *interval_ns = new,
+            },
+        }
+        Ok(())
+    }
+}
+
+impl FrameSource {
+    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+        (self.count, self.ended) = (0, false);
+        if let Pace::Rate(bucket) = &mut self.pace {
+            bucket.set_level(1);
+        }
+        Ok(())
+    }
+}
+
+const fn pace(name: &'static str) -> Row<FrameSource> {
+    Row::read_write(name, |source, _| Some(source.pace.text()), |source, value, _| source.pace.write(value))
+}
+
+const fn length(name: &'static str) -> Row<FrameSource> {
+    Row::read_write(
+        name,
+        |source, _| Some(source.data.length_text()),
+        |source, value, _| source.data.set_length(value),
+    )
+}
+
+/// The handlers of one class, and behind them those of all.
+macro_rules! rows {
+    ($($own:expr),*) => {
+        &[
+            $($own,)*
+            Row::read_write("data", |source, _| Some(source.data.text()), |source, value, _| {
+                source.data.set_text(value);
+                Ok(())
+            }),
+            Row::read_write("limit", |source, _| Some(source.limit.to_string()), |source, value, _| {
+                (source.limit, source.ended) = (written(value, parse::i64)?, false);
+                Ok(())
+            }),
+            Row::read_write("active", |source, _| Some(source.active.to_string()), |source, value, _| {
+                set(&mut source.active, value, parse::bool)
+            }),
+            Row::sum("count", |source, _| Some(source.count.to_string())),
+            Row::write("reset", FrameSource::reset),
+        ]
+    };
+}
+
+const INFINITE: &[Row<FrameSource>] =
+    rows![pace("burst"), pace("burstsize"), length("length"), length("datasize")];
+const RATED: &[Row<FrameSource>] = rows![pace("rate"), length("length"), length("datasize")];
+const TIMED: &[Row<FrameSource>] = rows![pace("interval")];

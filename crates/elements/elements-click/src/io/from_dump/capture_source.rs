@@ -1,0 +1,142 @@
+//! The capture behind `FromDump`: frames with their places in the file, put into packets.
+
+use packet::access::Access;
+use packet::anno::EXTRA_LENGTH;
+use port::PortError;
+use port::capture::format::{FILE_HEADER_BYTES, PcapHeader, RECORD_HEADER_BYTES};
+use port::capture::{CaptureReader, Frame};
+use shm::Packet;
+use shm::bytes::PacketBytesMut;
+use shm::chain::SEGMENT_BYTES;
+use shm::pool::{PacketPool, Pool};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A capture being read.
+pub struct CaptureSource {
+    reader: CaptureReader,
+    path: PathBuf,
+    /// Where the next frame's record starts; `None` where that is not known: pcapng, a stream.
+    next_at: Option<u64>,
+    /// Where the record of the frame lent last starts.
+    lent_at: Option<u64>,
+}
+
+impl CaptureSource {
+    /// Opens a capture; `-` is the standard input.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no capture.
+    pub fn open(path: &Path) -> Result<CaptureSource, PortError> {
+        let reader = CaptureReader::open(path)?;
+        let next_at = is_pcap_file(path).then_some(FILE_HEADER_BYTES as u64);
+        Ok(CaptureSource { reader, path: path.to_path_buf(), next_at, lent_at: None })
+    }
+
+    /// Link type of the capture.
+    pub fn link_type(&self) -> Option<u32> {
+        self.reader.link_type()
+    }
+
+    /// The next frame.
+    ///
+    /// # Errors
+    /// Where the capture is damaged or cannot be read on; after that it has ended.
+    pub fn next(&mut self) -> Result<Option<Frame<'_>>, PortError> {
+        let frame = self.reader.next_frame()?;
+        if let Some(frame) = &frame {
+            self.lent_at = self.next_at;
+            let record_bytes = (RECORD_HEADER_BYTES + frame.bytes.len()) as u64;
+            self.next_at = self.next_at.map(|at| at + record_bytes);
+        }
+        Ok(frame)
+    }
+
+    /// Gives the frame that was lent last back.
+    pub fn unread(&mut self) {
+        self.reader.unread();
+        self.next_at = self.lent_at;
+    }
+
+    /// Bytes of the file; `None` for a stream.
+    pub fn file_bytes(&self) -> Option<u64> {
+        std::fs::metadata(&self.path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+    }
+
+    /// Where the next record starts, and where that of the frame lent last does.
+    pub fn places(&self) -> (Option<u64>, Option<u64>) {
+        (self.next_at, self.lent_at)
+    }
+
+    /// Goes on with the frame whose record starts at that byte of the file. Frames in front of it are
+    /// passed over one by one, so that a place within a frame is noticed.
+    ///
+    /// # Errors
+    /// A sentence that says why not; the capture then stands at the next frame behind that place.
+    pub fn seek(&mut self, to: u64) -> Result<(), String> {
+        if self.next_at.is_none() || !self.reader.rewind().map_err(|error| error.to_string())? {
+            return Err("frames of a stream or a pcapng capture cannot be found by their place".into());
+        }
+        self.next_at = Some(FILE_HEADER_BYTES as u64);
+        while self.next_at.is_some_and(|at| at < to) {
+            match self.next() {
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(format!("the capture ends in front of byte {to}")),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        match self.next_at {
+            Some(at) if at > to => Err(format!("no frame starts at byte {to}; the next one starts at {at}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether frames lie one behind the other, with headers of a known length.
+fn is_pcap_file(path: &Path) -> bool {
+    // A pipe must not be opened twice: who writes to it would have lost a reader.
+    if !std::fs::metadata(path).is_ok_and(|file| file.is_file()) {
+        return false;
+    }
+    let mut head = [0; FILE_HEADER_BYTES];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && PcapHeader::parse(&head).is_some()
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Put {
+    /// It is in the first of the fresh packets.
+    Done,
+    /// The pool has not enough slots now.
+    Later,
+    /// It is longer than any packet can be.
+    TooLong,
+}
+
+/// Puts a frame into the first of some fresh packets, or into a chain that takes its place. The packet
+/// has no headers yet.
+pub fn put(pool: &mut PacketPool, place: &mut Packet, frame: &Frame<'_>) -> Put {
+    let len = frame.bytes.len();
+    if len <= SEGMENT_BYTES {
+        // Both fit: a fresh packet has room for `SEGMENT_BYTES`.
+        if !place.put(len) || !PacketBytesMut::new(place).copy_in(0, frame.bytes) {
+            return Put::TooLong;
+        }
+    } else {
+        if len > usize::from(u16::MAX) || len.div_ceil(SEGMENT_BYTES) > pool.capacity() {
+            return Put::TooLong;
+        }
+        let Some(chain) = shm::chain::write_frame(pool, frame.bytes) else { return Put::Later };
+        pool.free_all(std::slice::from_ref(place));
+        *place = chain;
+    }
+    place.timestamp_ns = frame.timestamp_ns;
+    let cut_off_bytes = frame.original_bytes.saturating_sub(len as u32);
+    let at = usize::from(EXTRA_LENGTH.offset);
+    if let Some(anno) = place.anno.get_mut(at..at + 4) {
+        anno.copy_from_slice(&cut_off_bytes.to_ne_bytes());
+    }
+    Put::Done
+}

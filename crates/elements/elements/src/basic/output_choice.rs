@@ -1,0 +1,150 @@
+//! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: spread packets over the outputs.
+
+use click::config::parse;
+use element::class::{Class, StateScope};
+use element::configure::{Configure, Shape};
+use element::element::Element;
+use element::random;
+use ir::expr::{cell, load, select};
+use ir::verify::VerifyError;
+use ir::{Builder, Value, Verified};
+use packet::field::{Base, Field};
+use shm::chain::SEGMENT_BYTES;
+
+/// The class.
+pub const ROUND_ROBIN: Class = Class {
+    name: "RoundRobinSwitch",
+    summary: "sends packets to round-robin outputs",
+    page: "\
+# RoundRobinSwitch()
+
+Sends each packet to the output after the one that the last packet left by.
+
+- **ports**: 1 input, 1 or more outputs, push
+",
+    ports: "1/1-",
+    processing: "h/h",
+    flow: "x/x",
+    state: StateScope::PerWorker,
+    make: |cx| make(cx, |_| Some(OutputPolicy::RoundRobin)),
+};
+
+/// The class.
+pub const HASH: Class = Class {
+    name: "HashSwitch",
+    summary: "classifies packets by hash of contents",
+    page: "\
+# HashSwitch(OFFSET, LENGTH)
+
+Chooses the output by a hash over LENGTH bytes of the packet, beginning at byte OFFSET: their sum,
+modulo the number of outputs (with its two halves mixed where that is 2, 4 or 8). Packets that are too
+short go to output 0.
+
+- **ports**: 1 input, 1 or more outputs, push
+- **arguments**: `OFFSET`; `LENGTH`, at least 1
+- **difference**: the bytes must lie in the first 2 kB of the packet, in its first segment
+",
+    state: StateScope::None,
+    make: |cx| make(cx, hash_arguments),
+    ..ROUND_ROBIN
+};
+
+/// The class.
+pub const RANDOM: Class = Class {
+    name: "RandomSwitch",
+    summary: "sends packets to random outputs",
+    page: "\
+# RandomSwitch()
+
+Sends each packet to an output chosen at random, each with the same probability.
+
+- **ports**: 1 input, 1 or more outputs, push
+- **difference**: the sequence depends on the element's name and worker only, so that a run can be
+  repeated
+",
+    make: |cx| {
+        let seed = random::seed(cx);
+        make(cx, |_| Some(OutputPolicy::Random { seed }))
+    },
+    ..ROUND_ROBIN
+};
+
+/// How to choose.
+enum OutputPolicy {
+    RoundRobin,
+    Hash { offset: u16, length: u16 },
+    Random { seed: u64 },
+}
+
+fn make(
+    cx: &mut Configure<'_>,
+    arguments: impl FnOnce(&mut click::config::Args<'_>) -> Option<OutputPolicy>,
+) -> Option<Box<dyn Element>> {
+    let mut args = cx.args();
+    let spread = arguments(&mut args);
+    let fine = args.finish();
+    let spread = spread?;
+    fine.then(|| Box::new(spread) as Box<dyn Element>)
+}
+
+fn hash_arguments(args: &mut click::config::Args<'_>) -> Option<OutputPolicy> {
+    let most = SEGMENT_BYTES as i64;
+    let offset = args.mandatory_positional("OFFSET", parse::int_in(0..=most - 1));
+    let length = args.mandatory_positional("LENGTH", parse::int_in(1..=most));
+    let (offset, length) = (offset?, length?);
+    if offset + length > most {
+        let span = args.span();
+        args.error(span, format!("OFFSET and LENGTH reach beyond the first {most} bytes"));
+        return None;
+    }
+    Some(OutputPolicy::Hash { offset: offset as u16, length: length as u16 })
+}
+
+/// Sum of bytes of the packet: eight at a time, in four lanes of 16 bits.
+fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
+    const LANES: u64 = 0x00ff_00ff_00ff_00ff;
+    // A lane takes two bytes of each word, so that 128 words do not overflow it.
+    const WORDS_PER_FOLD: usize = 128;
+    let mut total = f.eval(0);
+    let words: Vec<u16> = (0..length).step_by(8).collect();
+    for run in words.chunks(WORDS_PER_FOLD) {
+        let mut lanes = f.eval(0);
+        for &at in run {
+            let word = f.eval(load(Field::bytes(Base::Data, offset + at, (length - at).min(8) as u8)));
+            lanes = f.eval(lanes + (word & LANES) + ((word >> 8) & LANES));
+        }
+        for lane in [0, 16, 32, 48] {
+            total = f.eval(total + ((lanes >> lane) & 0xffff));
+        }
+    }
+    total
+}
+
+impl Element for OutputPolicy {
+    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
+        let outputs = shape.outputs as u64;
+        let mut f = Builder::new("Spread", shape.outputs);
+        let none = f.drop_block("no-output");
+        let output = match *self {
+            OutputPolicy::RoundRobin => {
+                let next = f.cell("next", 0);
+                let output = f.eval(cell(next));
+                let after = f.eval(output + 1);
+                f.set_cell(next, select(after.less_than(outputs), after, 0));
+                output.into()
+            }
+            OutputPolicy::Hash { offset, length } => {
+                let short = f.aside(|f| f.emit(0));
+                f.need(Base::Data, usize::from(offset + length), short);
+                let sum = byte_sum(&mut f, offset, length);
+                if matches!(outputs, 2 | 4 | 8) { (sum ^ (sum >> 4)) & (outputs - 1) } else { sum % outputs }
+            }
+            OutputPolicy::Random { seed } => {
+                let state = f.cell("state", seed);
+                random::next(&mut f, state) % outputs
+            }
+        };
+        f.emit_to(output, none);
+        Some(f.finish())
+    }
+}

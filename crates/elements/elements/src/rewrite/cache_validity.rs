@@ -1,0 +1,57 @@
+//! What a rewriter promises to who remembers mappings instead of looking them up for every packet.
+//!
+//! A mapping whose last use lies further back than the lease has nobody who remembers it: whoever does
+//! has its packets go through the program once in that time, which notes the use. So the reaper waits
+//! that much longer, and a mapping that goes earlier, for whatever reason, counts as a change.
+
+use super::flow::{Kind, LINE_BYTES, at};
+use super::mappings::Mappings;
+use super::timeouts::Timeouts;
+use ir::{CacheValidity, Lasting};
+use table::flow::RecordId;
+
+/// Lines that are noted.
+const MOST_GONE: usize = 8192;
+/// The longest lease.
+const LONGEST_NS: u64 = 2_000_000_000;
+
+impl Timeouts {
+    fn lease_ns(&self) -> u64 {
+        (self.shortest_ns() / 8).min(LONGEST_NS)
+    }
+}
+
+impl Mappings {
+    pub(super) fn cache_validity(&self) -> Option<CacheValidity> {
+        let ns = self.settings.timeouts.lease_ns();
+        (ns > 0).then_some(CacheValidity {
+            ns,
+            misses: false,
+            changes: self.leased.lost_count,
+            gone: Some(self.leased.gone.len()),
+        })
+    }
+
+    pub(super) fn lasting(&self, offset: u16) -> Lasting {
+        match offset {
+            at::KEEP_MASK if self.settings.kind == Kind::Address => Lasting::Fixed,
+            // A FIN or RST is never missed: only packets without it are remembered.
+            at::LAST_NS | at::OPEN_NS => Lasting::Time,
+            at::FIN_NS | at::RST_NS | at::SEEN | at::CONDEMNED => Lasting::Moving,
+            _ => Lasting::Fixed,
+        }
+    }
+
+    /// Notes that a mapping goes, which was last used then.
+    pub(super) fn note_going(&mut self, record: RecordId, last_ns: u64) {
+        if self.leased.ns == 0 || last_ns.saturating_add(self.leased.ns) < self.now_ns {
+            return;
+        }
+        if self.leased.gone.len() >= MOST_GONE {
+            self.leased.gone.clear();
+            self.leased.lost_count += 1;
+        }
+        let first = self.flows.record_ptr(record) as u64;
+        self.leased.gone.extend([first, first + LINE_BYTES as u64]);
+    }
+}

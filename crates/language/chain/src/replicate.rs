@@ -1,0 +1,138 @@
+//! The instances of an NF in the whole graph.
+//!
+//! In the place of the NF's elements stand its interfaces, one `Steer`, and the instances: each a `ProcessNF`, or a copy
+//! of the NF's elements whose devices pass packets on. What they send meets again at the interfaces.
+
+use super::instances::name;
+use super::nf::Nf;
+use super::wires::{idle_outputs, pass_on, process_of};
+use crate::model::{Instances, ProcessNf};
+use click::config::quote;
+use click::{Connection, Element, ElementId, Graph};
+use diag::{Span, Spanned};
+
+/// An interface, in one direction.
+struct Side {
+    name: String,
+    /// The element that is the interface.
+    element: ElementId,
+    /// What it was in the NF's own configuration.
+    own: Vec<ElementId>,
+}
+
+/// Puts the instances into the place of an NF's elements; those that run in processes of their own.
+pub(super) fn replace_with_instances(nf: &mut Nf, spread: &Instances) -> Vec<ProcessNf> {
+    let own = std::mem::take(&mut nf.graph);
+    let mut build = Build { graph: Graph::default(), span: nf.span };
+    build.graph.packages.clone_from(&own.packages);
+    build.graph.incomplete = own.incomplete;
+    let (mut inputs, mut outputs) = (vec![], vec![]);
+    for interface in &mut nf.interfaces {
+        let mut side = |ids: &mut Vec<ElementId>, what: &str| {
+            let first = own.element(*ids.first()?)?;
+            let name = format!("{what}-{}", interface.name);
+            let element = build.add(Element { name, ..first.clone() });
+            let own = std::mem::replace(ids, vec![element]);
+            Some(Side { name: interface.name.clone(), element, own })
+        };
+        inputs.extend(side(&mut interface.ingress, "from"));
+        outputs.extend(side(&mut interface.egress, "to"));
+    }
+    let (count, gives_back) = (spread.instances, !nf.mode.is_here() && !spread.stays);
+    let mut config = format!("{}, {count}", quote(&nf.name));
+    inputs.iter().for_each(|side| config += &format!(", {}", spread.policy(&side.name).name()));
+    config += if spread.stays { ", STAY true" } else { "" };
+    let steer = build.generated("steer".into(), "Steer", &config);
+    for (at, side) in inputs.iter().enumerate() {
+        build.wire((side.element, 0), (steer, at));
+    }
+    let mut processes = vec![];
+    for instance in 0..count {
+        let called = name("", instance);
+        let to = |input: usize| (steer, input * count + instance);
+        if !nf.mode.is_here() {
+            let config = format!(
+                "{}, OF {}, NUMBER {instance}, OUTPUTS {}",
+                quote(&name(&nf.name, instance)),
+                quote(&nf.name),
+                outputs.len()
+            );
+            let process = build.generated(format!("{called}/process"), "ProcessNF", &config);
+            for input in 0..inputs.len() {
+                build.wire(to(input), (process, input));
+                if gives_back {
+                    build.wire((process, outputs.len() + input), (steer, inputs.len() + input));
+                }
+            }
+            for (output, side) in outputs.iter().enumerate() {
+                build.wire((process, output), (side.element, 0));
+            }
+            let names = |sides: &[Side]| sides.iter().map(|side| side.name.clone()).collect();
+            let body = own.clone();
+            processes.push(process_of(nf, name(&nf.name, instance), body, names(&inputs), names(&outputs)));
+            continue;
+        }
+        let start = build.copy(&own, &called);
+        let moved = |id: &ElementId| ElementId(start + id.0);
+        for (input, side) in inputs.iter().enumerate() {
+            for id in &side.own {
+                pass_on(&mut build.graph, moved(id), "Null");
+                build.wire(to(input), (moved(id), 0));
+            }
+        }
+        for side in &outputs {
+            for id in &side.own {
+                pass_on(
+                    &mut build.graph,
+                    moved(id),
+                    if nf.pulling.contains(id) { "Unqueue" } else { "Null" },
+                );
+                idle_outputs(&mut build.graph, moved(id));
+                build.wire((moved(id), 0), (side.element, 0));
+            }
+        }
+    }
+    nf.pulling.clear();
+    nf.graph = build.graph;
+    processes
+}
+
+struct Build {
+    graph: Graph,
+    span: Span,
+}
+
+impl Build {
+    fn add(&mut self, element: Element) -> ElementId {
+        self.graph.elements.push(element);
+        ElementId(self.graph.elements.len() - 1)
+    }
+
+    fn generated(&mut self, name: String, class: &str, config: &str) -> ElementId {
+        let text = |text: &str| Spanned::derived(text, self.span);
+        let (class, config, span) = (text(class), text(config), self.span);
+        self.add(Element { name, class, config, span })
+    }
+
+    fn wire(&mut self, from: (ElementId, usize), to: (ElementId, usize)) {
+        let ((from, from_port), (to, to_port), span) = (from, to, self.span);
+        let (from_port, to_port) = (from_port as u32, to_port as u32);
+        self.graph.connections.push(Connection { from, from_port, to, to_port, span });
+    }
+
+    /// Adds a copy of an NF's elements; where it begins.
+    fn copy(&mut self, own: &Graph, called: &str) -> usize {
+        let start = self.graph.elements.len();
+        let moved = |id: ElementId| ElementId(start + id.0);
+        let named =
+            |element: &Element| Element { name: format!("{called}/{}", element.name), ..element.clone() };
+        self.graph.elements.extend(own.elements.iter().map(named));
+        let wires = own.connections.iter();
+        let wires = wires.map(|wire| Connection { from: moved(wire.from), to: moved(wire.to), ..*wire });
+        self.graph.connections.extend(wires);
+        let unconnected =
+            own.unconnected.iter().map(|port| click::Port { element: moved(port.element), ..*port });
+        self.graph.unconnected.extend(unconnected);
+        start
+    }
+}

@@ -1,0 +1,299 @@
+//! What packets of a chain cost, and what follows for a load.
+//!
+//! A worker polls: in each turn it takes what has arrived, a burst at most, and works it off. A turn with `n` packets
+//! takes `h + a·n`: `h` for the turn and `a` for each packet. At a load of `λ` packets a second it settles where as many
+//! arrive in a turn as it takes: `n = λ·(h + a·n)`, so a turn takes `C = h/(1 − λ·a)`, and at least that of one packet.
+//! This is a queue with gated service and switch-over time `h` (H. Takagi, Queueing analysis of polling models, ACM
+//! Computing Surveys 20(1), 1988). A packet waits half a turn until it is taken, and leaves with its burst, a turn later:
+//! `1.5·C` on average where arrivals are even. Where they are at random, the wait of an M/D/1 queue comes on top:
+//! `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
+//!
+//! A burst that is limited to `b` carries `b/(h + a·b)`. Larger ones carry more and make nothing slower: a burst never
+//! waits to be full.
+
+use serde::Serialize;
+
+/// A worker that finds nothing for about this long sleeps ([`worker`]): 200 turns of spinning, 200 of yielding.
+const SLEEPS_AFTER_NS: f64 = 100_000.0;
+/// What a packet waits for one that sleeps, on average: half of the shortest sleep, and the timer slack of Linux
+/// (`PR_SET_TIMERSLACK` in prctl(2)).
+const SLEEP_NS: f64 = 100_000.0;
+/// The same of an NF in a process, which sleeps sooner (80 looks, most of them with a yield) and is woken ([`nf::Link`]).
+const NF_SLEEPS_AFTER_NS: f64 = 20_000.0;
+/// What putting it to sleep and waking it takes.
+const NF_WAKE_NS: f64 = 50_000.0;
+
+/// What a packet costs a worker in bursts of some length.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct BurstCost {
+    /// Packets at a time.
+    pub burst: usize,
+    /// Nanoseconds per packet.
+    pub ns: f64,
+}
+
+/// What a packet costs an NF in a process of its own.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct NfCost {
+    /// The NF.
+    pub name: String,
+    /// Nanoseconds per packet, at most: as long as its process ran.
+    pub ns: f64,
+}
+
+/// A chain with NFs in processes, one of each, as a whole: what goes from core to core costs more than its parts do by
+/// themselves.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Whole {
+    /// Nanoseconds from packet to packet where the receive ring is always full.
+    pub bursts: Vec<BurstCost>,
+    /// What a frame takes at that load, which is far below what is carried, in nanoseconds.
+    pub latency_ns: f64,
+    /// In frames a second.
+    pub load: f64,
+    /// The NF that the whole waits for, where it is not the worker: what it costs is what the whole takes.
+    pub slowest: Option<String>,
+}
+
+impl Whole {
+    /// Nanoseconds from packet to packet.
+    fn ns(&self, burst: usize) -> f64 {
+        let least = |most: f64, cost: &BurstCost| most.min(cost.ns);
+        let exact = self.bursts.iter().find(|cost| cost.burst == burst);
+        exact.map_or_else(|| self.bursts.iter().fold(f64::INFINITY, least), |cost| cost.ns)
+    }
+}
+
+/// What packets cost.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Costs {
+    /// How the NFs of this process run: `modular`, `fused` or `cached`.
+    pub mode: String,
+    /// Whether packets came out of a receive ring, which costs about what a NIC's does; else ports made them up as fast
+    /// as they were taken.
+    pub has_ring: bool,
+    /// What was measured, by burst from the smallest on.
+    pub bursts: Vec<BurstCost>,
+    /// Nanoseconds of a turn, without packets (`h`), and of each packet (`a`), as the measured ones have it.
+    pub turn_ns: f64,
+    /// See there.
+    pub packet_ns: f64,
+    /// The NFs in processes of their own.
+    pub nfs: Vec<NfCost>,
+    /// What was seen of a chain with such NFs as a whole, where that is known.
+    pub whole: Option<Whole>,
+    /// Ticks of the time stamp counter in a nanosecond.
+    pub cycles_per_ns: f64,
+}
+
+impl Costs {
+    /// From what was measured for at least one burst.
+    pub fn new(form: &str, mut bursts: Vec<BurstCost>, nfs: Vec<NfCost>, cycles_per_ns: f64) -> Costs {
+        bursts.sort_by_key(|cost| cost.burst);
+        let (turn_ns, packet_ns) = fit(&bursts);
+        Costs {
+            mode: form.into(),
+            has_ring: false,
+            bursts,
+            turn_ns,
+            packet_ns,
+            nfs,
+            whole: None,
+            cycles_per_ns,
+        }
+    }
+
+    /// Nanoseconds per packet in bursts of that length: as measured, between two measured ones by the formula.
+    pub fn ns(&self, burst: usize) -> f64 {
+        let exact = self.bursts.iter().find(|cost| cost.burst == burst);
+        exact.map_or(self.packet_ns + self.turn_ns / burst.max(1) as f64, |cost| cost.ns)
+    }
+
+    /// The same where one process of each NF has them: from packet to packet of the whole, if that takes longer.
+    pub fn ns_beside(&self, burst: usize) -> f64 {
+        self.whole.as_ref().map_or(0.0, |whole| whole.ns(burst)).max(self.ns(burst))
+    }
+
+    /// Frames a second that the whole carries then.
+    pub fn carried(&self, burst: usize) -> f64 {
+        1e9 / self.ns_beside(burst)
+    }
+
+    /// Frames a second that a worker carries in bursts of that length.
+    pub fn capacity(&self, burst: usize) -> f64 {
+        1e9 / self.ns(burst)
+    }
+
+    /// How busy a worker is at a load, as a share of its time. It polls in the rest.
+    pub fn utilization(&self, load: f64, burst: usize) -> f64 {
+        load * self.ns(burst) / 1e9
+    }
+
+    /// What a frame takes at a load, in nanoseconds: where frames arrive evenly, and what comes on top where they do at
+    /// random. `None` where the load is not carried.
+    pub fn latency_ns(&self, load: f64, burst: usize) -> Option<(f64, f64)> {
+        let per_ns = load / 1e9;
+        let busy = per_ns * self.packet_ns;
+        if per_ns * self.ns(burst) >= 1.0 || busy >= 1.0 {
+            return None;
+        }
+        let asleep = if 1.0 / per_ns > SLEEPS_AFTER_NS { SLEEP_NS } else { 0.0 };
+        let wake = if 1.0 / per_ns > NF_SLEEPS_AFTER_NS { NF_WAKE_NS } else { 0.0 };
+        let random = per_ns * self.packet_ns.powi(2) / (2.0 * (1.0 - busy));
+        if let Some(whole) = &self.whole {
+            // Turns get longer with the load as those of one worker do.
+            let left = |load: f64| (1.0 - load * whole.ns(burst) / 1e9).max(0.0);
+            let grown = whole.latency_ns * left(whole.load) / left(load).max(f64::MIN_POSITIVE);
+            // Where it was measured they may have slept already.
+            let gap = 1e9 / whole.load;
+            let wake = if gap > NF_SLEEPS_AFTER_NS { 0.0 } else { wake * self.nfs.len() as f64 };
+            let asleep = if gap > SLEEPS_AFTER_NS { 0.0 } else { asleep };
+            let even = grown.max(whole.latency_ns) + wake + asleep;
+            return (left(load) > 0.0).then_some((even, random));
+        }
+        let (packets, turn) = self.turn(per_ns);
+        let even = match packets > 1.0 {
+            true => 1.5 * turn,
+            // It is there at once, and the poll that misses it is an empty turn.
+            false => self.turn_ns / 2.0 + turn,
+        };
+        // Each NF in a process has turns of its own, and the worker fetches what comes back in one more.
+        let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns * packets + turn) + wake).sum();
+        Some((even + nfs + asleep, random))
+    }
+
+    /// What a frame takes on average where hardly any come, and the worker does not sleep.
+    pub fn least_latency_ns(&self) -> f64 {
+        if let Some(whole) = &self.whole {
+            return whole.latency_ns;
+        }
+        let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns + self.turn_ns + self.packet_ns)).sum();
+        1.5 * self.turn_ns + self.packet_ns + nfs
+    }
+
+    /// Packets in a turn, and how long it takes.
+    fn turn(&self, per_ns: f64) -> (f64, f64) {
+        let packets = (per_ns * self.turn_ns / (1.0 - per_ns * self.packet_ns)).max(1.0);
+        (packets, self.turn_ns + self.packet_ns * packets)
+    }
+
+    /// The same on a core that is so many times slower. What waits for memory does not get slower: this is on the safe
+    /// side.
+    #[must_use]
+    pub fn slower(&self, times: f64) -> Costs {
+        let burst = |cost: &BurstCost| BurstCost { ns: cost.ns * times, ..*cost };
+        let nf = |nf: &NfCost| NfCost { ns: nf.ns * times, ..nf.clone() };
+        Costs {
+            bursts: self.bursts.iter().map(burst).collect(),
+            turn_ns: self.turn_ns * times,
+            packet_ns: self.packet_ns * times,
+            nfs: self.nfs.iter().map(nf).collect(),
+            whole: self.whole.as_ref().map(|whole| Whole {
+                bursts: whole.bursts.iter().map(burst).collect(),
+                latency_ns: whole.latency_ns * times,
+                load: whole.load,
+                slowest: whole.slowest.clone(),
+            }),
+            ..self.clone()
+        }
+    }
+}
+
+/// The turn and the packet that come nearest to what was measured, by least squares of relative errors.
+fn fit(bursts: &[BurstCost]) -> (f64, f64) {
+    // y = a + h·x with x = 1/burst, each weighted by 1/y².
+    let (mut w, mut wx, mut wy, mut wxx, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for cost in bursts.iter().filter(|cost| cost.ns > 0.0) {
+        let (x, y) = (1.0 / cost.burst.max(1) as f64, cost.ns);
+        let weight = 1.0 / (y * y);
+        w += weight;
+        wx += weight * x;
+        wy += weight * y;
+        wxx += weight * x * x;
+        wxy += weight * x * y;
+    }
+    let spread = w * wxx - wx * wx;
+    let turn = if spread > f64::EPSILON * w * wxx { (w * wxy - wx * wy) / spread } else { 0.0 };
+    // Noise may have turns cost nothing; packets always cost something.
+    let turn = turn.clamp(0.0, wy / wx.max(f64::MIN_POSITIVE));
+    let packet = (wy - turn * wx) / w.max(f64::MIN_POSITIVE);
+    (turn, packet.max(1e-3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn exact(turn: f64, packet: f64) -> Costs {
+        let cost = |burst: usize| BurstCost { burst, ns: packet + turn / burst as f64 };
+        Costs::new("modular", [64, 1, 8, 256].map(cost).to_vec(), vec![], 2.0)
+    }
+
+    /// Turns with that many packets, one after the other, and what frames that arrive evenly take.
+    fn simulate(costs: &Costs, load: f64, burst: usize) -> f64 {
+        let (gap, mut now, mut next, mut sum, mut count) = (1e9 / load, 0.0, 0u64, 0.0, 0.0);
+        while count < 50_000.0 {
+            let waiting = ((now / gap) as u64 + 1).saturating_sub(next).min(burst as u64);
+            let end = now + costs.turn_ns + costs.packet_ns * waiting as f64;
+            for frame in next..next + waiting {
+                sum += end - frame as f64 * gap;
+                count += 1.0;
+            }
+            (next, now) = (next + waiting, end);
+        }
+        sum / count
+    }
+
+    #[test]
+    fn turns_and_packets_are_told_apart() {
+        let costs = exact(80.0, 50.0);
+        assert!((costs.turn_ns - 80.0).abs() < 1e-6 && (costs.packet_ns - 50.0).abs() < 1e-6, "{costs:?}");
+        assert_eq!((costs.ns(8), costs.ns(256)), (60.0, 50.3125));
+        assert!((costs.ns(16) - 55.0).abs() < 1e-6);
+        assert!((costs.capacity(8) - 1e9 / 60.0).abs() < 1e-3);
+        let one = Costs::new("fused", vec![BurstCost { burst: 64, ns: 40.0 }], vec![], 2.0);
+        assert_eq!((one.turn_ns, one.packet_ns), (0.0, 40.0));
+    }
+
+    #[test]
+    fn latency_is_that_of_turns_one_after_the_other() {
+        let costs = exact(400.0, 50.0);
+        for load in [1e6, 4e6, 8e6, 12e6, 15e6, 17e6] {
+            let (even, _) = costs.latency_ns(load, 256).expect("carried");
+            let found = simulate(&costs, load, 256);
+            assert!((even / found - 1.0).abs() < 0.35, "{load}: {even} against {found}");
+        }
+        assert_eq!(costs.latency_ns(21e6, 256), None);
+        assert_eq!(costs.latency_ns(17e6, 8), None, "bursts of 8 do not carry it");
+        assert!(costs.latency_ns(1e3, 8).expect("carried").0 > SLEEP_NS, "it sleeps in between");
+        // Of an M/D/1 queue that is half busy: a half of the service.
+        let (_, random) = costs.latency_ns(10e6, 256).expect("carried");
+        assert!((random - 25.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nfs_in_processes_take_time() {
+        let alone = exact(400.0, 50.0);
+        let nf = NfCost { name: "nf".into(), ns: 100.0 };
+        let beside = Costs { nfs: vec![nf], ..alone.clone() };
+        assert!(beside.latency_ns(1e6, 32) > alone.latency_ns(1e6, 32));
+        assert_eq!(beside.slower(2.0).nfs[0].ns, 200.0);
+        let (rare, often) = (beside.latency_ns(2e4, 32), beside.latency_ns(1e5, 32));
+        let ns = |latency: Option<(f64, f64)>| latency.expect("carried").0;
+        assert!(ns(rare) > ns(often) + 0.9 * NF_WAKE_NS, "{rare:?} and {often:?}: it sleeps, and is woken");
+        assert!(beside.least_latency_ns() > alone.least_latency_ns());
+    }
+
+    proptest! {
+        #[test]
+        fn any_figures_make_sense(figures in proptest::collection::vec((1usize..=256, 0.1..1e6f64), 1..8), load in 1.0..1e9f64) {
+            let bursts = figures.into_iter().map(|(burst, ns)| BurstCost { burst, ns }).collect();
+            let costs = Costs::new("cached", bursts, vec![], 2.0);
+            prop_assert!(costs.turn_ns >= 0.0 && costs.packet_ns > 0.0, "{:?}", costs);
+            if let Some((even, random)) = costs.latency_ns(load, 64) {
+                prop_assert!(even.is_finite() && even > 0.0 && random >= 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What a chain's packets cost here, with bursts of several lengths.
+//!
+//! More is offered than the chain takes, at the same receive rings as when a plan is verified: their clock and counts
+//! are in the figures, as those of a NIC's driver would be. A chain that discards nothing has no place where what comes
+//! out is counted, and runs in a closed loop, without rings. One with NFs in processes is taken apart by probes, in a closed
+//! loop, and measured as a whole behind rings, too: how much the cores lose by sending packets to and fro is seen there.
+
+use super::Facts;
+use super::cost::{BurstCost, Costs, NfCost, Whole};
+use crate::BenchError;
+use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, UnderTest};
+use crate::start::{Loaded, RunOptions, failed};
+use crate::stats::Quantiles;
+use crate::trial::closed::ClosedLoop;
+use crate::trial::{REPEATS, Trials, again};
+use chain::{PortKind, Sink};
+use element::StateScope;
+use std::path::Path;
+use traffic::FCS_BYTES;
+
+/// Bursts that are measured, and thought of.
+pub const BURSTS: [usize; 5] = [4, 8, 16, 64, 256];
+/// The same of chains with NFs in processes, which take longer.
+const PROCESS_BURSTS: [usize; 3] = [16, 64, 256];
+/// Frames that wait for a chain at a port, at most.
+pub const RING: u64 = 1024;
+/// Frames a second, more than any core takes.
+const TOO_MANY: f64 = 500e6;
+/// Frames a second, few enough for any chain, and enough that nobody sleeps.
+const FEW: f64 = 200_000.0;
+/// The share of what a slower chain carries that counts as few.
+const LITTLE: f64 = 0.3;
+/// Looks of which the middle one counts.
+const LOOKS: usize = 3;
+
+/// What was found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// What packets cost.
+    pub costs: Costs,
+    /// What decides how the chain can be spread.
+    pub facts: Facts,
+    /// How long frames are on average, FCS counted, in bytes.
+    pub mean_bytes: f64,
+    /// The share of the time in which something else had the core.
+    pub disturbed: f64,
+    /// Whether cores that share packets were far apart in a part of it.
+    pub far: bool,
+}
+
+/// Measures the chain in a file, with bursts of all lengths: each three times, for so many seconds.
+///
+/// # Errors
+/// When the chain has mistakes or no generated traffic, or no packets come.
+pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, BenchError> {
+    let Some(cycles_per_ns) = worker::clock::cycles_per_ns() else {
+        return Err(failed("this machine has no time stamp counter"));
+    };
+    let mut first = ClosedLoop::start(path, run)?;
+    let Some(mean_bytes) = mean_bytes(&first) else {
+        first.end();
+        let told = "rates are planned for generated traffic: give a port `traffic = { … }`, as in \
+                    examples/throughput/chain.toml";
+        return Err(failed(told));
+    };
+    let warm = first.warm_up(first.warm_packets());
+    let (facts, has_processes) = (facts(&first), first.processes > 0);
+    first.end();
+    warm?;
+    if has_processes {
+        return beside_processes(path, run, seconds, (facts, mean_bytes));
+    }
+    let has_ring = discards(path)?;
+    let (mut bursts, mut disturbed) = (vec![], vec![]);
+    for burst in BURSTS {
+        let run = RunOptions { burst, ..run.clone() };
+        let looks = match has_ring {
+            true => behind_ring(path, run, seconds, |_, looks| Ok(looks)),
+            false => closed(path, &run, seconds),
+        }?;
+        disturbed.extend(looks.iter().map(|look| look.disturbed));
+        let ns = Quantiles::of(looks.iter().map(|look| look.ns));
+        bursts.extend(ns.map(|ns| BurstCost { burst, ns: ns.median }));
+    }
+    let costs = Costs { has_ring, ..Costs::new(run.shape.name(), bursts, vec![], cycles_per_ns) };
+    let disturbed = Quantiles::of(disturbed).map_or(0.0, |share| share.median);
+    Ok(Measured { costs, facts, mean_bytes, disturbed, far: false })
+}
+
+/// What was seen for a while.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Look {
+    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    pub ns: f64,
+    /// The share of the time in which something else had that.
+    pub disturbed: f64,
+    /// Whether cores that share packets were far apart.
+    pub is_far: bool,
+}
+
+/// Offers more than is taken, for so many seconds.
+pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look, BenchError> {
+    let offer = Offer::even(TOO_MANY, seconds);
+    let (observed, _) = again(REPEATS, || under_test.offer(&offer), |observed| observed.is_far)?;
+    let taken = observed.arrived.saturating_sub(observed.missed);
+    if taken == 0 {
+        return Err(failed("no packets came while it was measured"));
+    }
+    // What a hypervisor took is known in ticks of 10 ms: a little more than there was may be told.
+    let disturbed = observed.disturbed.clamp(0.0, 0.5);
+    let ns = seconds * 1e9 * (1.0 - disturbed) / taken as f64;
+    Ok(Look { ns, disturbed, is_far: observed.is_far })
+}
+
+/// Looks at a chain behind rings that are always full, and then does what there is to do.
+fn behind_ring<T>(
+    path: &Path,
+    run: RunOptions,
+    seconds: f64,
+    then: impl FnOnce(&mut dyn UnderTest, Vec<Look>) -> Result<T, BenchError>,
+) -> Result<T, BenchError> {
+    let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive };
+    let mut under_test: Box<dyn UnderTest> = Box::new(ChainUnderTest::start(path, &options)?);
+    let looks: Result<Vec<Look>, _> = (0..LOOKS).map(|_| flood(under_test.as_mut(), seconds)).collect();
+    let found = looks.and_then(|looks| then(under_test.as_mut(), looks));
+    under_test.end()?;
+    found
+}
+
+/// What a chain with NFs in processes takes as a whole, with bursts of several lengths. Also the largest share of the time in
+/// which something else had a core, and whether cores were far apart.
+fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64, bool)), BenchError> {
+    let (mut bursts, mut latencies, mut disturbed, mut far) = (vec![], vec![], 0.0f64, false);
+    let mut load = FEW;
+    for burst in PROCESS_BURSTS {
+        let run = RunOptions { burst, ..run.clone() };
+        let (ns, seen) = behind_ring(path, run, seconds, |under_test, looks| {
+            let ns = Quantiles::of(looks.iter().map(|look| look.ns)).map_or(0.0, |ns| ns.median);
+            load = load.min(1e9 / ns.max(1.0) * LITTLE);
+            let mut trials = Trials::new(under_test);
+            let seen = (0..LOOKS).map(|_| trials.offer(&Offer::sampled(load, seconds)));
+            let seen = seen.collect::<Result<Vec<_>, _>>()?;
+            far |= looks.iter().any(|look| look.is_far) || seen.iter().any(|observed| observed.is_far);
+            disturbed = looks.iter().map(|look| look.disturbed).fold(disturbed, f64::max);
+            Ok((ns, seen))
+        })?;
+        bursts.push(BurstCost { burst, ns });
+        let timed = seen.iter().filter_map(|observed| observed.seen.as_ref()).filter(|seen| seen.frames > 0);
+        latencies.extend(timed.map(|seen| seen.latency.value_at_quantile(0.5) as f64));
+    }
+    // Where hardly any come bursts make no difference.
+    let latency_ns = Quantiles::of(latencies).map(|spread| spread.median);
+    let latency_ns = latency_ns.ok_or_else(|| failed("no frame that went through has a stamp"))?;
+    Ok((Whole { bursts, latency_ns, load, slowest: None }, (disturbed, far)))
+}
+
+/// Looks at a chain whose ports always have packets.
+fn closed(path: &Path, run: &RunOptions, seconds: f64) -> Result<Vec<Look>, BenchError> {
+    let mut chain = ClosedLoop::start(path, run)?;
+    let warm = chain.warm_up(chain.warm_packets());
+    let looks = warm.and_then(|()| (0..LOOKS).map(|_| chain.watch(seconds)).collect::<Result<Vec<_>, _>>());
+    chain.end();
+    Ok(looks?
+        .iter()
+        .map(|look| Look { ns: look.ns_per_packet(), disturbed: look.disturbed(), is_far: false })
+        .collect())
+}
+
+/// Whether a chain has a port that discards what it is sent.
+fn discards(path: &Path) -> Result<bool, BenchError> {
+    let chain = Loaded::read(path)?.chain;
+    Ok(chain.ports.iter().any(|port| matches!(&port.kind, PortKind::Local(_, Sink::Discard))))
+}
+
+/// The same where NFs have processes: what the worker does, and for how long each of those ran.
+fn beside_processes(
+    path: &Path,
+    run: &RunOptions,
+    seconds: f64,
+    (facts, mean_bytes): (Facts, f64),
+) -> Result<Measured, BenchError> {
+    let (mut bursts, mut nfs, mut cycles_per_ns) = (vec![], Vec::<NfCost>::new(), 1.0);
+    let (mut disturbed, mut far) = (0.0f64, false);
+    for burst in PROCESS_BURSTS {
+        let run = RunOptions { burst, ..run.clone() };
+        let found = breakdown::measure(path, &BreakdownOptions { run, seconds, rounds: LOOKS })?;
+        (cycles_per_ns, disturbed) = (found.cycles_per_ns, disturbed.max(found.disturbed));
+        far |= found.far > 0;
+        let busy = (found.sum.median - found.cycles(Kind::Waiting)).max(1.0);
+        bursts.push(BurstCost { burst, ns: busy / found.cycles_per_ns });
+        for stage in found.stages.iter().filter(|stage| stage.kind == Kind::InNf) {
+            match nfs.iter_mut().find(|nf| nf.name == stage.name) {
+                // No more than it ever was: the rest was spent on looking for packets.
+                Some(nf) => nf.ns = nf.ns.min(stage.ns),
+                None => nfs.push(NfCost { name: stage.name.clone(), ns: stage.ns }),
+            }
+        }
+    }
+    let mut costs = Costs::new(run.shape.name(), bursts, nfs, cycles_per_ns);
+    if discards(path)? {
+        let (mut whole, (had, was_far)) = as_whole(path, run, seconds)?;
+        (disturbed, far) = (disturbed.max(had), far || was_far);
+        settle(&mut costs, &mut whole);
+        (costs.has_ring, costs.whole) = (true, Some(whole));
+    }
+    Ok(Measured { costs, facts, mean_bytes, disturbed, far })
+}
+
+/// Whoever is the slowest of a chain takes what the whole takes: the NF that its process ran longest for, or the worker.
+fn settle(costs: &mut Costs, whole: &mut Whole) {
+    let least = |bursts: &[BurstCost]| bursts.iter().map(|cost| cost.ns).fold(f64::INFINITY, f64::min);
+    let (of_whole, of_worker) = (least(&whole.bursts), least(&costs.bursts));
+    let slowest = costs.nfs.iter_mut().max_by(|one, other| one.ns.total_cmp(&other.ns));
+    if let Some(slowest) = slowest.filter(|nf| nf.ns > of_worker) {
+        slowest.ns = of_whole;
+        whole.slowest = Some(slowest.name.clone());
+    }
+}
+
+/// How long frames of the chain's ports are on average, FCS counted, in bytes; `None` where it makes none up.
+fn mean_bytes(chain: &ClosedLoop) -> Option<f64> {
+    let frames = || chain.frames.iter().flat_map(|frames| frames.iter());
+    let count = frames().count();
+    let bytes: usize = frames().map(<[u8]>::len).sum();
+    (count > 0).then(|| bytes as f64 / count as f64 + f64::from(FCS_BYTES))
+}
+
+/// What decides how a chain can be spread.
+fn facts(chain: &ClosedLoop) -> Facts {
+    let report = chain.running().report();
+    let is_one = |class: &str| {
+        runtime::registry::find(class).is_some_and(|class| class.state == StateScope::OneWorker)
+    };
+    // One that hardly any packet reaches is in nobody's way.
+    let most = report.received() / 100;
+    let nodes =
+        report.nodes.into_iter().filter(|node| is_one(&node.class) && node.input.max(node.received) > most);
+    Facts { one_worker: nodes.map(|node| node.name).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::Shape;
+    use runtime::traffic::Change;
+
+    fn chain(ports: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chain.toml");
+        let text = format!(
+            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\n{ports}\nout = {{ discard = true }}\n[nf.nf]\n\
+             inline = \"FromDevice(0) -> Counter -> ToDevice(1);\"\n"
+        );
+        std::fs::write(&path, text).expect("written");
+        (folder, path)
+    }
+
+    fn run(size: Option<&str>) -> RunOptions {
+        let change =
+            Change { size: size.map(|size| size.parse().expect("a size")), flows: None, ..Change::default() };
+        RunOptions { burst: 32, polls: false, cores: vec![0], slots: 8192, shape: Shape::Modular, change }
+    }
+
+    #[test]
+    fn every_burst_has_its_cost_and_larger_ones_no_more() {
+        let (_folder, path) = chain("in = { traffic = { flows = 50, size = \"64\" } }");
+        let found = measure(&path, &run(Some("imix")), 0.02).expect("figures");
+        let bursts: Vec<usize> = found.costs.bursts.iter().map(|cost| cost.burst).collect();
+        assert_eq!((bursts.as_slice(), found.costs.has_ring), (&BURSTS[..], true));
+        assert!(found.costs.packet_ns > 0.0 && found.facts.one_worker.is_empty(), "{found:?}");
+        // 7 of 64, 4 of 594, 1 of 1518 are 361.8 on average, drawn at random.
+        assert!((found.mean_bytes - 361.8).abs() < 40.0, "{}", found.mean_bytes);
+    }
+
+    #[test]
+    fn a_chain_that_discards_nothing_is_measured_in_a_closed_loop() {
+        let (folder, path) = chain("in = { traffic = { flows = 50, size = \"64\" } }");
+        let text = std::fs::read_to_string(&path).expect("read");
+        std::fs::write(&path, text.replace("{ discard = true }", "{ write = \"out.pcap\" }"))
+            .expect("written");
+        let found = measure(&path, &run(None), 0.02).expect("figures");
+        assert!(!found.costs.has_ring && found.costs.packet_ns > 0.0, "{found:?}");
+        drop(folder);
+    }
+
+    #[test]
+    fn a_chain_without_made_up_traffic_is_refused() {
+        let (folder, path) = chain("in = { capture = \"in.pcap\" }");
+        let frames: [(u64, &[u8]); 1] = [(0, &[0; 60])];
+        let mut file = std::fs::File::create(folder.path().join("in.pcap")).expect("created");
+        // Magic number, version 2.4, Ethernet; one record.
+        let head = [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1];
+        use std::io::Write;
+        head.iter().for_each(|word| file.write_all(&word.to_le_bytes()).expect("written"));
+        for (_, frame) in frames {
+            [0, 0, 60, 60u32].iter().for_each(|word| file.write_all(&word.to_le_bytes()).expect("written"));
+            file.write_all(frame).expect("written");
+        }
+        let error = measure(&path, &run(None), 0.02).expect_err("refused").to_string();
+        assert!(error.contains("generated traffic"), "{error}");
+    }
+}

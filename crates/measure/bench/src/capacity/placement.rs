@@ -1,0 +1,125 @@
+//! What runs on which core of which server.
+
+use super::cost::NfCost;
+use crate::machine::topology::{Core, Topology};
+use serde::Serialize;
+
+/// Something that has a core for itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Placement {
+    /// A worker, or the process of an NF.
+    pub what: String,
+    /// Which server, from 0.
+    pub server: usize,
+    /// The processor there, when servers are like this one.
+    pub cpu: Option<usize>,
+    /// Its socket.
+    pub socket: usize,
+}
+
+/// All of it.
+pub(super) struct Layout {
+    pub places: Vec<Placement>,
+    pub servers: usize,
+    /// Whether the servers have NFs of the chain each, one after the other, instead of all of them for some flows.
+    pub is_cut: bool,
+    /// Why it is more than this machine, and what would do.
+    pub short: Vec<String>,
+}
+
+/// Gives everything a core of its own, on one socket.
+pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topology: &Topology) -> Layout {
+    let named_workers = (0..workers).map(|worker| format!("worker-{worker}"));
+    let of_nfs: Vec<Vec<String>> = nfs
+        .iter()
+        .zip(instances)
+        .map(|(nf, count)| match count {
+            1 => vec![nf.name.clone()],
+            _ => (1..=*count).map(|number| format!("{}.{number}", nf.name)).collect(),
+        })
+        .collect();
+    let wanted = workers + of_nfs.iter().map(Vec::len).sum::<usize>();
+    let sockets = topology.sockets();
+    let Some((socket, cores)) = sockets.first() else {
+        return Layout {
+            places: vec![],
+            servers: 1,
+            is_cut: false,
+            short: vec!["no core can be used".into()],
+        };
+    };
+    let cores = order(cores, topology, wanted);
+    let room = cores.len();
+    // What each server has; the first is this one.
+    let (groups, is_cut): (Vec<Vec<String>>, bool) = match wanted <= room {
+        true => (vec![named_workers.chain(of_nfs.into_iter().flatten()).collect()], false),
+        false => match cut(workers, &of_nfs, room) {
+            Some(groups) => (groups, true),
+            None => {
+                let servers = wanted.div_ceil(room);
+                let share = |count: usize| count.div_ceil(servers);
+                let own = (0..share(workers)).map(|worker| format!("worker-{worker}"));
+                let nfs = of_nfs.iter().flat_map(|names| names.iter().take(share(names.len())).cloned());
+                let group: Vec<String> = own.chain(nfs).collect();
+                (vec![group; servers], false)
+            }
+        },
+    };
+    let place = |server: usize, at: usize, what: String| Placement {
+        what,
+        server,
+        cpu: cores.get(at).and_then(|core| core.threads.first().copied()),
+        socket: *socket,
+    };
+    let servers = groups.len();
+    let mut short = vec![];
+    if servers > 1 {
+        let more = topology.cores.len() - room;
+        let beside = match more {
+            0 => String::new(),
+            more => format!(
+                " ({more} more are on other sockets: between sockets a chain of NFs loses up to half of its throughput, \
+                 Niu et al. figure 7)"
+            ),
+        };
+        let how = match is_cut {
+            true => "with the NFs one after the other and joined by their NICs (Niu et al. section 4.3)",
+            false => "with a share of the flows each",
+        };
+        short.push(format!(
+            "{wanted} cores of one socket are needed and {room} are there{beside}: {} too few; {servers} such servers do, {how}",
+            wanted - room
+        ));
+    }
+    let places = groups.into_iter().enumerate().flat_map(|(server, group)| {
+        group.into_iter().enumerate().map(move |(at, what)| (server, at, what)).collect::<Vec<_>>()
+    });
+    let places = places.map(|(server, at, what)| place(server, at, what)).collect();
+    Layout { places, servers, is_cut, short }
+}
+
+/// A socket's cores in the order in which they are taken: the machine's first one, which the system uses most, last.
+fn order<'a>(cores: &[&'a Core], topology: &Topology, wanted: usize) -> Vec<&'a Core> {
+    let mut cores = cores.to_vec();
+    let first = topology.cores.first();
+    if wanted < topology.cores.len() && cores.first().copied() == first && !cores.is_empty() {
+        cores.rotate_left(1);
+    }
+    cores
+}
+
+/// The chain's NFs one after the other on servers, each with all workers in front; `None` where one NF does not fit.
+fn cut(workers: usize, nfs: &[Vec<String>], room: usize) -> Option<Vec<Vec<String>>> {
+    let own = || (0..workers).map(|worker| format!("worker-{worker}")).collect::<Vec<_>>();
+    let mut groups = vec![own()];
+    for names in nfs {
+        if workers + names.len() > room {
+            return None;
+        }
+        if groups.last().is_some_and(|group| group.len() + names.len() > room) {
+            groups.push(own());
+        }
+        groups.last_mut()?.extend(names.iter().cloned());
+    }
+    (groups.len() > 1).then_some(groups)
+}

@@ -1,0 +1,275 @@
+use super::verify::{Compared, Verified, VerifyOptions, verify};
+use super::*;
+use crate::BenchError;
+use crate::load::{Observed, Offer, Recorder, Stamp, UnderTest};
+use crate::machine::topology::tests::{SMT, SOCKETS, recorded};
+
+/// 50 ns a packet and 80 ns a turn, at 2 GHz.
+fn costs(nfs: &[(&str, f64)]) -> Costs {
+    let cost = |burst: usize| BurstCost { burst, ns: 50.0 + 80.0 / burst as f64 };
+    let nfs = nfs.iter().map(|(name, ns)| NfCost { name: (*name).into(), ns: *ns }).collect();
+    Costs::new("fused", [4, 8, 16, 32, 64, 128, 256].map(cost).to_vec(), nfs, 2.0)
+}
+
+/// One NF in a process, which is slower beside its host than by itself.
+fn beside() -> Costs {
+    let bursts = [(16, 90.0), (64, 80.0), (256, 76.0)].map(|(burst, ns)| BurstCost { burst, ns });
+    let whole =
+        Whole { bursts: bursts.to_vec(), latency_ns: 800.0, load: 200_000.0, slowest: Some("nat".into()) };
+    let own = [(16, 55.0), (64, 51.0), (256, 50.5)].map(|(burst, ns)| BurstCost { burst, ns });
+    let nat = NfCost { name: "nat".into(), ns: 76.0 };
+    Costs { has_ring: true, whole: Some(whole), ..Costs::new("fused", own.to_vec(), vec![nat], 2.0) }
+}
+
+fn ask(rate: &str, latency_ns: Option<f64>) -> Ask {
+    let rate: Rate = rate.parse().expect("a rate");
+    Ask {
+        chain: "chain.toml".into(),
+        rate,
+        frames: rate.frames(353.8),
+        size: "imix".into(),
+        mean_bytes: 353.8,
+        latency: latency_ns.map(Nanoseconds),
+    }
+}
+
+fn machine(lines: &str) -> Topology {
+    Topology::read(recorded(lines).path(), &[0, 1, 2, 3])
+}
+
+fn plan(rate: &str, latency_ns: Option<f64>, nfs: &[(&str, f64)], lines: &str) -> CapacityPlan {
+    make(&ask(rate, latency_ns), &costs(nfs), &Facts::default(), &machine(lines))
+}
+
+fn places(plan: &CapacityPlan) -> Vec<(usize, &str, Option<usize>)> {
+    plan.places.iter().map(|place| (place.server, place.what.as_str(), place.cpu)).collect()
+}
+
+#[test]
+fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
+    // 16 packets at a time carry 18.2 Mpps, of which 85 % are used, and 256 a tenth more.
+    let of = |rate: &str| {
+        let plan = plan(rate, Some(2e5), &[], SMT);
+        (plan.workers, plan.burst, plan.fits)
+    };
+    assert_eq!(of("5Mpps"), (1, 16, true));
+    assert_eq!(of("13Mpps"), (1, 16, true));
+    assert_eq!(of("15Mpps"), (1, 16, true));
+    assert_eq!(of("16.5Mpps"), (1, 64, true));
+    // More than one worker carries.
+    assert_eq!(of("17.1Mpps"), (2, 16, true));
+}
+
+#[test]
+fn what_is_said_of_a_load_follows_from_its_cost() {
+    let plan = plan("10Mpps", None, &[], SMT);
+    assert!((plan.utilization - 0.55).abs() < 1e-9 && (plan.capacity - 1e9 / 55.0).abs() < 1.0);
+    // A turn takes 80/(1 − 0.5) ns, and a frame one and a half.
+    assert!((plan.latency_ns - 240.0).abs() < 1e-6 && (plan.random_ns - 25.0).abs() < 1e-6, "{plan:?}");
+    assert_eq!(plan.burst_ns, 1_600.0);
+    // The first core is left to the system; of two threads of a core one is taken.
+    assert_eq!(places(&plan), [(0, "worker-0", Some(1))]);
+    // 0.55 of 0.85 of 3.6 GHz, by hundredths.
+    let frequency = plan.frequency.expect("it holds");
+    assert!((frequency.ghz - 3.6 * 0.65).abs() < 1e-9, "{frequency:?}");
+    assert_eq!(frequency.range_ghz, Some((0.8, 3.6)));
+    // A load next to nothing is carried at the lowest.
+    let idle = self::plan("100kpps", None, &[], SMT);
+    assert_eq!(idle.frequency.map(|frequency| frequency.ghz), Some(0.8));
+    // Where the kernel sets none, it is the TSC's.
+    let unset = self::plan("10Mpps", None, &[], SOCKETS).frequency.expect("it holds");
+    assert_eq!((unset.measured_ghz, unset.range_ghz), (2.0, None));
+}
+
+#[test]
+fn a_latency_that_is_not_kept_is_told() {
+    let plan = plan("5Mpps", Some(100.0), &[], SMT);
+    assert!(!plan.fits && plan.short[0].contains("100 ns is not kept"), "{:?}", plan.short);
+    assert!(plan.frequency.is_none());
+    // Where more workers keep it, there are more.
+    let (one, more) = (self::plan("11Mpps", None, &[], SMT), self::plan("11Mpps", Some(220.0), &[], SMT));
+    assert!(
+        one.workers == 1 && one.latency_ns > 220.0 && more.workers == 2 && more.latency_ns <= 220.0,
+        "{more:?}"
+    );
+}
+
+#[test]
+fn nfs_in_processes_have_cores_of_the_same_socket() {
+    let plan = plan("5Mpps", None, &[("nat", 100.0)], SOCKETS);
+    // Two of the machine's four cores: the socket with the machine's first core has room, and that one last.
+    assert_eq!(places(&plan), [(0, "worker-0", Some(2)), (0, "nat", Some(0))]);
+    assert!(plan.fits && plan.places.iter().all(|place| place.socket == 0));
+}
+
+#[test]
+fn a_chain_that_does_not_fit_a_socket_is_split_across_servers() {
+    let plan = plan("5Mpps", None, &[("nat", 100.0), ("firewall", 80.0), ("balancer", 20.0)], SOCKETS);
+    let expected = [
+        (0, "worker-0", Some(0)),
+        (0, "nat", Some(2)),
+        (1, "worker-0", Some(0)),
+        (1, "firewall", Some(2)),
+        (2, "worker-0", Some(0)),
+        (2, "balancer", Some(2)),
+    ];
+    assert_eq!(places(&plan), expected);
+    assert_eq!((plan.servers, plan.workers, plan.fits), (3, 1, false));
+    assert!(
+        plan.short[0]
+            .contains("4 cores of one socket are needed and 2 are there (2 more are on other sockets")
+    );
+    assert!(
+        plan.short[0].contains("2 too few; 3 such servers do, with the NFs one after the other"),
+        "{:?}",
+        plan.short
+    );
+    // One that one server does not carry however it is cut.
+    let spread = self::plan("50Mpps", None, &[], SOCKETS);
+    assert_eq!((spread.servers, spread.workers, spread.places.len()), (2, 2, 4), "{spread:?}");
+    assert!(spread.short[0].contains("with a share of the flows each"), "{:?}", spread.short);
+    let many = self::plan("20Mpps", None, &[("slow", 400.0)], SOCKETS);
+    assert!(many.servers >= 6 && !many.fits, "{many:?}");
+}
+
+#[test]
+fn what_one_worker_owns_is_no_faster_with_more() {
+    let facts = Facts { one_worker: vec!["script".into()] };
+    let plan = make(&ask("30Mpps", None), &costs(&[]), &facts, &machine(SMT));
+    assert!(!plan.fits && plan.workers == 1 && plan.utilization > 1.0, "{plan:?}");
+    assert!(
+        plan.short[0].contains("`script` is one worker's") && plan.short[0].contains("2 servers"),
+        "{:?}",
+        plan.short
+    );
+    assert!(plan.text().contains("without bound"), "{}", plan.text());
+}
+
+#[test]
+fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
+    let of = |rate: &str| make(&ask(rate, None), &beside(), &Facts::default(), &machine(SMT));
+    let plan = of("5Mpps");
+    // The smallest whose whole is within a tenth of the best one's, not the worker's own best.
+    assert_eq!((plan.workers, plan.burst, plan.capacity.round()), (1, 64, 12_500_000.0), "{plan:?}");
+    // 40 % of what the whole carries is asked for.
+    assert!((plan.latency_ns - 800.0 * (1.0 - 0.016) / (1.0 - 0.4)).abs() < 1.0, "{plan:?}");
+    // Two processes of the NF are not that whole any more: the worker's own cost counts, and the NF's.
+    let more = of("14Mpps");
+    assert!(more.places.iter().filter(|place| place.what.starts_with("nat")).count() == 2, "{more:?}");
+    assert!(more.capacity > 1e9 / 76.0 && more.latency_ns.is_finite() && !more.costs.has_ring, "{more:?}");
+}
+
+#[test]
+fn a_plan_reads_well() {
+    for (name, plan) in [
+        ("one-core", plan("5Mpps", Some(2e5), &[], SMT)),
+        ("servers", plan("10Gbps", None, &[("nat", 100.0), ("firewall", 80.0)], SOCKETS)),
+        ("flows", plan("60Mpps", None, &[], SOCKETS)),
+        ("process", make(&ask("5Mpps", None), &beside(), &Facts::default(), &machine(SMT))),
+    ] {
+        let text = plan.text();
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/plan/golden/{name}.txt"));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(&path, &text).expect("written");
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(text, golden, "{name}: BLESS=1 rewrites it\n{text}");
+    }
+}
+
+/// Carries so many frames a second, and takes as long as it is told for each.
+struct Fake {
+    most: f64,
+    delay_ns: u64,
+    has_stamps: bool,
+    disturbed: Vec<f64>,
+}
+
+impl UnderTest for Fake {
+    fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
+        let intended = offer.frames();
+        let sent = intended.min((self.most * offer.duration_s) as u64);
+        let mut recorder = Recorder::new(intended, &[1]);
+        for number in 0..sent.min(1_000) {
+            recorder.record(Some(Stamp { source: 0, number, time_ns: 1_000 }), 1_000 + self.delay_ns);
+        }
+        Ok(Observed {
+            intended,
+            arrived: intended,
+            missed: intended - sent,
+            sent,
+            disturbed: self.disturbed.pop().unwrap_or(0.0),
+            is_far: false,
+            seen: (offer.stamped && self.has_stamps).then(|| recorder.seen()),
+            pacing: None,
+        })
+    }
+
+    fn passed(&self) -> f64 {
+        1.0
+    }
+
+    fn end(self: Box<Self>) -> Result<bool, BenchError> {
+        Ok(true)
+    }
+}
+
+/// Its text on one line.
+fn unwrapped(verified: &Verified) -> String {
+    verified.text().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_plan_is_held_against_what_is_found() {
+    let plan = plan("10Mpps", None, &[], SMT);
+    let options = VerifyOptions { loss_ratio: 0.005, trial_s: 0.01, trials: 1, workers: 1 };
+    let of = |most: f64, delay_ns: u64, has_stamps: bool| {
+        let mut fake = Fake { most, delay_ns, has_stamps, disturbed: vec![0.0, 0.5] };
+        verify(&plan, &mut fake, &options).expect("a verdict")
+    };
+    let good = of(plan.capacity, 250, true);
+    assert!(good.holds && good.throughput.off().abs() < 0.03 && good.tally.repeated == 1, "{good:?}");
+    let latency = good.latency.expect("stamped");
+    assert!((latency.factor() - 250.0 / 240.0).abs() < 0.01 && good.p99_ns == Some(250.0), "{good:?}");
+    assert!(
+        good.text().contains("within 15 %") && good.text().contains("within a factor of 2"),
+        "{}",
+        good.text()
+    );
+    // Less is carried than was said, or more.
+    let less = of(plan.capacity * 0.8, 250, true);
+    assert!(!less.holds && less.text().contains("NOT within 15 %"), "{}", less.text());
+    assert!(
+        (good.rounds.len(), less.rounds.len()) == (1, 3) && less.text().contains("medians of 3 rounds"),
+        "{less:?}"
+    );
+    assert!(!of(plan.capacity * 1.3, 250, true).holds);
+    // It takes longer than was said, or is over sooner.
+    assert!(!of(plan.capacity, 600, true).holds && !of(plan.capacity, 100, true).holds);
+    let unknown = of(plan.capacity, 600, false);
+    assert!(
+        unknown.holds && unknown.latency.is_none() && unknown.text().contains("not known"),
+        "{}",
+        unknown.text()
+    );
+    // A machine that is slower than when the plan was made is told.
+    assert!(good.paces.is_empty() && good.is_steady(), "costs of closed loops cannot be compared");
+    let behind = CapacityPlan { costs: Costs { has_ring: true, ..plan.costs.clone() }, ..plan.clone() };
+    let mut slow = Fake { most: plan.capacity * 0.8, delay_ns: 250, has_stamps: true, disturbed: vec![] };
+    let slow = verify(&behind, &mut slow, &options).expect("a verdict");
+    assert!(
+        slow.paces.len() == 2
+            && slow.paces.iter().all(|times| (times - 1.25).abs() < 0.01)
+            && !slow.is_steady(),
+        "{slow:?}"
+    );
+    assert!(slow.text().contains("not steady: a packet took 1.25 times"), "{}", slow.text());
+    // Nothing is carried at all.
+    assert!(!of(0.0, 250, true).holds);
+    let mut taken = good.clone();
+    taken.tally.disturbed = taken.tally.trials;
+    assert!(unwrapped(&taken).contains("this says nothing of the plan"), "{}", taken.text());
+    assert_eq!(Compared { said: 100.0, found: 90.0 }.off(), -0.09999999999999998);
+}

@@ -1,0 +1,271 @@
+//! A plan put to the test: the load is offered to the chain, or one worker's share of it.
+//!
+//! What it carries is searched for (RFC 9971, with half a percent of loss by default and short trials) and held
+//! against what was said it would; then the planned load is offered with stamped frames, and the median of their
+//! latencies held against the expected one. The median, because a machine that takes the core away now and then adds
+//! milliseconds to a few frames, which no plan foresees. Few of them have stamps where there are many: those cost time.
+//!
+//! Machines have phases in which all of it takes longer, virtual ones above all. What packets cost is therefore measured
+//! again before and after the search: where that is not what the plan was made of, it is the machine that did not hold.
+
+use super::CapacityPlan;
+use super::measure::flood;
+use super::text::lines;
+use crate::BenchError;
+use crate::load::{Offer, UnderTest};
+use crate::search::{Goal, GoalResult, Limits, search};
+use crate::stats::Quantiles;
+use crate::trial::{Tally, Trials};
+use crate::units::{Nanoseconds, scaled};
+use serde::Serialize;
+
+/// How far what is carried may be from what was said, as a share of it.
+pub const THROUGHPUT_BORNE: f64 = 0.15;
+/// By which factor the latency may be off.
+pub const LATENCY_BORNE: f64 = 2.0;
+/// By how much packets may cost more or less than when the plan was made, as a share of that.
+const STEADY: f64 = 0.08;
+/// Rounds that decide where one finds that a plan does not hold.
+const ROUNDS: usize = 3;
+/// Trials of the planned load, in a round.
+const LATENCY_TRIALS: usize = 3;
+/// Seconds after which a search is given up.
+const PATIENCE_S: f64 = 600.0;
+
+/// How thoroughly.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct VerifyOptions {
+    /// Loss that counts as carried, as a share.
+    pub loss_ratio: f64,
+    /// Seconds that a trial takes.
+    pub trial_s: f64,
+    /// Trials that settle a load.
+    pub trials: u32,
+    /// Workers of what is under test.
+    pub workers: usize,
+}
+
+/// Something that was said, and what was found.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Compared {
+    /// What the plan says.
+    pub said: f64,
+    /// What was found.
+    pub found: f64,
+}
+
+impl Compared {
+    /// By how much more was found than said, as a share of what was said.
+    pub fn off(self) -> f64 {
+        self.found / self.said - 1.0
+    }
+
+    /// By which factor the two differ.
+    pub fn factor(self) -> f64 {
+        let factor = self.found / self.said;
+        factor.max(1.0 / factor)
+    }
+}
+
+/// How far a plan was off.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Verified {
+    /// Frames a second that are carried.
+    pub throughput: Compared,
+    /// What the search found.
+    pub search: GoalResult,
+    /// What a frame takes at the planned load, in nanoseconds; none where frames have no stamps.
+    pub latency: Option<Compared>,
+    /// The latency that 99 of 100 frames keep, in nanoseconds.
+    pub p99_ns: Option<f64>,
+    /// Frames lost at the planned load, as a share.
+    pub loss_ratio: f64,
+    /// Workers that were under test.
+    pub workers: usize,
+    /// What was carried in each round, in frames a second, from the least on.
+    pub rounds: Vec<f64>,
+    /// How many times as long a packet took before the first round and after each as when the plan was made; not known of
+    /// a chain that was measured in a closed loop.
+    pub paces: Vec<f64>,
+    /// How trials went.
+    pub tally: Tally,
+    /// Whether the plan was near enough.
+    pub holds: bool,
+}
+
+/// Puts a plan to the test. What is under test runs in the plan's form and with its bursts. Where one round finds that the
+/// plan does not hold although packets cost what they did, three decide by their medians: a single search ends too low
+/// where the machine was busy with something else in a trial that settled it.
+///
+/// # Errors
+/// When nothing can be measured.
+pub fn verify(
+    plan: &CapacityPlan,
+    under_test: &mut dyn UnderTest,
+    options: &VerifyOptions,
+) -> Result<Verified, BenchError> {
+    let (mut rounds, mut tally) = (vec![], Tally::default());
+    let capacity = plan.capacity * options.workers.max(1) as f64;
+    let pace = |under_test: &mut dyn UnderTest| match plan.costs.has_ring {
+        true => Ok::<_, BenchError>(Some(flood(under_test, options.trial_s)?.ns * capacity / 1e9)),
+        false => Ok(None),
+    };
+    let mut paces: Vec<f64> = pace(under_test)?.into_iter().collect();
+    for number in 1..=ROUNDS {
+        rounds.push(round(plan, under_test, options, &mut tally)?);
+        paces.extend(pace(under_test)?);
+        let so_far = judged(plan, options, &rounds, paces.clone(), tally);
+        if number == 1 && (so_far.holds || !so_far.is_steady()) {
+            break;
+        }
+    }
+    Ok(judged(plan, options, &rounds, paces, tally))
+}
+
+/// What was found in a round.
+struct Round {
+    search: GoalResult,
+    /// Frames a second that are carried.
+    carried: f64,
+    /// Of each trial of the planned load: the median latency and that which 99 of 100 frames keep, in nanoseconds.
+    latencies: Vec<(f64, f64)>,
+    /// Frames lost, as a share.
+    losses: Vec<f64>,
+}
+
+/// Searches for what is carried, and offers the planned load.
+fn round(
+    plan: &CapacityPlan,
+    under_test: &mut dyn UnderTest,
+    options: &VerifyOptions,
+    tally: &mut Tally,
+) -> Result<Round, BenchError> {
+    let (passed, workers) = (under_test.passed(), options.workers.max(1) as f64);
+    let (capacity, load) = (plan.capacity * workers, plan.load * workers);
+    let mut offered = Trials::new(under_test);
+    offered.tally = *tally;
+    let goal = Goal { loss_ratio: options.loss_ratio, width: 0.02, ..Goal::PDR };
+    let goal = goal.quick(options.trial_s, options.trials);
+    let limits = Limits { least: capacity / 20.0, most: capacity * 2.0, patience_s: PATIENCE_S };
+    let results = search(&[goal], &limits, &mut offered)?;
+    let search = results.first().copied().unwrap_or(GoalResult::NoneCarried { lowest: limits.least });
+    let carried = match search {
+        GoalResult::Regular { lower, .. } => lower,
+        GoalResult::AllCarried { highest, .. } => highest,
+        GoalResult::NoneCarried { .. } => 0.0,
+    };
+    let (mut latencies, mut losses) = (vec![], vec![]);
+    for _ in 0..LATENCY_TRIALS {
+        let observed = offered.offer(&Offer::sampled(load, options.trial_s))?;
+        losses.push(observed.loss_ratio(passed));
+        if let Some(seen) = observed.seen.filter(|seen| seen.frames > 0) {
+            let ns = |quantile: f64| seen.latency.value_at_quantile(quantile) as f64;
+            latencies.push((ns(0.5), ns(0.99)));
+        }
+    }
+    *tally = offered.tally;
+    Ok(Round { search, carried, latencies, losses })
+}
+
+/// The medians of all rounds against what was said.
+fn judged(
+    plan: &CapacityPlan,
+    options: &VerifyOptions,
+    rounds: &[Round],
+    paces: Vec<f64>,
+    tally: Tally,
+) -> Verified {
+    let median = |figures: Vec<f64>| Quantiles::of(figures).map(|spread| spread.median);
+    let mut by_rate: Vec<&Round> = rounds.iter().collect();
+    by_rate.sort_by(|one, other| one.carried.total_cmp(&other.carried));
+    let middle = by_rate.get(by_rate.len() / 2);
+    let (found, search) = middle
+        .map_or((0.0, GoalResult::NoneCarried { lowest: 0.0 }), |middle| (middle.carried, middle.search));
+    let throughput = Compared { said: plan.capacity * options.workers.max(1) as f64, found };
+    let latencies = || rounds.iter().flat_map(|round| &round.latencies);
+    let latency = median(latencies().map(|(middle, _)| *middle).collect());
+    let latency = latency.map(|found| Compared { said: plan.latency_ns, found });
+    let holds = throughput.off().abs() <= THROUGHPUT_BORNE
+        && latency.is_none_or(|latency| latency.factor() <= LATENCY_BORNE);
+    Verified {
+        throughput,
+        search,
+        latency,
+        p99_ns: median(latencies().map(|(_, tail)| *tail).collect()),
+        loss_ratio: median(rounds.iter().flat_map(|round| round.losses.clone()).collect()).unwrap_or(0.0),
+        workers: options.workers,
+        rounds: by_rate.iter().map(|round| round.carried).collect(),
+        paces,
+        tally,
+        holds,
+    }
+}
+
+impl Verified {
+    /// Whether packets cost what they did when the plan was made, as far as that is known.
+    pub fn is_steady(&self) -> bool {
+        self.paces.iter().all(|times| (times - 1.0).abs() <= STEADY)
+    }
+
+    /// For people.
+    pub fn text(&self) -> String {
+        let Compared { said, found } = self.throughput;
+        let percent = self.throughput.off() * 100.0;
+        let verdict = |holds: bool, borne: &str| match holds {
+            true => format!("within {borne}"),
+            false => format!("NOT within {borne}: the plan does not hold"),
+        };
+        let fine = verdict(percent.abs() <= THROUGHPUT_BORNE * 100.0, "15 %");
+        let who = match self.workers {
+            1 => "a worker".into(),
+            workers => format!("a chain of {workers} workers"),
+        };
+        let mut text = String::new();
+        let mut line = |name: &str, said: &str| lines(&mut text, name, said);
+        let (carried, planned) = (scaled(found), scaled(said));
+        line(
+            "verified",
+            &format!("{who} carries {carried}pps, {planned}pps were said: {percent:+.1} %, {fine}"),
+        );
+        let latency = match (self.latency, self.p99_ns) {
+            (Some(latency), Some(p99)) => format!(
+                "a frame takes {} at the planned load (median; 99 of 100 at most {}), {} were said: a factor of {:.1}, {}",
+                Nanoseconds(latency.found),
+                Nanoseconds(p99),
+                Nanoseconds(latency.said),
+                latency.factor(),
+                verdict(latency.factor() <= LATENCY_BORNE, "a factor of 2")
+            ),
+            _ => "latency: not known, frames have no stamps here".into(),
+        };
+        line("", &latency);
+        line("", &format!("{:.3} % of the frames are lost at the planned load", self.loss_ratio * 100.0));
+        if let [least, .., most] = self.rounds.as_slice() {
+            let (rounds, least, most) = (self.rounds.len(), scaled(*least), scaled(*most));
+            line(
+                "",
+                &format!("these are the medians of {rounds} rounds, which found {least}pps to {most}pps"),
+            );
+        }
+        if let (Some((before, after)), false) = (self.paces.split_first(), self.is_steady()) {
+            let after: Vec<String> = after.iter().map(|times| format!("{times:.2}")).collect();
+            let told = format!(
+                "WARNING: the machine is not steady: a packet took {before:.2} times as long before the search, and {} \
+                 times as long after it, as when the plan was made",
+                after.join(", ")
+            );
+            line("", &told);
+        }
+        if self.tally.disturbed > 0 {
+            let Tally { disturbed, trials, .. } = self.tally;
+            let so = if 2 * disturbed > trials { ": this says nothing of the plan" } else { "" };
+            line(
+                "",
+                &format!(
+                    "WARNING: something else had the core, or cores had been moved apart, in {disturbed} of {trials} trials{so}"
+                ),
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,28 @@
+//! Commands that steer and show a daemon.
+
+pub mod chain;
+pub mod nf;
+pub mod stats;
+pub mod top;
+
+use clap::Args;
+use control::{Client, RuntimeDir};
+use std::path::PathBuf;
+
+/// Where the daemon is.
+#[derive(Clone, Debug, Args)]
+pub struct At {
+    /// Folder of the daemon's sockets
+    #[arg(long, global = true)]
+    at: Option<PathBuf>,
+}
+
+impl At {
+    fn place(&self) -> RuntimeDir {
+        RuntimeDir::new(self.at.as_deref())
+    }
+
+    fn client(&self) -> anyhow::Result<Client> {
+        Ok(Client::new(&self.place())?)
+    }
+}

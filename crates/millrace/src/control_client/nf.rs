@@ -1,0 +1,143 @@
+//! `millrace nf`: NFs in processes of their own.
+
+use super::At;
+use crate::accounts::table::{align_right, named, table};
+use crate::exit::ExitStatus;
+use crate::text::{count, print, print_json};
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use control::api::{Act, NfStatus};
+use std::os::unix::process::CommandExt;
+use std::time::Duration;
+
+/// Shows, starts, stops and attaches NFs that run in processes of their own.
+#[derive(Debug, Args)]
+pub struct NfArgs {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    at: At,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Shows all of them
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Gives an NF a process
+    Start {
+        /// The NF
+        nf: String,
+    },
+    /// Ends an NF's process; its packets are treated as `when_down` says
+    Stop {
+        /// The NF
+        nf: String,
+    },
+    /// Ends an NF's process and starts another
+    Restart {
+        /// The NF
+        nf: String,
+    },
+    /// Runs a program as an NF that the chain file gives `attach = true`
+    Attach {
+        /// The NF
+        nf: String,
+        /// The program, with its arguments
+        #[arg(required = true, trailing_var_arg = true)]
+        program: Vec<String>,
+    },
+    /// Shows what an NF's processes wrote
+    Logs {
+        /// The NF
+        nf: String,
+        /// Goes on until Ctrl-C
+        #[arg(long = "follow", short = 'f')]
+        follow_log: bool,
+    },
+}
+
+/// How often a log is asked for.
+const PERIOD: Duration = Duration::from_millis(250);
+
+/// Runs the command.
+///
+/// # Errors
+/// When no daemon answers, or it refuses.
+pub fn run(args: NfArgs) -> anyhow::Result<ExitStatus> {
+    let client = args.at.client()?;
+    match args.command {
+        Command::List { json: true } => print_json(&client.nfs()?)?,
+        Command::List { json: false } => print(&list(&client.nfs()?))?,
+        Command::Start { nf } => print(&list(&client.act(&nf, Act::Start)?))?,
+        Command::Stop { nf } => print(&list(&client.act(&nf, Act::Stop)?))?,
+        Command::Restart { nf } => print(&list(&client.act(&nf, Act::Restart)?))?,
+        Command::Logs { nf, follow_log: follow } => {
+            let mut from = 0;
+            loop {
+                let log = client.log(&nf, from)?;
+                let lines: String = log.lines.iter().map(|line| format!("{line}\n")).collect();
+                print(&lines)?;
+                from = log.next;
+                if !follow {
+                    break;
+                }
+                std::thread::sleep(PERIOD);
+            }
+        }
+        Command::Attach { nf, program } => {
+            let socket = client.status()?.nf_socket;
+            let (name, arguments) = program.split_first().context("no program")?;
+            // From here on this process is the NF.
+            let error = std::process::Command::new(name)
+                .args(arguments)
+                .env(nf::ENVIRONMENT, socket)
+                .env(nf::NAME_ENVIRONMENT, &nf)
+                .exec();
+            return Err(error).with_context(|| format!("cannot run {name}"));
+        }
+    }
+    Ok(ExitStatus::Good)
+}
+
+/// The NFs as a table.
+pub fn list(nfs: &[NfStatus]) -> String {
+    if nfs.is_empty() {
+        return "no NF of the chain has a process of its own\n".into();
+    }
+    let mut rows =
+        table(&["nf", "kind", "state", "process", "restarts", "in", "out", "held", "dropped", "why"]);
+    let mut notes = String::new();
+    for nf in nfs {
+        let dropped: u64 = nf.dropped.iter().map(|(_, count)| count).sum();
+        for (at, instance) in nf.instances.iter().enumerate() {
+            let mut row = vec![
+                if nf.instances.len() > 1 {
+                    format!("{} [{}]", nf.name, instance.worker)
+                } else {
+                    nf.name.clone()
+                },
+                nf.kind.clone(),
+                instance.state.to_string(),
+                instance.pid.map_or("-".into(), |pid| pid.to_string()),
+                count(instance.restarts),
+            ];
+            if at == 0 {
+                row.extend([count(nf.input), count(nf.output), count(nf.held), count(dropped), nf.why()]);
+            }
+            row.resize(10, String::new());
+            rows.add_row(row);
+            if let Some(failure) = &instance.failure {
+                notes += &format!("{failure}\n");
+            }
+        }
+        if !nf.counters.is_empty() {
+            notes += &format!("{} counts: {}\n", nf.name, named(&nf.counters));
+        }
+    }
+    align_right(&mut rows, 3..9);
+    format!("{rows}\n{notes}")
+}

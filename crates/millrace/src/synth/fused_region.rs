@@ -1,0 +1,428 @@
+//! A fused region as plain data, and as text.
+
+use super::classes::{ClassShown, Walked};
+use codegen::CodeBuilder;
+use element::StateScope;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Instant;
+use synth::classes::show::Numbers;
+use synth::optimize::Counts;
+use worker::fusion::{CompiledRegion, Cut, FusedRegion};
+use worker::graph::Node;
+
+/// A fused region.
+#[derive(Debug, Serialize)]
+pub struct RegionShown {
+    pub elements: Vec<String>,
+    enters: Vec<String>,
+    leaves: Vec<String>,
+    drops: usize,
+    slow_paths: Vec<String>,
+    tables: Vec<TableShown>,
+    blocks: usize,
+    instructions: usize,
+    /// Wires that a cell counts, because ways part and meet again.
+    counted_wires: usize,
+    /// Operations that stand in the program.
+    program: BeforeAfter,
+    /// The most of each that one packet can meet.
+    packet: BeforeAfter,
+    /// The most that a class needs, where each field is read once and written once, and nothing is written to
+    /// what is dropped.
+    least: Least,
+    pub classes: Vec<ClassShown>,
+    /// Packets that no class was found for, because there are more classes than were asked for.
+    pub not_covered: Vec<String>,
+    build: Build,
+}
+
+/// Numbers of the elements one by one, and of the fused program.
+#[derive(Debug, Serialize)]
+struct BeforeAfter {
+    before: Operations,
+    after: Operations,
+}
+
+/// Operations, counted.
+#[derive(Debug, Serialize)]
+struct Operations {
+    instructions: usize,
+    reads: usize,
+    writes: usize,
+    checksums_computed: usize,
+    checksums_updated: usize,
+    checks: usize,
+    tests: usize,
+    lookups: usize,
+}
+
+impl From<Counts> for Operations {
+    fn from(counts: Counts) -> Operations {
+        Operations {
+            instructions: counts.insts,
+            reads: counts.loads,
+            writes: counts.stores,
+            checksums_computed: counts.sums,
+            checksums_updated: counts.updates,
+            checks: counts.checks,
+            tests: counts.branches,
+            lookups: counts.lookups,
+        }
+    }
+}
+
+/// What classes need of header fields.
+#[derive(Debug, Serialize)]
+struct Least {
+    reads: usize,
+    writes: usize,
+    checksums: usize,
+}
+
+/// A state table.
+#[derive(Debug, Serialize)]
+struct TableShown {
+    name: String,
+    key_bytes: usize,
+    record_bytes: usize,
+    /// Who has it, where a chain runs on several workers.
+    worker: &'static str,
+    /// How many classes ask it, and where their packets enter: these share it.
+    classes: usize,
+    entries: Vec<String>,
+    /// What it takes.
+    size: Option<SizeShown>,
+}
+
+/// What a table takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct SizeShown {
+    entries: u64,
+    bytes: u64,
+    most_entries: Option<u64>,
+    most_bytes: Option<u64>,
+    how: String,
+}
+
+impl From<ir::TableSize> for SizeShown {
+    fn from(size: ir::TableSize) -> SizeShown {
+        SizeShown {
+            entries: size.entries,
+            bytes: size.bytes,
+            most_entries: size.most.map(|most| most.0),
+            most_bytes: size.most.map(|most| most.1),
+            how: size.how,
+        }
+    }
+}
+
+impl SizeShown {
+    fn text(&self) -> String {
+        let mib = |bytes: u64| match bytes {
+            bytes if bytes < 1 << 20 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+            bytes => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        };
+        let most = self.most_entries.zip(self.most_bytes).map(|(entries, bytes)| {
+            format!(
+                " ({entries} at most in {}, {:.0} bytes each)",
+                mib(bytes),
+                bytes as f64 / entries.max(1) as f64
+            )
+        });
+        format!("entries: {} in {}{}; {}", self.entries, mib(self.bytes), most.unwrap_or_default(), self.how)
+    }
+}
+
+/// What it took to make it.
+#[derive(Debug, Serialize)]
+struct Build {
+    optimise_ms: f64,
+    code_ms: f64,
+    code_bytes: usize,
+    classes_ms: f64,
+    /// Expressions that the classes are made of.
+    expressions: usize,
+}
+
+fn scope(scope: StateScope) -> &'static str {
+    match scope {
+        StateScope::None => "configuration",
+        StateScope::PerWorker | StateScope::PerFlow => "one for each worker",
+        StateScope::Shared => "one for all workers",
+        StateScope::OneWorker => "of one worker",
+    }
+}
+
+/// Where each exit of a fused region leads.
+pub fn leaves(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Vec<String> {
+    let shown = region.linked.outputs.iter().map(|&(part, port)| {
+        let (node, name) = (region.parts[part], &nodes[region.parts[part]].name);
+        match nodes[node].outputs.get(port).copied().flatten() {
+            Some(end) => {
+                let loops =
+                    if cuts.contains(&Cut { node, port }) { ", which enters it again: a loop" } else { "" };
+                format!("{name}[{port}] -> {}{loops}", nodes[end.node].name)
+            }
+            None => format!("{name}[{port}], which is not wired"),
+        }
+    });
+    shown.collect()
+}
+
+/// What tables take, by the number of their element and their own.
+pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
+
+/// Describes a fused region.
+///
+/// # Errors
+/// When no machine code can be made.
+pub fn describe(
+    region: &FusedRegion,
+    nodes: &[Node],
+    cuts: &[Cut],
+    walked: &Walked,
+    sizes: &Sizes,
+) -> anyhow::Result<RegionShown> {
+    let linked = &region.linked;
+    let name = |part: usize| nodes[region.parts[part]].name.clone();
+    let ms = |start: Instant| start.elapsed().as_secs_f64() * 1e3;
+    let start = Instant::now();
+    let cells: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
+    let made = CompiledRegion::of(&linked.program, &cells);
+    let optimise_ms = ms(start);
+    let start = Instant::now();
+    let mut builder = CodeBuilder::new()?;
+    builder.add(&made.program)?;
+    let code_bytes = builder.code_bytes();
+    builder.finish()?;
+    let code_ms = ms(start);
+    let tables =
+        linked.tables.iter().zip(&linked.program.tables).enumerate().map(|(at, (&(part, index), table))| {
+            let (classes, entries) = walked.users(at);
+            TableShown {
+                name: format!("{}.{}", name(part), table.name),
+                key_bytes: usize::from(table.key_words) * 8,
+                record_bytes: table.record_bytes.into(),
+                worker: scope(nodes[region.parts[part]].class.state),
+                classes,
+                entries,
+                size: sizes.get(&(region.parts[part], index)).cloned(),
+            }
+        });
+    let classes = walked.shown();
+    let most = |of: fn(&Numbers) -> usize| classes.iter().map(|class| of(&class.after)).max().unwrap_or(0);
+    let report = &made.report;
+    Ok(RegionShown {
+        elements: (0..region.parts.len()).map(name).collect(),
+        enters: region.entries().map(|(node, port)| format!("[{port}]{}", nodes[node].name)).collect(),
+        leaves: leaves(region, nodes, cuts),
+        drops: linked.reasons.len(),
+        slow_paths: linked.program.slow.clone(),
+        tables: tables.collect(),
+        blocks: linked.program.blocks.len(),
+        instructions: linked.program.blocks.iter().map(|block| block.insts.len() + 1).sum(),
+        counted_wires: linked.flow.counted.len(),
+        program: BeforeAfter { before: report.before.into(), after: report.after.into() },
+        packet: BeforeAfter { before: report.packet_before.into(), after: report.packet_after.into() },
+        least: Least {
+            reads: most(|numbers| numbers.reads),
+            writes: most(|numbers| numbers.writes),
+            checksums: most(|numbers| numbers.checksums),
+        },
+        classes,
+        not_covered: walked.left(),
+        build: Build {
+            optimise_ms,
+            code_ms,
+            code_bytes,
+            classes_ms: walked.took_ms,
+            expressions: walked.groups.iter().map(|group| group.classes.pool.len()).sum(),
+        },
+    })
+}
+
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+impl RegionShown {
+    /// Where its outputs lead.
+    pub fn leaves(&self) -> &[String] {
+        &self.leaves
+    }
+
+    /// As text; with every class, or with what they come to.
+    pub fn text(&self, number: usize, every_class: bool) -> String {
+        let mut out = format!(
+            "\nfused region {number}: {}, {} blocks of {} instructions\n",
+            plural(self.elements.len(), "element", "elements"),
+            self.blocks,
+            self.instructions,
+        );
+        let mut list = |title: &str, of: &[String]| {
+            for (at, line) in of.iter().enumerate() {
+                out += &format!("  {:<8} {line}\n", if at == 0 { title } else { "" });
+            }
+        };
+        list("enters", &self.enters);
+        list("leaves", &self.leaves);
+        list("tables", &self.tables.iter().map(TableShown::text).collect::<Vec<_>>());
+        list("slow", &self.slow_paths);
+        list("elements", &[self.elements.join(", ")]);
+        list("work", &self.work());
+        list("classes", &self.summary());
+        let Build { optimise_ms, code_ms, code_bytes, classes_ms, expressions } = self.build;
+        let kib = code_bytes as f64 / 1024.0;
+        list(
+            "built",
+            &[format!(
+                "program in {optimise_ms:.1} ms, {kib:.1} KiB of machine code in {code_ms:.1} ms, classes of \
+                 {expressions} expressions in {classes_ms:.1} ms"
+            )],
+        );
+        if every_class {
+            self.classes.iter().for_each(|class| out += &class.text());
+        }
+        for left in &self.not_covered {
+            out += &format!("\n  not covered: {left}\n");
+        }
+        if !self.not_covered.is_empty() {
+            out += "  there are more classes than were asked for: raise --max-classes\n";
+        }
+        out
+    }
+
+    /// Operations before and after.
+    fn work(&self) -> Vec<String> {
+        let title = "the most that one packet meets";
+        let row = |name: &str, counts: &Operations| {
+            format!(
+                "{name:<32}{:>7}{:>8}{:>11}{:>9}{:>8}{:>7}{:>9}",
+                counts.reads,
+                counts.writes,
+                counts.checksums_computed,
+                counts.checksums_updated,
+                counts.checks,
+                counts.tests,
+                counts.lookups
+            )
+        };
+        let Least { reads, writes, checksums } = self.least;
+        vec![
+            format!("{title:<32}  reads  writes  checksums  updates  checks  tests  lookups"),
+            row("  elements one by one", &self.packet.before),
+            row("  fused", &self.packet.after),
+            format!("{:<32}{reads:>7}{writes:>8}{checksums:>11}", "  a class by itself needs"),
+        ]
+    }
+
+    /// What the classes come to.
+    fn summary(&self) -> Vec<String> {
+        let of = |ends: &str| self.classes.iter().filter(|class| class.ends == ends).count();
+        let mut lines = vec![format!(
+            "{}: {} leave, {} are dropped, {} go on in an element's own code",
+            self.classes.len(),
+            of("out"),
+            of("drop"),
+            of("slow")
+        )];
+        let mut exits: Vec<(&str, &str, usize)> = vec![];
+        for class in &self.classes {
+            match exits.iter_mut().find(|(ends, exit, _)| (*ends, *exit) == (class.ends, &class.exit)) {
+                Some((.., count)) => *count += 1,
+                None => exits.push((class.ends, &class.exit, 1)),
+            }
+        }
+        exits.sort_by_key(|(ends, ..)| ["out", "slow", "drop"].iter().position(|known| known == ends));
+        lines.extend(exits.iter().map(|(_, exit, count)| format!("  {count:>4}  {exit}")));
+        let mut saved: BTreeMap<&str, (usize, Vec<&str>)> = BTreeMap::new();
+        for class in self.classes.iter().filter(|class| !class.saved_writes.is_empty()) {
+            let (count, writes) = saved.entry(&class.exit).or_default();
+            *count += 1;
+            for write in &class.saved_writes {
+                if !writes.contains(&write.as_str()) {
+                    writes.push(write);
+                }
+            }
+        }
+        if !saved.is_empty() {
+            lines.push("written for nothing by the elements, and not at all here:".into());
+        }
+        for (exit, (count, writes)) in saved {
+            let classes = plural(count, "class", "classes");
+            lines.push(format!("  {classes} {exit}: {}", by_element(&writes)));
+        }
+        lines
+    }
+}
+
+/// Writes as `element: field`, those of an element together.
+fn by_element(writes: &[&str]) -> String {
+    let mut all: Vec<(&str, Vec<&str>)> = vec![];
+    for (element, field) in writes.iter().filter_map(|write| write.split_once(": ")) {
+        match all.iter_mut().find(|(known, _)| *known == element) {
+            Some((_, fields)) => fields.push(field),
+            None => all.push((element, vec![field])),
+        }
+    }
+    let all = all.into_iter().map(|(element, fields)| format!("{element} {}", fields.join(" ")));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// A value, where it can be read; a checksum that is mended says no more when it is written out.
+fn readable(name: &str, value: &str) -> String {
+    const MOST_CHARS: usize = 100;
+    if name.ends_with(".sum") && value.contains(['(', ' ']) {
+        return "mended for what is written".into();
+    }
+    match value.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{}… (all of it with --json)", value.get(..end).unwrap_or_default()),
+        None => value.to_string(),
+    }
+}
+
+impl TableShown {
+    fn text(&self) -> String {
+        format!(
+            "{}: keys of {} bytes, records of {}; {}; {} from {} share it{}",
+            self.name,
+            self.key_bytes,
+            self.record_bytes,
+            self.worker,
+            plural(self.classes, "class", "classes"),
+            if self.entries.is_empty() { "nowhere".into() } else { self.entries.join(" and ") },
+            self.size.as_ref().map(|size| format!("\n             {}", size.text())).unwrap_or_default(),
+        )
+    }
+}
+
+impl ClassShown {
+    /// What it writes, where it can be read.
+    pub fn readable_writes(&self) -> Vec<String> {
+        self.writes.iter().map(|(name, value)| format!("{name} = {}", readable(name, value))).collect()
+    }
+
+    fn text(&self) -> String {
+        let mut out = format!(
+            "\n  class {}: {}\n    from  {}\n    goes  {}\n",
+            self.number, self.filter, self.enters, self.exit
+        );
+        for (at, write) in self.readable_writes().iter().enumerate() {
+            out += &format!("    {:<5} {write}\n", if at == 0 { "sets" } else { "" });
+        }
+        for (at, effect) in self.effects.iter().enumerate() {
+            out += &format!("    {:<5} {effect}\n", if at == 0 { "state" } else { "" });
+        }
+        let Numbers { reads, writes, checksums } = self.before;
+        out += &format!(
+            "    needs {} of {reads} reads, {} of {writes} writes, {} of {checksums} checksums\n",
+            self.after.reads, self.after.writes, self.after.checksums
+        );
+        if !self.saved_writes.is_empty() {
+            let saved: Vec<&str> = self.saved_writes.iter().map(String::as_str).collect();
+            out += &format!("    saved {}\n", by_element(&saved));
+        }
+        out
+    }
+}
