@@ -3,7 +3,7 @@
 use millrace_nfs::Keys;
 use millrace_nfs::Prefix;
 use millrace_nfs::configuration::{as_a, read};
-use nf::message::{OwnAddress, StationFacts};
+use nf::message::{InterfaceFacts, OwnAddress};
 use packet::MacAddr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use table::lpm::{Lpm4, Lpm6};
@@ -49,7 +49,7 @@ pub struct Routes {
 /// An interface, by its name, and what the chain file says of it.
 pub struct Interface<'a> {
     pub name: &'a str,
-    pub station: Option<&'a StationFacts>,
+    pub station: Option<&'a InterfaceFacts>,
 }
 
 impl Interface<'_> {

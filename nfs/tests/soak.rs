@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 const KILLS: usize = 40;
 /// Longer than a start takes on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Packets that are lent at a time, and at most under way.
+/// Packets that are in flight at a time, and at most under way.
 const BURST: usize = 32;
 const UNDER_WAY: usize = 512;
 const SLOTS: u32 = 8192;
@@ -49,7 +49,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// One NF, and what became of each packet that was lent to it.
+/// One NF, and what became of each packet that was enqueued to it.
 struct Lane {
     instance: Arc<Instance>,
     link: ProcessLink,
@@ -377,14 +377,14 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     const MEMBERS: usize = 3;
     // There and back.
     let ways = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
-    let (party, memory) = (Arc::new(DirectGroup::new(MEMBERS, &ways)), group());
+    let (group, memory) = (Arc::new(DirectGroup::new(MEMBERS, &ways)), group());
     let monitor = PathBuf::from(env!("CARGO_BIN_EXE_nf-monitor"));
     let keeper = monitor.with_file_name("examples/keeper");
     // Two of them have packets that stand in no ring.
     let programs = [&keeper, &monitor, &keeper];
     let lane = |member: usize| {
         let instance = Lane::instance(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
-        let instance = Arc::new(instance.in_group(Arc::clone(&party), member as u8));
+        let instance = Arc::new(instance.in_group(Arc::clone(&group), member as u8));
         Lane::start(&supervisor, instance)
     };
     let mut chain =
@@ -430,10 +430,15 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let lost: u64 = chain.lanes.iter().map(|lane| lane.lost).sum();
     let (direct, through) = (chain.direct, chain.through);
     for lane in &chain.lanes {
-        assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{:?}", lane.instance.log.lines());
+        assert_eq!(
+            lane.link.status("bad-descriptors"),
+            Some(String::new()),
+            "{:?}",
+            lane.instance.log.lines()
+        );
     }
     println!(
-        "{kills} kills in a party: {through} packets through all, {direct} times from NF to NF, lost {lost}"
+        "{kills} kills in a direct-path group: {through} packets through all, {direct} times from NF to NF, lost {lost}"
     );
     assert!(direct > through, "they do not hand packets to each other");
 }
@@ -476,7 +481,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
         }
     }
 
-    /// Lends packets; how many are left.
+    /// Enqueues packets; how many are left.
     fn enqueue(&mut self, member: usize, input: usize, packets: &[Packet]) -> usize {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
         let lent = self.lanes[member].link.enqueue(input, packets, &list);

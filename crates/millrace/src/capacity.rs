@@ -33,8 +33,8 @@ pub struct PlanArgs {
     /// Chain file with generated traffic at a port
     chain: PathBuf,
 
-    /// What is to be carried, at all ports together: `5Mpps`, or `10Gbps` on the wire (with 20 bytes of preamble and gap
-    /// for each frame)
+    /// What is to be carried, at all ports together: `5Mpps`, or `10Gbps` on the wire (with 20 bytes of preamble and
+    /// gap for each frame)
     #[arg(long)]
     rate: Rate,
 

@@ -1,8 +1,8 @@
 //! What all commands share of the terminal: which messages there are and where they go, and whether there are colours.
 //!
-//! Messages are events of `tracing`, for those who run Millrace: what began, what ended, what the machine refused. They go
-//! to standard error, or to the journal where systemd connected standard error of the daemon to it. What a command was
-//! asked for is no message and goes to standard output. Nothing on the packet path makes a message.
+//! Messages are events of `tracing`, for those who run Millrace: what began, what ended, what the machine refused. They
+//! go to standard error, or to the journal where systemd connected standard error of the daemon to it. What a command
+//! was asked for is no message and goes to standard output. Nothing on the packet path makes a message.
 
 use anyhow::Context;
 use clap::{ArgAction, Args};
@@ -27,8 +27,8 @@ pub struct ConsoleArgs {
     #[arg(long, short, global = true, conflicts_with_all = ["verbose", "log"])]
     quiet: bool,
 
-    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in `warn,nf_host=debug`; else
-    /// what MILLRACE_LOG or RUST_LOG says
+    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in `warn,nf_host=debug`;
+    /// else what MILLRACE_LOG or RUST_LOG says
     #[arg(long, global = true, value_name = "FILTER", value_parser = filter, conflicts_with = "verbose")]
     log: Option<Targets>,
 

@@ -1,7 +1,7 @@
 //! Times as users write them on the command line: `500ms`, `2s`, `1min 30s`.
 //!
-//! Every option that takes a time is read here. Options that took numbers before they took units still do, and each says
-//! in which unit.
+//! Every option that takes a time is read here. Options that took numbers before they took units still do, and each
+//! says in which unit.
 
 use ::bench::units::Nanoseconds;
 use std::time::Duration;

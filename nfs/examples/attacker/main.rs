@@ -5,13 +5,13 @@
 //! error, a line each: `attack: WHAT: refused: WHY` or `attack: WHAT: WORKED`. The tests of isolation run it (see
 //! `tests/isolation.rs`).
 //!
-//! - `memory`: what it may do with memory that it was lent, and with that of others
+//! - `memory`: what it may do with memory that it was given, and with that of others
 //! - `others`: other processes, and the sockets of the daemon
-//! - `claims`: what it says of packets
+//! - `descriptors`: what it says of packets
 //! - `talk`: what it says beside the packets
 //! - `use_up`: what it uses up, children, and ends at every step
 
-mod claims;
+mod descriptors;
 mod memory;
 mod others;
 mod talk;
@@ -104,17 +104,17 @@ impl Attacker {
     fn take(&mut self) -> Vec<Descriptor> {
         self.beats += 1;
         self.attached.page.store(HEARTBEAT, self.beats);
-        let mut claims = [Descriptor::default(); BURST];
-        let count = self.from.take(&mut claims).unwrap_or(0);
+        let mut descriptors = [Descriptor::default(); BURST];
+        let count = self.from.take(&mut descriptors).unwrap_or(0);
         if count == 0 {
             std::thread::sleep(Duration::from_micros(50));
         }
-        claims[..count].to_vec()
+        descriptors[..count].to_vec()
     }
 
     /// Gives claims to the host, as it stands.
-    fn give(&mut self, claims: &[Descriptor]) {
-        let mut rest = claims;
+    fn give(&mut self, descriptors: &[Descriptor]) {
+        let mut rest = descriptors;
         let end = Instant::now() + Duration::from_millis(100);
         while !rest.is_empty() && Instant::now() < end {
             let Ok((count, _)) = self.to.push(rest) else { return };
@@ -123,18 +123,22 @@ impl Attacker {
                 std::thread::yield_now();
             }
         }
-        self.from.release(claims.len());
+        self.from.release(descriptors.len());
     }
 
     /// What an NF with two interfaces does that passes everything on.
-    fn passed(claim: &Descriptor) -> Descriptor {
-        Descriptor { action: Action::Emit as u8, destination: 1 - claim.destination.min(1), ..*claim }
+    fn passed(descriptor: &Descriptor) -> Descriptor {
+        Descriptor {
+            action: Action::Emit as u8,
+            destination: 1 - descriptor.destination.min(1),
+            ..*descriptor
+        }
     }
 
     /// Passes on what there is.
     fn work(&mut self) {
-        let claims = self.take();
-        let passed: Vec<Descriptor> = claims.iter().map(Attacker::passed).collect();
+        let descriptors = self.take();
+        let passed: Vec<Descriptor> = descriptors.iter().map(Attacker::passed).collect();
         self.give(&passed);
         self.old.extend(passed);
         let spare = self.old.len().saturating_sub(4096);
@@ -181,7 +185,7 @@ fn main() {
     let known = attack == "none"
         || memory::attack(attack, &mut attacker)
         || others::attack(attack, on, &mut attacker)
-        || claims::attack(attack, &mut attacker)
+        || descriptors::attack(attack, &mut attacker)
         || talk::attack(attack, &mut attacker)
         || use_up::attack(attack, &mut attacker);
     eprintln!("attack: {}: {attack}", if known { "over" } else { "there is none such" });

@@ -1,4 +1,4 @@
-//! Memory that was lent: written where it may only be read, taken away, sealed, opened anew.
+//! Memory that was given: written where it may only be read, taken away, sealed, opened anew.
 #![expect(unsafe_code, reason = "attacks by raw pointers and system calls")]
 
 use crate::{Attacker, check, tell};

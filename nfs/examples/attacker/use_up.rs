@@ -215,7 +215,7 @@ fn die_at(attacker: &mut Attacker, step: u32) -> bool {
     attacker.from.release(front.len());
     die_at(4);
     let held: Vec<Descriptor> =
-        back.iter().map(|claim| Descriptor { action: Action::Hold as u8, ..*claim }).collect();
+        back.iter().map(|descriptor| Descriptor { action: Action::Hold as u8, ..*descriptor }).collect();
     let _ = attacker.to.push(&held);
     die_at(5);
     attacker.from.release(back.len());

@@ -140,7 +140,7 @@ impl<'a> Attack<'a> {
         std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
         let handlers = [
             "bad/process.restarts",
-            "bad/process.bad-claims",
+            "bad/process.bad-descriptors",
             "bad/process.neighbours",
             "good/process.restarts",
             "good/process.counters",
@@ -219,7 +219,7 @@ impl Made {
 
     /// What it said of packets that is not so.
     pub fn bad_claims(&self) -> &str {
-        self.accounts.handler("bad/process.bad-claims")
+        self.accounts.handler("bad/process.bad-descriptors")
     }
 
     /// Neighbours that the host looks for on its behalf, and those that were refused.

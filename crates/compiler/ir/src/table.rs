@@ -35,7 +35,8 @@ pub struct CacheValidity {
 pub enum Lasting {
     /// It stays.
     Fixed,
-    /// It is when a packet last did something: it may lag behind by the time that [`Table::set_cache_validity`] was told.
+    /// It is when a packet last did something: it may lag behind by the time that [`Table::set_cache_validity`] was
+    /// told.
     Time,
     /// It changes.
     Moving,
@@ -123,9 +124,9 @@ pub unsafe trait Table: Send {
     /// The record of a key, or `None`.
     fn lookup(&self, key: &[u64]) -> Option<u64>;
 
-    /// Looks up `list.len()` keys at once, all before the records that the burst makes. The key of packet `list[i]` stands in
-    /// `keys[list[i] * stride ..]`; its record, or 0, goes to `records[list[i]]`.
-    /// (`stride` may be longer than the key: arguments follow it.)
+    /// Looks up `list.len()` keys at once, all before the records that the burst makes. The key of packet `list[i]`
+    /// stands in `keys[list[i] * stride ..]`; its record, or 0, goes to `records[list[i]]`. (`stride` may be longer
+    /// than the key: arguments follow it.)
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
         for &index in list {
             let at = usize::from(index) * stride;

@@ -203,7 +203,7 @@ impl fmt::Display for InstanceState {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// The worker that lends to it.
+    /// The worker that enqueues to it.
     pub worker: usize,
     /// Whether it gets packets.
     pub state: InstanceState,
@@ -225,7 +225,7 @@ pub struct NfStatus {
     pub kind: String,
     /// Its processes, one for each worker.
     pub instances: Vec<Instance>,
-    /// Packets lent to it.
+    /// Packets enqueued to it.
     pub input: u64,
     /// Packets that came back from it and went on.
     pub output: u64,
@@ -276,8 +276,8 @@ pub enum Act {
     Restart,
 }
 
-/// One element's books. The host's report has the same words and is another type: what goes over the wire is not to change
-/// when that does.
+/// One element's books. The host's report has the same words and is another type: what goes over the wire is not to
+/// change when that does.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Element {
@@ -336,7 +336,7 @@ pub struct Stats {
     pub warnings: Vec<String>,
 }
 
-/// What the flow caches of fused regions do, over all workers. Shortcuts are kinds of ways; flows have entries.
+/// What the flow caches of fused regions do, over all workers. Templates are kinds of ways; flows have entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowCache {
@@ -347,7 +347,7 @@ pub struct FlowCache {
     /// Flows that have an entry now.
     pub flows: u64,
     /// Kinds of ways that packets take at once.
-    pub shortcuts: u64,
+    pub templates: u64,
     /// Entries that ended because a record of theirs went early.
     pub ended: u64,
     /// How often all entries ended because a table had changed.

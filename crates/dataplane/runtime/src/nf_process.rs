@@ -51,7 +51,7 @@ fn lock(interior: &Shared) -> MutexGuard<'_, Interior> {
 }
 
 impl Interior {
-    /// Fetches what the host lent, once nothing waits here any more.
+    /// Fetches what the host enqueued, once nothing waits here any more.
     fn fetch(&mut self) {
         let Interior { ends, came, .. } = self;
         if came.iter().any(|queue| !queue.is_empty()) {

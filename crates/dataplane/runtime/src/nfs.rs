@@ -7,7 +7,7 @@ use element::nf::NfLink;
 use nf_host::link::{NoLink, ProcessLink};
 use nf_host::memory::Memory;
 use nf_host::process::Launchers;
-use nf_host::{Instance, NfSpec, Parties, Supervisor};
+use nf_host::{DirectGroups, Instance, NfSpec, Supervisor};
 use port::PortError;
 use port::interface::Interface;
 use shm::packet_region::{PacketRegion, RegionOptions};
@@ -34,7 +34,7 @@ pub(crate) struct Nfs {
     /// Packet memory of each trust group, known once there is a pool.
     groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
     /// NFs that hand packets to each other.
-    parties: Parties,
+    direct_groups: DirectGroups,
 }
 
 /// A trust group's name. Observers have one each, and taps one for each worker: two may read a packet at a time.
@@ -66,7 +66,7 @@ impl Nfs {
             supervisor: None,
             interrupted: Arc::default(),
             groups: groups_of(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
-            parties: Parties::of(chain),
+            direct_groups: DirectGroups::of(chain),
         }
     }
 
@@ -178,8 +178,8 @@ impl Nfs {
         let number = supervisor.instances().len() as u32;
         let stations = process.stations.iter().map(|name| stations.get(name.as_deref()?).cloned()).collect();
         let instance = Instance::new(starter(process), worker, number, memory).beside(stations);
-        let instance = match self.parties.find(name, worker) {
-            Some((party, member)) => instance.in_group(party, member),
+        let instance = match self.direct_groups.find(name, worker) {
+            Some((group, member)) => instance.in_group(group, member),
             None => instance,
         };
         let instance = Arc::new(instance);

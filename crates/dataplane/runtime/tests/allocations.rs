@@ -592,7 +592,7 @@ fn the_nf() {
     link.close();
 }
 
-/// Packets are lent to an NF in a process and come back: neither side allocates for that.
+/// Packets are enqueued to an NF in a process and come back: neither side allocates for that.
 #[test]
 fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     let _alone = alone();

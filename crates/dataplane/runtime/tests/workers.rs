@@ -254,8 +254,8 @@ fn both_directions_of_a_flow_meet_one_state() {
     }
 }
 
-/// What one worker reads and others work on comes to the one that owns a file, up to the last packet, when a run ends by
-/// itself.
+/// What one worker reads and others work on comes to the one that owns a file, up to the last packet, when a run ends
+/// by itself.
 #[test]
 fn nothing_is_left_between_workers_at_the_end() {
     for workers in [2, 3, 4] {

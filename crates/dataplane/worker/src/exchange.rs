@@ -2,8 +2,8 @@
 //!
 //! Writing the handler `config` of an element that keeps no state makes another element of its class, on the thread of
 //! who writes, with program and tables; workers take it in between two bursts. Until then packets meet the old one.
-//! Nothing else is made anew, but for the fused region that the element is a part of, and that only where its program is
-//! another one ([`crate::fusion`]): tables of other rules come without a new program.
+//! Nothing else is made anew, but for the fused region that the element is a part of, and that only where its program
+//! is another one ([`crate::fusion`]): tables of other rules come without a new program.
 
 use crate::graph::{Lowered, Node};
 use crate::mailbox::{Mailbox, Replacement};
@@ -170,8 +170,8 @@ impl Live {
     }
 }
 
-/// Whether a program can run where another one did: counters, cells and slow paths are as they were, and who was told that
-/// nobody writes packets was told the truth.
+/// Whether a program can run where another one did: counters, cells and slow paths are as they were, and who was told
+/// that nobody writes packets was told the truth.
 fn fits(old: &Program, new: &Program) -> bool {
     old.reasons == new.reasons
         && old.cells.len() == new.cells.len()

@@ -1,8 +1,8 @@
 //! A packet thread and its graph.
 //!
-//! A packet's trip: a source's task fills a vector; [`Worker`] runs element after element over index lists into it, until
-//! every packet was sent, dropped or kept. Each worker has an instance of the whole graph; what elements share they say
-//! ([`element::StateScope`]). No element of the library is known here: they are what is in the graph.
+//! A packet's trip: a source's task fills a vector; [`Worker`] runs element after element over index lists into it,
+//! until every packet was sent, dropped or kept. Each worker has an instance of the whole graph; what elements share
+//! they say ([`element::StateScope`]). No element of the library is known here: they are what is in the graph.
 //!
 //! - [`clock`]: time; [`counters`]: what goes in and out of a node
 //! - [`graph`]: an element in a graph, and where its packets go

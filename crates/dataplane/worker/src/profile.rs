@@ -1,8 +1,8 @@
 //! Where a worker's cycles go: element by element, by the time stamp counter, while somebody asks for it.
 //!
 //! A worker is at one [`Stage`] at any moment. With probes it reads the counter whenever it goes from one to another,
-//! once a burst and not once a packet, and charges what has passed to the stage that it leaves. So each stage has its own
-//! cycles only: those of the elements behind it are theirs, and all stages together are all that the worker did.
+//! once a burst and not once a packet, and charges what has passed to the stage that it leaves. So each stage has its
+//! own cycles only: those of the elements behind it are theirs, and all stages together are all that the worker did.
 //!
 //! A reading costs something itself. Between two readings lies the cost of one, which [`Probes::cost`] says; who wants
 //! to know what a stage costs subtracts it for each of [`StageCycles::readings`].
@@ -11,8 +11,9 @@
 //! ([`crate::worker`]). Packets that are pushed find their way here by a look that every burst has taken before there
 //! were probes: whether an element has a detour ([`crate::graph::Node::has_detour`]).
 //!
-//! The processor may still be at the end of one stage when it reads the counter for the next: what lies within a hundred
-//! cycles of a reading may be charged to the neighbour. Figures of stages are as good as that, divided by the burst.
+//! The processor may still be at the end of one stage when it reads the counter for the next: what lies within a
+//! hundred cycles of a reading may be charged to the neighbour. Figures of stages are as good as that, divided by the
+//! burst.
 
 use crate::clock;
 use crate::counters::Count;

@@ -1,6 +1,6 @@
 //! What runs as an NF of its own, seen from the element that stands for it.
 //!
-//! The host gives an element of class `ProcessNF` a link to its NF; the element lends packets and settles
+//! The host gives an element of class `ProcessNF` a link to its NF; the element enqueues packets and settles
 //! what becomes of each.
 
 use shm::Packet;
@@ -17,11 +17,11 @@ pub trait NfLink: Send {
     /// Whether there is an NF to lend to.
     fn is_up(&self) -> bool;
 
-    /// Lends packets that came in by an input, the front ones of the list, as many as can be; how many.
+    /// Enqueues packets that came in by an input, the front ones of the list, as many as can be; how many.
     fn enqueue(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
 
-    /// Whether packets that were lent last are read where they lie, while they go on: whoever has them is to say so by
-    /// `shm::descriptor::flag::SHARED`.
+    /// Whether packets that were enqueued last are read where they lie, while they go on: whoever has them is to say so
+    /// by `shm::descriptor::flag::SHARED`.
     fn shares(&self) -> bool {
         false
     }
@@ -35,7 +35,7 @@ pub trait NfLink: Send {
     /// Grants empty slots, the front ones of the list, as many as can be; how many.
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize;
 
-    /// Appends what came back, and what a dead NF held. Every packet that was lent comes up once.
+    /// Appends what came back, and what a dead NF held. Every packet that was enqueued comes up once.
     fn collect(&mut self, out: &mut Completions);
 
     /// Ends the NF, and appends everything that it still held.
@@ -54,7 +54,7 @@ pub trait NfLink: Send {
         false
     }
 
-    /// Whether the NF only looks: what is lent to it are copies, and nothing comes back.
+    /// Whether the NF only looks: what is enqueued to it are copies, and nothing comes back.
     fn observes(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub trait NfLink: Send {
     }
 
     /// Something that is known of the NF, as handlers are called: `state`, `restarts`, `pid`, `kind`, `drops`,
-    /// `counters`, `bad-claims`, `copied`, `neighbours`.
+    /// `counters`, `bad-descriptors`, `copied`, `neighbours`.
     fn status(&self, _what: &str) -> Option<String> {
         None
     }
@@ -95,7 +95,8 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// With room for so many, so that no memory is asked for while packets move. Memory that is never used costs nothing.
+    /// With room for so many, so that no memory is asked for while packets move. Memory that is never used costs
+    /// nothing.
     pub fn with_room(most: usize) -> Completions {
         let (packets, completions) = (Vec::with_capacity(most), Vec::with_capacity(most));
         Completions { packets, completions, ..Completions::default() }

@@ -1,5 +1,5 @@
-//! What it takes to receive a burst and to free it, by the flags that the device sets: nanoseconds per packet, the least of
-//! many. The device is net_null with the test driver, so that what both take is in each figure:
+//! What it takes to receive a burst and to free it, by the flags that the device sets: nanoseconds per packet, the
+//! least of many. The device is net_null with the test driver, so that what both take is in each figure:
 //!
 //!     cargo run --release -p millrace-dpdk-sys --example receive_cycles [MILLIONS OF PACKETS [FLAGS]]
 

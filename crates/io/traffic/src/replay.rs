@@ -1,8 +1,8 @@
 //! Frames of a capture, as somebody else's network would have them: addresses rewritten to those of a traffic table.
 //!
-//! The n-th host of the capture becomes the n-th address of `src` where it sends, and of `dst` where it is sent to, so that
-//! who talks to whom stays as it was; MAC addresses are the table's. Checksums are made anew: captures of machines with
-//! offloads have wrong ones.
+//! The n-th host of the capture becomes the n-th address of `src` where it sends, and of `dst` where it is sent to, so
+//! that who talks to whom stays as it was; MAC addresses are the table's. Checksums are made anew: captures of machines
+//! with offloads have wrong ones.
 
 use super::{AddressRange, TrafficSpec};
 use crate::TrafficError;

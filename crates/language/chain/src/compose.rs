@@ -1,8 +1,8 @@
 //! One flat configuration of all NFs.
 //!
 //! A device element that is linked to a port gets that port for a device. One that is linked to another NF
-//! or to a virtual device stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it pulled what
-//! it sent. One that is idle becomes `Idle` or `Discard`.
+//! or to a virtual device stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it
+//! pulled what it sent. One that is idle becomes `Idle` or `Discard`.
 //!
 //! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it; its
 //! own configuration is kept aside.

@@ -60,12 +60,12 @@
 //! number counts them from 0. A Click file alone is a chain, too.
 //!
 //! In the order of a text's trip ([`load()`]): [`table`] reads TOML with places; [`mod@file`] the declarations, with
-//! [`ports`], [`l3_interface`], [`device`] and [`instances`] for their tables; [`link`] the notation of links; [`nf`] the Click
-//! files; [`wiring`] gives links their meaning; [`loops`] refuses rings; [`compose`] makes one graph of all, with
-//! [`replicate`] for an NF's instances and [`device`] for virtual devices and ports with addresses. [`model`] and [`spec`]
-//! hold what all of these read and write, and stand below them. Each stage collects its mistakes. Invariants: elements
-//! keep the places in their own files; the elements of an NF are next to each other and are called `nf/...`; no input
-//! panics.
+//! [`ports`], [`l3_interface`], [`device`] and [`instances`] for their tables; [`link`] the notation of links; [`nf`]
+//! the Click files; [`wiring`] gives links their meaning; [`loops`] refuses rings; [`compose`] makes one graph of all,
+//! with [`replicate`] for an NF's instances and [`device`] for virtual devices and ports with addresses. [`model`] and
+//! [`spec`] hold what all of these read and write, and stand below them. Each stage collects its mistakes. Invariants:
+//! elements keep the places in their own files; the elements of an NF are next to each other and are called `nf/...`;
+//! no input panics.
 //!
 //! What it does not do: open ports, make elements, check arguments; `runtime::assemble` does.
 

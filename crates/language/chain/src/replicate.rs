@@ -1,7 +1,7 @@
 //! The instances of an NF in the whole graph.
 //!
-//! In the place of the NF's elements stand its interfaces, one `Steer`, and the instances: each a `ProcessNF`, or a copy
-//! of the NF's elements whose devices pass packets on. What they send meets again at the interfaces.
+//! In the place of the NF's elements stand its interfaces, one `Steer`, and the instances: each a `ProcessNF`, or a
+//! copy of the NF's elements whose devices pass packets on. What they send meets again at the interfaces.
 
 use super::instances::name;
 use super::nf::Nf;

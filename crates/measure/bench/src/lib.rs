@@ -2,12 +2,11 @@
 //!
 //! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
 //! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
-//! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a [`figure`]:
-//! the form in which they say what they found. [`trial`] is how all of them measure: by turns, and again when something
-//! else disturbed it.
-//! [`machine`] is what it runs on, [`stats`] how measurements are summed up, [`shape`] in which form a chain runs.
-//! [`capacity`] says what it takes to carry a load; [`units`] are those of rates and times.
-//! [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
+//! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a
+//! [`figure`]: the form in which they say what they found. [`trial`] is how all of them measure: by turns, and again
+//! when something else disturbed it. [`machine`] is what it runs on, [`stats`] how measurements are summed up,
+//! [`shape`] in which form a chain runs. [`capacity`] says what it takes to carry a load; [`units`] are those of rates
+//! and times. [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
 //!
 //! What this crate does not do: drive devices. Ports do.
 

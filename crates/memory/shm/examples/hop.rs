@@ -26,7 +26,7 @@ const FRAME_BYTES: u32 = 60;
 /// What an NF does with each packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Work {
-    /// Nothing: it hands the claim on.
+    /// Nothing: it hands the descriptor on.
     Pass,
     /// It reads a byte of the frame.
     Read,
@@ -104,29 +104,35 @@ fn nf(arguments: &[String]) -> ! {
     let work = WORKS.into_iter().find(|work| format!("{work:?}") == *what).expect("work");
     let [to_nf, from_nf] = rings.rings();
     let alone = || std::thread::yield_now();
-    serve(Consumer::new(to_nf), Producer::new(from_nf), burst.parse().expect("a number"), alone, |claim| {
-        claim.action = Action::Emit as u8;
-        if matches!(work, Work::Pass | Work::Yield) {
-            return;
-        }
-        let packet = if work.needs_metadata() {
-            shm::unpark(region.number(), claim.slot)
-        } else {
-            shm::claimed(region.number(), claim)
-        };
-        let mut packet = packet.expect("a slot");
-        let mut byte = [claim.len as u8];
-        if work == Work::Read {
-            assert!(shm::PacketBytes::new(&packet).copy_out(0, &mut byte));
-            claim.destination = u16::from(byte[0]);
-            return;
-        }
-        assert!(shm::PacketBytesMut::new(&mut packet).copy_in(0, &byte));
-        if work == Work::Describe {
-            packet.anno[16] = byte[0];
-            assert!(shm::park(&packet));
-        }
-    })
+    serve(
+        Consumer::new(to_nf),
+        Producer::new(from_nf),
+        burst.parse().expect("a number"),
+        alone,
+        |descriptor| {
+            descriptor.action = Action::Emit as u8;
+            if matches!(work, Work::Pass | Work::Yield) {
+                return;
+            }
+            let packet = if work.needs_metadata() {
+                shm::unpark(region.number(), descriptor.slot)
+            } else {
+                shm::claimed(region.number(), descriptor)
+            };
+            let mut packet = packet.expect("a slot");
+            let mut byte = [descriptor.len as u8];
+            if work == Work::Read {
+                assert!(shm::PacketBytes::new(&packet).copy_out(0, &mut byte));
+                descriptor.destination = u16::from(byte[0]);
+                return;
+            }
+            assert!(shm::PacketBytesMut::new(&mut packet).copy_in(0, &byte));
+            if work == Work::Describe {
+                packet.anno[16] = byte[0];
+                assert!(shm::park(&packet));
+            }
+        },
+    )
 }
 
 /// Hands on whatever comes, for ever.
@@ -137,15 +143,15 @@ fn serve<C: Cells>(
     idle: impl Fn(),
     work: impl Fn(&mut Descriptor),
 ) -> ! {
-    let mut claims = vec![Descriptor::default(); burst];
+    let mut descriptors = vec![Descriptor::default(); burst];
     loop {
-        let count = from.take(&mut claims).expect("a sound host");
+        let count = from.take(&mut descriptors).expect("a sound host");
         if count == 0 {
             idle();
             continue;
         }
-        claims[..count].iter_mut().for_each(&work);
-        to.push(&claims[..count]).expect("a sound host");
+        descriptors[..count].iter_mut().for_each(&work);
+        to.push(&descriptors[..count]).expect("a sound host");
         from.release(count);
     }
 }
@@ -165,22 +171,22 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
         scope.spawn(|| {
             pin(core);
             let (mut from, mut to) = (Consumer::new(there), Producer::new(back));
-            let mut claims = vec![Descriptor::default(); burst];
+            let mut descriptors = vec![Descriptor::default(); burst];
             while !stop.load(Ordering::Relaxed) {
-                let count = from.take(&mut claims).expect("sound");
+                let count = from.take(&mut descriptors).expect("sound");
                 if count == 0 {
                     idle();
                     continue;
                 }
-                to.push(&claims[..count]).expect("sound");
+                to.push(&descriptors[..count]).expect("sound");
                 from.release(count);
             }
         });
-        let mut claims = vec![Descriptor { slot: 1, ..Descriptor::default() }; in_flight(row)];
-        to.push(&claims).expect("sound");
+        let mut descriptors = vec![Descriptor { slot: 1, ..Descriptor::default() }; in_flight(row)];
+        to.push(&descriptors).expect("sound");
         let took = clock(ticks_per_ns, LONG, || {
-            let count = from.take(&mut claims[..burst]).expect("sound");
-            to.push(&claims[..count]).expect("sound");
+            let count = from.take(&mut descriptors[..burst]).expect("sound");
+            to.push(&descriptors[..count]).expect("sound");
             from.release(count);
             if core == 0 {
                 std::thread::yield_now();
@@ -207,8 +213,8 @@ fn process(row: &Row, ticks_per_ns: f64) -> f64 {
         .expect("this program starts again");
     pin(0);
     let [to, from] = rings.rings();
-    let lender = HostEnd::new(to, from, 1, shared.region().number());
-    let took = enqueue(row, &shared, lender.with_metadata(row.what.needs_metadata()), ticks_per_ns);
+    let host_end = HostEnd::new(to, from, 1, shared.region().number());
+    let took = enqueue(row, &shared, host_end.with_metadata(row.what.needs_metadata()), ticks_per_ns);
     rustix::process::kill_process(Pid::from_child(&nf), rustix::process::Signal::KILL).expect("it runs");
     nf.wait().expect("a child");
     took
@@ -217,7 +223,7 @@ fn process(row: &Row, ticks_per_ns: f64) -> f64 {
 fn enqueue(
     row: &Row,
     shared: &std::sync::Arc<SharedPool>,
-    mut lender: HostEnd<Mapped>,
+    mut host_end: HostEnd<Mapped>,
     ticks_per_ns: f64,
 ) -> f64 {
     let (mut pool, loans, burst) = (shared.worker(), InFlightTable::new(SLOTS), row.burst);
@@ -231,23 +237,23 @@ fn enqueue(
     if row.kind != Kind::Pooled {
         let made = pool.alloc(&mut packets[..most]);
         fill(&mut packets);
-        lender.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
+        host_end.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
     }
     clock(ticks_per_ns, LONG, || {
-        if row.kind == Kind::Pooled && lender.held() as usize + burst <= most {
+        if row.kind == Kind::Pooled && host_end.held() as usize + burst <= most {
             let made = pool.alloc(&mut packets[..burst]);
             fill(&mut packets[..made]);
-            lender.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
+            host_end.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
         }
         if !row.two_cores {
             std::thread::yield_now();
         }
-        let (back, sound) = lender.take_back(&loans, &mut packets[..burst], &mut completions);
+        let (back, sound) = host_end.take_back(&loans, &mut packets[..burst], &mut completions);
         sound.expect("a sound NF");
         if row.kind == Kind::Pooled {
             pool.free_all(&packets[..back]);
         } else {
-            lender.enqueue(&loans, &packets, &list[..back], 0).expect("sound");
+            host_end.enqueue(&loans, &packets, &list[..back], 0).expect("sound");
         }
         back
     })

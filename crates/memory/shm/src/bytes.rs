@@ -181,22 +181,22 @@ mod tests {
             let mut real = [Packet::EMPTY];
             prop_assert_eq!(pool.alloc(&mut real), 1);
             let [real] = real;
-            let mut claim = Packet { buf, data, len, total: len, segments, next, region, ..real };
+            let mut descriptor = Packet { buf, data, len, total: len, segments, next, region, ..real };
             if from_base {
-                (claim.buf, claim.region) = (real.buf.wrapping_add(buf % 65_536).wrapping_sub(32_768), real.region);
+                (descriptor.buf, descriptor.region) = (real.buf.wrapping_add(buf % 65_536).wrapping_sub(32_768), real.region);
             }
             // Whatever it says: the copies are refused or stay inside, so this process lives on.
             let mut out = vec![0xa5; size];
-            if !PacketBytes::new(&claim).copy_out(offset, &mut out) {
+            if !PacketBytes::new(&descriptor).copy_out(offset, &mut out) {
                 prop_assert!(out.iter().all(|&byte| byte == 0xa5));
             }
-            let _ = PacketBytesMut::new(&mut claim).copy_in(offset, &out);
-            park(&claim);
-            let mut edited = claim;
+            let _ = PacketBytesMut::new(&mut descriptor).copy_in(offset, &out);
+            park(&descriptor);
+            let mut edited = descriptor;
             let _ = edited.push(size) && edited.pull(size) && edited.put(size) && edited.take(size);
             let _ = edited.make_headroom(size);
             let _ = linearize(&mut pool, &mut edited);
-            let _ = clone_packet(&mut pool, &claim);
+            let _ = clone_packet(&mut pool, &descriptor);
         }
     }
 }

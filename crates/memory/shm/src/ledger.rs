@@ -1,8 +1,8 @@
 //! The ledger: for each slot its life (generation). Private to the host.
 //!
 //! A slot's generation is counted up when the slot is freed, so a descriptor made before that is
-//! recognised as stale. The ledger never lies in shared memory. Who holds slots that are lent, and in
-//! which loan, stands in [`InFlightTable`](crate::channel::InFlightTable).
+//! recognised as stale. The ledger never lies in shared memory. Who holds slots that are in flight, and in
+//! which in-flight entry, stands in [`InFlightTable`](crate::channel::InFlightTable).
 //!
 //! Entries are written by whoever owns the slot at that moment, with plain stores: a slot has one
 //! owner at a time, and passing a slot between threads goes through something that orders memory (a

@@ -6,8 +6,8 @@
 //! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
 //! because another process may write the same memory at the same time.
 //!
-//! [`burst`] has the lists that a burst of packets is sorted into, [`ring`] the rings that claims on packets go from one process to another by, [`channel`] the host's end
-//! of an NF's rings, [`page`] an NF's counters.
+//! [`burst`] has the lists that a burst of packets is sorted into, [`ring`] the rings that descriptors of packets go
+//! from one process to another by, [`channel`] the host's end of an NF's rings, [`page`] an NF's counters.
 //!
 //! Unsafe code is confined to `region` and `ring::file` (mapping), `memfd` (descriptors by number), `slot` (raw
 //! copies), `ring::mapped` and `page` (atomics of mapped memory).
@@ -77,10 +77,10 @@ pub enum ShmError {
         source: std::io::Error,
     },
     /// A ring of a size that there is not.
-    #[error("a ring of {claims} claims is not possible; ask for a power of two up to {most}")]
+    #[error("a ring of {descriptors} claims is not possible; ask for a power of two up to {most}")]
     RingSize {
         /// How many were asked for.
-        claims: u32,
+        descriptors: u32,
         /// The most that a ring can hold.
         most: u32,
     },

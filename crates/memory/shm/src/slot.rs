@@ -274,11 +274,11 @@ pub fn buffer(region: u16, slot: u32) -> Option<u64> {
     Span::of(region).buffer(slot)
 }
 
-/// The packet that a claim speaks of, to whoever sees the slots of that region and knows nothing else of it; `None`
-/// when there is no such slot, or it has not so many bytes.
+/// The packet that a descriptor speaks of, to whoever sees the slots of that region and knows nothing else of it;
+/// `None` when there is no such slot, or it has not so many bytes.
 #[inline]
-pub fn claimed(region: u16, claim: &Descriptor) -> Option<Packet> {
-    let Descriptor { slot, generation, data, len, .. } = *claim;
+pub fn claimed(region: u16, descriptor: &Descriptor) -> Option<Packet> {
+    let Descriptor { slot, generation, data, len, .. } = *descriptor;
     let buf = Span::of(region).buffer(slot)?;
     Packet::of_slot((region, slot, generation), buf, (data, u32::from(len)))
 }
@@ -287,8 +287,8 @@ pub fn claimed(region: u16, claim: &Descriptor) -> Option<Packet> {
 ///
 /// Another process may write that block: each word is read once, and what cannot be is unset.
 #[inline]
-pub fn claimed_with_metadata(region: u16, claim: &Descriptor) -> Option<Packet> {
-    let Descriptor { slot, generation, data, len, .. } = *claim;
+pub fn claimed_with_metadata(region: u16, descriptor: &Descriptor) -> Option<Packet> {
+    let Descriptor { slot, generation, data, len, .. } = *descriptor;
     let buf = Span::of(region).buffer(slot)?;
     let len = u32::from(len);
     is_inside(data, len)

@@ -16,7 +16,7 @@ const HOLDING_MOST: u64 = 4;
 struct Pair {
     pool: NativePool,
     loans: InFlightTable,
-    lender: HostEnd<Mapped>,
+    host_end: HostEnd<Mapped>,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
     _rings: RingFile<2>,
@@ -28,10 +28,10 @@ impl Pair {
         let pool = SharedPool::new(PacketRegion::create(options).expect("memory")).worker();
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let [to_nf, from_nf] = rings.rings();
-        let lender = HostEnd::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());
-        let lender = lender.with_metadata(metadata).holding_at_most(HOLDING_MOST);
+        let host_end = HostEnd::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());
+        let host_end = host_end.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let (from, to) = (Consumer::new(to_nf), Producer::new(from_nf));
-        Pair { pool, loans: InFlightTable::new(SLOTS), lender, from, to, _rings: rings }
+        Pair { pool, loans: InFlightTable::new(SLOTS), host_end, from, to, _rings: rings }
     }
 
     /// Packets that have something in every field.
@@ -56,7 +56,7 @@ impl Pair {
     fn enqueue(&mut self, count: usize, destination: u16) -> Vec<Packet> {
         let mut packets = self.make(count);
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let (lent, _) = self.lender.enqueue(&self.loans, &packets, &list, destination).expect("sound");
+        let (lent, _) = self.host_end.enqueue(&self.loans, &packets, &list, destination).expect("sound");
         self.pool.free_all(&packets[lent..]);
         packets.truncate(lent);
         packets
@@ -64,26 +64,26 @@ impl Pair {
 
     /// What the NF takes of what stands there.
     fn take(&mut self, count: usize) -> Vec<Descriptor> {
-        let mut claims = vec![Descriptor::default(); count];
-        let taken = self.from.take(&mut claims).expect("sound");
+        let mut descriptors = vec![Descriptor::default(); count];
+        let taken = self.from.take(&mut descriptors).expect("sound");
         self.from.release(taken);
-        claims.truncate(taken);
-        claims
+        descriptors.truncate(taken);
+        descriptors
     }
 
     /// The NF gives claims, and the host takes back.
-    fn give(&mut self, claims: &[Descriptor]) -> Vec<(Packet, Completion)> {
-        assert_eq!(self.to.push(claims).expect("sound").0, claims.len());
-        let mut packets = vec![Packet::EMPTY; claims.len()];
-        let mut completions = vec![Completion::default(); claims.len()];
-        let (back, sound) = self.lender.take_back(&self.loans, &mut packets, &mut completions);
+    fn give(&mut self, descriptors: &[Descriptor]) -> Vec<(Packet, Completion)> {
+        assert_eq!(self.to.push(descriptors).expect("sound").0, descriptors.len());
+        let mut packets = vec![Packet::EMPTY; descriptors.len()];
+        let mut completions = vec![Completion::default(); descriptors.len()];
+        let (back, sound) = self.host_end.take_back(&self.loans, &mut packets, &mut completions);
         sound.expect("sound");
         packets.into_iter().zip(completions).take(back).collect()
     }
 }
 
-fn with(claim: Descriptor, action: Action) -> Descriptor {
-    Descriptor { action: action as u8, ..claim }
+fn with(descriptor: Descriptor, action: Action) -> Descriptor {
+    Descriptor { action: action as u8, ..descriptor }
 }
 
 fn text(packet: &Packet) -> String {
@@ -94,10 +94,11 @@ fn text(packet: &Packet) -> String {
 fn without_metadata_only_the_place_of_a_packet_changes() {
     let mut pair = Pair::new(false);
     let lent = pair.enqueue(8, 0);
-    let claims: Vec<Descriptor> = pair.take(8).into_iter().map(|claim| with(claim, Action::Emit)).collect();
-    for (claim, packet) in claims.iter().zip(&lent) {
+    let descriptors: Vec<Descriptor> =
+        pair.take(8).into_iter().map(|descriptor| with(descriptor, Action::Emit)).collect();
+    for (descriptor, packet) in descriptors.iter().zip(&lent) {
         assert_eq!(
-            (claim.slot, claim.data, u32::from(claim.len)),
+            (descriptor.slot, descriptor.data, u32::from(descriptor.len)),
             (packet.slot(), packet.data(), packet.len())
         );
         // Nobody asks what stands there.
@@ -106,7 +107,7 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
         assert!(shm::park(&other));
     }
     let longer: Vec<Descriptor> =
-        claims.iter().map(|claim| Descriptor { data: 100, len: 99, ..*claim }).collect();
+        descriptors.iter().map(|descriptor| Descriptor { data: 100, len: 99, ..*descriptor }).collect();
     for ((back, completion), packet) in pair.give(&longer).into_iter().zip(&lent) {
         assert_eq!(completion, Completion::Output(0));
         let mut expected = *packet;
@@ -121,14 +122,14 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
 fn with_metadata_the_nf_says_what_a_packet_is_like() {
     let mut pair = Pair::new(true);
     let lent = pair.enqueue(1, 0)[0];
-    let claim = with(pair.take(1)[0], Action::Emit);
+    let descriptor = with(pair.take(1)[0], Action::Emit);
     let parked = shm::unpark(lent.region(), lent.slot()).expect("a slot");
     assert_eq!((parked.anno, parked.net, parked.handle()), (lent.anno, lent.net, 0));
     let mut written = parked;
     (written.anno, written.net, written.mac, written.packet_type) = ([1; 48], 150, 5000, 9);
     assert!(shm::park(&written));
     assert!(shm::scribble(&written, offset::NEXT as usize, &4u64.to_ne_bytes()));
-    let (back, _) = pair.give(&[claim])[0];
+    let (back, _) = pair.give(&[descriptor])[0];
     let mut expected = lent;
     (expected.anno, expected.net, expected.mac, expected.packet_type) = ([1; 48], 150, NO_HEADER, 4);
     assert_eq!(text(&back), text(&expected));
@@ -138,15 +139,15 @@ fn with_metadata_the_nf_says_what_a_packet_is_like() {
 fn claims_are_checked_in_three_ways() {
     let mut pair = Pair::new(false);
     pair.enqueue(2, 0);
-    let claim = with(pair.take(1)[0], Action::Emit);
-    let no_slot = Descriptor { slot: SLOTS, ..claim };
-    let ended = Descriptor { generation: claim.generation.wrapping_sub(1), ..claim };
-    let not_lent = Descriptor { slot: SLOTS - 1, ..claim };
+    let descriptor = with(pair.take(1)[0], Action::Emit);
+    let no_slot = Descriptor { slot: SLOTS, ..descriptor };
+    let ended = Descriptor { generation: descriptor.generation.wrapping_sub(1), ..descriptor };
+    let not_lent = Descriptor { slot: SLOTS - 1, ..descriptor };
     assert!(pair.give(&[no_slot, ended, not_lent]).is_empty());
-    assert_eq!(pair.give(&[claim, claim]).len(), 1, "once");
-    let stats = pair.lender.stats();
+    assert_eq!(pair.give(&[descriptor, descriptor]).len(), 1, "once");
+    let stats = pair.host_end.stats();
     assert_eq!((stats.out_of_range, stats.stale, stats.not_held, stats.returned), (1, 2, 1, 1));
-    assert_eq!((pair.lender.bad_claims(), pair.lender.held()), (4, 1));
+    assert_eq!((pair.host_end.bad_claims(), pair.host_end.held()), (4, 1));
 }
 
 #[test]
@@ -156,11 +157,15 @@ fn what_reaches_beyond_its_slot_is_not_lent() {
     assert!(!packets[1].set_ends(130, 2200), "no safe code makes such a descriptor");
     let mut words = packets[1].to_words();
     words[offset::LEN as usize / 8] = 2200 << 32 | 2200;
-    // SAFETY: it is handed to the lender alone, which looks at its ends.
+    // SAFETY: it is handed to the host end alone, which looks at its ends.
     packets[1] = unsafe { Packet::from_words(words) };
     assert_eq!((packets[1].len(), packets[1].total()), (2200, 2200));
-    assert_eq!(pair.lender.enqueue(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
-    assert_eq!(pair.lender.enqueue(&pair.loans, &packets, &[0, 2], 0), Ok((0, false)), "it is lent already");
+    assert_eq!(pair.host_end.enqueue(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
+    assert_eq!(
+        pair.host_end.enqueue(&pair.loans, &packets, &[0, 2], 0),
+        Ok((0, false)),
+        "it is enqueued already"
+    );
 }
 
 #[test]
@@ -169,13 +174,13 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
         let mut pair = Pair::new(metadata);
         let lent = pair.enqueue(2, 0);
         pair.enqueue(1, GRANT);
-        let claims = pair.take(3);
-        let hold: Vec<Descriptor> = claims
+        let descriptors = pair.take(3);
+        let hold: Vec<Descriptor> = descriptors
             .iter()
-            .map(|claim| Descriptor { data: 128, len: 77, ..with(*claim, Action::Hold) })
+            .map(|descriptor| Descriptor { data: 128, len: 77, ..with(*descriptor, Action::Hold) })
             .collect();
         assert!(pair.give(&hold).is_empty());
-        assert_eq!((pair.lender.held(), pair.lender.stats().holding), (0, 3));
+        assert_eq!((pair.host_end.held(), pair.host_end.stats().holding), (0, 3));
         // The NF may write on, and is not heard.
         for packet in &lent {
             let mut other = *packet;
@@ -183,21 +188,21 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
             assert!(shm::park(&other));
         }
         assert!(pair.give(&hold).is_empty());
-        assert_eq!((pair.lender.stats().held_again, pair.lender.bad_claims()), (3, 3));
-        let Reclaimed { returned, untouched, held, lost } = pair.lender.reclaim(&pair.loans);
+        assert_eq!((pair.host_end.stats().held_again, pair.host_end.bad_claims()), (3, 3));
+        let Reclaimed { returned, untouched, held, lost } = pair.host_end.reclaim(&pair.loans);
         assert_eq!((returned.len(), untouched.len(), held.len(), lost.len()), (0, 0, 3, 0));
         for (ReclaimedSlot { packet, granted }, lent) in held.iter().zip(&lent) {
             assert_eq!((packet.anno, packet.data(), packet.len(), *granted), (lent.anno, 128, 77, false));
         }
         assert!(held[2].granted);
-        assert_eq!((pair.lender.held(), pair.lender.stats().inherited), (0, 3));
+        assert_eq!((pair.host_end.held(), pair.host_end.stats().inherited), (0, 3));
     }
 }
 
 /// What happens next. Numbers choose among what there is.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The host lends so many.
+    /// The host enqueues so many.
     Lend(usize),
     /// The NF takes so many and does nothing with them.
     Take(usize),
@@ -243,20 +248,20 @@ proptest! {
                 }
                 Step::Take(count) => {
                     let taken = pair.take(count);
-                    prop_assert!(taken.iter().map(|claim| claim.slot).eq(there.drain(..taken.len())));
+                    prop_assert!(taken.iter().map(|descriptor| descriptor.slot).eq(there.drain(..taken.len())));
                     with_nf.extend(taken);
                 }
                 Step::Give(which, action) if !with_nf.is_empty() => {
-                    let claim = with(with_nf.swap_remove(which % with_nf.len()), action);
-                    let back = pair.give(&[claim]);
+                    let descriptor = with(with_nf.swap_remove(which % with_nf.len()), action);
+                    let back = pair.give(&[descriptor]);
                     let is_refused = action == Action::Hold && kept.len() as u64 == HOLDING_MOST;
                     if action == Action::Hold && !is_refused {
                         prop_assert!(back.is_empty());
-                        kept.push(claim);
+                        kept.push(descriptor);
                         continue;
                     }
                     let expected = if is_refused { Action::Drop } else { action };
-                    prop_assert_eq!((back.len(), back[0].0.slot(), action_of(back[0].1)), (1, claim.slot, expected));
+                    prop_assert_eq!((back.len(), back[0].0.slot(), action_of(back[0].1)), (1, descriptor.slot, expected));
                     pair.pool.free_all(&[back[0].0]);
                     refused += u64::from(is_refused);
                     returned += u64::from(!is_refused);
@@ -269,40 +274,40 @@ proptest! {
                         again += 1;
                         continue;
                     }
-                    let claim = kept.swap_remove(which);
-                    prop_assert_eq!((back.len(), back[0].0.slot(), action_of(back[0].1)), (1, claim.slot, action));
+                    let descriptor = kept.swap_remove(which);
+                    prop_assert_eq!((back.len(), back[0].0.slot(), action_of(back[0].1)), (1, descriptor.slot, action));
                     pair.pool.free_all(&[back[0].0]);
                     returned += 1;
                 }
                 Step::Give(..) | Step::GiveHeld(..) => {}
             }
-            let stats = pair.lender.stats();
-            prop_assert_eq!(pair.lender.held() as usize, there.len() + with_nf.len());
+            let stats = pair.host_end.stats();
+            prop_assert_eq!(pair.host_end.held() as usize, there.len() + with_nf.len());
             prop_assert_eq!(stats.holding as usize, kept.len());
             prop_assert_eq!((stats.returned, stats.held_again, stats.held_too_many), (returned, again, refused));
-            prop_assert_eq!(pair.lender.bad_claims(), again + refused);
+            prop_assert_eq!(pair.host_end.bad_claims(), again + refused);
         }
         // The NF's last words, which the host finds when it is dead.
         let last: Vec<Descriptor> = with_nf.drain(..last.min(with_nf.len())).collect();
         let hold = last.len() / 2;
         let words = last.iter().enumerate();
         let words: Vec<Descriptor> =
-            words.map(|(at, claim)| with(*claim, if at < hold { Action::Hold } else { Action::Emit })).collect();
+            words.map(|(at, descriptor)| with(*descriptor, if at < hold { Action::Hold } else { Action::Emit })).collect();
         pair.to.push(&words).expect("sound");
         let quota = (HOLDING_MOST as usize - kept.len()).min(hold);
         kept.extend(&last[..quota]);
-        let reclaimed = pair.lender.reclaim(&pair.loans);
+        let reclaimed = pair.host_end.reclaim(&pair.loans);
         let slots = |lents: &[ReclaimedSlot]| {
             let mut slots: Vec<u32> = lents.iter().map(|lent| lent.packet.slot()).collect();
             slots.sort_unstable();
             slots
         };
-        let sorted = |claims: &[Descriptor]| {
-            let mut slots: Vec<u32> = claims.iter().map(|claim| claim.slot).collect();
+        let sorted = |descriptors: &[Descriptor]| {
+            let mut slots: Vec<u32> = descriptors.iter().map(|descriptor| descriptor.slot).collect();
             slots.sort_unstable();
             slots
         };
-        prop_assert!(reclaimed.returned.iter().map(|(packet, _)| packet.slot()).eq(last[quota..].iter().map(|claim| claim.slot)));
+        prop_assert!(reclaimed.returned.iter().map(|(packet, _)| packet.slot()).eq(last[quota..].iter().map(|descriptor| descriptor.slot)));
         prop_assert!(reclaimed.untouched.iter().map(|lent| lent.packet.slot()).eq(there));
         prop_assert_eq!(slots(&reclaimed.held), sorted(&kept));
         prop_assert_eq!(slots(&reclaimed.lost), sorted(&with_nf));
@@ -311,6 +316,6 @@ proptest! {
             pair.pool.free_all(&[lent.packet]);
         }
         prop_assert_eq!((pair.pool.available(), pair.pool.stats().bad_frees), (SLOTS as usize, 0));
-        prop_assert_eq!((pair.lender.held(), pair.lender.stats().holding), (0, 0));
+        prop_assert_eq!((pair.host_end.held(), pair.host_end.stats().holding), (0, 0));
     }
 }

@@ -156,14 +156,14 @@ proptest! {
     ) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(4) };
         let region = PacketRegion::create(options).expect("memory");
-        let claim = shm::ring::Descriptor { slot: 3, generation: 8, data, len, ..Default::default() };
+        let descriptor = shm::ring::Descriptor { slot: 3, generation: 8, data, len, ..Default::default() };
         let place = shm::buffer(region.number(), 3);
         let ours = |packet: &Packet| {
             holds(packet);
             assert_eq!((Some(packet.buf()), packet.region(), packet.slot()), (place, region.number(), 3));
             assert_eq!((packet.handle(), packet.next(), packet.segments()), (0, 0, 1));
         };
-        let whole = shm::ring::Descriptor { data: 0, len: 0, ..claim };
+        let whole = shm::ring::Descriptor { data: 0, len: 0, ..descriptor };
         let of_slot = shm::claimed(region.number(), &whole).expect("a slot");
         // With numbers that are small enough half of them are packets.
         let mask = if small { 0x0000_07ff_0000_07ff } else { u64::MAX };
@@ -172,7 +172,7 @@ proptest! {
         prop_assert!(!shm::scribble(&of_slot, 1, &bytes) && !shm::scribble(&Packet::EMPTY, 0, &bytes));
         shm::unpark(region.number(), 3).iter().for_each(ours);
         let fits = usize::from(data) + usize::from(len) <= BUF_BYTES;
-        for packet in [shm::claimed(region.number(), &claim), shm::claimed_with_metadata(region.number(), &claim)] {
+        for packet in [shm::claimed(region.number(), &descriptor), shm::claimed_with_metadata(region.number(), &descriptor)] {
             prop_assert_eq!(packet.is_some(), fits);
             packet.iter().for_each(|packet| {
                 ours(packet);

@@ -17,7 +17,7 @@ const HOLDING_MOST: u64 = 5;
 /// What happens next.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The host lends so many.
+    /// The host enqueues so many.
     Lend(usize),
     /// The host takes back at most so many.
     TakeBack(usize),
@@ -54,7 +54,7 @@ fn index(ring: &Mapped, word: u8) -> &shm::ring::Word {
     [ring.tail(), ring.head(), ring.taken(), ring.asleep()][usize::from(word) % 4]
 }
 
-/// An NF of the same region writes into the slots of a chain that it was never lent.
+/// An NF of the same region writes into the slots of a chain that it was never given.
 #[test]
 fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
@@ -68,8 +68,8 @@ fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     for slot in 0..SLOTS {
         // Every slot is followed by the other packet's, in the life that it is in.
         let next = u64::from(other.slot()) + 1;
-        let claim = Descriptor { slot, generation: other.generation(), ..Descriptor::default() };
-        let of_slot = shm::claimed(chain.region(), &claim).expect("a slot");
+        let descriptor = Descriptor { slot, generation: other.generation(), ..Descriptor::default() };
+        let of_slot = shm::claimed(chain.region(), &descriptor).expect("a slot");
         assert!(shm::park(&of_slot));
         assert!(shm::scribble(&of_slot, offset::NEXT as usize, &next.to_ne_bytes()));
         assert!(shm::scribble(&of_slot, offset::LEN as usize, &9u32.to_ne_bytes()));
@@ -89,11 +89,11 @@ proptest! {
         let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let sides = rings.rings();
-        let lender = HostEnd::new(sides[0].clone(), sides[1].clone(), NF, region);
-        let mut lender = lender.with_metadata(metadata).holding_at_most(HOLDING_MOST);
+        let host_end = HostEnd::new(sides[0].clone(), sides[1].clone(), NF, region);
+        let mut host_end = host_end.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let mut nf_from = Consumer::new(sides[0].clone());
         let mut nf_to = Producer::new(sides[1].clone());
-        // What the NF holds, as the host knows, and what it was like when it was lent.
+        // What the NF holds, as the host knows, and what it was like when it was enqueued.
         let mut out: BTreeMap<u32, Packet> = BTreeMap::new();
         let mut last = vec![];
         // What nobody but the host may say of a packet; without metadata, nearly everything.
@@ -116,7 +116,7 @@ proptest! {
         };
         let settle = |out: &mut BTreeMap<u32, Packet>, pool: &mut shm::NativePool, back: &[Packet]| {
             for packet in back {
-                let lent = out.remove(&packet.slot()).expect("it was lent, and comes back once");
+                let lent = out.remove(&packet.slot()).expect("it was enqueued, and comes back once");
                 check(&lent, packet, false);
                 pool.free_all(&[*packet]);
             }
@@ -133,21 +133,21 @@ proptest! {
                         (packet.origin, packet.flow_hash) = (2, 6);
                     }
                     let list: Vec<u16> = (0..made as u16).collect();
-                    let lent = lender.enqueue(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
+                    let lent = host_end.enqueue(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
                     out.extend(packets[..lent].iter().map(|packet| (packet.slot(), *packet)));
                     pool.free_all(&packets[lent..made]);
                 }
                 Step::TakeBack(count) => {
                     let (mut packets, mut completions) = ([Packet::EMPTY; 20], [Completion::default(); 20]);
                     // An NF that breaks its indices is evicted; this host goes on, to see what happens.
-                    let (back, _) = lender.take_back(&loans, &mut packets[..count], &mut completions);
+                    let (back, _) = host_end.take_back(&loans, &mut packets[..count], &mut completions);
                     settle(&mut out, &mut pool, &packets[..back]);
                 }
                 Step::Forward(count, action) => {
-                    let mut claims = vec![Descriptor::default(); count];
-                    let taken = nf_from.take(&mut claims).unwrap_or(0);
-                    last = claims[..taken].to_vec();
-                    last.iter_mut().for_each(|claim| claim.action = action);
+                    let mut descriptors = vec![Descriptor::default(); count];
+                    let taken = nf_from.take(&mut descriptors).unwrap_or(0);
+                    last = descriptors[..taken].to_vec();
+                    last.iter_mut().for_each(|descriptor| descriptor.action = action);
                     let _ = nf_to.push(&last);
                     nf_from.release(taken);
                 }
@@ -169,8 +169,8 @@ proptest! {
                     entry.into_iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
                 }
                 Step::Metadata(slot, [data, mac, net, trans], len, next, segments) => {
-                    let claim = Descriptor { slot: slot % SLOTS, ..Descriptor::default() };
-                    let of_slot = shm::claimed(region, &claim).expect("a slot");
+                    let descriptor = Descriptor { slot: slot % SLOTS, ..Descriptor::default() };
+                    let of_slot = shm::claimed(region, &descriptor).expect("a slot");
                     let write = |at: i32, bytes: &[u8]| assert!(shm::scribble(&of_slot, at as usize, bytes));
                     let places = [offset::DATA, offset::MAC, offset::NET, offset::TRANS];
                     let numbers = [data, mac, net, trans].into_iter().zip(places);
@@ -182,24 +182,24 @@ proptest! {
                 }
             }
             prop_assert!(loans.held_by(NF).eq(out.keys().copied()));
-            let holding = lender.stats().holding;
-            prop_assert_eq!(lender.held() + holding, out.len() as u64);
+            let holding = host_end.stats().holding;
+            prop_assert_eq!(host_end.held() + holding, out.len() as u64);
             prop_assert!(holding <= HOLDING_MOST);
         }
-        let reclaimed = lender.reclaim(&loans);
+        let reclaimed = host_end.reclaim(&loans);
         let returned: Vec<Packet> = reclaimed.returned.iter().map(|(packet, _)| *packet).collect();
         settle(&mut out, &mut pool, &returned);
         let held: Vec<Packet> = reclaimed.held.iter().map(|lent| lent.packet).collect();
         settle(&mut out, &mut pool, &held);
         for lent in reclaimed.untouched.iter().chain(&reclaimed.lost) {
-            let was = out.remove(&lent.packet.slot()).expect("it was lent, and is found once");
+            let was = out.remove(&lent.packet.slot()).expect("it was enqueued, and is found once");
             check(&was, &lent.packet, true);
             pool.free_all(&[lent.packet]);
         }
         prop_assert!(out.is_empty(), "slots {:?} are with nobody", out);
         prop_assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0));
-        let stats = lender.stats();
-        prop_assert_eq!((lender.held(), stats.holding), (0, 0));
+        let stats = host_end.stats();
+        prop_assert_eq!((host_end.held(), stats.holding), (0, 0));
         let back = stats.returned + stats.malformed + stats.held_too_many + stats.lost + stats.untouched + stats.inherited;
         prop_assert_eq!(stats.enqueued, back);
     }

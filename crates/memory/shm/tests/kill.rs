@@ -39,7 +39,7 @@ fn the_nf() {
     let rings = RingFile::<2>::open(memory("NF_RINGS"), CLAIMS).expect("rings");
     let [to_nf, from_nf] = rings.rings();
     let (mut from, mut to) = (Consumer::new(to_nf), Producer::new(from_nf));
-    let mut claims = [Descriptor::default(); BURST];
+    let mut descriptors = [Descriptor::default(); BURST];
     for burst in 0u32.. {
         let die_at = |here| {
             if (burst, here) == (LAST_BURST, step) {
@@ -48,18 +48,18 @@ fn the_nf() {
         };
         die_at(0);
         let count = loop {
-            match from.take(&mut claims).expect("a sound host") {
+            match from.take(&mut descriptors).expect("a sound host") {
                 0 => std::thread::yield_now(),
                 count => break count,
             }
         };
         die_at(1);
-        for claim in &mut claims[..count] {
-            claim.action = Action::Emit as u8;
+        for descriptor in &mut descriptors[..count] {
+            descriptor.action = Action::Emit as u8;
             let packet = if metadata {
-                shm::unpark(region.number(), claim.slot)
+                shm::unpark(region.number(), descriptor.slot)
             } else {
-                shm::claimed(region.number(), claim)
+                shm::claimed(region.number(), descriptor)
             };
             let mut packet = packet.expect("a slot");
             let mut first = [0];
@@ -68,11 +68,11 @@ fn the_nf() {
             // Long enough that many are killed here.
             (0..100).for_each(|_| std::hint::spin_loop());
         }
-        let mut written = to.write(&claims[..count]).expect("a sound host");
+        let mut written = to.write(&descriptors[..count]).expect("a sound host");
         die_at(2);
         to.publish();
         while written < count {
-            written += to.push(&claims[written..count]).expect("a sound host").0;
+            written += to.push(&descriptors[written..count]).expect("a sound host").0;
             std::thread::yield_now();
         }
         die_at(3);
@@ -85,7 +85,7 @@ fn the_nf() {
 struct Host {
     pool: NativePool,
     loans: InFlightTable,
-    lender: HostEnd<Mapped>,
+    host_end: HostEnd<Mapped>,
     nf: Child,
     _rings: RingFile<2>,
 }
@@ -107,8 +107,8 @@ impl Host {
             .spawn()
             .expect("this program starts again");
         let [to, from] = rings.rings();
-        let lender = HostEnd::new(to, from, NF, shared.region().number()).with_metadata(metadata);
-        Host { pool: shared.worker(), loans: InFlightTable::new(SLOTS), lender, nf, _rings: rings }
+        let host_end = HostEnd::new(to, from, NF, shared.region().number()).with_metadata(metadata);
+        Host { pool: shared.worker(), loans: InFlightTable::new(SLOTS), host_end, nf, _rings: rings }
     }
 
     /// Lends up to `count` packets, each with a byte of 5; how many.
@@ -120,14 +120,14 @@ impl Host {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let (lent, _) = self.lender.enqueue(&self.loans, &packets, &list, 0).expect("a sound NF");
+        let (lent, _) = self.host_end.enqueue(&self.loans, &packets, &list, 0).expect("a sound NF");
         self.pool.free_all(&packets[lent..made]);
         lent
     }
 
     fn take_back(&mut self) -> usize {
         let (mut packets, mut completions) = ([Packet::EMPTY; 2 * BURST], [Completion::default(); 2 * BURST]);
-        let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut completions);
+        let (count, sound) = self.host_end.take_back(&self.loans, &mut packets, &mut completions);
         sound.expect("a sound NF");
         let back: Vec<(Packet, Completion)> = packets.into_iter().zip(completions).take(count).collect();
         self.free(&back);
@@ -145,14 +145,14 @@ impl Host {
     /// Reclaims what the dead NF held, and frees it.
     fn reclaim(&mut self) -> Reclaimed {
         assert!(!self.nf.wait().expect("a child").success());
-        let reclaimed = self.lender.reclaim(&self.loans);
+        let reclaimed = self.host_end.reclaim(&self.loans);
         self.free(&reclaimed.returned);
         // Nobody touched them.
         assert!(reclaimed.untouched.iter().all(|lent| first_byte(&lent.packet) == 5));
         for lent in reclaimed.untouched.iter().chain(&reclaimed.lost) {
             self.pool.free_all(&[lent.packet]);
         }
-        assert_eq!(self.lender.held(), 0, "{:?}", self.lender.stats());
+        assert_eq!(self.host_end.held(), 0, "{:?}", self.host_end.stats());
         assert_eq!(self.pool.stats().bad_frees, 0);
         assert_eq!(self.pool.available(), SLOTS as usize, "a slot is lost");
         reclaimed
@@ -181,7 +181,7 @@ fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
         let reclaimed = host.reclaim();
         let found = (reclaimed.returned.len(), reclaimed.lost.len(), reclaimed.untouched.len());
         assert_eq!(found, expected, "step {step}");
-        let stats = host.lender.stats();
+        let stats = host.host_end.stats();
         assert_eq!((stats.enqueued, stats.returned as usize), (100, expected.0));
         assert_eq!((stats.stale, stats.not_held, stats.out_of_range, stats.malformed), (0, 0, 0, 0));
     }
@@ -195,7 +195,7 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
         let mut host = Host::start(&shared, u32::MAX, round % 2 == 1);
         // Until packets flow, and then some microseconds more, never the same.
         let patience = Instant::now() + Duration::from_secs(30);
-        while host.lender.stats().returned == 0 {
+        while host.host_end.stats().returned == 0 {
             host.enqueue(BURST);
             host.take_back();
             assert!(Instant::now() < patience, "the NF does nothing");
@@ -209,7 +209,7 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
         // The host goes on while it dies.
         host.enqueue(BURST);
         let reclaimed = host.reclaim();
-        let stats = host.lender.stats();
+        let stats = host.host_end.stats();
         assert_eq!(stats.enqueued, stats.returned + stats.lost + stats.untouched, "{stats:?}");
         assert!(reclaimed.lost.len() <= BURST, "it never takes more");
         through += stats.returned;

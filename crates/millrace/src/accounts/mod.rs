@@ -41,11 +41,11 @@ pub fn sum(stats: &Stats) -> String {
         under_way if stats.running => format!("   ({under_way} under way)"),
         lost => format!("   NOT BALANCED: {lost} unaccounted for"),
     };
-    let FlowCache { hits, whole, flows, shortcuts, ended, cleared } = stats.flow_cache;
-    let cached = match shortcuts {
+    let FlowCache { hits, whole, flows, templates, ended, cleared } = stats.flow_cache;
+    let cached = match templates {
         0 => String::new(),
         _ => format!(
-            "flow cache: {} packets by {shortcuts} shortcuts ({} flows now), {} by the whole program, {ended} ended early, cleared {cleared} times\n",
+            "flow cache: {} packets by {templates} templates ({} flows now), {} by the whole program, {ended} ended early, cleared {cleared} times\n",
             count(hits),
             count(flows),
             count(whole),

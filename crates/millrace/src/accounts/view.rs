@@ -60,8 +60,8 @@ fn flow_cache(running: Option<&Running>, outcome: Option<&Outcome>) -> FlowCache
         }
         (None, None) => CacheCounts::default(),
     };
-    let CacheCounts { hits, whole, flows, shortcuts, ended, cleared } = counts;
-    FlowCache { hits, whole, flows, shortcuts, ended, cleared }
+    let CacheCounts { hits, whole, flows, templates, ended, cleared } = counts;
+    FlowCache { hits, whole, flows, templates, ended, cleared }
 }
 
 /// Packets that are kept, as far as it is known at this moment.

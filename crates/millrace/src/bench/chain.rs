@@ -24,8 +24,8 @@ pub struct ChainArgs {
     #[arg(value_name = "CHAIN", required_unless_present = "send")]
     file: Option<PathBuf>,
 
-    /// In place of a chain: sends by this device (an interface, a DPDK device, a PCI address) and measures whatever stands
-    /// between it and --receive
+    /// In place of a chain: sends by this device (an interface, a DPDK device, a PCI address) and measures whatever
+    /// stands between it and --receive
     #[arg(long, value_name = "DEVICE", conflicts_with = "file", requires = "receive")]
     send: Option<String>,
 
@@ -57,8 +57,8 @@ pub struct ChainArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     flows: Option<u64>,
 
-    /// Frames of a capture (pcap, pcapng) in place of generated ones: IPv4 over Ethernet, with the addresses that the chain
-    /// file says, as fast as the rate that is offered
+    /// Frames of a capture (pcap, pcapng) in place of generated ones: IPv4 over Ethernet, with the addresses that the
+    /// chain file says, as fast as the rate that is offered
     #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "flows"])]
     capture: Option<PathBuf>,
 

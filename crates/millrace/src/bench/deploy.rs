@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Measures how long it takes from the order to start an NF until it says hello, and until its first packet comes out.
 ///
-/// In every way that this machine has: rules exchanged in place, chains exchanged, processes, containers. With a chain file,
-/// the NFs of that chain are started, one after the other (NetVM, figure 17).
+/// In every way that this machine has: rules exchanged in place, chains exchanged, processes, containers. With a chain
+/// file, the NFs of that chain are started, one after the other (NetVM, figure 17).
 #[derive(Debug, Args)]
 pub struct DeployArgs {
     /// Chain file whose NFs are started, with generated traffic at a port

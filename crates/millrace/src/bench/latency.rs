@@ -30,8 +30,8 @@ pub struct LatencyArgs {
     #[command(flatten)]
     chain: ChainArgs,
 
-    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain carries with
-    /// half a percent of loss
+    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain carries
+    /// with half a percent of loss
     #[arg(long, value_delimiter = ',', value_parser = frames_a_second)]
     rate: Vec<f64>,
 
@@ -57,7 +57,8 @@ struct Found {
     machine: Machine,
     /// The chain and its form, or the devices.
     what: String,
-    /// What the chain carries of stamped frames with half a percent of loss, in frames a second, where that was searched for.
+    /// What the chain carries of stamped frames with half a percent of loss, in frames a second, where that was
+    /// searched for.
     pdr: Option<f64>,
     rows: Vec<Row>,
     #[serde(flatten)]

@@ -46,8 +46,8 @@ impl Shape {
 
 /// Measures throughput over how often the NFs of a chain stand in a row, in every form.
 ///
-/// The NFs of a chain file whose links are one row from generated traffic to a port that discards, once, twice and so on:
-/// as one function (with a flow cache and without), as elements, and each in a process of its own.
+/// The NFs of a chain file whose links are one row from generated traffic to a port that discards, once, twice and so
+/// on: as one function (with a flow cache and without), as elements, and each in a process of its own.
 #[derive(Debug, Args)]
 pub struct ChainArgs {
     /// Chain file with generated traffic at a port, and a port that discards

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Measures the packets that each of several instances of an NF gets, and their sum.
 ///
-/// Once with `steer = "least-filled"` and once with `"flow"`, over 1, 2, 3, … instances in processes (NetVM, figure 16).
-/// With a chain file, there are several of one of its NFs, which runs as the file says.
+/// Once with `steer = "least-filled"` and once with `"flow"`, over 1, 2, 3, … instances in processes (NetVM, figure
+/// 16). With a chain file, there are several of one of its NFs, which runs as the file says.
 #[derive(Debug, Args)]
 pub struct SteeringArgs {
     /// Chain file with generated traffic at a port

@@ -23,7 +23,7 @@ pub struct Accounts {
 pub struct FlowCache {
     pub hits: u64,
     pub whole: u64,
-    pub shortcuts: u64,
+    pub templates: u64,
 }
 
 /// An element's books. Not the program's own type: the words that users read are checked.

@@ -63,7 +63,7 @@ fn the_demo_does_the_same_with_a_flow_cache() {
         assert_eq!(books(&accounts), books(&of_cached));
         assert_eq!(accounts.handlers, of_cached.handlers);
         let counts = of_cached.flow_cache;
-        assert!(counts.hits > 500 && counts.shortcuts > 0, "{counts:?}");
+        assert!(counts.hits > 500 && counts.templates > 0, "{counts:?}");
     }
     let without = run(&folder, &words("fused", "off"), &written).1.flow_cache;
     assert_eq!((without.hits, without.whole), (0, 0));

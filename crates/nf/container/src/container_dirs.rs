@@ -1,8 +1,8 @@
 //! Where containers have their folders and control groups, and how these are taken away again.
 //!
 //! `/run/millrace-nfs/HOST/NUMBER-NF/` is a container's; `HOST` is a host's own, and `HOST.lock` beside it is locked
-//! as long as the host lives. The next host that starts a container takes away what those have left whose lock is free: by
-//! then nothing of them runs any more, because their enclosures ended with them.
+//! as long as the host lives. The next host that starts a container takes away what those have left whose lock is free:
+//! by then nothing of them runs any more, because their enclosures ended with them.
 
 use std::fs::File;
 use std::io;

@@ -1,9 +1,9 @@
 //! NFs in containers: `runs = "container"`.
 //!
 //! A container runtime ([`runtime`]) starts what the NF runs: a program, for which a bundle is made ([`program`]), a
-//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`, [`container_dirs`]
-//! has the folders and control groups that go with it and takes away what a host that was killed has left,
-//! [`check`] finds what is wrong before anything is started.
+//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`,
+//! [`container_dirs`] has the folders and control groups that go with it and takes away what a host that was killed has
+//! left, [`check`] finds what is wrong before anything is started.
 //!
 //! The NF gets its socket as an inherited descriptor, and all the rest by that, as every process does. Invariants:
 //!

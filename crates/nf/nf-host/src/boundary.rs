@@ -1,7 +1,7 @@
 //! The boundary of a trust group: packets cross it as copies.
 //!
 //! An NF maps the memory of its own trust group and no other. Where a chain has several groups, each has a region of
-//! its own; a packet that is lent is copied into it, and what comes back is copied out again, so that nothing that
+//! its own; a packet that is enqueued is copied into it, and what comes back is copied out again, so that nothing that
 //! the NF does later can change it. Meanwhile the original stays where it is. Of an observer nothing comes back.
 //!
 //! A tap sees the memory that ports receive into. It is shown packets where they lie, each with a holder more, as long
@@ -17,7 +17,7 @@ use shm::{Packet, chain};
 /// Packets that cross at a time, at most.
 const MOST: usize = 256;
 
-/// One link's side of the boundary, or that of a party.
+/// One link's side of the boundary, or that of a direct-path group.
 pub struct Boundary {
     pool: PacketPool,
     /// What each slot's copy is a copy of.
@@ -174,8 +174,8 @@ impl Boundary {
     }
 }
 
-/// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do to
-/// it before it is sent, and it is not lent in the same books.
+/// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do
+/// to it before it is sent, and it is not in flight in the same books.
 fn stays(packet: &Packet, region: u16, loans: &InFlightTable) -> bool {
     let is_whole = packet.segments() == 1 && packet.region() == region;
     is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot())

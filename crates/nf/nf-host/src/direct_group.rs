@@ -1,12 +1,14 @@
-//! A party: NFs of one trust group and one worker that hand packets to each other, with no hop through the host.
+//! A direct-path group: NFs of one trust group and one worker that hand packets to each other, with no hop through the
+//! host.
 //!
 //! Between two of them lies a *way*: a ring that the one writes and the other reads. The host made it, and looks on
-//! ([`Witness`]): packets count as the next NF's once that has taken them. While the reader is not there, the host reads
-//! in its place, and what comes goes the way that it would go without a ring. A writer's ring lives as long as the
-//! writer; a new one is read once the old is empty.
+//! ([`Witness`]): packets count as the next NF's once that has taken them. While the reader is not there, the host
+//! reads in its place, and what comes goes the way that it would go without a ring. A writer's ring lives as long as
+//! the writer; a new one is read once the old is empty.
 //!
-//! To the books of loans a party is one holder. Who of it has a packet when one of them dies is known from the rings:
-//! a packet that another has, or that lies in a ring to another, is not the dead one's ([`DirectGroup::others`]).
+//! To the in-flight table a direct-path group is one holder. Who of it has a packet when one of them dies is known from
+//! the rings: a packet that another has, or that lies in a ring to another, is not the dead one's
+//! ([`DirectGroup::others`]).
 
 use crate::boundary::Boundary;
 use crate::member::MemberState;
@@ -19,7 +21,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// The most NFs of a party.
+/// The most NFs of a direct-path group.
 pub const MOST_MEMBERS: usize = 64;
 /// Turns of the worker between two looks at a ring that is others'.
 const UNLOOKED: u8 = 4;
@@ -29,7 +31,7 @@ pub const MOST_EXITS: usize = 16;
 /// A member, and one of its outputs or inputs.
 pub type Stop = (u8, u16);
 
-/// The party.
+/// The direct-path group.
 #[derive(Debug)]
 pub struct DirectGroup {
     members: Vec<OnceLock<Arc<MemberState>>>,
@@ -48,7 +50,7 @@ pub struct DirectGroup {
 /// From an output of one NF to an input of another.
 #[derive(Debug)]
 pub struct DirectRing {
-    /// Its number in the party.
+    /// Its number in the direct-path group.
     pub number: u16,
     /// The writer, and the output.
     pub from: Stop,
@@ -163,8 +165,8 @@ impl DirectGroup {
     /// Notes that packets found no room, with the member that has most of them.
     pub fn note_crowded(&self) {
         let members = self.members.iter().filter_map(OnceLock::get);
-        if let Some(member) = members.max_by_key(|member| member.vitals.held()) {
-            member.vitals.note_crowded();
+        if let Some(member) = members.max_by_key(|member| member.activity.held()) {
+            member.activity.note_crowded();
         }
     }
 
@@ -220,7 +222,7 @@ impl DirectGroup {
         }
     }
 
-    /// Which slots are in work at others than a dead member, by number: lent to them, on the way to them, back from
+    /// Which slots are in work at others than a dead member, by number: enqueued to them, on the way to them, back from
     /// them, or noted; `taken` is what the dead one had taken from others and not let go of.
     ///
     /// A packet may stand in several rings, because nobody lets go of one before it stands in the next: the place that
@@ -237,7 +239,9 @@ impl DirectGroup {
                 *place = (*place).max((u16::from(hops) + 1, others));
             }
         };
-        taken.iter().for_each(|claim| mark(claim.slot, claim.generation, claim.hops, false));
+        taken
+            .iter()
+            .for_each(|descriptor| mark(descriptor.slot, descriptor.generation, descriptor.hops, false));
         let rings = lock(&self.rings).clone();
         let living = || rings.iter().enumerate().filter(|(at, _)| *at != usize::from(dead));
         let look_at_notes = |mark: &mut dyn FnMut(u32, u32, u8, bool)| {
@@ -248,12 +252,14 @@ impl DirectGroup {
                 }
             }
         };
-        // What is noted goes into a ring before the note is taken back, and so notes are looked at first; what comes out
-        // of a ring is noted before it is let go of, and so they are looked at last, too.
+        // What is noted goes into a ring before the note is taken back, and so notes are looked at first; what comes
+        // out of a ring is noted before it is let go of, and so they are looked at last, too.
         look_at_notes(&mut mark);
         for pass in 0..=self.ways.len() {
             let mut look = |ring: &Mapped| {
-                standing(ring).for_each(|claim| mark(claim.slot, claim.generation, claim.hops, true));
+                standing(ring).for_each(|descriptor| {
+                    mark(descriptor.slot, descriptor.generation, descriptor.hops, true)
+                });
             };
             living().flat_map(|(_, rings)| rings).for_each(|[to, _]| look(to));
             let mut look_along = |way: &Arc<DirectRing>| {
@@ -283,8 +289,8 @@ impl DirectRing {
         state.go_on();
     }
 
-    /// The reader's side, once all that was lent to it before has reached its ring: the way is the reader's from now on,
-    /// where both sides agree about metadata; the ring, and where to begin.
+    /// The reader's side, once all that was enqueued to it before has reached its ring: the way is the reader's from
+    /// now on, where both sides agree about metadata; the ring, and where to begin.
     pub fn open(&self, metadata: bool) -> Option<(OwnedFd, u32)> {
         if self.writer.load(Relaxed) != kind(metadata) {
             return None;

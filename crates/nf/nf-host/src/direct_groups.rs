@@ -5,7 +5,7 @@ use chain::{Chain, End, ProcessNf};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The plan of a party: its NFs by name, and the ways between them.
+/// The plan of a direct-path group: its NFs by name, and the ways between them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupPlan {
     members: Vec<String>,
@@ -13,7 +13,7 @@ pub struct GroupPlan {
     ways: Vec<(Stop, Stop)>,
 }
 
-/// The parties of a chain.
+/// The direct-path groups of a chain.
 pub fn plans(chain: &Chain) -> Vec<GroupPlan> {
     let mut plans: Vec<GroupPlan> = vec![];
     for link in &chain.links {
@@ -40,7 +40,8 @@ fn stop(chain: &Chain, end: End) -> Option<(&ProcessNf, &String)> {
     Some((process, info.interfaces.get(interface)?))
 }
 
-/// Adds a way, which may make one party of two. What would be too much for a party goes through the host.
+/// Adds a way, which may make one direct-path group of two. What would be too much for a direct-path group goes through
+/// the host.
 fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
     let find = |plans: &[GroupPlan], name: &str| {
         plans.iter().position(|plan| plan.members.iter().any(|member| member == name))
@@ -70,27 +71,27 @@ fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
     plans.push(plan);
 }
 
-/// The parties that run, by plan and worker.
+/// The direct-path groups that run, by plan and worker.
 #[derive(Debug, Default)]
-pub struct Parties {
+pub struct DirectGroups {
     plans: Vec<GroupPlan>,
     groups: HashMap<(usize, usize), Arc<DirectGroup>>,
 }
 
-impl Parties {
+impl DirectGroups {
     /// Of a chain.
-    pub fn of(chain: &Chain) -> Parties {
-        Parties { plans: plans(chain), groups: HashMap::new() }
+    pub fn of(chain: &Chain) -> DirectGroups {
+        DirectGroups { plans: plans(chain), groups: HashMap::new() }
     }
 
-    /// The party that an NF of a worker belongs to, and its number there.
+    /// The direct-path group that an NF of a worker belongs to, and its number there.
     pub fn find(&mut self, name: &str, worker: usize) -> Option<(Arc<DirectGroup>, u8)> {
         let of_plan = |plan: &GroupPlan| plan.members.iter().position(|member| member == name);
         let (at, member) = self.plans.iter().enumerate().find_map(|(at, plan)| Some((at, of_plan(plan)?)))?;
         let plan = self.plans.get(at)?;
         let made = self.groups.entry((at, worker));
-        let party = made.or_insert_with(|| Arc::new(DirectGroup::new(plan.members.len(), &plan.ways)));
-        Some((Arc::clone(party), member as u8))
+        let group = made.or_insert_with(|| Arc::new(DirectGroup::new(plan.members.len(), &plan.ways)));
+        Some((Arc::clone(group), member as u8))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::log;
 use crate::rings::{RING_CLAIMS, Rings};
 use nf::handler::MOST_HANDLERS;
 use nf::message::{
-    DirectGroup, Hello, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, StationFacts, ToNf, Welcome,
+    DirectGroup, Hello, InterfaceFacts, MOST_COUNTERS, MOST_REASONS, OwnAddress, PROTOCOL, ToNf, Welcome,
 };
 use nf::socket::Socket;
 use port::interface::Interface;
@@ -42,16 +42,16 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     let rings = Rings::create(RING_CLAIMS).map_err(|error| error.to_string())?;
     let page = Page::create().map_err(|error| error.to_string())?;
     let [to, from, grants] = rings.rings();
-    let lender = HostEnd::new(to, from, holder, memory.region.number());
-    let lender = lender.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
+    let host_end = HostEnd::new(to, from, holder, memory.region.number());
+    let host_end = host_end.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
     // What an observer says of packets has no effect, so that it needs no block to say it in.
-    let lender = lender.with_metadata(hello.metadata && !instance.spec.terms.observes());
-    let (lender, party) = match &instance.direct_group {
-        Some((party, member)) => {
-            let lender = lender.in_group(*member, party.inside(memory.quota));
-            (lender, Some((party, *member, exits(party, *member)?, party.notes(memory.region.slots())?)))
+    let host_end = host_end.with_metadata(hello.metadata && !instance.spec.terms.observes());
+    let (host_end, group) = match &instance.direct_group {
+        Some((group, member)) => {
+            let host_end = host_end.in_group(*member, group.inside(memory.quota));
+            (host_end, Some((group, *member, exits(group, *member)?, group.notes(memory.region.slots())?)))
         }
-        None => (lender, None),
+        None => (host_end, None),
     };
     let spec = &instance.spec;
     let config = config_file(&spec.config)?;
@@ -60,7 +60,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         name: spec.name.clone(),
         layout: LAYOUT_VERSION,
         slots: memory.region.slots(),
-        claims: RING_CLAIMS,
+        descriptors: RING_CLAIMS,
         quota: memory.quota,
         burst: spec.burst,
         writable: !spec.terms.observes(),
@@ -68,9 +68,9 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         outputs: spec.outputs.clone(),
         stations: instance.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
         config_bytes: spec.config.len(),
-        group: party.as_ref().map(|(_, member, exits, _)| DirectGroup {
+        group: group.as_ref().map(|(_, member, exits, _)| DirectGroup {
             member: *member,
-            claims: RING_CLAIMS,
+            descriptors: RING_CLAIMS,
             outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
         }),
     };
@@ -79,20 +79,20 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     let region = for_reading.as_ref().map_or(memory.region.as_fd(), AsFd::as_fd);
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![region, rings.as_fd(), page.as_fd()];
     descriptors.extend(config.as_ref().map(AsFd::as_fd));
-    if let Some((_, _, exits, notes)) = &party {
+    if let Some((_, _, exits, notes)) = &group {
         descriptors.push(notes.as_fd());
         descriptors.extend(exits.iter().map(|(_, ring)| ring.as_fd()));
     }
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
-    let exits = party.map(|(_, _, exits, _)| exits).unwrap_or_default();
+    let exits = group.map(|(_, _, exits, _)| exits).unwrap_or_default();
     let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
-    Ok(NfSession { host_end: lender, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+    Ok(NfSession { host_end: host_end, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
 }
 
 /// What an NF is told of what is behind an interface.
-fn facts(station: &Interface) -> Option<StationFacts> {
+fn facts(station: &Interface) -> Option<InterfaceFacts> {
     let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
-    Some(StationFacts { mac: station.mac()?.to_string(), addresses })
+    Some(InterfaceFacts { mac: station.mac()?.to_string(), addresses })
 }
 
 /// Whether a handler may be called so.
@@ -102,8 +102,8 @@ fn is_name(name: &str) -> bool {
 }
 
 /// New rings for the ways that a member writes into.
-fn exits(party: &Group, member: u8) -> Result<Vec<(&Arc<DirectRing>, RingFile<1>)>, String> {
-    let mine = party.ways.iter().filter(|way| way.from.0 == member);
+fn exits(group: &Group, member: u8) -> Result<Vec<(&Arc<DirectRing>, RingFile<1>)>, String> {
+    let mine = group.ways.iter().filter(|way| way.from.0 == member);
     let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
     mine.map(ring).collect()
 }

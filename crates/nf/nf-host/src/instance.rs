@@ -1,6 +1,6 @@
 //! An NF instance: the place of an NF in a chain, whether a process runs it or not.
 //!
-//! Two threads share it. The worker that lends packets (see [`super::link`]) takes over what the supervisor started,
+//! Two threads share it. The worker that enqueues packets (see [`super::link`]) takes over what the supervisor started,
 //! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
 //! waits for the other on the packet path: each looks at one word.
 
@@ -125,9 +125,9 @@ pub struct NfSession {
     pub page: Arc<Page>,
     /// What it said of itself.
     pub hello: Arc<Hello>,
-    /// What the lender points into.
+    /// What the host end points into.
     pub rings: Rings,
-    /// Rings to others of its party, by the number of the way.
+    /// Rings to others of its direct-path group, by the number of the way.
     pub exits: Vec<(u16, RingFile<1>)>,
 }
 
@@ -141,7 +141,7 @@ const GONE: u8 = 2;
 pub struct Instance {
     /// The NF.
     pub spec: NfSpec,
-    /// The worker that lends to it.
+    /// The worker that enqueues to it.
     pub worker: usize,
     /// Its number among those of a supervisor.
     pub number: u32,
@@ -250,7 +250,7 @@ impl Instance {
         Instance { stations, ..self }
     }
 
-    /// As a member of a party, which is told.
+    /// As a member of a direct-path group, which is told.
     #[must_use]
     pub fn in_group(self, group: Arc<DirectGroup>, member: u8) -> Instance {
         group.set_member(member, Arc::clone(&self.member));
@@ -261,7 +261,7 @@ impl Instance {
     pub fn holder(&self) -> Option<u16> {
         let next = || self.memory.get()?.holder();
         match &self.direct_group {
-            Some((party, _)) => party.holder(next),
+            Some((group, _)) => group.holder(next),
             None => *self.holder.get_or_init(next),
         }
     }
@@ -362,7 +362,7 @@ impl Instance {
     /// # Errors
     ///
     /// When the NF is started by the host, is stopped, or has a process.
-    pub fn offer(&self, visitor: &mut Option<ExternalNf>) -> Result<(), String> {
+    pub fn offer(&self, external: &mut Option<ExternalNf>) -> Result<(), String> {
         let name = &self.spec.name;
         if self.spec.command.is_some() {
             return Err(format!(
@@ -373,17 +373,17 @@ impl Instance {
         if place.is_some() || !matches!(self.state(), NfState::Down) {
             return Err(format!("NF `{name}` is {}", self.state().name()));
         }
-        *place = visitor.take();
+        *place = external.take();
         Ok(())
     }
 
     /// Whether a process came.
-    pub fn has_visitor(&self) -> bool {
+    pub fn has_external(&self) -> bool {
         self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
     }
 
     /// The process that came.
-    pub fn take_visitor(&self) -> Option<ExternalNf> {
+    pub fn take_external(&self) -> Option<ExternalNf> {
         self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
     }
 
@@ -412,11 +412,11 @@ impl Instance {
     }
 
     /// Hands a process over to the link; the supervisor's.
-    pub fn hand_over(&self, incarnation: NfSession) {
+    pub fn hand_over(&self, session: NfSession) {
         // What was meant for the last one is not for this.
         self.take_to_say();
         self.take_eviction();
-        *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(incarnation);
+        *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(session);
         self.buried.store(false, Ordering::Release);
         self.changes.fetch_or(CAME, Ordering::Release);
     }

@@ -3,10 +3,10 @@
 //! - [`instance`]: the place of an NF in a chain, shared by the two who look after it
 //! - [`supervisor`]: has processes started ([`process`]), shakes hands (`handshake`; see the crate `nf`), watches and
 //!   ends them
-//! - [`link`]: the worker's side: lends packets, takes them back, buries
-//! - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are; `member`: what such a
-//!   group knows of each
-//! - [`memory`]: the packet memory that is lent out of; [`boundary`]: how packets cross into a trust group's own
+//! - [`link`]: the worker's side: enqueues packets, takes them back, buries
+//! - - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are;
+//!   `member`: what such a group knows of each
+//! - [`memory`]: the packet memory of the channels; [`boundary`]: how packets cross into a trust group's own
 //! - `neighbours`: what processes want to know of theirs, and are told
 //! - [`peer`]: who connected to a socket
 //! - [`handlers`]: handlers of what runs in processes; `calls`: calls of those on their way
@@ -15,8 +15,8 @@
 //! Any program that links the crate `nf` or its C library can be an NF. The supervisor starts what a
 //! [`process::Launcher`] is registered for; containers are the crate `container`'s.
 //!
-//! Invariants: no packet thread waits for a process or for the supervisor; what an NF holds is used by nobody else until
-//! the kernel says that nothing of it runs; what it writes anywhere is checked before it is used.
+//! Invariants: no packet thread waits for a process or for the supervisor; what an NF holds is used by nobody else
+//! until the kernel says that nothing of it runs; what it writes anywhere is checked before it is used.
 
 pub mod boundary;
 mod calls;
@@ -39,7 +39,7 @@ mod simulation;
 pub mod supervisor;
 mod watchdog;
 
-pub use direct_groups::Parties;
+pub use direct_groups::DirectGroups;
 pub use instance::{Command, Instance, NfSpec, NfState};
 pub use log::NfOutput;
 pub use supervisor::Supervisor;

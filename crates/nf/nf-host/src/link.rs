@@ -1,4 +1,4 @@
-//! The worker's side of an NF in a process of its own: lends packets, takes them back, reclaims what a dead NF held.
+//! The worker's side of an NF in a process of its own: enqueues packets, takes them back, reclaims what a dead NF held.
 //!
 //! What has to do with processes is the supervisor's; the two share an [`Instance`].
 
@@ -28,7 +28,7 @@ const START_PATIENCE: Duration = Duration::from_secs(21);
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// Bad claims after which an NF is ended.
 const MOST_BAD: u64 = 1024;
-/// Packets that come back at a time: a whole ring, because what is lent in a turn comes back in one.
+/// Packets that come back at a time: a whole ring, because what is enqueued in a turn comes back in one.
 const MOST_BACK: usize = RING_CLAIMS as usize;
 /// Claims that are taken at a time from a ring that nobody writes any more.
 const BURST: usize = 64;
@@ -45,7 +45,7 @@ pub struct ProcessLink {
     /// Where packets cross as copies, and how many did here.
     boundary: Option<Arc<Mutex<Boundary>>>,
     copied: u64,
-    /// Whether those that were lent last are.
+    /// Whether those that were enqueued last are.
     shared: bool,
     /// Packets of each way to this NF that its books know of.
     came: Vec<u64>,
@@ -106,14 +106,14 @@ impl ProcessLink {
             if self.boundary.is_none() {
                 self.boundary = self.find_boundary();
             }
-            if let Some((party, member)) = &self.instance.direct_group {
-                party.set_rings(*member, Some(&came.rings));
+            if let Some((group, member)) = &self.instance.direct_group {
+                group.set_rings(*member, Some(&came.rings));
                 for (number, ring) in came.exits.drain(..) {
-                    if let Some(way) = party.ways.get(usize::from(number)) {
+                    if let Some(way) = group.ways.get(usize::from(number)) {
                         way.begin(ring, came.host_end.has_metadata());
                     }
                 }
-                self.came = entrances(party, *member).map(|way| way.came()).collect();
+                self.came = entrances(group, *member).map(|way| way.came()).collect();
             }
             self.refused = false;
             (self.current, self.granted, self.evicted) = (Some(came), 0, false);
@@ -134,7 +134,7 @@ impl ProcessLink {
             if memory.is_ports() { boundary.showing(region.number()) } else { boundary }
         };
         Some(match &self.instance.direct_group {
-            Some((party, _)) => party.boundary(make),
+            Some((group, _)) => group.boundary(make),
             None => Arc::new(Mutex::new(make())),
         })
     }
@@ -147,10 +147,10 @@ impl ProcessLink {
         let mut returned = vec![];
         let reclaimed = match &self.instance.direct_group {
             None => current.host_end.reclaim(&memory.in_flight),
-            Some((party, member)) => {
+            Some((group, member)) => {
                 let mut taken = vec![];
-                entrances(party, *member).for_each(|way| way.take_over(&mut taken));
-                for way in party.ways.iter().filter(|way| way.from.0 == *member) {
+                entrances(group, *member).for_each(|way| way.take_over(&mut taken));
+                for way in group.ways.iter().filter(|way| way.from.0 == *member) {
                     // What stands in a ring to one that lives is that one's.
                     let passed = way.end(|ring| {
                         empty(&mut current.host_end, ring, way.from.1, &memory.in_flight, &mut returned);
@@ -158,17 +158,17 @@ impl ProcessLink {
                     current.host_end.note_passed(0, passed);
                     out.pass(usize::from(way.from.1), passed as usize);
                 }
-                party.set_rings(*member, None);
-                let others = party.others(*member, &taken, &memory.in_flight);
+                group.set_rings(*member, None);
+                let others = group.others(*member, &taken, &memory.in_flight);
                 let has = |slot: u32| others.get(slot as usize).copied().unwrap_or_default();
                 let reclaimed = current.host_end.reclaim_among(&memory.in_flight, has);
-                party.forget(*member);
+                group.forget(*member);
                 reclaimed
             }
         };
         let stats = current.host_end.stats();
         self.bad.iter_mut().zip(BAD).for_each(|(sum, bad)| *sum += (bad.count)(&stats));
-        self.instance.member.vitals.observe(0, 0);
+        self.instance.member.activity.observe(0, 0);
         if self.instance.spec.terms.observes() {
             let unseen = reclaimed.untouched.iter().chain(&reclaimed.lost).filter(|slot| !slot.granted);
             out.miss(unseen.count());
@@ -185,7 +185,7 @@ impl ProcessLink {
         }
     }
 
-    /// Lends packets with a number for the NF; how many of the list.
+    /// Enqueues packets with a number for the NF; how many of the list.
     fn enqueue_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
         let (Some(current), Some(memory)) = (&mut self.current, self.instance.memory.get()) else { return 0 };
         // One that is to end gets nothing more, and gives back what it has.
@@ -211,8 +211,8 @@ impl ProcessLink {
             self.refused = lent < asked;
             match &self.instance.direct_group {
                 // Whoever has most of what is inside is in the way of all.
-                Some((party, _)) if lent == 0 && party.is_full() => party.note_crowded(),
-                _ if lent == 0 => self.instance.member.vitals.note_crowded(),
+                Some((group, _)) if lent == 0 && group.is_full() => group.note_crowded(),
+                _ if lent == 0 => self.instance.member.activity.note_crowded(),
                 _ => {}
             }
         }
@@ -239,15 +239,15 @@ impl ProcessLink {
         }
     }
 
-    /// Follows what goes between this NF and others of its party.
+    /// Follows what goes between this NF and others of its direct-path group.
     fn follow_direct(&mut self, out: &mut Completions) {
-        let (Some((party, member)), Some(memory)) =
+        let (Some((group, member)), Some(memory)) =
             (self.instance.direct_group.clone(), self.instance.memory.get())
         else {
             return;
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);
-        for way in party.ways.iter().filter(|way| way.from.0 == member) {
+        for way in group.ways.iter().filter(|way| way.from.0 == member) {
             let (current, instance) = (&mut self.current, &self.instance);
             let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
@@ -269,7 +269,7 @@ impl ProcessLink {
                 None => {}
                 Some(Culprit::Producer) => sound = false,
                 Some(Culprit::Consumer) => {
-                    if let Some(reader) = party.member(way.to.0) {
+                    if let Some(reader) = group.member(way.to.0) {
                         reader.evict("broke its rings".into());
                         self.doorbell.ring();
                     }
@@ -278,14 +278,14 @@ impl ProcessLink {
         }
         let Some(current) = &mut self.current else { return };
         let mut waiting = 0;
-        for (seen, way) in self.came.iter_mut().zip(entrances(&party, member)) {
+        for (seen, way) in self.came.iter_mut().zip(entrances(&group, member)) {
             // What waits here is older than what stands there.
             if !self.refused
                 && self.instance.is_wanted()
                 && let Some((file, index)) = way.open(current.host_end.has_metadata())
             {
-                let (way, input, claims) = (way.number, way.to.1, RING_CLAIMS);
-                self.instance.say(ToNf::Direct { ring: way, input, claims, index }, file);
+                let (way, input, descriptors) = (way.number, way.to.1, RING_CLAIMS);
+                self.instance.say(ToNf::Direct { ring: way, input, descriptors, index }, file);
                 self.doorbell.ring();
             }
             let came = way.came();
@@ -296,7 +296,7 @@ impl ProcessLink {
         let stats = current.host_end.stats();
         // One that waits for room at another has nothing to answer for.
         let held = if is_full { 0 } else { current.host_end.held() + waiting };
-        self.instance.member.vitals.observe(current.host_end.given_back() + stats.went, held);
+        self.instance.member.activity.observe(current.host_end.given_back() + stats.went, held);
         if !sound {
             self.evict("broke its rings");
         }
@@ -316,7 +316,7 @@ impl ProcessLink {
         });
         self.granted = self.granted.saturating_sub(granted);
         if self.instance.direct_group.is_none() {
-            self.instance.member.vitals.observe(current.host_end.given_back(), current.host_end.held());
+            self.instance.member.activity.observe(current.host_end.given_back(), current.host_end.held());
         }
         if current.host_end.bad_claims() > MOST_BAD {
             let what = worst(&current.host_end.stats());
@@ -327,9 +327,9 @@ impl ProcessLink {
     }
 }
 
-/// The ways to a member of a party.
-fn entrances(party: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
-    party.ways.iter().filter(move |way| way.to.0 == member)
+/// The ways to a member of a direct-path group.
+fn entrances(group: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
+    group.ways.iter().filter(move |way| way.to.0 == member)
 }
 
 fn lock(boundary: &Mutex<Boundary>) -> MutexGuard<'_, Boundary> {
@@ -358,7 +358,7 @@ fn receive(
 
 /// Takes everything out of a ring whose writer will never write again, as far as its index can be.
 fn empty(
-    lender: &mut HostEnd<Mapped>,
+    host_end: &mut HostEnd<Mapped>,
     ring: &mut Consumer<Mapped>,
     output: u16,
     loans: &InFlightTable,
@@ -368,7 +368,7 @@ fn empty(
     // No more than stands in a ring: somebody might write on.
     for _ in 0..=RING_CLAIMS as usize / BURST {
         let before = ring.index();
-        let (count, taken) = lender.take_from(ring, output, loans, &mut packets, &mut completions);
+        let (count, taken) = host_end.take_from(ring, output, loans, &mut packets, &mut completions);
         out.extend(packets.iter().copied().zip(completions).take(count));
         if taken.is_err() || ring.index() == before {
             return;
@@ -384,7 +384,7 @@ struct Bad {
     what: &'static str,
 }
 
-/// The kinds. Whether a loan that is over was once this NF's own nobody keeps.
+/// The kinds. Whether an in-flight entry that is over was once this NF's own nobody keeps.
 const BAD: [Bad; 6] = [
     Bad { name: "out-of-range", count: |stats| stats.out_of_range, what: "claimed slots that there are not" },
     Bad {
@@ -547,7 +547,7 @@ impl NfLink for ProcessLink {
             "pid" => self.instance.pid().to_string(),
             "kind" => self.instance.status().hello.kind.clone(),
             "copied" => self.copied.to_string(),
-            "bad-claims" => {
+            "bad-descriptors" => {
                 let stats = self.current.as_ref().map(|current| current.host_end.stats()).unwrap_or_default();
                 let all = self.bad.iter().zip(&BAD).map(|(sum, bad)| (bad, sum + (bad.count)(&stats)));
                 let some = all.filter(|(_, count)| *count > 0);

@@ -69,7 +69,8 @@ impl LogBuffer {
     }
 }
 
-/// A pipe to write to, for an NF of that name, whose other end is read on a thread of its own, until nobody has the pipe open any more.
+/// A pipe to write to, for an NF of that name, whose other end is read on a thread of its own, until nobody has the
+/// pipe open any more.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 //! An NF of a direct-path group shares it with the group, whose other members' links find out what it does to their
 //! rings.
 
-use crate::watchdog::Vitals;
+use crate::watchdog::NfActivity;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Default)]
 pub struct MemberState {
     /// What moves.
-    pub vitals: Vitals,
+    pub activity: NfActivity,
     /// Why a link wants the process ended.
     evicted: Mutex<Option<String>>,
     has_evicted: AtomicBool,

@@ -38,7 +38,7 @@ impl std::fmt::Debug for Copies {
     }
 }
 
-/// Packet memory that is lent out of.
+/// The packet memory of NF channels.
 #[derive(Debug)]
 pub struct Memory {
     /// The memory.

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Searches that an NF may begin at once, and in a second: their questions are fewer than a station asks, so that others
-/// have their share.
+/// Searches that an NF may begin at once, and in a second: their questions are fewer than a station asks, so that
+/// others have their share.
 const BURST: u32 = 128;
 const PER_S: u32 = 50;
 /// Refusals that wait to be told; an NF that wants to know more has to ask again.

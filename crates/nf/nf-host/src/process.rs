@@ -326,8 +326,8 @@ pub(crate) fn has_ended(pidfd: &impl AsFd) -> bool {
 }
 
 /// Takes in a process that came by itself.
-pub(crate) fn receive(visitor: ExternalNf) -> Result<(Launched, Hello), String> {
-    let ExternalNf { socket, pidfd, hello } = visitor;
+pub(crate) fn receive(external: ExternalNf) -> Result<(Launched, Hello), String> {
+    let ExternalNf { socket, pidfd, hello } = external;
     let pid = u64::from(peer::number(&pidfd).ok_or("the process that came has ended")?);
     Ok((Launched { process: Box::new(ExternalProcess(pidfd)), pid, socket, log: None }, hello))
 }
@@ -369,7 +369,8 @@ const EVEN_SHARE: u32 = 100;
 /// The first of the user ids that NFs run as: above those of people, services and user namespaces.
 pub const FIRST_USER: u32 = 1_000_000_000;
 
-/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the instance's.
+/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the
+/// instance's.
 pub fn user(instance: &Instance) -> u32 {
     FIRST_USER + std::process::id() % 1_000_000 * 1_000 + instance.number % 1_000
 }

@@ -1,5 +1,5 @@
-//! NFs of a party, all in this process, that take, keep, give and die at random moments: the links must never lose a
-//! slot, never take one from an NF that lives, and count each packet once.
+//! NFs of a direct-path group, all in this process, that take, keep, give and die at random moments: the links must
+//! never lose a slot, never take one from an NF that lives, and count each packet once.
 
 use crate::direct_group::{DirectGroup, Stop};
 use crate::handshake::welcome;
@@ -12,7 +12,7 @@ use element::nf::{Completions, NfLink};
 use nf::ends::{Ends, Received};
 use nf::message::{Hello, PROTOCOL, ToNf};
 use nf::socket::Socket;
-use nf::{Access, Attached, PartyFiles};
+use nf::{Access, Attached, GroupFiles};
 use proptest::prelude::*;
 use shm::channel::Completion;
 use shm::page::Page;
@@ -88,7 +88,7 @@ impl Chain {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
         let supervisor = Supervisor::start(Launchers::default()).expect("a thread");
-        let party = Arc::new(DirectGroup::new(MEMBERS, &WAYS));
+        let group = Arc::new(DirectGroup::new(MEMBERS, &WAYS));
         let memory = Arc::new(OnceLock::new());
         assert!(memory.set(Memory::new(Arc::clone(shared.region()), MEMBERS)).is_ok());
         let lane = |member: usize| {
@@ -101,7 +101,7 @@ impl Chain {
                 ..NfSpec::default()
             };
             let instance = Instance::new(spec, 0, member as u32, Arc::clone(&memory));
-            let instance = Arc::new(instance.in_group(Arc::clone(&party), member as u8));
+            let instance = Arc::new(instance.in_group(Arc::clone(&group), member as u8));
             instance.want(true);
             let link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
             Lane { instance, link, nf: None, held: 0 }
@@ -111,7 +111,7 @@ impl Chain {
             lanes,
             pool: shared.worker(),
             region: Arc::clone(shared.region()),
-            direct_group: Arc::clone(&party),
+            direct_group: Arc::clone(&group),
             out: vec![false; SLOTS as usize],
             emitted: 0,
             lost_packets: 0,
@@ -128,28 +128,28 @@ impl Chain {
         let lane = &mut self.lanes[member];
         let (ours, theirs) = Socket::pair().expect("a socket");
         let hello = Hello { protocol: PROTOCOL, kind: "simulated".into(), ..Hello::default() };
-        let incarnation = welcome(&lane.instance, &ours, hello).expect("welcome");
+        let session = welcome(&lane.instance, &ours, hello).expect("welcome");
         let (message, files) =
             theirs.receive::<ToNf>(Duration::ZERO).expect("a message").expect("a message now");
         let ToNf::Welcome(welcome) = message else { panic!("{message:?}") };
         let mut files = files.into_iter();
         let mut next = || files.next().expect("a descriptor");
         let region = PacketRegion::attach(next(), welcome.slots, true).expect("memory");
-        let rings = RingFile::open(next(), welcome.claims).expect("rings");
+        let rings = RingFile::open(next(), welcome.descriptors).expect("rings");
         let page = Page::open(next()).expect("a page");
-        let party = welcome.group.as_ref().expect("a party");
+        let group = welcome.group.as_ref().expect("a direct-path group");
         let notes = next();
         let shared_notes = notes.try_clone().expect("a descriptor");
         let [notes, shared_notes] =
             [notes, shared_notes].map(|file| Page::open_for(file, welcome.slots as usize).expect("notes"));
         let mut shared: Vec<Mapped> = rings.rings().into();
         let mut ring = |output: &u16| {
-            let file: RingFile<1> = RingFile::open(next(), party.claims).expect("a ring");
+            let file: RingFile<1> = RingFile::open(next(), group.descriptors).expect("a ring");
             shared.extend(file.rings());
             (*output, file)
         };
-        let outputs = party.outputs.iter().map(&mut ring).collect();
-        let files = Some(PartyFiles { member: party.member, notes, outputs });
+        let outputs = group.outputs.iter().map(&mut ring).collect();
+        let files = Some(GroupFiles { member: group.member, notes, outputs });
         let attached = Attached {
             socket: theirs,
             welcome,
@@ -165,7 +165,7 @@ impl Chain {
         };
         let ends = Ends::new(attached);
         lane.nf = Some(Nf { ends, ours, kept: vec![], rings: shared, notes: shared_notes });
-        lane.instance.hand_over(incarnation);
+        lane.instance.hand_over(session);
         self.collect(member);
     }
 
@@ -228,7 +228,7 @@ impl Chain {
         }
     }
 
-    /// Lends packets to an NF, and frees what it has no room for.
+    /// Enqueues packets to an NF, and frees what it has no room for.
     fn enqueue(&mut self, to: Option<(usize, usize)>, packets: &[Packet]) {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
         let lent = to.map_or(0, |(member, input)| {
@@ -340,7 +340,12 @@ impl Chain {
         let held: Vec<i64> = self.lanes.iter().map(|lane| lane.held).collect();
         assert_eq!(held, [0; MEMBERS], "the books do not balance");
         for lane in &self.lanes {
-            assert_eq!(lane.link.status("bad-claims"), Some(String::new()), "{}", lane.instance.spec.name);
+            assert_eq!(
+                lane.link.status("bad-descriptors"),
+                Some(String::new()),
+                "{}",
+                lane.instance.spec.name
+            );
         }
         assert!(self.direct_group.ways.iter().all(|way| way.pending() == 0));
         assert_eq!(self.region.slots(), SLOTS);

@@ -337,7 +337,7 @@ impl Watched {
                     self.instance.set_pid(pid);
                 }
                 match welcome(&self.instance, &process.socket, hello) {
-                    Ok(incarnation) => process.stage = Stage::Welcomed(Box::new(incarnation)),
+                    Ok(session) => process.stage = Stage::Welcomed(Box::new(session)),
                     Err(why) => {
                         let _ = process.socket.send(&ToNf::Refused { why: why.clone() }, &[]);
                         self.fail(format!("NF `{}` was refused: {why}", self.instance.spec.name));
@@ -346,16 +346,15 @@ impl Watched {
             }
             FromNf::Ready => {
                 if let Stage::Welcomed(_) = process.stage
-                    && let Stage::Welcomed(incarnation) = std::mem::replace(&mut process.stage, Stage::Up)
+                    && let Stage::Welcomed(session) = std::mem::replace(&mut process.stage, Stage::Up)
                 {
                     let mut told = self.instance.status();
-                    (told.hello, told.page) =
-                        (Arc::clone(&incarnation.hello), Some(Arc::clone(&incarnation.page)));
+                    (told.hello, told.page) = (Arc::clone(&session.hello), Some(Arc::clone(&session.page)));
                     told.failure = None;
                     drop(told);
                     process.watch = Watch::new(Instant::now());
                     self.instance.set_hopeless(false);
-                    self.instance.hand_over(*incarnation);
+                    self.instance.hand_over(*session);
                     self.instance.set_state(NfState::Up);
                 }
             }
@@ -399,7 +398,8 @@ impl Watched {
         }
         let beats = self.instance.status().page.as_ref().map_or(0, |page| page.load(HEARTBEAT));
         let running = || Running::of(process.pid);
-        if let Some(why) = process.watch.look(Instant::now(), &self.instance.member.vitals, beats, running) {
+        if let Some(why) = process.watch.look(Instant::now(), &self.instance.member.activity, beats, running)
+        {
             self.evict(why);
         }
     }
@@ -551,14 +551,14 @@ impl Watched {
         if self.start_at.is_some_and(|at| Instant::now() < at) || !self.instance.is_buried() {
             return;
         }
-        if self.instance.spec.command.is_none() && !self.instance.has_visitor() {
+        if self.instance.spec.command.is_none() && !self.instance.has_external() {
             self.instance.set_state(NfState::Down);
             return;
         }
         self.start_at = None;
         self.instance.status().failure = None;
-        if let Some(visitor) = self.instance.take_visitor() {
-            let received = receive(visitor).map(|(launched, hello)| (launched, Some(hello)));
+        if let Some(external) = self.instance.take_external() {
+            let received = receive(external).map(|(launched, hello)| (launched, Some(hello)));
             return self.take_in(received);
         }
         // To make a process takes some milliseconds, in which others may end.

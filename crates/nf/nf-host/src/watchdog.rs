@@ -1,11 +1,11 @@
 //! Whether an NF lives: what it does with its packets, and whether its loop goes round.
 //!
-//! The worker that lends to an NF notes what moves ([`Vitals`]), the NF counts its own turns in a word of its page,
-//! and the supervisor looks at both now and then ([`Watch`]). An NF of the SDK counts at least every 10 ms, with
+//! The worker that enqueues to an NF notes what moves ([`NfActivity`]), the NF counts its own turns in a word of its
+//! page, and the supervisor looks at both now and then ([`Watch`]). An NF of the SDK counts at least every 10 ms, with
 //! packets or without; one that has packets, gives none back and does not count for [`QUIET_PATIENCE`] has missed
-//! hundreds of turns: it stands still, or goes round in a circle of its own, which the time on a processor that it
-//! used tells apart. One that goes on counting may have its reasons (a delay, a shaper), so that it is ended only
-//! when its packets are all that it may have, others wait, and that for [`HOARD_PATIENCE`].
+//! hundreds of turns: it stands still, or goes round in a circle of its own, which the time on a processor that it used
+//! tells apart. One that goes on counting may have its reasons (a delay, a shaper), so that it is ended only when its
+//! packets are all that it may have, others wait, and that for [`HOARD_PATIENCE`].
 //!
 //! All that is read here an NF may forge: it can then go on for longer, but never have more than its quota.
 
@@ -19,7 +19,7 @@ pub const HOARD_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the link notes, each word written by it alone.
 #[derive(Debug, Default)]
-pub struct Vitals {
+pub struct NfActivity {
     /// Packets that came back, over all processes.
     given: AtomicU64,
     /// Packets that the NF has.
@@ -28,7 +28,7 @@ pub struct Vitals {
     crowded: AtomicU64,
 }
 
-impl Vitals {
+impl NfActivity {
     /// Notes how many packets came back of this process, and how many it has.
     #[inline]
     pub fn observe(&self, given: u64, held: u64) {
@@ -100,14 +100,14 @@ impl Watch {
     pub fn look(
         &mut self,
         now: Instant,
-        vitals: &Vitals,
+        activity: &NfActivity,
         beats: u64,
         running: impl FnOnce() -> Option<Running>,
     ) -> Option<&'static str> {
-        let (given, held) = (vitals.given.load(Relaxed), vitals.held.load(Relaxed));
+        let (given, held) = (activity.given.load(Relaxed), activity.held.load(Relaxed));
         if given != self.given || held == 0 {
             (self.given, self.owing_since, self.suspected) = (given, now, None);
-            self.crowded = vitals.crowded.load(Relaxed);
+            self.crowded = activity.crowded.load(Relaxed);
         }
         if beats != self.beats {
             (self.beats, self.beat_at, self.suspected) = (beats, now, None);
@@ -130,7 +130,7 @@ impl Watch {
                 _ => Some("stalls (it has packets, and does nothing)"),
             };
         }
-        let crowded = vitals.crowded.load(Relaxed) != self.crowded;
+        let crowded = activity.crowded.load(Relaxed) != self.crowded;
         (owing > HOARD_PATIENCE && crowded)
             .then_some("keeps packets (it has all that it may have, and gives none back)")
     }
@@ -145,14 +145,14 @@ mod tests {
     /// Looks again and again for so long; why the NF is ended, and when.
     fn watch(
         long: Duration,
-        vitals: &Vitals,
+        activity: &NfActivity,
         mut each: impl FnMut(u64) -> (u64, Running),
     ) -> Option<(&'static str, Duration)> {
         let start = Instant::now();
         let mut watch = Watch::new(start);
         (1..).map(|turn| (turn, TURN * turn)).take_while(|(_, at)| *at <= long).find_map(|(turn, at)| {
             let (beats, running) = each(u64::from(turn));
-            Some((watch.look(start + at, vitals, beats, || Some(running))?, at))
+            Some((watch.look(start + at, activity, beats, || Some(running))?, at))
         })
     }
 
@@ -162,48 +162,48 @@ mod tests {
 
     #[test]
     fn one_that_stands_still_is_told_from_one_that_goes_round() {
-        let vitals = Vitals::default();
-        vitals.observe(9, 1);
-        let (why, at) = watch(HOARD_PATIENCE, &vitals, |_| (7, running(b'S', 3))).expect("ended");
+        let activity = NfActivity::default();
+        activity.observe(9, 1);
+        let (why, at) = watch(HOARD_PATIENCE, &activity, |_| (7, running(b'S', 3))).expect("ended");
         assert!(why.starts_with("stalls") && at < QUIET_PATIENCE + 10 * TURN, "{why} {at:?}");
-        let (why, at) = watch(HOARD_PATIENCE, &vitals, |turn| (7, running(b'R', 2 * turn))).expect("ended");
+        let (why, at) = watch(HOARD_PATIENCE, &activity, |turn| (7, running(b'R', 2 * turn))).expect("ended");
         assert!(why.starts_with("loops") && at > QUIET_PATIENCE, "{why} {at:?}");
     }
 
     #[test]
     fn one_without_packets_may_rest() {
-        let vitals = Vitals::default();
-        vitals.observe(9, 0);
-        assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, |_| (7, running(b'S', 3))), None);
+        let activity = NfActivity::default();
+        activity.observe(9, 0);
+        assert_eq!(watch(4 * HOARD_PATIENCE, &activity, |_| (7, running(b'S', 3))), None);
     }
 
     #[test]
     fn one_that_gives_or_counts_lives() {
-        let vitals = Vitals::default();
+        let activity = NfActivity::default();
         let gives = |turn: u64| {
-            vitals.observe(turn / 200, 5);
-            vitals.note_crowded();
+            activity.observe(turn / 200, 5);
+            activity.note_crowded();
             (0, running(b'S', 0))
         };
-        assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, gives), None);
+        assert_eq!(watch(4 * HOARD_PATIENCE, &activity, gives), None);
         // It counts, has packets, and nobody waits: a delay, say.
-        let vitals = Vitals::default();
-        vitals.observe(1, 500);
-        assert_eq!(watch(4 * HOARD_PATIENCE, &vitals, |turn| (turn, running(b'S', 0))), None);
+        let activity = NfActivity::default();
+        activity.observe(1, 500);
+        assert_eq!(watch(4 * HOARD_PATIENCE, &activity, |turn| (turn, running(b'S', 0))), None);
         // Now others wait.
         let crowded = |turn| {
-            vitals.note_crowded();
+            activity.note_crowded();
             (turn, running(b'S', 0))
         };
-        let (why, at) = watch(4 * HOARD_PATIENCE, &vitals, crowded).expect("ended");
+        let (why, at) = watch(4 * HOARD_PATIENCE, &activity, crowded).expect("ended");
         assert!(why.starts_with("keeps") && at > HOARD_PATIENCE, "{why} {at:?}");
     }
 
     #[test]
     fn one_in_a_debugger_is_let_be() {
-        let vitals = Vitals::default();
-        vitals.observe(9, 1);
-        assert_eq!(watch(2 * QUIET_PATIENCE, &vitals, |_| (7, running(b't', 3))), None);
+        let activity = NfActivity::default();
+        activity.observe(9, 1);
+        assert_eq!(watch(2 * QUIET_PATIENCE, &activity, |_| (7, running(b't', 3))), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use measure::{ROUNDS, pin, spread, ticks_per_ns};
 use nf::ends::{Ends, Received};
 use nf::message::{DirectGroup, FromNf, ToNf, Welcome};
 use nf::socket::Socket;
-use nf::{Attached, Options, PartyFiles};
+use nf::{Attached, GroupFiles, Options};
 use rustix::fd::{AsFd, BorrowedFd};
 use shm::descriptor::{HEADROOM, LAYOUT_VERSION};
 use shm::page::Page;
@@ -74,9 +74,9 @@ fn clock(ticks_per_ns: f64, turn: impl FnMut() -> usize) -> f64 {
 
 /// Packets on their way: on one core all that fit into a ring, on two enough for both sides to be busy.
 fn packets(two_cores: bool) -> Vec<Descriptor> {
-    let claim =
+    let descriptor =
         |slot| Descriptor { slot, generation: 1, data: HEADROOM as u16, len: 60, ..Descriptor::default() };
-    (0..if two_cores { CLAIMS / 2 } else { CLAIMS }).map(claim).collect()
+    (0..if two_cores { CLAIMS / 2 } else { CLAIMS }).map(descriptor).collect()
 }
 
 fn welcome(member: u8) -> Welcome {
@@ -84,18 +84,18 @@ fn welcome(member: u8) -> Welcome {
         protocol: nf::message::PROTOCOL,
         layout: LAYOUT_VERSION,
         slots: SLOTS,
-        claims: CLAIMS,
+        descriptors: CLAIMS,
         quota: u64::from(CLAIMS),
         burst: BURST,
         writable: true,
         inputs: vec!["0".into()],
         outputs: vec!["0".into()],
-        group: Some(DirectGroup { member, claims: CLAIMS, outputs: vec![0] }),
+        group: Some(DirectGroup { member, descriptors: CLAIMS, outputs: vec![0] }),
         ..Welcome::default()
     }
 }
 
-/// Two NFs of a party, one here and one in a process of its own. This is their host, too.
+/// Two NFs of a direct-path group, one here and one in a process of its own. This is their host, too.
 fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let region = PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory");
     let notes = Page::create_for(SLOTS as usize).expect("memory");
@@ -115,7 +115,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let files = [region.as_fd(), others.as_fd(), page.as_fd(), notes.as_fd(), back.as_fd()];
     host.send(&ToNf::Welcome(welcome(1)), &files).expect("it listens");
     let open = |way, ring: &RingFile<1>, socket: &Socket| {
-        let message = ToNf::Direct { ring: way, input: 0, claims: CLAIMS, index: 0 };
+        let message = ToNf::Direct { ring: way, input: 0, descriptors: CLAIMS, index: 0 };
         socket.send(&message, &[ring.as_fd()]).expect("it listens");
     };
     open(0, &there, &host);
@@ -136,7 +136,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
         metadata: false,
         reasons: 1,
         counters: 0,
-        group: Some(PartyFiles { member: 0, notes, outputs: vec![(0, exit)] }),
+        group: Some(GroupFiles { member: 0, notes, outputs: vec![(0, exit)] }),
     });
     open(1, &back, &my_host);
     ends.listen();
@@ -163,22 +163,22 @@ fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
         scope.spawn(|| {
             pin(usize::from(two_cores));
             let (mut from, mut to) = (Consumer::new(there), Producer::new(back));
-            let mut claims = [Descriptor::default(); BURST];
+            let mut descriptors = [Descriptor::default(); BURST];
             while !stop.load(Ordering::Relaxed) {
-                let count = from.take(&mut claims).expect("sound");
+                let count = from.take(&mut descriptors).expect("sound");
                 if count == 0 {
                     idle(two_cores);
                     continue;
                 }
-                to.push(&claims[..count]).expect("sound");
+                to.push(&descriptors[..count]).expect("sound");
                 from.release(count);
             }
         });
         to.push(&packets(two_cores)).expect("sound");
-        let mut claims = [Descriptor::default(); BURST];
+        let mut descriptors = [Descriptor::default(); BURST];
         let took = clock(ticks_per_ns, || {
-            let count = from.take(&mut claims).expect("sound");
-            to.push(&claims[..count]).expect("sound");
+            let count = from.take(&mut descriptors).expect("sound");
+            to.push(&descriptors[..count]).expect("sound");
             from.release(count);
             if count == 0 {
                 idle(two_cores);

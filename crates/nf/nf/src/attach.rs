@@ -131,13 +131,13 @@ pub struct Attached {
     pub reasons: usize,
     /// Counters that it named.
     pub counters: usize,
-    /// What it has for its party.
-    pub group: Option<PartyFiles>,
+    /// What it has for its direct-path group.
+    pub group: Option<GroupFiles>,
 }
 
-/// What an NF has for handing packets to others of its party.
+/// What an NF has for handing packets to others of its direct-path group.
 #[derive(Debug)]
-pub struct PartyFiles {
+pub struct GroupFiles {
     /// Its number.
     pub member: u8,
     /// Who keeps which packet, by slot.
@@ -170,7 +170,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or_else(|| NfError::BadMessage("a descriptor is missing".into()));
     let region = PacketRegion::attach(next()?, welcome.slots, welcome.writable)?;
-    let rings = RingFile::open(next()?, welcome.claims)?;
+    let rings = RingFile::open(next()?, welcome.descriptors)?;
     let page = Page::open(next()?)?;
     let mut config = vec![];
     if welcome.config_bytes > 0 {
@@ -180,13 +180,13 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
         read(&file, &mut config, 0)
             .map_err(|source| NfError::Socket { action: "read the configuration from", source })?;
     }
-    let party = welcome.group.as_ref().map(|party| -> Result<PartyFiles, NfError> {
+    let group = welcome.group.as_ref().map(|group| -> Result<GroupFiles, NfError> {
         let notes = Page::open_for(next()?, welcome.slots as usize)?;
-        let ring = |output: &u16| Ok((*output, RingFile::open(next()?, party.claims)?));
-        let outputs = party.outputs.iter().map(ring).collect::<Result<_, NfError>>()?;
-        Ok(PartyFiles { member: party.member, notes, outputs })
+        let ring = |output: &u16| Ok((*output, RingFile::open(next()?, group.descriptors)?));
+        let outputs = group.outputs.iter().map(ring).collect::<Result<_, NfError>>()?;
+        Ok(GroupFiles { member: group.member, notes, outputs })
     });
-    let party = party.transpose()?;
+    let group = group.transpose()?;
     let (makes, metadata) = (hello.makes && welcome.writable, hello.metadata && welcome.writable);
     let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
     Ok(Attached {
@@ -200,7 +200,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
         metadata,
         reasons,
         counters,
-        group: party,
+        group: group,
     })
 }
 

@@ -1,11 +1,11 @@
-//! An NF's ways to and from the other NFs of its party, with no hop through the host.
+//! An NF's ways to and from the other NFs of its direct-path group, with no hop through the host.
 //!
 //! The host made the rings, and can follow what goes through them; whoever dies, it knows from them whose each packet
 //! was. What an NF keeps beyond the burst that it came with stands in no ring: then it notes that the packet is its own
 //! ([`Direct::record`]), before it lets go of the place in the ring that it came by.
 
 use crate::NfError;
-use crate::attach::PartyFiles;
+use crate::attach::GroupFiles;
 use crate::message::stamp;
 use shm::page::Page;
 use shm::ring::{Broken, Cells, Consumer, Descriptor, Mapped, Producer, RingFile};
@@ -32,7 +32,7 @@ pub(crate) struct Direct {
     next: usize,
 }
 
-/// What became of a claim.
+/// What became of a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sent {
     /// It stands in the ring to another NF.
@@ -67,7 +67,7 @@ pub(crate) struct Entrance {
 }
 
 impl Direct {
-    pub fn new(files: PartyFiles) -> Direct {
+    pub fn new(files: GroupFiles) -> Direct {
         let mut exits: Vec<Option<Exit>> = vec![];
         for (output, file) in files.outputs {
             let [to] = file.rings();
@@ -82,11 +82,11 @@ impl Direct {
     pub fn open(
         &mut self,
         (way, input): (u16, u16),
-        (file, claims): (OwnedFd, u32),
+        (file, descriptors): (OwnedFd, u32),
         index: u32,
         host: u32,
     ) -> Result<(), NfError> {
-        let file = RingFile::open(file, claims)?;
+        let file = RingFile::open(file, descriptors)?;
         let [from] = file.rings();
         let from = Consumer::at(from, index);
         self.entrances.retain(|entrance| entrance.ring != way);
@@ -113,19 +113,19 @@ impl Direct {
         self.entrances.clear();
     }
 
-    /// Puts a claim on its way.
+    /// Puts a descriptor on its way.
     #[inline(always)]
-    pub fn send(&mut self, claim: Descriptor) -> Sent {
-        let Some(Some(exit)) = self.exits.get_mut(usize::from(claim.destination)) else {
+    pub fn send(&mut self, descriptor: Descriptor) -> Sent {
+        let Some(Some(exit)) = self.exits.get_mut(usize::from(descriptor.destination)) else {
             return Sent::NotHere;
         };
-        if self.closed || claim.hops >= MOST_HOPS {
+        if self.closed || descriptor.hops >= MOST_HOPS {
             return Sent::NotHere;
         }
-        if exit.backlog.is_empty() && exit.to.write_one(claim) == Ok(true) {
+        if exit.backlog.is_empty() && exit.to.write_one(descriptor) == Ok(true) {
             return Sent::Went;
         }
-        exit.wait(claim)
+        exit.wait(descriptor)
     }
 
     /// Shows the others what was sent. Claims that find room now go into `went`; those of a way that its other end
@@ -171,7 +171,7 @@ impl Direct {
 
     /// Takes claims from another NF, which the host's ring must be ahead of.
     #[inline]
-    pub fn take(&mut self, turn: usize, claims: &mut [Descriptor], host: u32) -> usize {
+    pub fn take(&mut self, turn: usize, descriptors: &mut [Descriptor], host: u32) -> usize {
         let Some(entrance) = self.entrances.get_mut(turn) else { return 0 };
         if let Some(after) = entrance.after {
             if host.wrapping_sub(after) > u32::MAX / 2 {
@@ -179,7 +179,7 @@ impl Direct {
             }
             entrance.after = None;
         }
-        match entrance.from.take(claims) {
+        match entrance.from.take(descriptors) {
             Ok(count) => count,
             // Its producer is no business of this NF's: the host sees the same.
             Err(Broken { .. }) => {
@@ -201,31 +201,32 @@ impl Direct {
     }
 
     /// Notes that a packet is this NF's.
-    pub fn record(&self, claim: &Descriptor) {
-        self.notes.store(claim.slot as usize, stamp(self.member, claim.generation, claim.hops));
+    pub fn record(&self, descriptor: &Descriptor) {
+        self.notes
+            .store(descriptor.slot as usize, stamp(self.member, descriptor.generation, descriptor.hops));
     }
 
     /// Takes that back once it stands in another ring: whoever took it there may have noted it as its own.
-    pub fn forget(&self, claim: &Descriptor) {
+    pub fn forget(&self, descriptor: &Descriptor) {
         // As it came here: one hop less.
-        let hops = claim.hops.saturating_sub(1);
-        self.notes.replace(claim.slot as usize, stamp(self.member, claim.generation, hops), 0);
+        let hops = descriptor.hops.saturating_sub(1);
+        self.notes.replace(descriptor.slot as usize, stamp(self.member, descriptor.generation, hops), 0);
     }
 }
 
 impl Exit {
     #[cold]
-    fn wait(&mut self, claim: Descriptor) -> Sent {
-        self.backlog.push_back(claim);
+    fn wait(&mut self, descriptor: Descriptor) -> Sent {
+        self.backlog.push_back(descriptor);
         Sent::Waits
     }
 
     /// Whether the other is to be woken.
     fn flush(&mut self, went: &mut impl FnMut(&Descriptor)) -> Result<bool, Broken> {
-        while let Some(claim) = self.backlog.front()
-            && self.to.write(&[*claim])? == 1
+        while let Some(descriptor) = self.backlog.front()
+            && self.to.write(&[*descriptor])? == 1
         {
-            went(claim);
+            went(descriptor);
             self.backlog.pop_front();
         }
         Ok(self.to.publish())

@@ -1,7 +1,7 @@
-//! An NF's ends of its rings: what the host lent, and what goes back.
+//! An NF's ends of its rings: what the host enqueued, and what goes back.
 //!
-//! Descriptors here are [`Received`] or, with what is known beside the bytes, [`shm::Packet`]s. Both can be copied: whoever
-//! uses them sees to it that each goes back once ([`crate::Link`] does so by its types).
+//! Descriptors here are [`Received`] or, with what is known beside the bytes, [`shm::Packet`]s. Both can be copied:
+//! whoever uses them sees to it that each goes back once ([`crate::Link`] does so by its types).
 
 use crate::NfError;
 use crate::attach::Attached;
@@ -21,22 +21,22 @@ use std::time::Duration;
 
 /// Claims that are taken at a time.
 const BURST: usize = 64;
-/// Bursts after which others of a party that sleep are woken: at once where nothing more comes.
+/// Bursts after which others of a direct-path group that sleep are woken: at once where nothing more comes.
 const WAKE_AFTER: usize = 16;
 /// The word of the page that says that the NF is alive.
 pub const HEARTBEAT: usize = 0;
 /// The first word of the page that is one of the NF's own counters.
 pub const FIRST_COUNTER: usize = 8;
 
-/// A packet that the host lent: what is needed to reach its bytes and to give it back. A [`Packet`] has four times the
-/// bytes, and an NF passes them from hand to hand.
+/// A packet that the host enqueued: what is needed to reach its bytes and to give it back. A [`Packet`] has four times
+/// the bytes, and an NF passes them from hand to hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Received {
     /// Address of the slot's buffer in this process.
     pub buf: u64,
     /// The slot.
     pub slot: u32,
-    /// The loan.
+    /// The in-flight entry.
     pub generation: u32,
     /// First byte, from the buffer's start.
     pub data: u16,
@@ -48,8 +48,8 @@ pub struct Received {
 
 impl Received {
     #[inline(always)]
-    fn claimed(region: u16, claim: &Descriptor) -> Option<Received> {
-        let Descriptor { slot, generation, data, len, .. } = *claim;
+    fn claimed(region: u16, descriptor: &Descriptor) -> Option<Received> {
+        let Descriptor { slot, generation, data, len, .. } = *descriptor;
         Some(Received { buf: shm::buffer(region, slot)?, slot, generation, data, len, region })
     }
 
@@ -75,8 +75,8 @@ impl Received {
     }
 }
 
-/// Marks of a slot: the host keeps its packet for the NF; it was granted and is still here; of a party's, its packet is
-/// here; that is noted.
+/// Marks of a slot: the host keeps its packet for the NF; it was granted and is still here; of a direct-path group's,
+/// its packet is here; that is noted.
 const HELD: u16 = 1;
 const GRANTED: u16 = 2;
 const HERE: u16 = 4;
@@ -106,20 +106,20 @@ pub struct Ends {
     marks: Vec<u16>,
     /// Packets that the host keeps for the NF.
     held: u64,
-    /// The ways to and from others of its party.
+    /// The ways to and from others of its direct-path group.
     direct: Option<Direct>,
     /// The claims that came last.
     last: Box<[Descriptor; BURST]>,
     last_count: usize,
     /// How many of them the last call took.
     fetched: usize,
-    /// Of a party: packets that are here.
+    /// Of a direct-path group: packets that are here.
     here: usize,
     /// Claims for the host wait for those that others still have to take.
     closing: bool,
     /// Bursts since others were last woken.
     unwoken: usize,
-    /// Claims on packets that are noted as this NF's and were given.
+    /// Descriptors of packets that are noted as this NF's and were given.
     noted: Vec<Descriptor>,
     beats: u64,
     /// Handlers that the host called.
@@ -134,14 +134,14 @@ pub struct Ends {
 impl Ends {
     /// Of an NF that the host has welcomed. Packets come once it says [`FromNf::Ready`].
     pub fn new(attached: Attached) -> Ends {
-        let Attached { socket, welcome, region, rings, page, metadata, group: party, .. } = attached;
+        let Attached { socket, welcome, region, rings, page, metadata, group: group, .. } = attached;
         let [from, to, grants] = rings.rings();
         let neighbours = Neighbours::new(welcome.stations.clone());
         Ends {
             neighbours,
             marks: vec![0; region.slots() as usize],
             held: 0,
-            direct: party.map(Direct::new),
+            direct: group.map(Direct::new),
             last: Box::new([Descriptor::default(); BURST]),
             last_count: 0,
             fetched: 0,
@@ -203,15 +203,15 @@ impl Ends {
         !self.backlog.is_empty() || self.direct.as_ref().is_some_and(Direct::is_backed_up)
     }
 
-    /// Fetches what the host lent, up to 64 packets, each with the number of its input; how many. Whoever asks has
+    /// Fetches what the host enqueued, up to 64 packets, each with the number of its input; how many. Whoever asks has
     /// given on, or keeps on purpose, what came before: its claims are released.
     pub fn fetch(&mut self, mut each: impl FnMut(u16, Packet)) -> usize {
         let (input, region) = (self.fetch_claims(), self.region.number());
         self.prefetch();
         let claimed = if self.metadata { shm::claimed_with_metadata } else { shm::claimed };
-        for claim in &self.last[..self.fetched] {
-            if let Some(packet) = claimed(region, claim) {
-                each(input.unwrap_or(claim.destination), packet);
+        for descriptor in &self.last[..self.fetched] {
+            if let Some(packet) = claimed(region, descriptor) {
+                each(input.unwrap_or(descriptor.destination), packet);
             }
         }
         self.fetched
@@ -222,7 +222,9 @@ impl Ends {
     #[inline]
     fn prefetch(&self) {
         let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
-        self.last[..self.fetched].iter().for_each(|claim| prefetch(self.region.number(), claim.slot));
+        self.last[..self.fetched]
+            .iter()
+            .for_each(|descriptor| prefetch(self.region.number(), descriptor.slot));
     }
 
     /// The same, without what is known of packets beside their bytes.
@@ -237,9 +239,9 @@ impl Ends {
     pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Received)> + '_ {
         let input = self.fetch_claims();
         self.prefetch();
-        let (number, claims) = (self.region.number(), &self.last[..self.fetched]);
-        claims.iter().filter_map(move |claim| {
-            Some((input.unwrap_or(claim.destination), Received::claimed(number, claim)?))
+        let (number, descriptors) = (self.region.number(), &self.last[..self.fetched]);
+        descriptors.iter().filter_map(move |descriptor| {
+            Some((input.unwrap_or(descriptor.destination), Received::claimed(number, descriptor)?))
         })
     }
 
@@ -271,7 +273,7 @@ impl Ends {
         input
     }
 
-    /// Takes what the host lent; how much.
+    /// Takes what the host enqueued; how much.
     #[inline]
     fn take_lent(&mut self) -> usize {
         if self.working > 0 {
@@ -285,7 +287,7 @@ impl Ends {
         count
     }
 
-    /// Takes what the host lent or another NF passed on; the input that all of it came by where it is one.
+    /// Takes what the host enqueued or another NF passed on; the input that all of it came by where it is one.
     #[inline]
     fn take_any(&mut self) -> Option<u16> {
         self.let_go();
@@ -309,9 +311,9 @@ impl Ends {
             };
             if self.last_count > 0 {
                 self.here += self.last_count;
-                for claim in &self.last[..self.last_count] {
-                    if let Some(marks) = self.marks.get_mut(claim.slot as usize) {
-                        *marks = *marks & (HELD | GRANTED) | HERE | u16::from(claim.hops) << HOPS;
+                for descriptor in &self.last[..self.last_count] {
+                    if let Some(marks) = self.marks.get_mut(descriptor.slot as usize) {
+                        *marks = *marks & (HELD | GRANTED) | HERE | u16::from(descriptor.hops) << HOPS;
                     }
                 }
                 self.unwoken += 1;
@@ -325,7 +327,7 @@ impl Ends {
         None
     }
 
-    /// Wakes others of the party that sleep and were sent something.
+    /// Wakes others of the direct-path group that sleep and were sent something.
     pub fn wake_others(&mut self) {
         self.unwoken = 0;
         self.direct.iter_mut().for_each(Direct::wake);
@@ -335,12 +337,12 @@ impl Ends {
     fn let_go(&mut self) {
         let Some(direct) = &mut self.direct else { return };
         if self.here > 0 {
-            for claim in &self.last[..self.last_count] {
-                if let Some(marks) = self.marks.get_mut(claim.slot as usize)
+            for descriptor in &self.last[..self.last_count] {
+                if let Some(marks) = self.marks.get_mut(descriptor.slot as usize)
                     && *marks & HERE != 0
                 {
                     *marks |= NOTED;
-                    direct.record(claim);
+                    direct.record(descriptor);
                 }
             }
         }
@@ -388,15 +390,15 @@ impl Ends {
     }
 
     fn take_grants(&mut self) {
-        let mut claims = [Descriptor::default(); BURST];
+        let mut descriptors = [Descriptor::default(); BURST];
         loop {
-            let Ok(count) = self.grants.take(&mut claims) else {
+            let Ok(count) = self.grants.take(&mut descriptors) else {
                 self.broken = true;
                 return;
             };
-            for claim in &claims[..count] {
-                if let Some(lent) = Received::claimed(self.region.number(), claim) {
-                    if let Some(marks) = self.marks.get_mut(claim.slot as usize) {
+            for descriptor in &descriptors[..count] {
+                if let Some(lent) = Received::claimed(self.region.number(), descriptor) {
+                    if let Some(marks) = self.marks.get_mut(descriptor.slot as usize) {
                         *marks |= GRANTED;
                     }
                     self.granted.push(lent);
@@ -468,7 +470,7 @@ impl Ends {
         let Received { slot, generation, data, len, .. } = *lent;
         let marks = self.marks.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         let hops = ((marks >> HOPS) as u8).saturating_add(1);
-        let claim = Descriptor { slot, generation, data, len, action: action as u8, hops, destination };
+        let descriptor = Descriptor { slot, generation, data, len, action: action as u8, hops, destination };
         if marks != 0 {
             self.held -= u64::from(marks & HELD);
             self.here -= usize::from(marks & HERE != 0);
@@ -478,17 +480,17 @@ impl Ends {
             // What is one NF's alone does not go to another but by the host.
             && marks & (HELD | GRANTED) == 0
         {
-            match direct.send(claim) {
+            match direct.send(descriptor) {
                 Sent::Went if marks & NOTED == 0 => return,
-                Sent::Went => return self.noted.push(claim),
+                Sent::Went => return self.noted.push(descriptor),
                 Sent::Waits => return self.keep(slot, marks),
                 Sent::NotHere => {}
             }
         }
         if marks & NOTED != 0 {
-            self.noted.push(claim);
+            self.noted.push(descriptor);
         }
-        self.claim_of_host(claim);
+        self.claim_of_host(descriptor);
     }
 
     /// Notes that a packet is still here: its claim waits for room.
@@ -501,9 +503,9 @@ impl Ends {
     }
 
     #[inline(always)]
-    fn claim_of_host(&mut self, claim: Descriptor) {
-        if self.closing || !self.backlog.is_empty() || self.to.write_one(claim) != Ok(true) {
-            self.backlog.push_back(claim);
+    fn claim_of_host(&mut self, descriptor: Descriptor) {
+        if self.closing || !self.backlog.is_empty() || self.to.write_one(descriptor) != Ok(true) {
+            self.backlog.push_back(descriptor);
         }
     }
 
@@ -517,8 +519,8 @@ impl Ends {
                 return;
             }
         }
-        while let Some(claim) = self.backlog.front()
-            && self.to.write(&[*claim]) == Ok(1)
+        while let Some(descriptor) = self.backlog.front()
+            && self.to.write(&[*descriptor]) == Ok(1)
         {
             self.backlog.pop_front();
         }
@@ -531,11 +533,11 @@ impl Ends {
     fn flush_direct(&mut self) {
         let Some(direct) = &mut self.direct else { return };
         let (all, here, noted) = (&mut self.marks, &mut self.here, &mut self.noted);
-        let mut leave = |claim: &Descriptor| {
-            if let Some(marks) = all.get_mut(claim.slot as usize) {
+        let mut leave = |descriptor: &Descriptor| {
+            if let Some(marks) = all.get_mut(descriptor.slot as usize) {
                 *here -= usize::from(*marks & HERE != 0);
                 if *marks & NOTED != 0 {
-                    noted.push(*claim);
+                    noted.push(*descriptor);
                 }
                 *marks &= !(HERE | NOTED);
             }
@@ -543,14 +545,14 @@ impl Ends {
         let back = direct.flush(&mut leave);
         if !back.is_empty() {
             back.iter().for_each(&mut leave);
-            back.into_iter().for_each(|claim| self.claim_of_host(claim));
+            back.into_iter().for_each(|descriptor| self.claim_of_host(descriptor));
             self.to.publish();
         }
         // What is not yet in a ring stays noted.
         if let Some(direct) =
             self.direct.as_ref().filter(|_| !self.noted.is_empty() && self.backlog.is_empty())
         {
-            self.noted.drain(..).for_each(|claim| direct.forget(&claim));
+            self.noted.drain(..).for_each(|descriptor| direct.forget(&descriptor));
         }
     }
 
@@ -582,10 +584,10 @@ impl Ends {
             match self.socket.receive::<ToNf>(Duration::ZERO) {
                 Ok(None) => return,
                 Ok(Some((ToNf::Stop, _))) | Err(_) => self.over = true,
-                Ok(Some((ToNf::Direct { ring: way, input, claims, index }, files))) => {
+                Ok(Some((ToNf::Direct { ring: way, input, descriptors, index }, files))) => {
                     if let (Some(direct), Some(file)) = (&mut self.direct, files.into_iter().next())
                         && let Err(error) =
-                            direct.open((way, input), (file, claims), index, self.from.published())
+                            direct.open((way, input), (file, descriptors), index, self.from.published())
                     {
                         self.say(&FromNf::Finding { text: error.to_string() });
                     }

@@ -48,7 +48,7 @@ pub use ::packet as headers;
 pub use ::packet::access::Access;
 
 pub use crate::packet::Packet;
-pub use attach::{Attached, Options, PartyFiles, attach};
+pub use attach::{Attached, GroupFiles, Options, attach};
 pub use batch::{Batch, Nf, run, run_with};
 pub use handler::{Call, Handler, HandlerAccess, Merge};
 pub use link::{Held, Link};

@@ -4,7 +4,7 @@ use crate::NfError;
 use crate::attach::{Options, attach};
 use crate::ends::{Ends, FIRST_COUNTER};
 use crate::handler::{Call, Handler, Merge};
-use crate::message::{FromNf, StationFacts};
+use crate::message::{FromNf, InterfaceFacts};
 use crate::neighbours::Neighbour;
 use crate::packet::Packet;
 use shm::ring::Action;
@@ -116,7 +116,7 @@ impl Link {
 
     /// What the port or virtual device behind an interface is on its network: its Ethernet address and its addresses.
     /// `None` where it has none, and where something else is behind the interface.
-    pub fn l3_interface(&self, interface: usize) -> Option<&StationFacts> {
+    pub fn l3_interface(&self, interface: usize) -> Option<&InterfaceFacts> {
         self.ends.known_neighbours().l3_interface(interface)
     }
 
@@ -147,7 +147,7 @@ impl Link {
         self.ends.welcome().burst
     }
 
-    /// Packets that the NF may have in work at a time, and as many again held; the host lends no more.
+    /// Packets that the NF may have in work at a time, and as many again held; the host enqueues no more.
     pub fn quota(&self) -> u64 {
         self.ends.welcome().quota
     }
@@ -340,7 +340,7 @@ impl Link {
         self.free_abandoned();
         let end = Instant::now() + PATIENCE;
         self.ends.leave_others();
-        // What was lent and not fetched goes back, too.
+        // What was enqueued and not fetched goes back, too.
         while !self.ends.is_backed_up() {
             let mut left = vec![];
             if self.ends.fetch_lent(|_, lent| left.push(lent)) == 0 || Instant::now() > end {

@@ -107,7 +107,7 @@ pub enum NeighbourState {
 
 /// What the port or virtual device behind an interface is on its network.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct StationFacts {
+pub struct InterfaceFacts {
     /// Its Ethernet address.
     pub mac: String,
     /// Its addresses.
@@ -165,16 +165,16 @@ pub enum ToNf {
         /// A sentence that says why.
         why: String,
     },
-    /// With it comes the descriptor of a ring that another NF of its party puts packets into: from here on this NF
-    /// takes them, from an index on, once it has taken what the host lent before. A ring that it had by that number
-    /// is of no more use.
+    /// With it comes the descriptor of a ring that another NF of its direct-path group puts packets into: from here on
+    /// this NF takes them, from an index on, once it has taken what the host enqueued before. A ring that it had by
+    /// that number is of no more use.
     Direct {
         /// The number of the way between the two.
         ring: u16,
         /// The interface that packets of it come in by.
         input: u16,
         /// Claims that the ring holds.
-        claims: u32,
+        descriptors: u32,
         /// Where to begin.
         index: u32,
     },
@@ -210,7 +210,7 @@ pub struct Welcome {
     /// Packet slots in the memory.
     pub slots: u32,
     /// Claims that each ring holds.
-    pub claims: u32,
+    pub descriptors: u32,
     /// Packets that the NF may have at a time, those held not counted.
     pub quota: u64,
     /// Packets to work on at a time.
@@ -223,29 +223,29 @@ pub struct Welcome {
     pub outputs: Vec<String>,
     /// What is behind each of the latter on its network, where that has addresses and the host looks for neighbours.
     #[serde(default)]
-    pub stations: Vec<Option<StationFacts>>,
+    pub stations: Vec<Option<InterfaceFacts>>,
     /// Bytes of the configuration.
     #[serde(default)]
     pub config_bytes: usize,
-    /// Its part in a party, whose NFs hand packets to each other.
+    /// Its part in a direct-path group, whose NFs hand packets to each other.
     #[serde(default)]
     pub group: Option<DirectGroup>,
 }
 
-/// An NF's part in a party: NFs of one trust group that hand packets to each other directly. The descriptor of the
-/// notes follows that of the configuration, then come those of the rings.
+/// An NF's part in a direct-path group: NFs of one trust group that hand packets to each other directly. The descriptor
+/// of the notes follows that of the configuration, then come those of the rings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DirectGroup {
-    /// Its number in the party.
+    /// Its number in the direct-path group.
     pub member: u8,
     /// Claims that each ring between NFs holds.
-    pub claims: u32,
+    pub descriptors: u32,
     /// Interfaces that have a ring of their own to the NF behind them, in the order of the descriptors.
     pub outputs: Vec<u16>,
 }
 
-/// What an NF notes of a slot whose packet it keeps without the host's knowledge, in the party's notes. `hops` says
-/// how many NFs of the party had the packet before it.
+/// What an NF notes of a slot whose packet it keeps without the host's knowledge, in the direct-path group's notes.
+/// `hops` says how many NFs of the direct-path group had the packet before it.
 pub fn stamp(member: u8, generation: u32, hops: u8) -> u64 {
     u64::from(generation) | (u64::from(member) + 1) << 32 | u64::from(hops) << 48
 }

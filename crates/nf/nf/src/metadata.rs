@@ -4,7 +4,7 @@ use ::packet::anno::ANNO_BYTES;
 use shm::descriptor::NO_HEADER;
 
 /// What is known of a packet beside its bytes, for NFs that asked for it ([`crate::Options::metadata`]); for others
-/// nothing is. Coming from another NF it is a claim like the bytes.
+/// nothing is. Coming from another NF it is a descriptor like the bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Metadata {
     /// Where the network header begins, in bytes from the packet's first; `None` when that is not known, or was

@@ -4,7 +4,9 @@
 //! for; wishes leave with the work between batches, and what the host says comes in then, too. The table is bounded:
 //! neighbours that nobody looked at make room, and are forgotten in time.
 
-use crate::message::{Change, FromNf, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop, StationFacts};
+use crate::message::{
+    Change, FromNf, InterfaceFacts, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop,
+};
 use packet::MacAddr;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
@@ -50,7 +52,7 @@ struct NeighbourEntry {
 /// The table.
 #[derive(Debug)]
 pub struct Neighbours {
-    stations: Vec<Option<StationFacts>>,
+    stations: Vec<Option<InterfaceFacts>>,
     index: Option<FlowTable<KEY_WORDS>>,
     /// By the index's numbers.
     entries: Vec<Option<NeighbourEntry>>,
@@ -77,7 +79,7 @@ fn key(hop: NextHop) -> [u64; KEY_WORDS] {
 
 impl Neighbours {
     /// Of an NF whose interfaces have those stations behind them.
-    pub fn new(stations: Vec<Option<StationFacts>>) -> Neighbours {
+    pub fn new(stations: Vec<Option<InterfaceFacts>>) -> Neighbours {
         let config = FlowConfig {
             record_bytes: 1,
             capacity: MOST_NEIGHBOURS as u32,
@@ -106,7 +108,7 @@ impl Neighbours {
     }
 
     /// The station behind an interface.
-    pub fn l3_interface(&self, interface: usize) -> Option<&StationFacts> {
+    pub fn l3_interface(&self, interface: usize) -> Option<&InterfaceFacts> {
         self.stations.get(interface)?.as_ref()
     }
 
@@ -288,7 +290,7 @@ mod tests {
 
     fn neighbours() -> Neighbours {
         let own = OwnAddress { ip: IpAddr::from([10, 0, 0, 1]), len: 8 };
-        let station = StationFacts { mac: "02:00:00:00:00:01".into(), addresses: vec![own] };
+        let station = InterfaceFacts { mac: "02:00:00:00:00:01".into(), addresses: vec![own] };
         Neighbours::new(vec![None, Some(station)])
     }
 

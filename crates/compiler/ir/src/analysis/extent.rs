@@ -1,8 +1,8 @@
 //! How far a packet reaches: bytes behind each header, and headroom in front.
 //!
-//! Two questions are asked of bytes. May they be *accessed*: were they shown to be there once? Cutting the packet's tail
-//! does not take them out of its slot. And are they *in the packet*: between the header and the end of the first segment as
-//! it is now? Only what is in the packet can be pulled for certain, and only what was pulled is headroom.
+//! Two questions are asked of bytes. May they be *accessed*: were they shown to be there once? Cutting the packet's
+//! tail does not take them out of its slot. And are they *in the packet*: between the header and the end of the first
+//! segment as it is now? Only what is in the packet can be pulled for certain, and only what was pulled is headroom.
 //!
 //! All numbers are at most what is true. What is known behind a test is up to the test ([`Extent::need`],
 //! [`Extent::free`]), what is known behind an instruction is said by [`Extent::pass`].

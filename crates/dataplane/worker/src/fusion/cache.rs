@@ -148,7 +148,7 @@ pub struct CacheCounts {
     /// Flows that have an entry now.
     pub flows: u64,
     /// Kinds of templates.
-    pub shortcuts: u64,
+    pub templates: u64,
     /// Entries that ended because a record went.
     pub ended: u64,
     /// How often tables changed, so that all entries ended.
@@ -161,7 +161,7 @@ impl CacheCounts {
         self.hits += other.hits;
         self.whole += other.whole;
         self.flows += other.flows;
-        self.shortcuts += other.shortcuts;
+        self.templates += other.templates;
         self.ended += other.ended;
         self.cleared += other.cleared;
     }
@@ -229,7 +229,7 @@ impl Cache {
     /// What it has done.
     pub(crate) fn counts(&self) -> CacheCounts {
         let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
-        CacheCounts { flows, shortcuts: self.templates.len() as u64, ..self.counts }
+        CacheCounts { flows, templates: self.templates.len() as u64, ..self.counts }
     }
 
     /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
@@ -455,7 +455,7 @@ impl Cache {
         let (entry_bytes, is_evaluated) = (self.entry_bytes, self.is_evaluated);
         let make = move || {
             let failed = |error: ir::verify::VerifyError| CodegenError::Compile {
-                program: "shortcuts".into(),
+                program: "templates".into(),
                 what: error.to_string(),
             };
             let plain = program(&whole, &layouts, &templates, entry_bytes, leases).map_err(failed)?;

@@ -1,4 +1,5 @@
-//! A fused region of one worker's graph: the linked program of its elements, what is run of it, and what it is made again for.
+//! A fused region of one worker's graph: the linked program of its elements, what is run of it, and what it is made
+//! again for.
 
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
@@ -203,7 +204,7 @@ impl FusedRegion {
 
     fn end_cache(&mut self) {
         if let Some(mut cache) = self.cache.take() {
-            self.before.add(CacheCounts { flows: 0, shortcuts: 0, ..cache.counts() });
+            self.before.add(CacheCounts { flows: 0, templates: 0, ..cache.counts() });
             // A large one goes beside the packets.
             cache.clear();
         }

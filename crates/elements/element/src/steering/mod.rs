@@ -32,8 +32,8 @@ const WIDE: usize = 1 << 17;
 pub struct Owners {
     /// The worker of each place.
     places: [u8; PLACES],
-    /// For each hash of 16 bits, how many of `flows` have it. Small enough to stay near: most packets need not be looked
-    /// up for it.
+    /// For each hash of 16 bits, how many of `flows` have it. Small enough to stay near: most packets need not be
+    /// looked up for it.
     noted: Box<[AtomicU32]>,
     flows: Directory,
     wide: Directory,
@@ -176,8 +176,8 @@ impl FlowSteering {
         FlowSteering { owners, link_type: port.link_type, shared_out: port.shares_flows }
     }
 
-    /// Whether every worker's queue has its share of the flows already, and no element has a [`OwnerWorker`]: then packets need
-    /// to go elsewhere only for state that is not noted here.
+    /// Whether every worker's queue has its share of the flows already, and no element has a [`OwnerWorker`]: then
+    /// packets need to go elsewhere only for state that is not noted here.
     pub fn is_shared_out(&self) -> bool {
         self.shared_out && !self.owners.flows.is_prepared()
     }

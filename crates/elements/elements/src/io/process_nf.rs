@@ -22,7 +22,7 @@ pub const PROCESS_NF: Class = Class {
     page: "\
 # ProcessNF(NAME [, keywords OF, NUMBER, OUTPUTS])
 
-Lends packets to an NF that a chain file runs with `runs = \"process\"`, and emits what comes back. The chain
+Enqueues packets to an NF that a chain file runs with `runs = \"process\"`, and emits what comes back. The chain
 file puts it into the configuration; there is no other use for it.
 
 - **ports**: an input for each interface that the NF receives from, an output for each that it sends to; behind those
@@ -31,11 +31,11 @@ file puts it into the configuration; there is no other use for it.
   from 0; `OUTPUTS`: how many of its outputs are the NF's
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
-  `bad-claims` (what it said of packets that is not so, by kind, a line each), `neighbours` (`wanted`: those that it
-  has the platform look for now; `refused`: those that it was refused, because they cannot be neighbours or were too
+  `bad-descriptors` (what it said of packets that is not so, by kind, a line each; `bad-claims` is its old name),
+  `neighbours` (`wanted`: those that it has the platform look for now; `refused`: those that it was refused, because they cannot be neighbours or were too
   many; a line each), `bypassed` (packets that passed by the
   NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
-  (copies that were made at the border of its trust group, both ways), `missed` (packets that an observer had no room
+  (copies that were made at the boundary of its trust group, both ways), `missed` (packets that an observer had no room
   for); and those that a program offers, which `handlers` lists
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs;
   `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
@@ -81,8 +81,8 @@ const GRANTS: usize = 64;
 /// How long an NF may move nothing while packets wait for it.
 const PATIENCE_NS: u64 = 250_000_000;
 
-/// Packets that come back from an NF in one turn, at most, but for a few: its outputs' rings and the return ring hold as
-/// many as the host lends.
+/// Packets that come back from an NF in one turn, at most, but for a few: its outputs' rings and the return ring hold
+/// as many as the host enqueues.
 const MOST_BACK: usize = 4096;
 
 struct ProcessNf {
@@ -461,7 +461,8 @@ const HANDLERS: &[Row<ProcessNf>] = &[
     Row::read("kind", |nf, _| nf.link.status("kind")),
     Row::named("drops", |nf, _| nf.link.status("drops")),
     Row::named("counters", |nf, _| nf.link.status("counters")),
-    Row::named("bad-claims", |nf, _| nf.link.status("bad-claims")),
+    Row::named("bad-descriptors", |nf, _| nf.link.status("bad-descriptors")),
+    Row::named("bad-claims", |nf, _| nf.link.status("bad-descriptors")),
     Row::named("neighbours", |nf, _| nf.link.status("neighbours")),
     Row::sum("bypassed", |nf, _| Some(nf.bypassed.to_string())),
     Row::sum("passed", |nf, _| Some(nf.passed.to_string())),

@@ -1,12 +1,12 @@
 //! What packets of a chain cost, and what follows for a load.
 //!
 //! A worker polls: in each turn it takes what has arrived, a burst at most, and works it off. A turn with `n` packets
-//! takes `h + a·n`: `h` for the turn and `a` for each packet. At a load of `λ` packets a second it settles where as many
-//! arrive in a turn as it takes: `n = λ·(h + a·n)`, so a turn takes `C = h/(1 − λ·a)`, and at least that of one packet.
-//! This is a queue with gated service and switch-over time `h` (H. Takagi, Queueing analysis of polling models, ACM
-//! Computing Surveys 20(1), 1988). A packet waits half a turn until it is taken, and leaves with its burst, a turn later:
-//! `1.5·C` on average where arrivals are even. Where they are at random, the wait of an M/D/1 queue comes on top:
-//! `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
+//! takes `h + a·n`: `h` for the turn and `a` for each packet. At a load of `λ` packets a second it settles where as
+//! many arrive in a turn as it takes: `n = λ·(h + a·n)`, so a turn takes `C = h/(1 − λ·a)`, and at least that of one
+//! packet. This is a queue with gated service and switch-over time `h` (H. Takagi, Queueing analysis of polling models,
+//! ACM Computing Surveys 20(1), 1988). A packet waits half a turn until it is taken, and leaves with its burst, a turn
+//! later: `1.5·C` on average where arrivals are even. Where they are at random, the wait of an M/D/1 queue comes on
+//! top: `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
 //!
 //! A burst that is limited to `b` carries `b/(h + a·b)`. Larger ones carry more and make nothing slower: a burst never
 //! waits to be full.
@@ -18,7 +18,8 @@ const SLEEPS_AFTER_NS: f64 = 100_000.0;
 /// What a packet waits for one that sleeps, on average: half of the shortest sleep, and the timer slack of Linux
 /// (`PR_SET_TIMERSLACK` in prctl(2)).
 const SLEEP_NS: f64 = 100_000.0;
-/// The same of an NF in a process, which sleeps sooner (80 looks, most of them with a yield) and is woken ([`nf::Link`]).
+/// The same of an NF in a process, which sleeps sooner (80 looks, most of them with a yield) and is woken
+/// ([`nf::Link`]).
 const NF_SLEEPS_AFTER_NS: f64 = 20_000.0;
 /// What putting it to sleep and waking it takes.
 const NF_WAKE_NS: f64 = 50_000.0;

@@ -2,8 +2,9 @@
 //!
 //! More is offered than the chain takes, at the same receive rings as when a plan is verified: their clock and counts
 //! are in the figures, as those of a NIC's driver would be. A chain that discards nothing has no place where what comes
-//! out is counted, and runs in a closed loop, without rings. One with NFs in processes is taken apart by probes, in a closed
-//! loop, and measured as a whole behind rings, too: how much the cores lose by sending packets to and fro is seen there.
+//! out is counted, and runs in a closed loop, without rings. One with NFs in processes is taken apart by probes, in a
+//! closed loop, and measured as a whole behind rings, too: how much the cores lose by sending packets to and fro is
+//! seen there.
 
 use super::Facts;
 use super::cost::{BurstCost, Costs, NfCost, Whole};
@@ -128,8 +129,8 @@ fn behind_ring<T>(
     found
 }
 
-/// What a chain with NFs in processes takes as a whole, with bursts of several lengths. Also the largest share of the time in
-/// which something else had a core, and whether cores were far apart.
+/// What a chain with NFs in processes takes as a whole, with bursts of several lengths. Also the largest share of the
+/// time in which something else had a core, and whether cores were far apart.
 fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64, bool)), BenchError> {
     let (mut bursts, mut latencies, mut disturbed, mut far) = (vec![], vec![], 0.0f64, false);
     let mut load = FEW;
@@ -207,7 +208,8 @@ fn beside_processes(
     Ok(Measured { costs, facts, mean_bytes, disturbed, far })
 }
 
-/// Whoever is the slowest of a chain takes what the whole takes: the NF that its process ran longest for, or the worker.
+/// Whoever is the slowest of a chain takes what the whole takes: the NF that its process ran longest for, or the
+/// worker.
 fn settle(costs: &mut Costs, whole: &mut Whole) {
     let least = |bursts: &[BurstCost]| bursts.iter().map(|cost| cost.ns).fold(f64::INFINITY, f64::min);
     let (of_whole, of_worker) = (least(&whole.bursts), least(&costs.bursts));

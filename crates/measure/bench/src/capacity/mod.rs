@@ -1,10 +1,10 @@
 //! What it takes to carry a load: cores, queues, bursts, frequency, and what latency to expect.
 //!
 //! [`cost`] is what packets of a chain cost on this machine, measured in a closed loop ([`measure`]), and what follows
-//! for a load: how busy, how long a packet takes. [`crate::machine::topology`] is the machine. [`make`] puts both together, by the advice
-//! of Niu et al. (Benchmarking NFV Software Dataplanes): NFs of a chain on one socket, several servers where they do not
-//! fit there (section 4.3), and the clock no faster than the load asks (section 4.1). [`verify`] offers the load, and
-//! holds what is carried and how long it takes against what was said.
+//! for a load: how busy, how long a packet takes. [`crate::machine::topology`] is the machine. [`make`] puts both
+//! together, by the advice of Niu et al. (Benchmarking NFV Software Dataplanes): NFs of a chain on one socket, several
+//! servers where they do not fit there (section 4.3), and the clock no faster than the load asks (section 4.1).
+//! [`verify`] offers the load, and holds what is carried and how long it takes against what was said.
 //!
 //! Making a plan is arithmetic: same figures and machine, same plan.
 
@@ -129,7 +129,8 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     };
     let bursts = || costs.bursts.iter().map(|cost| cost.burst);
     let find = |is_enough: &dyn Fn((bool, bool)) -> bool| {
-        // None waits for a burst to fill, so the smallest that costs next to no more than the best one has most to spare.
+        // None waits for a burst to fill, so the smallest that costs next to no more than the best one has most to
+        // spare.
         let first = |workers: usize| {
             let enough = || bursts().filter(|burst| is_enough(of(workers, *burst)));
             let least_ns = enough().map(ns).fold(f64::INFINITY, f64::min);

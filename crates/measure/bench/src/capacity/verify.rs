@@ -5,8 +5,9 @@
 //! latencies held against the expected one. The median, because a machine that takes the core away now and then adds
 //! milliseconds to a few frames, which no plan foresees. Few of them have stamps where there are many: those cost time.
 //!
-//! Machines have phases in which all of it takes longer, virtual ones above all. What packets cost is therefore measured
-//! again before and after the search: where that is not what the plan was made of, it is the machine that did not hold.
+//! Machines have phases in which all of it takes longer, virtual ones above all. What packets cost is therefore
+//! measured again before and after the search: where that is not what the plan was made of, it is the machine that did
+//! not hold.
 
 use super::CapacityPlan;
 use super::measure::flood;
@@ -84,8 +85,8 @@ pub struct Verified {
     pub workers: usize,
     /// What was carried in each round, in frames a second, from the least on.
     pub rounds: Vec<f64>,
-    /// How many times as long a packet took before the first round and after each as when the plan was made; not known of
-    /// a chain that was measured in a closed loop.
+    /// How many times as long a packet took before the first round and after each as when the plan was made; not known
+    /// of a chain that was measured in a closed loop.
     pub paces: Vec<f64>,
     /// How trials went.
     pub tally: Tally,
@@ -93,9 +94,9 @@ pub struct Verified {
     pub holds: bool,
 }
 
-/// Puts a plan to the test. What is under test runs in the plan's form and with its bursts. Where one round finds that the
-/// plan does not hold although packets cost what they did, three decide by their medians: a single search ends too low
-/// where the machine was busy with something else in a trial that settled it.
+/// Puts a plan to the test. What is under test runs in the plan's form and with its bursts. Where one round finds that
+/// the plan does not hold although packets cost what they did, three decide by their medians: a single search ends too
+/// low where the machine was busy with something else in a trial that settled it.
 ///
 /// # Errors
 /// When nothing can be measured.

@@ -1,8 +1,9 @@
 //! Where a chain's cycles go, stage by stage: table I of NetVM, for any chain.
 //!
-//! The chain runs in a closed loop, with and without probes ([`worker::profile`]) in turn, in one run: same memory, same
-//! tables. What the probes cost is found out by reading the counter again and again, and subtracted from each stage by
-//! its readings. The stages then have to add up to what the chain costs without probes; how far they do not is told.
+//! The chain runs in a closed loop, with and without probes ([`worker::profile`]) in turn, in one run: same memory,
+//! same tables. What the probes cost is found out by reading the counter again and again, and subtracted from each
+//! stage by its readings. The stages then have to add up to what the chain costs without probes; how far they do not is
+//! told.
 //!
 //! Of an NF in a process of its own the host's side is told, and from outside the process how long it ran; that counts
 //! its waiting for packets, too, where it does not sleep.

@@ -11,8 +11,8 @@ use runtime::traffic::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
-/// Measures one chain, two, and so on at once, up to `most`: those of the list in turn, each with packet memory and a core
-/// of its own. Over the frame sizes, or with the chains' own where there are none.
+/// Measures one chain, two, and so on at once, up to `most`: those of the list in turn, each with packet memory and a
+/// core of its own. Over the frame sizes, or with the chains' own where there are none.
 ///
 /// # Errors
 /// When a chain has mistakes.

@@ -1,8 +1,8 @@
 //! How long it takes until an NF works that was not there: figure 17 of the NetVM paper (IEEE TNSM 2015, section V.F).
 //!
 //! The same NF (header check, filter, TTL) is brought into a running chain in every way that this machine has, while
-//! packets arrive without end. Time counts from the order to start it until its host has heard its hello and given it its
-//! rings, and until the first packet has come out of it. What the paper gives in words stands beside it.
+//! packets arrive without end. Time counts from the order to start it until its host has heard its hello and given it
+//! its rings, and until the first packet has come out of it. What the paper gives in words stands beside it.
 
 use super::live::{LiveChain, Setting, await_state, out_of};
 use super::script::Script;

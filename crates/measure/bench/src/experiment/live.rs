@@ -55,8 +55,8 @@ pub struct Setting {
     /// Whether this program runs Click configurations in processes of their own ([`runtime::brief`]). Otherwise only
     /// programs can be started.
     pub runs_click: bool,
-    /// Names of ports with generated traffic that arrives at a set rate, and when. The others have as many frames as are
-    /// fetched.
+    /// Names of ports with generated traffic that arrives at a set rate, and when. The others have as many frames as
+    /// are fetched.
     pub paced: HashMap<String, Arc<Pace>>,
 }
 

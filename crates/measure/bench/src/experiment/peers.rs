@@ -1,9 +1,9 @@
 //! Millrace beside other systems: the same frames, ports and cores in one run, taking turns.
 //!
-//! Each turn makes two veth cables, starts a system between them, warms it up, searches for the rate that it carries with
-//! up to half a percent of loss (RFC 9971's PDR, with short trials), and measures latency at a low rate. The tester
-//! has one core and the system another, on which the kernel also works on what the system's devices receive. What the
-//! tester reaches by itself, on a cable without a system, is measured first: nothing above that can be seen.
+//! Each turn makes two veth cables, starts a system between them, warms it up, searches for the rate that it carries
+//! with up to half a percent of loss (RFC 9971's PDR, with short trials), and measures latency at a low rate. The
+//! tester has one core and the system another, on which the kernel also works on what the system's devices receive.
+//! What the tester reaches by itself, on a cable without a system, is measured first: nothing above that can be seen.
 
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Scale, Series, Skipped};

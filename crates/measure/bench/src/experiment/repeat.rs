@@ -39,8 +39,8 @@ impl Stop {
     }
 }
 
-/// Throughput over how often the NFs of a chain stand in a row, in every form: those of its one way from traffic to a sink,
-/// or one NF of it.
+/// Throughput over how often the NFs of a chain stand in a row, in every form: those of its one way from traffic to a
+/// sink, or one NF of it.
 ///
 /// # Errors
 /// When the file is no chain, or its NFs do not stand in one row.

@@ -1,8 +1,8 @@
 //! Throughput over several instances of an NF: figure 16 of the NetVM paper (IEEE TNSM 2015, section V.E).
 //!
-//! An L3 forwarder runs as one, two, three, … instances, and `steer` says how they share packets: `least-filled`, as the
-//! paper does by the packets that are queued, and `flow`. Packets arrive as fast as they are taken (closed loop). Each
-//! figure has one way of steering; the packets a second of each instance stand one upon the other to their sum.
+//! An L3 forwarder runs as one, two, three, … instances, and `steer` says how they share packets: `least-filled`, as
+//! the paper does by the packets that are queued, and `flow`. Packets arrive as fast as they are taken (closed loop).
+//! Each figure has one way of steering; the packets a second of each instance stand one upon the other to their sum.
 
 use super::live::{LiveChain, Setting, Watched};
 use super::script::Script;
@@ -34,8 +34,8 @@ pub struct SteeringOptions {
     pub seconds: f64,
     /// Whether instances run in processes of their own; else as elements of this process.
     pub processes: bool,
-    /// A chain of the user's, and which of its NFs there are to be several of: the first that it can be where that is not
-    /// said.
+    /// A chain of the user's, and which of its NFs there are to be several of: the first that it can be where that is
+    /// not said.
     pub chain: Option<(PathBuf, Option<String>)>,
     /// How chains run.
     pub setting: Setting,

@@ -1,9 +1,9 @@
 //! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (SAC 2018, section 4.1).
 //!
-//! Up to five NFs open one device, and each gets all of its packets: as copies of its own (`inline`), as copies that it can
-//! only read (`observe`), or as packets where they lie (`tap`). NFs with copies of their own hold the source back; those
-//! that only look miss what they do not keep up with, so that there are two rates: what goes through, and what the NF sees
-//! that sees least.
+//! Up to five NFs open one device, and each gets all of its packets: as copies of its own (`inline`), as copies that it
+//! can only read (`observe`), or as packets where they lie (`tap`). NFs with copies of their own hold the source back;
+//! those that only look miss what they do not keep up with, so that there are two rates: what goes through, and what
+//! the NF sees that sees least.
 
 use super::live::{LiveChain, Setting, Watched, out_of};
 use super::script::Script;

@@ -14,7 +14,8 @@ pub fn markdown(report: &Report) -> String {
     page(report, None)
 }
 
-/// The page with the plots that [`super::write()`] puts into a folder; the folder as seen from the page, `plots` or `.`.
+/// The page with the plots that [`super::write()`] puts into a folder; the folder as seen from the page, `plots` or
+/// `.`.
 pub fn markdown_with_plots(report: &Report, folder: &str) -> String {
     page(report, Some(folder))
 }

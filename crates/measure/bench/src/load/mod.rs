@@ -4,9 +4,9 @@
 //! [`UnderTest`]. [`crate::trial::Trials`] makes those again that something disturbed, for [`crate::search`] and for
 //! latencies. A [`Stamp`] inside a frame says which it is and when it was due, and a [`Recorder`] what came out.
 //!
-//! For a chain in this process a [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of every
-//! port with generated traffic: frames arrive in it when they are due, whether the chain fetches them or not, and are lost
-//! when it is full, as in a device. What the chain sends to a port without a device is counted.
+//! For a chain in this process a [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of
+//! every port with generated traffic: frames arrive in it when they are due, whether the chain fetches them or not, and
+//! are lost when it is full, as in a device. What the chain sends to a port without a device is counted.
 //! [`chain::ChainUnderTest`] is such a chain.
 //!
 //! Frames are copied out of their templates by the packet thread that fetches them, which is part of what is measured.

@@ -141,8 +141,8 @@ pub enum Batching {
     /// that came meanwhile make a batch.
     #[default]
     Adaptive,
-    /// Only when so many wait, or the first has waited for so many nanoseconds: a device that interrupts seldom, and the
-    /// fixed batches of Niu et al., "Unveiling Performance of NFV Software Dataplanes", section 5.
+    /// Only when so many wait, or the first has waited for so many nanoseconds: a device that interrupts seldom, and
+    /// the fixed batches of Niu et al., "Unveiling Performance of NFV Software Dataplanes", section 5.
     Fixed {
         /// How many.
         frames: u64,

@@ -32,8 +32,8 @@ pub struct Recorder {
 
 impl Recorder {
     /// For a trial in which each source sends up to so many frames. There are as many sources as `flows` has entries:
-    /// for each, after how many frames its flows come again, so that frames whose numbers differ by a multiple of that are
-    /// of one flow.
+    /// for each, after how many frames its flows come again, so that frames whose numbers differ by a multiple of that
+    /// are of one flow.
     pub fn new(frames: u64, flows: &[u64]) -> Recorder {
         let words = usize::try_from(frames.div_ceil(64)).unwrap_or(usize::MAX);
         let of_flows = |flows: &u64| vec![0; usize::try_from((*flows).max(1)).unwrap_or(usize::MAX)];

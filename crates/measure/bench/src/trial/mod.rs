@@ -1,5 +1,5 @@
-//! One way to measure: variants take turns, what something else disturbed is measured again, and what comes of all turns
-//! is a curve.
+//! One way to measure: variants take turns, what something else disturbed is measured again, and what comes of all
+//! turns is a curve.
 //!
 //! - [`turns`]: every variant once a round, so that whatever changes on the machine meanwhile is shared by all.
 //! - [`again`]: a disturbed measurement is repeated, a few times.

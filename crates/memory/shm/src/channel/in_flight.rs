@@ -1,9 +1,9 @@
-//! Who holds each slot, and what the host knows of the packets that are lent.
+//! Who holds each slot, and what the host knows of the packets that are in flight.
 //!
 //! Private to the host, and shared by all that lend out of a region. An entry has two cache lines; a packet
 //! whose further annotations are all 0 touches the first alone. Whoever has a slot at the moment writes its
 //! entry. The words are atomic because anybody may ask at any time who holds a slot: that costs nothing, and
-//! what is read beyond the loan itself is only used by who holds the slot.
+//! what is read beyond the in-flight entry itself is only used by who holds the slot.
 
 use crate::descriptor::{LAYOUT_VERSION, NO_HEADER, Packet};
 use crate::slot::prefetch_line;
@@ -14,18 +14,18 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Holder number of the host itself.
 const HOST: u16 = 0;
 
-/// Why a claim on a slot does not hold.
+/// Why a descriptor on a slot does not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DescriptorError {
     /// There is no such slot.
     OutOfRange,
-    /// The loan is over.
+    /// The in-flight entry is over.
     Stale,
     /// The slot is somebody else's.
     NotHolder,
 }
 
-/// Which loan each slot of a region is in, who holds it, and the descriptor as it was lent.
+/// Which in-flight entry each slot of a region is in, who holds it, and the descriptor as it was enqueued.
 #[derive(Debug)]
 pub struct InFlightTable {
     kept: Box<[Kept]>,
@@ -57,7 +57,7 @@ const FIRST: [usize; 2] = [0, 2];
 /// Those that lie in the second.
 const FURTHER: [usize; 4] = [1, 3, 4, 5];
 
-/// A loan: the number of it (the slot's generation in these books), who holds the slot, and its marks.
+/// An in-flight entry: the number of it (the slot's generation in these books), who holds the slot, and its marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InFlight(u64);
 
@@ -68,7 +68,7 @@ impl InFlight {
     const HELD: u64 = 1 << 49;
     /// The entry's second line counts.
     const FURTHER: u64 = 1 << 50;
-    /// Where the member of a party stands that the slot was lent to, or that had it kept.
+    /// Where the member of a direct-path group stands that the slot was enqueued to, or that had it kept.
     const MEMBER: u32 = 51;
 
     fn of(generation: u32, holder: u16) -> InFlight {
@@ -135,7 +135,7 @@ fn set_word(anno: &mut [u8], at: usize, word: u64) {
 }
 
 impl InFlightTable {
-    /// Of a region's slots, none of which is lent.
+    /// Of a region's slots, none of which is in flight.
     pub fn new(slots: u32) -> InFlightTable {
         let new = || Kept { state: AtomicU64::new(InFlight::of(1, HOST).0), ..Kept::default() };
         InFlightTable { kept: (0..slots).map(|_| new()).collect() }
@@ -146,18 +146,18 @@ impl InFlightTable {
         self.kept.len() as u32
     }
 
-    /// The loan that a slot is in, or the next one; 0, which no slot is ever in, when there is no such slot.
+    /// The in-flight entry that a slot is in, or the next one; 0, which no slot is ever in, when there is no such slot.
     pub fn generation(&self, slot: u32) -> u32 {
         self.kept.get(slot as usize).map_or(0, |kept| kept.in_flight().generation())
     }
 
-    /// Whether a slot is in that loan now, and somebody's in work: not granted, not kept.
+    /// Whether a slot is in that in-flight entry now, and somebody's in work: not granted, not kept.
     pub fn is_in_work(&self, slot: u32, generation: u32) -> bool {
         let loan = self.kept.get(slot as usize).map(Kept::in_flight);
         loan.is_some_and(|loan| loan.generation() == generation && loan.holder() != HOST && !loan.is_marked())
     }
 
-    /// Whether a slot is not lent.
+    /// Whether a slot is not in flight.
     #[inline(always)]
     pub fn is_free(&self, slot: u32) -> bool {
         self.kept.get(slot as usize).is_some_and(|kept| kept.in_flight().holder() == HOST)
@@ -174,7 +174,7 @@ impl InFlightTable {
         all.filter(move |(kept, _)| kept.in_flight().holder() == holder).map(|(_, slot)| slot)
     }
 
-    /// Notes a loan; its number. `None` when the host does not have the slot.
+    /// Notes an in-flight entry; its number. `None` when the host does not have the slot.
     #[inline(always)]
     pub(super) fn begin(&self, packet: &Packet, holder: u16, member: u8, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
@@ -188,7 +188,7 @@ impl InFlightTable {
         Some(loan.generation())
     }
 
-    /// The loan that a claim speaks of, when it is that holder's.
+    /// The in-flight entry that a descriptor speaks of, when it is that holder's.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -234,7 +234,7 @@ impl Kept {
         InFlight(self.state.load(Relaxed))
     }
 
-    /// Notes a descriptor and the loan that it is in.
+    /// Notes a descriptor and the in-flight entry that it is in.
     #[inline(always)]
     fn keep(&self, packet: &Packet, loan: InFlight) {
         let Packet { data, mac, net, trans, len, anno, flow_hash, origin, flags, .. } = packet;
@@ -260,7 +260,7 @@ impl Kept {
         self.state.store(loan.0 | marks, Relaxed);
     }
 
-    /// Ends a loan: the slot is the host's, and claims on that loan are stale.
+    /// Ends an in-flight entry: the slot is the host's, and descriptors of that in-flight entry are stale.
     #[inline(always)]
     pub fn end(&self, loan: InFlight) {
         // 0 is skipped when the count wraps: it means "no slot".
@@ -306,7 +306,7 @@ impl Kept {
         self.restore_rest(loan, out);
     }
 
-    /// The packet as it was lent, or as it was when it was held.
+    /// The packet as it was enqueued, or as it was when it was held.
     pub fn restore(&self, place: SlotAddress, loan: InFlight, out: &mut Packet) {
         self.identify(place, out);
         let kept = self.place.load(Relaxed);

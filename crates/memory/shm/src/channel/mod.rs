@@ -1,20 +1,20 @@
 //! Lending packets to an NF: the host's end of an NF's rings.
 //!
-//! The host keeps the descriptor of a packet that is lent in its private [`InFlightTable`], with who holds the slot and
-//! in which loan; the NF gets a claim, and the bytes. What comes back is a claim: the slot must be one that
-//! this NF holds, in the loan that the books know. Then, and only then, the books say that the host holds it
-//! again, and a second claim on it is a bad one. The packet is the private copy, with first byte and length as
-//! the claim says: nothing that an NF writes beside the frame has any effect.
+//! The host keeps the descriptor of a packet that is in flight in its private [`InFlightTable`], with who holds the
+//! slot and in which in-flight entry; the NF gets a descriptor, and the bytes. What comes back is a descriptor: the
+//! slot must be one that this NF holds, in the in-flight entry that the books know. Then, and only then, the books say
+//! that the host holds it again, and a second claim on it is a bad one. The packet is the private copy, with first byte
+//! and length as the descriptor says: nothing that an NF writes beside the frame has any effect.
 //!
 //! An NF that works with what the platform knows of a packet (annotations, header offsets) gets it by
 //! [`HostEnd::with_metadata`]: then the descriptor is also parked in front of the packet, and what the NF made
 //! of it is read back, once, and checked. What only the host may know (its pool's handle) never lies there.
 //!
-//! An NF may have a packet kept ([`Action::Hold`]): the loan stays open, the host notes that, and a later claim
-//! on the same loan ends it.
+//! An NF may have a packet kept ([`Action::Hold`]): the in-flight entry stays open, the host notes that, and a later
+//! descriptor on the same in-flight entry ends it.
 //!
 //! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once: what stands in the ring
-//! from the NF came back, what the NF had not taken is as it was lent, what it had kept is as it was when it
+//! from the NF came back, what the NF had not taken is as it was enqueued, what it had kept is as it was when it
 //! said so, the rest is lost with it. It must not be called before nothing of the NF runs any more.
 
 mod in_flight;
@@ -33,7 +33,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Claims that are looked at at a time.
 const BURST: usize = 64;
 
-/// The destination of a claim on an empty slot that an NF may make a packet in.
+/// The destination of a descriptor on an empty slot that an NF may make a packet in.
 pub const GRANT: u16 = u16::MAX;
 
 /// A slot that was reclaimed from a dead NF.
@@ -66,8 +66,8 @@ pub enum Completion {
 }
 
 impl Completion {
-    /// What a sound claim says: an action that is no [`Action::Hold`] (what is kept does not come back), where the packet
-    /// goes, and whether it lies in a slot that was granted.
+    /// What a sound claim says: an action that is no [`Action::Hold`] (what is kept does not come back), where the
+    /// packet goes, and whether it lies in a slot that was granted.
     #[inline(always)]
     fn of(action: Action, destination: u16, granted: bool) -> Completion {
         match (action, granted) {
@@ -90,9 +90,9 @@ impl Completion {
 pub struct ChannelStats {
     /// Packets enqueued to it.
     pub enqueued: u64,
-    /// Packets that the NF took from others of its party.
+    /// Packets that the NF took from others of its direct-path group.
     pub came: u64,
-    /// Packets that others of its party took from it.
+    /// Packets that others of its direct-path group took from it.
     pub went: u64,
     /// Packets that came back by good claims.
     pub returned: u64,
@@ -104,17 +104,17 @@ pub struct ChannelStats {
     pub holding: u64,
     /// Packets that an NF had kept by the host when it died.
     pub inherited: u64,
-    /// Claims on slots that there are not.
+    /// Descriptors of slots that there are not.
     pub out_of_range: u64,
-    /// Claims on lives of slots that are over.
+    /// Descriptors of lives of slots that are over.
     pub stale: u64,
-    /// Claims on slots that somebody else holds, those given back twice among them.
+    /// Descriptors of slots that somebody else holds, those given back twice among them.
     pub not_held: u64,
     /// Claims that have a packet kept which is kept already.
     pub held_again: u64,
     /// Good claims that would have more packets kept than may be: the packet came back, and is dropped.
     pub held_too_many: u64,
-    /// Good claims on what cannot be: the packet came back, and is dropped.
+    /// Good descriptors of what cannot be: the packet came back, and is dropped.
     pub malformed: u64,
     /// Times that one of the NF's indices could not be.
     pub broken: u64,
@@ -125,7 +125,7 @@ pub struct ChannelStats {
 pub struct Reclaimed {
     /// Packets that it had given back.
     pub returned: Vec<(Packet, Completion)>,
-    /// Packets that it had not taken, oldest first, as they were lent.
+    /// Packets that it had not taken, oldest first, as they were enqueued.
     pub untouched: Vec<ReclaimedSlot>,
     /// Packets that it had kept, as they were then.
     pub held: Vec<ReclaimedSlot>,
@@ -158,7 +158,7 @@ pub struct HostEnd<C> {
     check: DescriptorCheck,
     /// Packets that the NF may hold.
     most: u64,
-    /// What all NFs that share its loans hold, and what of that was lent here as it was counted last.
+    /// What all NFs that share its in-flight entries hold, and what of that was enqueued here as it was counted last.
     group: Option<(Arc<Inside>, u64)>,
 }
 
@@ -173,13 +173,13 @@ struct DescriptorCheck {
     metadata: bool,
     /// Packets that the NF may have kept.
     holding_most: u64,
-    /// Granted slots that are out and not kept: empty, they are no packets inside a party.
+    /// Granted slots that are out and not kept: empty, they are no packets inside a direct-path group.
     granted: u64,
     stats: ChannelStats,
 }
 
-/// Packets inside a party: NFs that hand packets to each other without the host, and are one holder to its books.
-/// Written by the thread that lends to them all.
+/// Packets inside a direct-path group: NFs that hand packets to each other without the host, and are one holder to its
+/// books. Written by the thread that enqueues to them all.
 #[derive(Debug)]
 pub struct Inside {
     now: AtomicU64,
@@ -187,7 +187,7 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Of a party that may hold so many.
+    /// Of a direct-path group that may hold so many.
     pub fn new(most: u64) -> Inside {
         Inside { now: AtomicU64::new(0), most }
     }
@@ -275,7 +275,7 @@ impl<C: Cells> HostEnd<C> {
         self.check.stats
     }
 
-    /// Notes that the NF took packets from others of its party, and that others took such from it.
+    /// Notes that the NF took packets from others of its direct-path group, and that others took such from it.
     #[inline]
     pub fn note_passed(&mut self, came: u64, went: u64) {
         self.check.stats.came += came;
@@ -298,14 +298,15 @@ impl<C: Cells> HostEnd<C> {
         if held > i64::MAX as u64 { 0 } else { held }
     }
 
-    /// Packets that were enqueued here less those that came back here: below 0 where others of a party lend.
+    /// Packets that were enqueued here less those that came back here: below 0 where others of a direct-path group
+    /// lend.
     #[inline]
     fn on_loan(&self) -> u64 {
         let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.check.stats;
         enqueued.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
     }
 
-    /// Counts what the party holds.
+    /// Counts what the direct-path group holds.
     #[inline]
     fn count_party(&mut self) {
         let now = self.on_loan().wrapping_sub(self.check.granted);
@@ -322,7 +323,7 @@ impl<C: Cells> HostEnd<C> {
         returned + held_too_many + malformed
     }
 
-    /// Lends packets of one segment, the front ones of the list, as many as fit, with a number that the NF
+    /// Enqueues packets of one segment, the front ones of the list, as many as fit, with a number that the NF
     /// reads; how many, and whether the NF sleeps and is to be woken. Stops in front of a packet that has
     /// several segments, reaches beyond its slot, or has no slot of the region that is the host's to lend. With
     /// [`GRANT`] as the number, packets are empty slots for the NF to fill.
@@ -348,7 +349,7 @@ impl<C: Cells> HostEnd<C> {
         lent
     }
 
-    /// How many of so many packets could be lent now with that number for the NF.
+    /// How many of so many packets could be enqueued now with that number for the NF.
     ///
     /// # Errors
     ///
@@ -394,7 +395,7 @@ impl<C: Cells> HostEnd<C> {
                     prefetch_block(span, packet.slot);
                 }
             }
-            let claims = list.iter().map_while(|&index| {
+            let descriptors = list.iter().map_while(|&index| {
                 let packet = packets.get(usize::from(index))?;
                 let is_ours = packet.region == region && span.buffer(packet.slot) == Some(packet.buf);
                 let is_whole = packet.segments == 1 && is_inside(packet.data, packet.len);
@@ -410,7 +411,7 @@ impl<C: Cells> HostEnd<C> {
                 Some(Descriptor { slot, generation, data, len, destination, ..Descriptor::default() })
             });
             // There is room: it was asked for.
-            let written = to.write_from(claims, list.len())?;
+            let written = to.write_from(descriptors, list.len())?;
             lent += written;
             if written < list.len() {
                 break;
@@ -439,8 +440,8 @@ impl<C: Cells> HostEnd<C> {
         taken
     }
 
-    /// The same from a ring of the NF's to another of its party that does not read it now: all that stands there leaves
-    /// by the output that the ring belongs to.
+    /// The same from a ring of the NF's to another of its direct-path group that does not read it now: all that stands
+    /// there leaves by the output that the ring belongs to.
     pub fn take_from(
         &mut self,
         ring: &mut Consumer<C>,
@@ -461,7 +462,8 @@ impl<C: Cells> HostEnd<C> {
         self.collect(loans, most, |_| false)
     }
 
-    /// The same of one that others of its party live on: what they have in work, which `others` knows, stays theirs.
+    /// The same of one that others of its direct-path group live on: what they have in work, which `others` knows,
+    /// stays theirs.
     pub fn reclaim_among(&mut self, loans: &InFlightTable, others: impl Fn(u32) -> bool) -> Reclaimed {
         self.collect(loans, u64::MAX, others)
     }
@@ -483,13 +485,13 @@ impl<C: Cells> HostEnd<C> {
             ReclaimedSlot { packet, granted: loan.is_granted() }
         };
         let found = self.to.autopsy();
-        for claim in self.to.untouched(found) {
+        for descriptor in self.to.untouched(found) {
             // A bad claim is history, or scribbled over; so is one on what is kept.
-            if let Ok((kept, loan)) = loans.find(claim.slot, claim.generation, holder)
+            if let Ok((kept, loan)) = loans.find(descriptor.slot, descriptor.generation, holder)
                 && loan.is_in_work_of(member)
-                && !others(claim.slot)
+                && !others(descriptor.slot)
             {
-                reclaimed.untouched.push(end(claim.slot, kept, loan));
+                reclaimed.untouched.push(end(descriptor.slot, kept, loan));
             }
         }
         self.check.stats.untouched += reclaimed.untouched.len() as u64;
@@ -550,40 +552,48 @@ impl DescriptorCheck {
         let span = Span::of(region);
         let (mut left, mut back) = (packets.len().min(completions.len()), 0);
         let (packets, completions) = (&mut packets[..left], &mut completions[..left]);
-        let mut claims = [Descriptor::default(); BURST];
+        let mut descriptors = [Descriptor::default(); BURST];
         while left > 0 {
             let room = left.min(BURST);
-            let count = match ring.take(&mut claims[..room]) {
+            let count = match ring.take(&mut descriptors[..room]) {
                 Ok(count) => count,
                 Err(broken) => {
                     self.stats.broken += 1;
                     return (back, Err(broken));
                 }
             };
-            let claims = &claims[..count];
-            claims.iter().for_each(|claim| loans.prefetch(claim.slot));
+            let descriptors = &descriptors[..count];
+            descriptors.iter().for_each(|descriptor| loans.prefetch(descriptor.slot));
             if METADATA {
-                claims.iter().for_each(|claim| prefetch(region, claim.slot));
+                descriptors.iter().for_each(|descriptor| prefetch(region, descriptor.slot));
             }
             let mut odd = 0;
-            for claim in claims {
-                let output = if DIRECT { output } else { claim.destination };
+            for descriptor in descriptors {
+                let output = if DIRECT { output } else { descriptor.destination };
                 // As many as there are claims: there is always one.
                 let (Some(packet), Some(completion)) = (packets.get_mut(back), completions.get_mut(back))
                 else {
                     break;
                 };
-                match (loans.find(claim.slot, claim.generation, holder), plain(claim)) {
+                match (loans.find(descriptor.slot, descriptor.generation, holder), plain(descriptor)) {
                     (Ok((kept, loan)), Some(action)) if loan.is_in_work_of(member) => {
                         kept.end(loan);
-                        read(METADATA, kept, loan, SlotAddress::of(span, region, claim.slot), claim, packet);
+                        read(
+                            METADATA,
+                            kept,
+                            loan,
+                            SlotAddress::of(span, region, descriptor.slot),
+                            descriptor,
+                            packet,
+                        );
                         *completion = Completion::of(action, output, loan.is_granted());
                         self.granted -= u64::from(loan.is_granted());
                         back += 1;
                     }
                     (found, _) => {
                         odd += 1;
-                        back += usize::from(self.accept_odd(found, span, claim, output, packet, completion));
+                        back +=
+                            usize::from(self.accept_odd(found, span, descriptor, output, packet, completion));
                     }
                 }
             }
@@ -604,7 +614,7 @@ impl DescriptorCheck {
         &mut self,
         found: Result<(&Kept, InFlight), DescriptorError>,
         span: &Span,
-        claim: &Descriptor,
+        descriptor: &Descriptor,
         destination: u16,
         packet: &mut Packet,
         completion: &mut Completion,
@@ -620,21 +630,22 @@ impl DescriptorCheck {
                 return false;
             }
         };
-        // What another of the party had kept, or was granted, is not for this one to give back.
+        // What another of the direct-path group had kept, or was granted, is not for this one to give back.
         if loan.is_marked() && loan.member() != self.member {
             self.stats.not_held += 1;
             return false;
         }
         let was_granted = loan.is_granted() && !loan.is_held();
-        let place = SlotAddress::of(span, self.region, claim.slot);
-        let is_hold = claim.action == Action::Hold as u8 && is_inside(claim.data, u32::from(claim.len));
+        let place = SlotAddress::of(span, self.region, descriptor.slot);
+        let is_hold =
+            descriptor.action == Action::Hold as u8 && is_inside(descriptor.data, u32::from(descriptor.len));
         if is_hold && loan.is_held() {
             self.stats.held_again += 1;
             return false;
         }
         if is_hold && self.stats.holding < self.holding_most {
             let mut held = Packet::EMPTY;
-            read(self.metadata, kept, loan, place, claim, &mut held);
+            read(self.metadata, kept, loan, place, descriptor, &mut held);
             kept.hold(&held, loan, self.member);
             self.stats.holding += 1;
             self.granted -= u64::from(was_granted);
@@ -644,8 +655,8 @@ impl DescriptorCheck {
         self.granted -= u64::from(was_granted);
         self.stats.holding -= u64::from(loan.is_held());
         let granted = loan.is_granted();
-        if let Some(action) = plain(claim) {
-            read(self.metadata, kept, loan, place, claim, packet);
+        if let Some(action) = plain(descriptor) {
+            read(self.metadata, kept, loan, place, descriptor, packet);
             self.stats.returned += 1;
             *completion = Completion::of(action, destination, granted);
         } else {
@@ -658,15 +669,15 @@ impl DescriptorCheck {
     }
 }
 
-/// What is to happen to a packet by a claim that lies in its slot and does not have it kept.
+/// What is to happen to a packet by a descriptor that lies in its slot and does not have it kept.
 #[inline(always)]
-fn plain(claim: &Descriptor) -> Option<Action> {
-    let action = match claim.action {
+fn plain(descriptor: &Descriptor) -> Option<Action> {
+    let action = match descriptor.action {
         0 => Action::Drop,
         1 => Action::Emit,
         _ => return None,
     };
-    is_inside(claim.data, u32::from(claim.len)).then_some(action)
+    is_inside(descriptor.data, u32::from(descriptor.len)).then_some(action)
 }
 
 /// The packet that a good claim speaks of.
@@ -676,14 +687,14 @@ fn read(
     kept: &Kept,
     loan: InFlight,
     place: SlotAddress,
-    claim: &Descriptor,
+    descriptor: &Descriptor,
     packet: &mut Packet,
 ) {
     if metadata && unpark_into(place.region, place.slot, packet) {
         // One read of what the NF can write, then only the copy is used.
-        packet.make_sound((claim.data, u32::from(claim.len)));
+        packet.make_sound((descriptor.data, u32::from(descriptor.len)));
         kept.identify(place, packet);
     } else {
-        kept.restore_changed(place, loan, (claim.data, claim.len), packet);
+        kept.restore_changed(place, loan, (descriptor.data, descriptor.len), packet);
     }
 }

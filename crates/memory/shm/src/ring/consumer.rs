@@ -57,9 +57,9 @@ impl<C: Cells> Consumer<C> {
         if count == 0 {
             return Ok(0);
         }
-        for (claim, at) in out[..count].iter_mut().zip(0u32..) {
+        for (descriptor, at) in out[..count].iter_mut().zip(0u32..) {
             let [first, second] = self.cells.entry(self.taken.wrapping_add(at));
-            *claim = Descriptor::from_words([first.load(Relaxed), second.load(Relaxed)]);
+            *descriptor = Descriptor::from_words([first.load(Relaxed), second.load(Relaxed)]);
         }
         self.taken = self.taken.wrapping_add(count as u32);
         self.cells.taken().store(self.taken, Relaxed);

@@ -7,7 +7,7 @@ pub enum Action {
     /// It is dropped.
     #[default]
     Drop = 0,
-    /// It leaves by the NF's output of the claim's destination.
+    /// It leaves by the NF's output of the descriptor's destination.
     Emit = 1,
     /// The host keeps it until the NF asks for it.
     Hold = 2,
@@ -20,7 +20,7 @@ impl Action {
     }
 }
 
-/// A claim on a packet, 16 bytes in a ring: what a peer says, not what is so.
+/// A descriptor on a packet, 16 bytes in a ring: what a peer says, not what is so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Descriptor {
     /// The slot of its first segment.
@@ -33,8 +33,8 @@ pub struct Descriptor {
     pub len: u16,
     /// What is to happen: the number of an [`Action`].
     pub action: u8,
-    /// How many NFs of a party had the packet before whom the claim comes to: which of several claims on one loan is
-    /// the latest.
+    /// How many NFs of a direct-path group had the packet before whom the descriptor comes to: which of several
+    /// descriptors of one in-flight entry is the latest.
     pub hops: u8,
     /// Output, device or NF, depending on the action.
     pub destination: u16,

@@ -21,23 +21,23 @@ const LINE_BYTES: usize = 64;
 pub struct RingFile<const RINGS: usize> {
     file: OwnedFd,
     mapping: Arc<Mapping>,
-    claims: u32,
+    descriptors: u32,
     /// From one ring to the next.
     stride: usize,
 }
 
 impl<const RINGS: usize> RingFile<RINGS> {
-    /// New rings for `claims` claims each, without any.
+    /// New rings for `descriptors` claims each, without any.
     ///
     /// # Errors
     ///
-    /// When `claims` is no power of two up to [`super::MOST_CLAIMS`], or the system has not enough memory.
-    pub fn create(claims: u32) -> Result<RingFile<RINGS>, ShmError> {
-        let (bytes, stride) = Self::layout(claims)?;
+    /// When `descriptors` is no power of two up to [`super::MOST_CLAIMS`], or the system has not enough memory.
+    pub fn create(descriptors: u32) -> Result<RingFile<RINGS>, ShmError> {
+        let (bytes, stride) = Self::layout(descriptors)?;
         let file = memfd::create("millrace-rings", bytes, MemfdFlags::empty(), Seals::Final)
             .map_err(|(action, error)| failed(action, bytes, error))?;
         let mapping = Arc::new(Mapping::of(&file, bytes)?);
-        Ok(RingFile { file, mapping, claims, stride })
+        Ok(RingFile { file, mapping, descriptors, stride })
     }
 
     /// The rings in a file that another process made for as many claims.
@@ -45,17 +45,17 @@ impl<const RINGS: usize> RingFile<RINGS> {
     /// # Errors
     ///
     /// When the file could shrink, or is smaller than such rings are.
-    pub fn open(file: OwnedFd, claims: u32) -> Result<RingFile<RINGS>, ShmError> {
-        let (bytes, stride) = Self::layout(claims)?;
+    pub fn open(file: OwnedFd, descriptors: u32) -> Result<RingFile<RINGS>, ShmError> {
+        let (bytes, stride) = Self::layout(descriptors)?;
         memfd::check(&file, bytes)?;
         let mapping = Arc::new(Mapping::of(&file, bytes)?);
-        Ok(RingFile { file, mapping, claims, stride })
+        Ok(RingFile { file, mapping, descriptors, stride })
     }
 
     /// Bytes of the file, and from one ring to the next: rings start at cache lines.
-    fn layout(claims: u32) -> Result<(usize, usize), ShmError> {
+    fn layout(descriptors: u32) -> Result<(usize, usize), ShmError> {
         let most = super::MOST_CLAIMS;
-        let bytes = ring_bytes(claims).ok_or(ShmError::RingSize { claims, most })?;
+        let bytes = ring_bytes(descriptors).ok_or(ShmError::RingSize { descriptors, most })?;
         let stride = bytes.next_multiple_of(LINE_BYTES);
         Ok(((stride * RINGS).next_multiple_of(PAGE_BYTES), stride))
     }
@@ -65,7 +65,7 @@ impl<const RINGS: usize> RingFile<RINGS> {
         std::array::from_fn(|number| {
             // SAFETY: inside the mapping, which is as long as `layout` says.
             let start = unsafe { self.mapping.start().add(number * self.stride) };
-            Mapped::new(start, self.claims, Arc::clone(&self.mapping))
+            Mapped::new(start, self.descriptors, Arc::clone(&self.mapping))
         })
     }
 }

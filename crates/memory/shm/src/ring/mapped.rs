@@ -19,9 +19,9 @@ const ASLEEP: usize = 128;
 const ENTRY_BYTES: usize = 16;
 
 /// Bytes of a ring for so many claims: `None` unless they are a power of two, at most [`MOST_CLAIMS`].
-pub fn ring_bytes(claims: u32) -> Option<usize> {
-    let fits = claims.is_power_of_two() && claims <= MOST_CLAIMS;
-    fits.then(|| RING_HEADER_BYTES + claims as usize * ENTRY_BYTES)
+pub fn ring_bytes(descriptors: u32) -> Option<usize> {
+    let fits = descriptors.is_power_of_two() && descriptors <= MOST_CLAIMS;
+    fits.then(|| RING_HEADER_BYTES + descriptors as usize * ENTRY_BYTES)
 }
 
 /// The words of a ring in memory that other processes may write.
@@ -37,9 +37,9 @@ pub struct Mapped {
 unsafe impl Send for Mapped {}
 
 impl Mapped {
-    /// From `start` on, [`ring_bytes`] bytes lie in the mapping; `claims` is a number that has such.
-    pub(super) fn new(start: NonNull<u8>, claims: u32, mapping: Arc<Mapping>) -> Mapped {
-        Mapped { start, mask: claims - 1, _mapping: mapping }
+    /// From `start` on, [`ring_bytes`] bytes lie in the mapping; `descriptors` is a number that has such.
+    pub(super) fn new(start: NonNull<u8>, descriptors: u32, mapping: Arc<Mapping>) -> Mapped {
+        Mapped { start, mask: descriptors - 1, _mapping: mapping }
     }
 
     #[inline(always)]

@@ -27,8 +27,8 @@ fn claims_come_out_once_and_in_order() {
         let sent = thread::spawn(move || {
             let mut next = 1;
             for count in [2, 1, 1] {
-                let claims: Vec<Descriptor> = (next..next + count).map(descriptor).collect();
-                next += producer.push(&claims).expect("sound").0 as u32;
+                let descriptors: Vec<Descriptor> = (next..next + count).map(descriptor).collect();
+                next += producer.push(&descriptors).expect("sound").0 as u32;
             }
             (producer, next - 1)
         });
@@ -65,22 +65,22 @@ fn nobody_sleeps_beside_what_came() {
 /// Where an NF dies.
 const STEPS: usize = 5;
 
-/// An NF that hands two claims on, and ends in front of a step.
+/// An NF that hands two descriptors of, and ends in front of a step.
 fn forward(
     mut from: Consumer<Ring>,
     mut to: Producer<Ring>,
     last: usize,
 ) -> (Consumer<Ring>, Producer<Ring>) {
-    let mut claims = vec![];
+    let mut descriptors = vec![];
     for step in 0..last {
         match step {
-            0 => claims = take(&mut from),
-            1 => assert_eq!(to.write(&claims), Ok(claims.len())),
+            0 => descriptors = take(&mut from),
+            1 => assert_eq!(to.write(&descriptors), Ok(descriptors.len())),
             2 => {
                 to.publish();
             }
-            3 => from.release(claims.len()),
-            _ => claims = take(&mut from),
+            3 => from.release(descriptors.len()),
+            _ => descriptors = take(&mut from),
         }
     }
     (from, to)

@@ -63,8 +63,8 @@ impl<C: Cells> Producer<C> {
     ///
     /// When the consumer's index cannot be.
     #[inline]
-    pub fn write(&mut self, claims: &[Descriptor]) -> Result<usize, Broken> {
-        self.write_from(claims.iter().copied(), claims.len())
+    pub fn write(&mut self, descriptors: &[Descriptor]) -> Result<usize, Broken> {
+        self.write_from(descriptors.iter().copied(), descriptors.len())
     }
 
     /// The same of claims that are made as they are written, at most `most`. No claim is made that does not fit.
@@ -75,14 +75,14 @@ impl<C: Cells> Producer<C> {
     #[inline(always)]
     pub fn write_from(
         &mut self,
-        claims: impl IntoIterator<Item = Descriptor>,
+        descriptors: impl IntoIterator<Item = Descriptor>,
         most: usize,
     ) -> Result<usize, Broken> {
         let room = self.room(most)?.min(most);
         let first = self.written;
         let mut at = first;
-        for claim in claims.into_iter().take(room) {
-            let ([one, two], words) = (self.cells.entry(at), claim.words());
+        for descriptor in descriptors.into_iter().take(room) {
+            let ([one, two], words) = (self.cells.entry(at), descriptor.words());
             one.store(words[0], Relaxed);
             two.store(words[1], Relaxed);
             at = at.wrapping_add(1);
@@ -97,11 +97,11 @@ impl<C: Cells> Producer<C> {
     ///
     /// When the consumer's index cannot be.
     #[inline(always)]
-    pub fn write_one(&mut self, claim: Descriptor) -> Result<bool, Broken> {
+    pub fn write_one(&mut self, descriptor: Descriptor) -> Result<bool, Broken> {
         if self.room(1)? == 0 {
             return Ok(false);
         }
-        let ([one, two], words) = (self.cells.entry(self.written), claim.words());
+        let ([one, two], words) = (self.cells.entry(self.written), descriptor.words());
         one.store(words[0], Relaxed);
         two.store(words[1], Relaxed);
         self.written = self.written.wrapping_add(1);
@@ -128,8 +128,8 @@ impl<C: Cells> Producer<C> {
     ///
     /// When the consumer's index cannot be.
     #[inline]
-    pub fn push(&mut self, claims: &[Descriptor]) -> Result<(usize, bool), Broken> {
-        let count = self.write(claims)?;
+    pub fn push(&mut self, descriptors: &[Descriptor]) -> Result<(usize, bool), Broken> {
+        let count = self.write(descriptors)?;
         Ok((count, self.publish()))
     }
 

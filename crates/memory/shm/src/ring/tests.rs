@@ -126,11 +126,11 @@ proptest! {
         for step in steps {
             match step {
                 Step::Write(count) => {
-                    let claims: Vec<Descriptor> = (0..count as u32).map(|at| descriptor(number + at)).collect();
+                    let descriptors: Vec<Descriptor> = (0..count as u32).map(|at| descriptor(number + at)).collect();
                     let room = (1 << shift) - written.len() - published.len() - taken;
-                    let done = producer.write(&claims).expect("sound");
+                    let done = producer.write(&descriptors).expect("sound");
                     prop_assert_eq!(done, count.min(room));
-                    written.extend(claims[..done].iter().copied());
+                    written.extend(descriptors[..done].iter().copied());
                     number += done as u32;
                 }
                 Step::Publish => {

@@ -15,7 +15,7 @@ const SLOTS: u32 = 32;
 const CLAIMS: u32 = 8;
 const HOSTILE: u16 = 3;
 const INNOCENT: u16 = 4;
-/// Packets lent, or taken back, at a time.
+/// Packets enqueued, or taken back, at a time.
 const MOST: usize = 12;
 /// More does not show more.
 const STEPS: usize = 400;
@@ -39,10 +39,10 @@ impl Input<'_> {
 struct Peer {
     holder: u16,
     rings: RingFile<3>,
-    lender: HostEnd<Mapped>,
+    host_end: HostEnd<Mapped>,
     takes: [Consumer<Mapped>; 2],
     gives: Producer<Mapped>,
-    /// What it holds, as it was lent, and whether that was an empty slot.
+    /// What it holds, as it was enqueued, and whether that was an empty slot.
     out: BTreeMap<u32, (Packet, bool)>,
     /// What it gave last.
     last: Vec<Descriptor>,
@@ -52,10 +52,18 @@ impl Peer {
     fn new(holder: u16, region: u16, metadata: bool, limits: [u64; 2]) -> Peer {
         let rings = RingFile::<3>::create(CLAIMS).expect("rings");
         let [to, from, grants] = rings.rings();
-        let lender = HostEnd::new(to.clone(), from.clone(), holder, region).with_grants(grants.clone());
-        let lender = lender.with_metadata(metadata).limited_to(limits[0]).holding_at_most(limits[1]);
+        let host_end = HostEnd::new(to.clone(), from.clone(), holder, region).with_grants(grants.clone());
+        let host_end = host_end.with_metadata(metadata).limited_to(limits[0]).holding_at_most(limits[1]);
         let takes = [Consumer::new(to), Consumer::new(grants)];
-        Peer { holder, rings, lender, takes, gives: Producer::new(from), out: BTreeMap::new(), last: vec![] }
+        Peer {
+            holder,
+            rings,
+            host_end,
+            takes,
+            gives: Producer::new(from),
+            out: BTreeMap::new(),
+            last: vec![],
+        }
     }
 
     fn enqueue(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize, destination: u16) {
@@ -68,10 +76,10 @@ impl Peer {
         }
         let list: Vec<u16> = (0..made as u16).collect();
         let lent =
-            self.lender.enqueue(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
+            self.host_end.enqueue(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
         for packet in &packets[..lent] {
             let before = self.out.insert(packet.slot(), (*packet, destination == GRANT));
-            assert!(before.is_none(), "slot {} was lent twice", packet.slot());
+            assert!(before.is_none(), "slot {} was enqueued twice", packet.slot());
         }
         pool.free_all(&packets[lent..made]);
     }
@@ -79,7 +87,7 @@ impl Peer {
     fn take_back(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize) -> usize {
         let (mut packets, mut completions) = ([Packet::EMPTY; MOST], [Completion::default(); MOST]);
         // One that breaks its indices is evicted; this host goes on, to see what happens.
-        let (back, _) = self.lender.take_back(loans, &mut packets[..count], &mut completions[..count]);
+        let (back, _) = self.host_end.take_back(loans, &mut packets[..count], &mut completions[..count]);
         for (packet, completion) in packets[..back].iter().zip(completions) {
             self.settle(pool, packet, completion.is_granted());
         }
@@ -88,7 +96,8 @@ impl Peer {
 
     /// It comes back, as what only the host knows says.
     fn settle(&mut self, pool: &mut NativePool, packet: &Packet, granted: bool) {
-        let (lent, was_granted) = self.out.remove(&packet.slot()).expect("it was lent, and comes back once");
+        let (lent, was_granted) =
+            self.out.remove(&packet.slot()).expect("it was enqueued, and comes back once");
         let known = |packet: &Packet| {
             let host_only = (packet.buf(), packet.handle(), packet.next(), packet.segments());
             (host_only, packet.slot(), packet.generation(), packet.version(), packet.region())
@@ -105,22 +114,22 @@ impl Peer {
 
     /// It does what an NF does.
     fn forward(&mut self, count: usize, action: u8, from: usize) {
-        let mut claims = [Descriptor::default(); MOST];
-        let taken = self.takes[from].take(&mut claims[..count]).unwrap_or(0);
-        self.last = claims[..taken].to_vec();
-        self.last.iter_mut().for_each(|claim| claim.action = action);
+        let mut descriptors = [Descriptor::default(); MOST];
+        let taken = self.takes[from].take(&mut descriptors[..count]).unwrap_or(0);
+        self.last = descriptors[..taken].to_vec();
+        self.last.iter_mut().for_each(|descriptor| descriptor.action = action);
         let _ = self.gives.push(&self.last);
         self.takes[from].release(taken);
     }
 
     fn assert_as_the_books_say(&self, loans: &InFlightTable) {
         assert!(loans.held_by(self.holder).eq(self.out.keys().copied()));
-        assert_eq!(self.lender.held() + self.lender.stats().holding, self.out.len() as u64);
+        assert_eq!(self.host_end.held() + self.host_end.stats().holding, self.out.len() as u64);
     }
 
     /// Its end: all that it had comes to light, once.
     fn reclaim(&mut self, loans: &InFlightTable, pool: &mut NativePool) -> u64 {
-        let Reclaimed { returned, untouched, held, lost } = self.lender.reclaim(loans);
+        let Reclaimed { returned, untouched, held, lost } = self.host_end.reclaim(loans);
         for (packet, completion) in &returned {
             self.settle(pool, packet, completion.is_granted());
         }
@@ -128,14 +137,14 @@ impl Peer {
             self.settle(pool, &lent.packet, lent.granted);
         }
         assert!(self.out.is_empty(), "slots {:?} are with nobody", self.out.keys());
-        let stats = self.lender.stats();
+        let stats = self.host_end.stats();
         let back = stats.returned
             + stats.malformed
             + stats.held_too_many
             + stats.lost
             + stats.untouched
             + stats.inherited;
-        assert_eq!((stats.enqueued, self.lender.held(), stats.holding), (back, 0, 0));
+        assert_eq!((stats.enqueued, self.host_end.held(), stats.holding), (back, 0, 0));
         stats.lost
     }
 }
@@ -190,8 +199,8 @@ pub fn hostile_peer(input: &[u8]) {
             }
             8 => {
                 let slot = input.number(1) as u32 % SLOTS;
-                let claim = Descriptor { slot, ..Descriptor::default() };
-                if let Some(of_slot) = shm::claimed(region, &claim) {
+                let descriptor = Descriptor { slot, ..Descriptor::default() };
+                if let Some(of_slot) = shm::claimed(region, &descriptor) {
                     let mut write = |at: i32, count: usize| {
                         let bytes = input.number(count).to_ne_bytes();
                         assert!(shm::scribble(&of_slot, at as usize, &bytes[..count]));
@@ -214,7 +223,7 @@ pub fn hostile_peer(input: &[u8]) {
                     carried += 1;
                 }
                 assert_eq!(
-                    (innocent.lender.bad_claims(), innocent.out.len()),
+                    (innocent.host_end.bad_claims(), innocent.out.len()),
                     (0, 0),
                     "the innocent one was harmed"
                 );
@@ -226,7 +235,7 @@ pub fn hostile_peer(input: &[u8]) {
         }
         hostile.assert_as_the_books_say(&loans);
         innocent.assert_as_the_books_say(&loans);
-        assert!(hostile.lender.stats().holding <= limits[1]);
+        assert!(hostile.host_end.stats().holding <= limits[1]);
     }
     hostile.reclaim(&loans, &mut pool);
     assert_eq!(innocent.reclaim(&loans, &mut pool), 0, "after {carried} bursts");

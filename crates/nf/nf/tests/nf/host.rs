@@ -1,6 +1,6 @@
 //! A host for one NF of the same process, by the crate `shm` and a socket.
 
-use nf::message::{FromNf, Hello, PROTOCOL, StationFacts, ToNf, Welcome};
+use nf::message::{FromNf, Hello, InterfaceFacts, PROTOCOL, ToNf, Welcome};
 use nf::socket::Socket;
 use nf::{Link, NfError, Options};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -34,7 +34,7 @@ pub struct Host {
     shared: Arc<SharedPool>,
     pool: PacketPool,
     loans: InFlightTable,
-    lender: HostEnd<Mapped>,
+    host_end: HostEnd<Mapped>,
     _rings: RingFile<3>,
 }
 
@@ -64,7 +64,7 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
         name: "tested".into(),
         layout: LAYOUT_VERSION,
         slots: SLOTS,
-        claims: CLAIMS,
+        descriptors: CLAIMS,
         quota: QUOTA,
         burst: 64,
         writable: true,
@@ -86,7 +86,7 @@ impl Host {
     pub fn beside(
         options: Options,
         interfaces: &[&str],
-        stations: Vec<Option<StationFacts>>,
+        stations: Vec<Option<InterfaceFacts>>,
     ) -> (Host, Link) {
         Host::with(options, interfaces, true, stations)
     }
@@ -100,7 +100,7 @@ impl Host {
         options: Options,
         interfaces: &[&str],
         writable: bool,
-        stations: Vec<Option<StationFacts>>,
+        stations: Vec<Option<InterfaceFacts>>,
     ) -> (Host, Link) {
         let mut host = None;
         let link = shake(options, |socket, hello| {
@@ -113,23 +113,23 @@ impl Host {
             let (rings, page) =
                 (RingFile::<3>::create(CLAIMS).expect("rings"), Page::create().expect("a page"));
             let [to, from, grants] = rings.rings();
-            let lender = HostEnd::new(to, from, NF, shared.region().number()).with_grants(grants);
-            let lender =
-                lender.limited_to(QUOTA).holding_at_most(QUOTA).with_metadata(hello.metadata && writable);
+            let host_end = HostEnd::new(to, from, NF, shared.region().number()).with_grants(grants);
+            let host_end =
+                host_end.limited_to(QUOTA).holding_at_most(QUOTA).with_metadata(hello.metadata && writable);
             let for_reading = (!writable).then(|| shared.region().for_reading().expect("a descriptor"));
             let region = for_reading.as_ref().map_or(shared.region().as_fd(), AsFd::as_fd);
             let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
             let welcome = Welcome { writable, stations, ..welcome(interfaces) };
             socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
             let (pool, loans) = (PacketPool::Native(shared.worker()), InFlightTable::new(SLOTS));
-            host = Some(Host { socket, page, pool, loans, lender, _rings: rings, shared });
+            host = Some(Host { socket, page, pool, loans, host_end, _rings: rings, shared });
         });
         let link = link.expect("welcome");
         link.ready().expect("the host listens");
         (host.expect("it answered"), link)
     }
 
-    /// Lends packets that say their number, by an interface; how many.
+    /// Enqueues packets that say their number, by an interface; how many.
     pub fn enqueue(&mut self, numbers: impl IntoIterator<Item = u32>, interface: u16) -> usize {
         let mut lent = 0;
         for number in numbers {
@@ -154,7 +154,8 @@ impl Host {
     }
 
     fn enqueue_as(&mut self, packet: Packet, destination: u16) -> bool {
-        let (count, _) = self.lender.enqueue(&self.loans, &[packet], &[0], destination).expect("sound rings");
+        let (count, _) =
+            self.host_end.enqueue(&self.loans, &[packet], &[0], destination).expect("sound rings");
         if count == 0 {
             self.pool.free_all(&[packet]);
         }
@@ -166,7 +167,7 @@ impl Host {
         let mut given = vec![];
         loop {
             let (mut packets, mut completions) = ([Packet::EMPTY; 64], [Completion::default(); 64]);
-            let (count, sound) = self.lender.take_back(&self.loans, &mut packets, &mut completions);
+            let (count, sound) = self.host_end.take_back(&self.loans, &mut packets, &mut completions);
             sound.expect("sound rings");
             for (packet, completion) in packets.iter().zip(completions).take(count) {
                 let mut number = [0; 4];
@@ -186,13 +187,13 @@ impl Host {
     }
 
     pub fn stats(&self) -> ChannelStats {
-        self.lender.stats()
+        self.host_end.stats()
     }
 
     /// Checks that the NF has nothing, never said anything bad, and that all slots are back.
     #[track_caller]
     pub fn assert_settled(&self) {
-        assert_eq!((self.lender.bad_claims(), self.lender.held()), (0, 0), "{:?}", self.stats());
+        assert_eq!((self.host_end.bad_claims(), self.host_end.held()), (0, 0), "{:?}", self.stats());
         assert_eq!(self.pool.in_use(), 0, "slots are out of {}", self.shared.region().slots());
     }
 }

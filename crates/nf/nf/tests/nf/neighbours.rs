@@ -1,7 +1,7 @@
 //! Next hops over the socket: the NF looks, the host hears, says, and the NF knows.
 
 use crate::host::Host;
-use nf::message::{Change, FromNf, NeighbourState, NextHop, OwnAddress, StationFacts, ToNf};
+use nf::message::{Change, FromNf, InterfaceFacts, NeighbourState, NextHop, OwnAddress, ToNf};
 use nf::{Link, Neighbour, Options};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ fn ip(text: &str) -> IpAddr {
 /// A host with a station behind the interface `wan`.
 fn start() -> (Host, Link) {
     let own = [("192.0.2.1", 24), ("fd00::1", 64)].map(|(own, len)| OwnAddress { ip: ip(own), len });
-    let station = StationFacts { mac: "02:00:00:00:09:01".into(), addresses: own.to_vec() };
+    let station = InterfaceFacts { mac: "02:00:00:00:09:01".into(), addresses: own.to_vec() };
     Host::beside(Options::new("test"), &["lan", "wan"], vec![None, Some(station)])
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// The host lends, grants, takes back.
+    /// The host enqueues, grants, takes back.
     Lend(u8),
     Grant(u8),
     TakeBack,

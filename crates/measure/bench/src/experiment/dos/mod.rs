@@ -1,9 +1,9 @@
 //! An attack is noticed and filtered while traffic flows: figure 18 of the NetVM paper (IEEE TNSM 2015, section V.G).
 //!
 //! Normal flows run; then many sources send SYNs to one of their servers. An orchestrator looks at a counter in front
-//! (`edge/volume.count`) a hundred times a second, and above a multiple of the usual volume it brings a filter in: rules are
-//! written to a handler, or an NF is started in a process or a container, in whose place packets passed by until then.
-//! Seconds stand here for the paper's minutes; its 28 s are from the attack's begin until it is filtered.
+//! (`edge/volume.count`) a hundred times a second, and above a multiple of the usual volume it brings a filter in:
+//! rules are written to a handler, or an NF is started in a process or a container, in whose place packets passed by
+//! until then. Seconds stand here for the paper's minutes; its 28 s are from the attack's begin until it is filtered.
 
 mod attack;
 mod options;
@@ -95,8 +95,8 @@ fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure
     Figure { series, skipped: skipped.to_vec(), expected, ..figure }
 }
 
-/// Packets a second, in thousands, for each bin of an attack: from one multiple of the bin's length to the next, so that
-/// curves have the same places.
+/// Packets a second, in thousands, for each bin of an attack: from one multiple of the bin's length to the next, so
+/// that curves have the same places.
 fn rates(samples: &[Counts], bin_s: f64, until_s: f64, of: impl Fn(&Counts) -> [u64; 2]) -> Vec<Point> {
     let Some(first) = samples.first() else { return vec![] };
     let number = |at_s: f64| (at_s / bin_s).ceil() as i64;

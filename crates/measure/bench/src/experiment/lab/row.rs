@@ -1,4 +1,5 @@
-//! Chains of NFs that stand in a row, between generated traffic and a port that discards: the same functions in every form.
+//! Chains of NFs that stand in a row, between generated traffic and a port that discards: the same functions in every
+//! form.
 
 use super::{BURST, Lab, SLOTS};
 use crate::BenchError;

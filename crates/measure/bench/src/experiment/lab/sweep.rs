@@ -6,7 +6,8 @@ use crate::figure::{Series, Skipped};
 use crate::trial::{Curves, Order, Sample, again, by_turns};
 use std::convert::Infallible;
 
-/// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not end.
+/// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not
+/// end.
 const REPEATED: f64 = 0.5;
 
 /// What came of a case.

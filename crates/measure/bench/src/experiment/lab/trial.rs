@@ -50,8 +50,8 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
     Err(BenchError::BadChain { message: format!("{}: {told}", path.display()) })
 }
 
-/// Packets a second that a chain takes as fast as it goes, and whether that was disturbed: something else had the core for
-/// too long, or the cores that share packets were far apart.
+/// Packets a second that a chain takes as fast as it goes, and whether that was disturbed: something else had the core
+/// for too long, or the cores that share packets were far apart.
 ///
 /// # Errors
 /// When the chain has mistakes, no packets come, or not every packet is accounted for.

@@ -1,4 +1,4 @@
-//! What it says of packets: claims on what it does not have, on what it had, and on what cannot be.
+//! What it says of packets: descriptors of what it does not have, on what it had, and on what cannot be.
 
 use crate::{Attacker, BURST};
 use shm::ring::{Action, Cells, Descriptor};
@@ -7,25 +7,31 @@ use std::time::Duration;
 
 pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     match name {
-        "foreign" => claim(attacker, |attacker, _| {
+        "foreign" => descriptor(attacker, |attacker, _| {
             let slot = attacker.random.below(u64::from(attacker.attached.welcome.slots)) as u32;
             vec![Descriptor { slot, generation: attacker.random.below(64) as u32, ..emit() }]
         }),
-        "out-of-range" => claim(attacker, |attacker, _| {
+        "out-of-range" => descriptor(attacker, |attacker, _| {
             vec![Descriptor { slot: u32::MAX - attacker.random.below(1000) as u32, generation: 1, ..emit() }]
         }),
-        "doubled" => claim(attacker, |_, given| given.to_vec()),
-        "stale" => claim(attacker, |attacker, _| attacker.old.iter().take(BURST).copied().collect()),
-        "lengths" => change(attacker, |claim, at| match at % 3 {
-            0 => Descriptor { len: u16::MAX, ..claim },
-            1 => Descriptor { data: u16::MAX, ..claim },
-            _ => Descriptor { data: 2000, len: 2000, ..claim },
+        "doubled" => descriptor(attacker, |_, given| given.to_vec()),
+        "stale" => descriptor(attacker, |attacker, _| attacker.old.iter().take(BURST).copied().collect()),
+        "lengths" => change(attacker, |descriptor, at| match at % 3 {
+            0 => Descriptor { len: u16::MAX, ..descriptor },
+            1 => Descriptor { data: u16::MAX, ..descriptor },
+            _ => Descriptor { data: 2000, len: 2000, ..descriptor },
         }),
-        "actions" => change(attacker, |claim, at| Descriptor { action: 3 + at as u8, hops: 0xff, ..claim }),
-        "outputs" => change(attacker, |claim, at| Descriptor { destination: 2 + 97 * at as u16, ..claim }),
-        "reasons" => {
-            change(attacker, |claim, at| Descriptor { action: 0, destination: 2 + 97 * at as u16, ..claim })
+        "actions" => {
+            change(attacker, |descriptor, at| Descriptor { action: 3 + at as u8, hops: 0xff, ..descriptor })
         }
+        "outputs" => {
+            change(attacker, |descriptor, at| Descriptor { destination: 2 + 97 * at as u16, ..descriptor })
+        }
+        "reasons" => change(attacker, |descriptor, at| Descriptor {
+            action: 0,
+            destination: 2 + 97 * at as u16,
+            ..descriptor
+        }),
         "hold" => hold(attacker),
         "hoard" => hoard(attacker),
         "loop" => go_quiet(attacker, std::hint::spin_loop),
@@ -41,7 +47,10 @@ fn emit() -> Descriptor {
 }
 
 /// Passes packets on, with further claims behind each burst, for good.
-fn claim(attacker: &mut Attacker, mut further: impl FnMut(&mut Attacker, &[Descriptor]) -> Vec<Descriptor>) {
+fn descriptor(
+    attacker: &mut Attacker,
+    mut further: impl FnMut(&mut Attacker, &[Descriptor]) -> Vec<Descriptor>,
+) {
     loop {
         let passed: Vec<Descriptor> = attacker.take().iter().map(Attacker::passed).collect();
         attacker.give(&passed);
@@ -62,7 +71,7 @@ fn change(attacker: &mut Attacker, change: impl Fn(Descriptor, usize) -> Descrip
     loop {
         let taken = attacker.take();
         let passed = taken.iter().map(Attacker::passed).enumerate();
-        let changed: Vec<Descriptor> = passed.map(|(at, claim)| change(claim, at)).collect();
+        let changed: Vec<Descriptor> = passed.map(|(at, descriptor)| change(descriptor, at)).collect();
         attacker.give(&changed);
     }
 }
@@ -73,7 +82,7 @@ fn hold(attacker: &mut Attacker) {
         let taken = attacker.take();
         let held: Vec<Descriptor> = taken
             .iter()
-            .map(|claim| Descriptor { action: Action::Hold as u8, destination: 0, ..*claim })
+            .map(|descriptor| Descriptor { action: Action::Hold as u8, destination: 0, ..*descriptor })
             .collect();
         attacker.give(&held);
     }
