@@ -86,7 +86,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
     let exits = group.map(|(_, _, exits, _)| exits).unwrap_or_default();
     let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
-    Ok(NfSession { host_end: host_end, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
+    Ok(NfSession { host_end, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
 }
 
 /// What an NF is told of what is behind an interface.

@@ -189,19 +189,7 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let group = group.transpose()?;
     let (makes, metadata) = (hello.makes && welcome.writable, hello.metadata && welcome.writable);
     let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
-    Ok(Attached {
-        socket,
-        welcome,
-        region,
-        rings,
-        page,
-        config,
-        makes,
-        metadata,
-        reasons,
-        counters,
-        group: group,
-    })
+    Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters, group })
 }
 
 /// The most bytes of a configuration.

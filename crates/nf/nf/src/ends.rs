@@ -134,7 +134,7 @@ pub struct Ends {
 impl Ends {
     /// Of an NF that the host has welcomed. Packets come once it says [`FromNf::Ready`].
     pub fn new(attached: Attached) -> Ends {
-        let Attached { socket, welcome, region, rings, page, metadata, group: group, .. } = attached;
+        let Attached { socket, welcome, region, rings, page, metadata, group, .. } = attached;
         let [from, to, grants] = rings.rings();
         let neighbours = Neighbours::new(welcome.stations.clone());
         Ends {
