@@ -1,9 +1,9 @@
 //! A chain assembled, opened, started, read and ended.
 //!
 //! - [`registry`]: the element classes; [`packages`]: what `require` may ask for
-//! - - [`mod@assemble`]: from a flat configuration to one graph for each worker; [`services`]: what elements get
+//! - [`mod@assemble`]: from a flat configuration to one graph for each worker; [`services`]: what elements get
 //!   meanwhile
-//! - - [`ports`]: what names of ports mean, and each worker's share of them; [`traffic`]: the frames of ports with
+//! - [`ports`]: what names of ports mean, and each worker's share of them; [`traffic`]: the frames of ports with
 //!   generated traffic
 //! - [`launch`]: all of that in its order, for who has read a chain
 //! - [`nfs`]: who starts NFs in processes of their own, and their packet memory

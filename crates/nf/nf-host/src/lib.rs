@@ -4,7 +4,7 @@
 //! - [`supervisor`]: has processes started ([`process`]), shakes hands (`handshake`; see the crate `nf`), watches and
 //!   ends them
 //! - [`link`]: the worker's side: enqueues packets, takes them back, buries
-//! - - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are;
+//! - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are;
 //!   `member`: what such a group knows of each
 //! - [`memory`]: the packet memory of the channels; [`boundary`]: how packets cross into a trust group's own
 //! - `neighbours`: what processes want to know of theirs, and are told
