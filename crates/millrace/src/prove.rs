@@ -30,6 +30,7 @@ enum RegionResult {
 /// A fused region's verdict, and what it rests on.
 #[derive(Debug, Serialize)]
 struct Shown {
+    #[serde(rename = "verdict")]
     result: RegionResult,
     elements: Vec<String>,
     /// Of the elements, and of the fused program.

@@ -73,6 +73,7 @@ struct Row {
     /// Frames a second.
     rate: f64,
     frames: u64,
+    #[serde(rename = "lost")]
     lost_packets: u64,
     duplicates: u64,
     reordered: u64,

@@ -35,6 +35,8 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "flow_cache": view::stats(None, Some(outcome), &[], Instant::now()).flow_cache,
         "elements": outcome.report.nodes,
         "ports": outcome.ports,
+        "warnings": outcome.warnings,
+        // Its name before 0.1.0.
         "findings": outcome.warnings,
         "hints": hints,
         "handlers": handlers,

@@ -87,6 +87,7 @@ struct TableShown {
     key_bytes: usize,
     record_bytes: usize,
     /// Who has it, where a chain runs on several workers.
+    #[serde(rename = "owner")]
     worker: &'static str,
     /// How many classes ask it, and where their packets enter: these share it.
     classes: usize,

@@ -38,7 +38,7 @@ fn curve(figure: &Value, name: &str) -> Vec<(f64, f64)> {
 fn assert_expected(figure: &Value, about: &str) {
     let mut of_it = list(figure, "expected")
         .iter()
-        .filter(|one| one["told"].as_str().is_some_and(|told| told.contains(about)));
+        .filter(|one| one["sentence"].as_str().is_some_and(|told| told.contains(about)));
     assert!(of_it.clone().count() > 0, "nothing is expected of {about}: {figure:#}");
     assert!(of_it.all(|one| one["holds"] == true), "{about}: {:#}", figure["expected"]);
 }

@@ -122,6 +122,7 @@ pub struct Skipped {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Expectation {
     /// In words, with the figures that were found.
+    #[serde(alias = "told")]
     pub sentence: String,
     /// Whether it is so.
     pub holds: bool,

@@ -65,6 +65,7 @@ pub struct Row {
     /// Why it was left out.
     pub skipped: Option<String>,
     /// What differs from what was asked for.
+    #[serde(rename = "note")]
     pub remark: Option<String>,
 }
 
