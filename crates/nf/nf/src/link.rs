@@ -120,6 +120,12 @@ impl Link {
         self.ends.known_neighbours().l3_interface(interface)
     }
 
+    /// The old name of [`Link::l3_interface`].
+    #[deprecated(note = "use `l3_interface`")]
+    pub fn station(&self, interface: usize) -> Option<&InterfaceFacts> {
+        self.l3_interface(interface)
+    }
+
     /// The Ethernet address of a next hop that is reached by an interface. The first look has the host look for it, and
     /// keep it up to date from then on, as long as this NF looks at it at least once a minute; what is known costs a
     /// look into a table. What the host says is taken in by [`Link::receive`] and [`Link::wait`].

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Version of the protocol: messages, rings, claims, the page of counters and the layout of slots.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
 
 /// The most bytes of a message.
 pub const MOST_BYTES: usize = 32 << 10;
