@@ -55,7 +55,7 @@ struct Lane {
     link: ProcessLink,
     backs: Completions,
     /// Which slots are with it.
-    lent: Vec<bool>,
+    enqueued: Vec<bool>,
     under_way: usize,
     passed: u64,
     lost: u64,
@@ -110,16 +110,16 @@ impl Lane {
         supervisor.add(Arc::clone(&instance));
         let mut link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
         link.start().unwrap_or_else(|why| panic!("{why}: {:?}", instance.log.lines()));
-        let lent = vec![false; SLOTS as usize];
-        Lane { instance, link, backs: Completions::default(), lent, under_way: 0, passed: 0, lost: 0 }
+        let enqueued = vec![false; SLOTS as usize];
+        Lane { instance, link, backs: Completions::default(), enqueued, under_way: 0, passed: 0, lost: 0 }
     }
 
-    /// Takes back what came, and lends more; how many came through.
-    fn turn(&mut self, pool: &mut NativePool, lends: bool) -> u64 {
+    /// Takes back what came, and enqueues more; how many came through.
+    fn turn(&mut self, pool: &mut NativePool, enqueues: bool) -> u64 {
         self.link.collect(&mut self.backs);
         let passed = self.passed;
         self.settle(pool);
-        if !lends || self.under_way >= UNDER_WAY || !self.link.is_up() {
+        if !enqueues || self.under_way >= UNDER_WAY || !self.link.is_up() {
             return self.passed - passed;
         }
         let mut packets = [Packet::EMPTY; BURST];
@@ -129,12 +129,12 @@ impl Lane {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let lent = self.link.enqueue(0, &packets, &list);
-        for packet in &packets[..lent] {
-            assert!(!std::mem::replace(&mut self.lent[packet.slot() as usize], true), "lent twice");
+        let enqueued = self.link.enqueue(0, &packets, &list);
+        for packet in &packets[..enqueued] {
+            assert!(!std::mem::replace(&mut self.enqueued[packet.slot() as usize], true), "enqueued twice");
         }
-        self.under_way += lent;
-        pool.free_all(&packets[lent..made]);
+        self.under_way += enqueued;
+        pool.free_all(&packets[enqueued..made]);
         self.passed - passed
     }
 
@@ -142,7 +142,7 @@ impl Lane {
         for (completion, packets) in self.backs.runs() {
             for packet in packets {
                 let slot = packet.slot() as usize;
-                assert!(std::mem::replace(&mut self.lent[slot], false), "slot {slot} came back twice");
+                assert!(std::mem::replace(&mut self.enqueued[slot], false), "slot {slot} came back twice");
             }
             self.under_way -= packets.len();
             match completion {
@@ -238,7 +238,7 @@ fn soak(container: Option<Container>) {
                 let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
                 let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
             }
-            assert!(Instant::now() < end, "it is not buried: {:?}", mortal.instance.log.lines());
+            assert!(Instant::now() < end, "it is not reclaimed: {:?}", mortal.instance.log.lines());
         }
         let noticed_ns = now_ns();
         mortal.settle(&mut pool);
@@ -328,13 +328,13 @@ fn no_slot_is_lost_however_a_tap_ends() {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let lent = link.enqueue(0, &packets, &list);
-        assert!(lent == 0 || link.shares());
-        packets[..lent].iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
+        let enqueued = link.enqueue(0, &packets, &list);
+        assert!(enqueued == 0 || link.shares());
+        packets[..enqueued].iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
         busiest = busiest.max(pool.in_use());
         // They went on, and are done with.
         pool.free_all(&packets);
-        shown += lent as u64;
+        shown += enqueued as u64;
         shown
     };
     let mut seed = now_ns() | 1;
@@ -446,7 +446,7 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
 /// NFs in a row, as a chain's elements would run them.
 struct Line<const MEMBERS: usize> {
     lanes: Vec<Lane>,
-    /// Packets that each has, by its books.
+    /// Packets that each has, by its counters.
     held: [i64; MEMBERS],
     /// Packets that went from NF to NF.
     direct: u64,
@@ -463,13 +463,13 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
     }
 
     /// A turn of the worker.
-    fn turn(&mut self, pool: &mut NativePool, lends: bool) {
+    fn turn(&mut self, pool: &mut NativePool, enqueues: bool) {
         for member in 0..MEMBERS {
             let lane = &mut self.lanes[member];
             lane.link.collect(&mut lane.backs);
             self.settle(member, pool);
         }
-        for (member, input) in [(0, 0), (MEMBERS - 1, 1)].into_iter().filter(|_| lends) {
+        for (member, input) in [(0, 0), (MEMBERS - 1, 1)].into_iter().filter(|_| enqueues) {
             let mut packets = [Packet::EMPTY; BURST];
             let made = pool.alloc(&mut packets);
             for packet in &mut packets[..made] {
@@ -484,9 +484,9 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
     /// Enqueues packets; how many are left.
     fn enqueue(&mut self, member: usize, input: usize, packets: &[Packet]) -> usize {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let lent = self.lanes[member].link.enqueue(input, packets, &list);
-        self.held[member] += lent as i64;
-        packets.len() - lent
+        let enqueued = self.lanes[member].link.enqueue(input, packets, &list);
+        self.held[member] += enqueued as i64;
+        packets.len() - enqueued
     }
 
     fn settle(&mut self, member: usize, pool: &mut NativePool) {
@@ -505,7 +505,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
                 _ => None,
             };
             let left = match (completion, next) {
-                // What nobody is there for is dropped by whoever would have lent it.
+                // What nobody is there for is dropped by whoever would have enqueued it.
                 (Completion::Output(_), Some((next, input))) if next < MEMBERS => {
                     self.enqueue(next, input, packets)
                 }

@@ -114,7 +114,7 @@ impl<'a> Attack<'a> {
         )
     }
 
-    /// Makes it. However it goes, the host ends by itself, its books balance, and the innocent NF does what it
+    /// Makes it. However it goes, the host ends by itself, its in-flight table balance, and the innocent NF does what it
     /// always does.
     ///
     /// One attack at a time: they take all the machine has. Where other tests do so too, an NF may get no core for

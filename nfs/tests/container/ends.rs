@@ -49,7 +49,7 @@ impl Daemon {
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Ends the chain; its books balance.
+    /// Ends the chain; its in-flight table balance.
     pub fn unload(&self) {
         let mut command = Command::new(millrace());
         let output = command.args(["chain", "unload", "--at", "at"]).current_dir(self.folder.path()).output();

@@ -14,7 +14,7 @@ pub trait NfLink: Send {
     /// A sentence that says why the NF does not run.
     fn start(&mut self) -> Result<(), String>;
 
-    /// Whether there is an NF to lend to.
+    /// Whether there is an NF to enqueue to.
     fn is_up(&self) -> bool;
 
     /// Enqueues packets that came in by an input, the front ones of the list, as many as can be; how many.

@@ -1,7 +1,7 @@
 //! What it costs to hand packets to another process and get them back: cycles per packet, there and back.
 //!
 //! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each
-//! other, and on two; beside it a ring of the same claims between two threads of one process, without books, and
+//! other, and on two; beside it a ring of the same claims between two threads of one process, without an in-flight table, and
 //! a bare process switch. All rows take turns, round by round; the median and the spread of the rounds count.
 
 mod measure;
@@ -61,7 +61,7 @@ struct Row {
 /// How packets go.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Claims alone, between two threads, without books.
+    /// Claims alone, between two threads, without an in-flight table.
     Threads,
     /// To a process, the same packets again and again.
     Process { writable: bool },
@@ -75,7 +75,7 @@ fn rows() -> Vec<Row> {
     let mut rows = vec![];
     for (two_cores, burst) in [(true, 64), (true, 256), (false, 1024)] {
         let mut row = |name, what, kind| rows.push(Row { name, two_cores, burst, what, kind });
-        row("claims between two threads, no books", Work::Pass, Kind::Threads);
+        row("claims between two threads, no in-flight table", Work::Pass, Kind::Threads);
         row("packets to a process, claims only", Work::Pass, again);
         row("the same, from the pool and back", Work::Pass, Kind::Pooled);
         row("a byte read, memory mapped for reading", Work::Read, reading);
@@ -157,7 +157,7 @@ fn serve<C: Cells>(
 }
 
 /// Packets on their way at a time: on one core all of a burst, on two enough for both sides to be busy.
-fn in_flight(row: &Row) -> usize {
+fn most_in_flight(row: &Row) -> usize {
     if row.two_cores { CLAIMS as usize / 2 } else { row.burst }
 }
 
@@ -182,7 +182,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
                 from.release(count);
             }
         });
-        let mut descriptors = vec![Descriptor { slot: 1, ..Descriptor::default() }; in_flight(row)];
+        let mut descriptors = vec![Descriptor { slot: 1, ..Descriptor::default() }; most_in_flight(row)];
         to.push(&descriptors).expect("sound");
         let took = clock(ticks_per_ns, LONG, || {
             let count = from.take(&mut descriptors[..burst]).expect("sound");
@@ -226,8 +226,8 @@ fn enqueue(
     mut host_end: HostEnd<Mapped>,
     ticks_per_ns: f64,
 ) -> f64 {
-    let (mut pool, loans, burst) = (shared.worker(), InFlightTable::new(SLOTS), row.burst);
-    let most = if row.what == Work::Yield { 0 } else { in_flight(row) };
+    let (mut pool, in_flight, burst) = (shared.worker(), InFlightTable::new(SLOTS), row.burst);
+    let most = if row.what == Work::Yield { 0 } else { most_in_flight(row) };
     let list: Vec<u16> = (0..most.max(burst) as u16).collect();
     let mut packets = vec![Packet::EMPTY; most.max(burst)];
     let mut completions = vec![Completion::default(); burst];
@@ -237,23 +237,23 @@ fn enqueue(
     if row.kind != Kind::Pooled {
         let made = pool.alloc(&mut packets[..most]);
         fill(&mut packets);
-        host_end.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
+        host_end.enqueue(&in_flight, &packets, &list[..made], 0).expect("sound");
     }
     clock(ticks_per_ns, LONG, || {
         if row.kind == Kind::Pooled && host_end.held() as usize + burst <= most {
             let made = pool.alloc(&mut packets[..burst]);
             fill(&mut packets[..made]);
-            host_end.enqueue(&loans, &packets, &list[..made], 0).expect("sound");
+            host_end.enqueue(&in_flight, &packets, &list[..made], 0).expect("sound");
         }
         if !row.two_cores {
             std::thread::yield_now();
         }
-        let (back, sound) = host_end.take_back(&loans, &mut packets[..burst], &mut completions);
+        let (back, sound) = host_end.take_back(&in_flight, &mut packets[..burst], &mut completions);
         sound.expect("a sound NF");
         if row.kind == Kind::Pooled {
             pool.free_all(&packets[..back]);
         } else {
-            host_end.enqueue(&loans, &packets, &list[..back], 0).expect("sound");
+            host_end.enqueue(&in_flight, &packets, &list[..back], 0).expect("sound");
         }
         back
     })

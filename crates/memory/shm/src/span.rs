@@ -5,7 +5,7 @@
 //! memory is mapped, and the memory stays mapped for the life of the process (a dropped region's
 //! addresses are backed by anonymous memory instead, see `region`). So an access that passed the
 //! check is memory-safe even when the descriptor was stale or made up; whether it speaks of the
-//! right packet is the business of the ledger and of `lend::InFlightTable`.
+//! right packet is the business of the ledger and of `channel::InFlightTable`.
 //!
 //! Reading the table takes no lock. A span is never changed: the table has a pointer to one, which whoever enters
 //! memory publishes, and whoever takes it out replaces by a pointer to the span of nothing. So a reader has one span or

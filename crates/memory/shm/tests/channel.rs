@@ -15,7 +15,7 @@ const HOLDING_MOST: u64 = 4;
 /// A host and an NF, in one thread.
 struct Pair {
     pool: NativePool,
-    loans: InFlightTable,
+    in_flight: InFlightTable,
     host_end: HostEnd<Mapped>,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
@@ -31,7 +31,7 @@ impl Pair {
         let host_end = HostEnd::new(to_nf.clone(), from_nf.clone(), NF, pool.shared().region().number());
         let host_end = host_end.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let (from, to) = (Consumer::new(to_nf), Producer::new(from_nf));
-        Pair { pool, loans: InFlightTable::new(SLOTS), host_end, from, to, _rings: rings }
+        Pair { pool, in_flight: InFlightTable::new(SLOTS), host_end, from, to, _rings: rings }
     }
 
     /// Packets that have something in every field.
@@ -52,13 +52,13 @@ impl Pair {
         packets
     }
 
-    /// Lends as many as fit; those.
+    /// Enqueues as many as fit; those.
     fn enqueue(&mut self, count: usize, destination: u16) -> Vec<Packet> {
         let mut packets = self.make(count);
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let (lent, _) = self.host_end.enqueue(&self.loans, &packets, &list, destination).expect("sound");
-        self.pool.free_all(&packets[lent..]);
-        packets.truncate(lent);
+        let (enqueued, _) = self.host_end.enqueue(&self.in_flight, &packets, &list, destination).expect("sound");
+        self.pool.free_all(&packets[enqueued..]);
+        packets.truncate(enqueued);
         packets
     }
 
@@ -76,7 +76,7 @@ impl Pair {
         assert_eq!(self.to.push(descriptors).expect("sound").0, descriptors.len());
         let mut packets = vec![Packet::EMPTY; descriptors.len()];
         let mut completions = vec![Completion::default(); descriptors.len()];
-        let (back, sound) = self.host_end.take_back(&self.loans, &mut packets, &mut completions);
+        let (back, sound) = self.host_end.take_back(&self.in_flight, &mut packets, &mut completions);
         sound.expect("sound");
         packets.into_iter().zip(completions).take(back).collect()
     }
@@ -93,10 +93,10 @@ fn text(packet: &Packet) -> String {
 #[test]
 fn without_metadata_only_the_place_of_a_packet_changes() {
     let mut pair = Pair::new(false);
-    let lent = pair.enqueue(8, 0);
+    let enqueued = pair.enqueue(8, 0);
     let descriptors: Vec<Descriptor> =
         pair.take(8).into_iter().map(|descriptor| with(descriptor, Action::Emit)).collect();
-    for (descriptor, packet) in descriptors.iter().zip(&lent) {
+    for (descriptor, packet) in descriptors.iter().zip(&enqueued) {
         assert_eq!(
             (descriptor.slot, descriptor.data, u32::from(descriptor.len)),
             (packet.slot(), packet.data(), packet.len())
@@ -108,7 +108,7 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
     }
     let longer: Vec<Descriptor> =
         descriptors.iter().map(|descriptor| Descriptor { data: 100, len: 99, ..*descriptor }).collect();
-    for ((back, completion), packet) in pair.give(&longer).into_iter().zip(&lent) {
+    for ((back, completion), packet) in pair.give(&longer).into_iter().zip(&enqueued) {
         assert_eq!(completion, Completion::Output(0));
         let mut expected = *packet;
         assert!(expected.set_ends(100, 99));
@@ -121,16 +121,16 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
 #[test]
 fn with_metadata_the_nf_says_what_a_packet_is_like() {
     let mut pair = Pair::new(true);
-    let lent = pair.enqueue(1, 0)[0];
+    let enqueued = pair.enqueue(1, 0)[0];
     let descriptor = with(pair.take(1)[0], Action::Emit);
-    let parked = shm::unpark(lent.region(), lent.slot()).expect("a slot");
-    assert_eq!((parked.anno, parked.net, parked.handle()), (lent.anno, lent.net, 0));
+    let parked = shm::unpark(enqueued.region(), enqueued.slot()).expect("a slot");
+    assert_eq!((parked.anno, parked.net, parked.handle()), (enqueued.anno, enqueued.net, 0));
     let mut written = parked;
     (written.anno, written.net, written.mac, written.packet_type) = ([1; 48], 150, 5000, 9);
     assert!(shm::park(&written));
     assert!(shm::scribble(&written, offset::NEXT as usize, &4u64.to_ne_bytes()));
     let (back, _) = pair.give(&[descriptor])[0];
-    let mut expected = lent;
+    let mut expected = enqueued;
     (expected.anno, expected.net, expected.mac, expected.packet_type) = ([1; 48], 150, NO_HEADER, 4);
     assert_eq!(text(&back), text(&expected));
 }
@@ -160,9 +160,9 @@ fn what_reaches_beyond_its_slot_is_not_lent() {
     // SAFETY: it is handed to the host end alone, which looks at its ends.
     packets[1] = unsafe { Packet::from_words(words) };
     assert_eq!((packets[1].len(), packets[1].total()), (2200, 2200));
-    assert_eq!(pair.host_end.enqueue(&pair.loans, &packets, &[0, 1, 2], 0), Ok((1, false)));
+    assert_eq!(pair.host_end.enqueue(&pair.in_flight, &packets, &[0, 1, 2], 0), Ok((1, false)));
     assert_eq!(
-        pair.host_end.enqueue(&pair.loans, &packets, &[0, 2], 0),
+        pair.host_end.enqueue(&pair.in_flight, &packets, &[0, 2], 0),
         Ok((0, false)),
         "it is enqueued already"
     );
@@ -172,7 +172,7 @@ fn what_reaches_beyond_its_slot_is_not_lent() {
 fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
     for metadata in [false, true] {
         let mut pair = Pair::new(metadata);
-        let lent = pair.enqueue(2, 0);
+        let enqueued = pair.enqueue(2, 0);
         pair.enqueue(1, GRANT);
         let descriptors = pair.take(3);
         let hold: Vec<Descriptor> = descriptors
@@ -182,17 +182,17 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
         assert!(pair.give(&hold).is_empty());
         assert_eq!((pair.host_end.held(), pair.host_end.stats().holding), (0, 3));
         // The NF may write on, and is not heard.
-        for packet in &lent {
+        for packet in &enqueued {
             let mut other = *packet;
             other.anno = [0xee; 48];
             assert!(shm::park(&other));
         }
         assert!(pair.give(&hold).is_empty());
         assert_eq!((pair.host_end.stats().held_again, pair.host_end.bad_claims()), (3, 3));
-        let Reclaimed { returned, untouched, held, lost } = pair.host_end.reclaim(&pair.loans);
+        let Reclaimed { returned, untouched, held, lost } = pair.host_end.reclaim(&pair.in_flight);
         assert_eq!((returned.len(), untouched.len(), held.len(), lost.len()), (0, 0, 3, 0));
-        for (ReclaimedSlot { packet, granted }, lent) in held.iter().zip(&lent) {
-            assert_eq!((packet.anno, packet.data(), packet.len(), *granted), (lent.anno, 128, 77, false));
+        for (ReclaimedSlot { packet, granted }, enqueued) in held.iter().zip(&enqueued) {
+            assert_eq!((packet.anno, packet.data(), packet.len(), *granted), (enqueued.anno, 128, 77, false));
         }
         assert!(held[2].granted);
         assert_eq!((pair.host_end.held(), pair.host_end.stats().inherited), (0, 3));
@@ -233,7 +233,7 @@ fn action_of(completion: Completion) -> Action {
 }
 
 proptest! {
-    /// Every packet is in one place, and the books know which.
+    /// Every packet is in one place, and the in-flight table knows which.
     #[test]
     fn a_packet_comes_back_once_or_is_kept(steps in steps(), metadata: bool, last in 0..8usize) {
         let mut pair = Pair::new(metadata);
@@ -243,8 +243,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Lend(count) => {
-                    let lent = pair.enqueue(count, 0);
-                    there.extend(lent.iter().map(|packet| packet.slot()));
+                    let enqueued = pair.enqueue(count, 0);
+                    there.extend(enqueued.iter().map(|packet| packet.slot()));
                 }
                 Step::Take(count) => {
                     let taken = pair.take(count);
@@ -296,9 +296,9 @@ proptest! {
         pair.to.push(&words).expect("sound");
         let quota = (HOLDING_MOST as usize - kept.len()).min(hold);
         kept.extend(&last[..quota]);
-        let reclaimed = pair.host_end.reclaim(&pair.loans);
-        let slots = |lents: &[ReclaimedSlot]| {
-            let mut slots: Vec<u32> = lents.iter().map(|lent| lent.packet.slot()).collect();
+        let reclaimed = pair.host_end.reclaim(&pair.in_flight);
+        let slots = |slots_found: &[ReclaimedSlot]| {
+            let mut slots: Vec<u32> = slots_found.iter().map(|enqueued| enqueued.packet.slot()).collect();
             slots.sort_unstable();
             slots
         };
@@ -308,12 +308,12 @@ proptest! {
             slots
         };
         prop_assert!(reclaimed.returned.iter().map(|(packet, _)| packet.slot()).eq(last[quota..].iter().map(|descriptor| descriptor.slot)));
-        prop_assert!(reclaimed.untouched.iter().map(|lent| lent.packet.slot()).eq(there));
+        prop_assert!(reclaimed.untouched.iter().map(|enqueued| enqueued.packet.slot()).eq(there));
         prop_assert_eq!(slots(&reclaimed.held), sorted(&kept));
         prop_assert_eq!(slots(&reclaimed.lost), sorted(&with_nf));
         reclaimed.returned.iter().for_each(|(packet, _)| pair.pool.free_all(&[*packet]));
-        for lent in reclaimed.untouched.iter().chain(&reclaimed.held).chain(&reclaimed.lost) {
-            pair.pool.free_all(&[lent.packet]);
+        for enqueued in reclaimed.untouched.iter().chain(&reclaimed.held).chain(&reclaimed.lost) {
+            pair.pool.free_all(&[enqueued.packet]);
         }
         prop_assert_eq!((pair.pool.available(), pair.pool.stats().bad_frees), (SLOTS as usize, 0));
         prop_assert_eq!((pair.host_end.held(), pair.host_end.stats().holding), (0, 0));

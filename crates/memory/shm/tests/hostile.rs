@@ -86,7 +86,7 @@ proptest! {
     fn no_slot_is_lost_or_freed_twice(steps in steps(), metadata: bool) {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
-        let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
+        let (mut pool, in_flight, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
         let sides = rings.rings();
         let host_end = HostEnd::new(sides[0].clone(), sides[1].clone(), NF, region);
@@ -97,27 +97,27 @@ proptest! {
         let mut out: BTreeMap<u32, Packet> = BTreeMap::new();
         let mut last = vec![];
         // What nobody but the host may say of a packet; without metadata, nearly everything.
-        let check = |lent: &Packet, back: &Packet, is_lent: bool| {
+        let check = |enqueued: &Packet, back: &Packet, is_enqueued: bool| {
             let known = |packet: &Packet| {
                 let host_only = (packet.buf(), packet.handle(), packet.next(), packet.segments());
                 (host_only, packet.slot(), packet.generation(), packet.version(), packet.region())
             };
-            assert_eq!(known(lent), known(back));
+            assert_eq!(known(enqueued), known(back));
             assert!(u32::from(back.data()) + back.len() <= shm::descriptor::BUF_BYTES as u32);
             assert_eq!(back.total(), back.len());
             if !metadata {
-                let mut changed = *lent;
+                let mut changed = *enqueued;
                 assert!(changed.set_ends(back.data(), back.len()));
                 (changed.mac, changed.net, changed.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
                 changed.flow_hash = 0;
                 let back = format!("{back:?}");
-                assert!(back == format!("{lent:?}") || (!is_lent && back == format!("{changed:?}")), "{back}");
+                assert!(back == format!("{enqueued:?}") || (!is_enqueued && back == format!("{changed:?}")), "{back}");
             }
         };
         let settle = |out: &mut BTreeMap<u32, Packet>, pool: &mut shm::NativePool, back: &[Packet]| {
             for packet in back {
-                let lent = out.remove(&packet.slot()).expect("it was enqueued, and comes back once");
-                check(&lent, packet, false);
+                let enqueued = out.remove(&packet.slot()).expect("it was enqueued, and comes back once");
+                check(&enqueued, packet, false);
                 pool.free_all(&[*packet]);
             }
         };
@@ -133,14 +133,14 @@ proptest! {
                         (packet.origin, packet.flow_hash) = (2, 6);
                     }
                     let list: Vec<u16> = (0..made as u16).collect();
-                    let lent = host_end.enqueue(&loans, &packets, &list, 0).map_or(0, |(lent, _)| lent);
-                    out.extend(packets[..lent].iter().map(|packet| (packet.slot(), *packet)));
-                    pool.free_all(&packets[lent..made]);
+                    let enqueued = host_end.enqueue(&in_flight, &packets, &list, 0).map_or(0, |(enqueued, _)| enqueued);
+                    out.extend(packets[..enqueued].iter().map(|packet| (packet.slot(), *packet)));
+                    pool.free_all(&packets[enqueued..made]);
                 }
                 Step::TakeBack(count) => {
                     let (mut packets, mut completions) = ([Packet::EMPTY; 20], [Completion::default(); 20]);
                     // An NF that breaks its indices is evicted; this host goes on, to see what happens.
-                    let (back, _) = host_end.take_back(&loans, &mut packets[..count], &mut completions);
+                    let (back, _) = host_end.take_back(&in_flight, &mut packets[..count], &mut completions);
                     settle(&mut out, &mut pool, &packets[..back]);
                 }
                 Step::Forward(count, action) => {
@@ -161,7 +161,7 @@ proptest! {
                     if near {
                         // A slot that there is, in a life that it may be in.
                         let slot = words[0] as u32 % SLOTS;
-                        let life = u64::from(loans.generation(slot)) - (words[0] >> 60 == 0) as u64;
+                        let life = u64::from(in_flight.generation(slot)) - (words[0] >> 60 == 0) as u64;
                         words[0] = u64::from(slot) | life << 32;
                         words[1] &= 0x0000_0003_03ff_03ff;
                     }
@@ -181,20 +181,20 @@ proptest! {
                     write(offset::SEGMENTS, &segments.to_ne_bytes());
                 }
             }
-            prop_assert!(loans.held_by(NF).eq(out.keys().copied()));
+            prop_assert!(in_flight.held_by(NF).eq(out.keys().copied()));
             let holding = host_end.stats().holding;
             prop_assert_eq!(host_end.held() + holding, out.len() as u64);
             prop_assert!(holding <= HOLDING_MOST);
         }
-        let reclaimed = host_end.reclaim(&loans);
+        let reclaimed = host_end.reclaim(&in_flight);
         let returned: Vec<Packet> = reclaimed.returned.iter().map(|(packet, _)| *packet).collect();
         settle(&mut out, &mut pool, &returned);
-        let held: Vec<Packet> = reclaimed.held.iter().map(|lent| lent.packet).collect();
+        let held: Vec<Packet> = reclaimed.held.iter().map(|enqueued| enqueued.packet).collect();
         settle(&mut out, &mut pool, &held);
-        for lent in reclaimed.untouched.iter().chain(&reclaimed.lost) {
-            let was = out.remove(&lent.packet.slot()).expect("it was enqueued, and is found once");
-            check(&was, &lent.packet, true);
-            pool.free_all(&[lent.packet]);
+        for enqueued in reclaimed.untouched.iter().chain(&reclaimed.lost) {
+            let was = out.remove(&enqueued.packet.slot()).expect("it was enqueued, and is found once");
+            check(&was, &enqueued.packet, true);
+            pool.free_all(&[enqueued.packet]);
         }
         prop_assert!(out.is_empty(), "slots {:?} are with nobody", out);
         prop_assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0));

@@ -84,7 +84,7 @@ fn the_nf() {
 /// The host's side, with one NF running.
 struct Host {
     pool: NativePool,
-    loans: InFlightTable,
+    in_flight: InFlightTable,
     host_end: HostEnd<Mapped>,
     nf: Child,
     _rings: RingFile<2>,
@@ -108,10 +108,10 @@ impl Host {
             .expect("this program starts again");
         let [to, from] = rings.rings();
         let host_end = HostEnd::new(to, from, NF, shared.region().number()).with_metadata(metadata);
-        Host { pool: shared.worker(), loans: InFlightTable::new(SLOTS), host_end, nf, _rings: rings }
+        Host { pool: shared.worker(), in_flight: InFlightTable::new(SLOTS), host_end, nf, _rings: rings }
     }
 
-    /// Lends up to `count` packets, each with a byte of 5; how many.
+    /// Enqueues up to `count` packets, each with a byte of 5; how many.
     fn enqueue(&mut self, count: usize) -> usize {
         let mut packets = vec![Packet::EMPTY; count];
         let made = self.pool.alloc(&mut packets);
@@ -120,14 +120,14 @@ impl Host {
             assert!(PacketBytesMut::new(packet).copy_in(0, &[5]));
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let (lent, _) = self.host_end.enqueue(&self.loans, &packets, &list, 0).expect("a sound NF");
-        self.pool.free_all(&packets[lent..made]);
-        lent
+        let (enqueued, _) = self.host_end.enqueue(&self.in_flight, &packets, &list, 0).expect("a sound NF");
+        self.pool.free_all(&packets[enqueued..made]);
+        enqueued
     }
 
     fn take_back(&mut self) -> usize {
         let (mut packets, mut completions) = ([Packet::EMPTY; 2 * BURST], [Completion::default(); 2 * BURST]);
-        let (count, sound) = self.host_end.take_back(&self.loans, &mut packets, &mut completions);
+        let (count, sound) = self.host_end.take_back(&self.in_flight, &mut packets, &mut completions);
         sound.expect("a sound NF");
         let back: Vec<(Packet, Completion)> = packets.into_iter().zip(completions).take(count).collect();
         self.free(&back);
@@ -145,12 +145,12 @@ impl Host {
     /// Reclaims what the dead NF held, and frees it.
     fn reclaim(&mut self) -> Reclaimed {
         assert!(!self.nf.wait().expect("a child").success());
-        let reclaimed = self.host_end.reclaim(&self.loans);
+        let reclaimed = self.host_end.reclaim(&self.in_flight);
         self.free(&reclaimed.returned);
         // Nobody touched them.
-        assert!(reclaimed.untouched.iter().all(|lent| first_byte(&lent.packet) == 5));
-        for lent in reclaimed.untouched.iter().chain(&reclaimed.lost) {
-            self.pool.free_all(&[lent.packet]);
+        assert!(reclaimed.untouched.iter().all(|enqueued| first_byte(&enqueued.packet) == 5));
+        for enqueued in reclaimed.untouched.iter().chain(&reclaimed.lost) {
+            self.pool.free_all(&[enqueued.packet]);
         }
         assert_eq!(self.host_end.held(), 0, "{:?}", self.host_end.stats());
         assert_eq!(self.pool.stats().bad_frees, 0);

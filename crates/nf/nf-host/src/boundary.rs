@@ -83,9 +83,9 @@ impl Boundary {
     }
 
     /// Has the front packets of a list cross: those that can be shown where they lie, or copies, as many as there are
-    /// slots for and up to the first that has several segments. What is to be lent, and its list.
-    pub fn cross(&mut self, packets: &[Packet], list: &[u16], loans: &InFlightTable) -> (&[Packet], &[u16]) {
-        let shown = self.show(packets, list, loans);
+    /// slots for and up to the first that has several segments. What is to be enqueued, and its list.
+    pub fn cross(&mut self, packets: &[Packet], list: &[u16], in_flight: &InFlightTable) -> (&[Packet], &[u16]) {
+        let shown = self.show(packets, list, in_flight);
         self.shown = shown > 0;
         self.crossed = match self.in_place {
             _ if self.shown => shown,
@@ -93,7 +93,7 @@ impl Boundary {
             // Those behind may be shown again.
             Some(region) => {
                 let stays = |index: &u16| {
-                    packets.get(usize::from(*index)).is_some_and(|packet| stays(packet, region, loans))
+                    packets.get(usize::from(*index)).is_some_and(|packet| stays(packet, region, in_flight))
                 };
                 let front = list.iter().position(stays).unwrap_or(list.len());
                 let copied = self.copy(packets, &list[..front]);
@@ -120,10 +120,10 @@ impl Boundary {
 
     /// Gives the front packets of a list a holder more, up to the first that somebody may still write, or that was
     /// shown and is not back; how many.
-    fn show(&mut self, packets: &[Packet], list: &[u16], loans: &InFlightTable) -> usize {
+    fn show(&mut self, packets: &[Packet], list: &[u16], in_flight: &InFlightTable) -> usize {
         let Some(region) = self.in_place else { return 0 };
         let there = list.iter().map_while(|index| packets.get(usize::from(*index)));
-        let front = there.take_while(|packet| stays(packet, region, loans));
+        let front = there.take_while(|packet| stays(packet, region, in_flight));
         let mut count = 0;
         for (packet, shown) in front.zip(self.copies.iter_mut()) {
             *shown = *packet;
@@ -137,11 +137,11 @@ impl Boundary {
         count
     }
 
-    /// Takes back what was not lent, all but the first `lent`.
-    pub fn retract(&mut self, lent: usize) {
-        let unlent = self.copies.get(lent..self.crossed).unwrap_or_default();
-        self.copied -= if self.shown { 0 } else { unlent.len() as u64 };
-        self.pool.free_all(unlent);
+    /// Takes back what was not enqueued, all but the first `enqueued`.
+    pub fn retract(&mut self, enqueued: usize) {
+        let rest = self.copies.get(enqueued..self.crossed).unwrap_or_default();
+        self.copied -= if self.shown { 0 } else { rest.len() as u64 };
+        self.pool.free_all(rest);
         if self.is_taps() && !self.shown {
             self.pool.give_back_stock();
         }
@@ -175,8 +175,8 @@ impl Boundary {
 }
 
 /// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do
-/// to it before it is sent, and it is not in flight in the same books.
-fn stays(packet: &Packet, region: u16, loans: &InFlightTable) -> bool {
+/// to it before it is sent, and it is not in flight in the same in-flight table.
+fn stays(packet: &Packet, region: u16, in_flight: &InFlightTable) -> bool {
     let is_whole = packet.segments() == 1 && packet.region() == region;
-    is_whole && packet.flags & !flag::SHARED == 0 && loans.is_free(packet.slot())
+    is_whole && packet.flags & !flag::SHARED == 0 && in_flight.is_free(packet.slot())
 }

@@ -70,7 +70,7 @@ struct WayState {
     ring: Option<(RingFile<1>, Reader)>,
     /// Of the writer's next process.
     next: Option<RingFile<1>>,
-    /// Packets that readers took and the writer's books still have.
+    /// Packets that readers took and the writer's in-flight table still have.
     passed: u64,
     /// Turns without a look.
     unlooked: u8,
@@ -229,12 +229,12 @@ impl DirectGroup {
     /// it came to by the most hops counts. Others go on working meanwhile, and a packet that moves on is missed where
     /// the next ring was looked at before: once at most for each way that it takes, so that there is one pass more than
     /// there are ways.
-    pub fn others(&self, dead: u8, taken: &[Descriptor], loans: &InFlightTable) -> Vec<bool> {
+    pub fn others(&self, dead: u8, taken: &[Descriptor], in_flight: &InFlightTable) -> Vec<bool> {
         // The hops to the latest place known, and one; whether that is others'.
-        let mut places = vec![(0, false); loans.slots() as usize];
+        let mut places = vec![(0, false); in_flight.slots() as usize];
         let mut mark = |slot: u32, generation: u32, hops: u8, others: bool| {
             if let Some(place) = places.get_mut(slot as usize)
-                && loans.is_in_work(slot, generation)
+                && in_flight.is_in_work(slot, generation)
             {
                 *place = (*place).max((u16::from(hops) + 1, others));
             }
@@ -246,7 +246,7 @@ impl DirectGroup {
         let living = || rings.iter().enumerate().filter(|(at, _)| *at != usize::from(dead));
         let look_at_notes = |mark: &mut dyn FnMut(u32, u32, u8, bool)| {
             let Some(notes) = self.notes.get() else { return };
-            for slot in 0..loans.slots() {
+            for slot in 0..in_flight.slots() {
                 if let Some((member, generation, hops)) = noted(notes.load(slot as usize)) {
                     mark(slot, generation, hops, member != dead);
                 }

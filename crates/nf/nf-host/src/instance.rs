@@ -1,7 +1,7 @@
 //! An NF instance: the place of an NF in a chain, whether a process runs it or not.
 //!
 //! Two threads share it. The worker that enqueues packets (see [`super::link`]) takes over what the supervisor started,
-//! and buries what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
+//! and reclaims the slots of what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
 //! waits for the other on the packet path: each looks at one word.
 
 use crate::calls::Calls;
@@ -157,7 +157,7 @@ pub struct Instance {
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
     /// Handlers that are called.
     pub(crate) calls: Calls,
-    /// Its number as a holder of slots, the same for all its processes: each is buried before the next.
+    /// Its number as a holder of slots, the same for all its processes: the slots of each are reclaimed before the next starts.
     holder: OnceLock<Option<u16>>,
     changes: AtomicU8,
     came: Mutex<Option<NfSession>>,
@@ -165,7 +165,7 @@ pub struct Instance {
     /// Whether a process is wanted.
     wanted: AtomicBool,
     /// The link has collected what the last process held.
-    buried: AtomicBool,
+    reclaimed: AtomicBool,
     restarts: AtomicU64,
     /// Whether starting it has failed so often that nobody is to wait for it.
     hopeless: AtomicBool,
@@ -231,7 +231,7 @@ impl Instance {
             came: Mutex::default(),
             state: AtomicU8::new(NfState::Stopped as u8),
             wanted: AtomicBool::new(false),
-            buried: AtomicBool::new(true),
+            reclaimed: AtomicBool::new(true),
             restarts: AtomicU64::new(0),
             hopeless: AtomicBool::new(false),
             pid: AtomicU64::new(0),
@@ -417,7 +417,7 @@ impl Instance {
         self.take_to_say();
         self.take_eviction();
         *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(session);
-        self.buried.store(false, Ordering::Release);
+        self.reclaimed.store(false, Ordering::Release);
         self.changes.fetch_or(CAME, Ordering::Release);
     }
 
@@ -441,12 +441,12 @@ impl Instance {
 
     /// Says that what the last process held is collected; the link's.
     pub fn report_buried(&self) {
-        self.buried.store(true, Ordering::Release);
+        self.reclaimed.store(true, Ordering::Release);
     }
 
     /// Whether nobody holds anything of the last process.
     pub fn is_buried(&self) -> bool {
-        self.buried.load(Ordering::Acquire)
+        self.reclaimed.load(Ordering::Acquire)
     }
 
     /// Asks the supervisor to end the process at once; the link's.

@@ -3,7 +3,7 @@
 //! - [`instance`]: the place of an NF in a chain, shared by the two who look after it
 //! - [`supervisor`]: has processes started ([`process`]), shakes hands (`handshake`; see the crate `nf`), watches and
 //!   ends them
-//! - [`link`]: the worker's side: enqueues packets, takes them back, buries
+//! - [`link`]: the worker's side: enqueues packets, takes completions, reclaims
 //! - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are;
 //!   `member`: what such a group knows of each
 //! - [`memory`]: the packet memory of the channels; [`boundary`]: how packets cross into a trust group's own

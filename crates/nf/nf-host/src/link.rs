@@ -47,7 +47,7 @@ pub struct ProcessLink {
     copied: u64,
     /// Whether those that were enqueued last are.
     shared: bool,
-    /// Packets of each way to this NF that its books know of.
+    /// Packets of each way to this NF that its in-flight table know of.
     came: Vec<u64>,
     /// The last packets that came for it did not all find room.
     refused: bool,
@@ -101,7 +101,7 @@ impl ProcessLink {
     #[cold]
     fn take_news(&mut self, out: &mut Completions) {
         let (came, gone) = self.instance.take_news();
-        // A process that came and went since the last look held nothing; it is still to be reported buried.
+        // A process that came and went since the last look held nothing; it is still to be reported reclaimed.
         if let Some(mut came) = came {
             if self.boundary.is_none() {
                 self.boundary = self.find_boundary();
@@ -206,18 +206,18 @@ impl ProcessLink {
             None => (packets, list),
         };
         let result = current.host_end.enqueue(&memory.in_flight, packets, list, destination);
-        let lent = result.as_ref().map_or(0, |(lent, _)| *lent);
+        let enqueued = result.as_ref().map_or(0, |(enqueued, _)| *enqueued);
         if destination != GRANT {
-            self.refused = lent < asked;
+            self.refused = enqueued < asked;
             match &self.instance.direct_group {
                 // Whoever has most of what is inside is in the way of all.
-                Some((group, _)) if lent == 0 && group.is_full() => group.note_crowded(),
-                _ if lent == 0 => self.instance.member.activity.note_crowded(),
+                Some((group, _)) if enqueued == 0 && group.is_full() => group.note_crowded(),
+                _ if enqueued == 0 => self.instance.member.activity.note_crowded(),
                 _ => {}
             }
         }
         if let Some(boundary) = &mut boundary {
-            boundary.retract(lent);
+            boundary.retract(enqueued);
             self.copied += boundary.take_copied();
             self.shared = boundary.has_shown();
         }
@@ -227,7 +227,7 @@ impl ProcessLink {
             Ok((_, false)) => {}
             Err(_) => self.evict("broke its rings"),
         }
-        lent
+        enqueued
     }
 
     /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
@@ -361,14 +361,14 @@ fn empty(
     host_end: &mut HostEnd<Mapped>,
     ring: &mut Consumer<Mapped>,
     output: u16,
-    loans: &InFlightTable,
+    in_flight: &InFlightTable,
     out: &mut Vec<(Packet, Completion)>,
 ) {
     let (mut packets, mut completions) = ([Packet::EMPTY; BURST], [Completion::default(); BURST]);
     // No more than stands in a ring: somebody might write on.
     for _ in 0..=RING_CLAIMS as usize / BURST {
         let before = ring.index();
-        let (count, taken) = host_end.take_from(ring, output, loans, &mut packets, &mut completions);
+        let (count, taken) = host_end.take_from(ring, output, in_flight, &mut packets, &mut completions);
         out.extend(packets.iter().copied().zip(completions).take(count));
         if taken.is_err() || ring.index() == before {
             return;

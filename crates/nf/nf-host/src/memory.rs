@@ -56,9 +56,9 @@ pub struct Memory {
 impl Memory {
     /// Of a region that packets lie in, shared by so many NFs.
     pub fn new(region: Arc<PacketRegion>, nfs: usize) -> Memory {
-        let loans = InFlightTable::new(region.slots());
+        let in_flight = InFlightTable::new(region.slots());
         let quota = Memory::share(region.slots(), nfs);
-        Memory { region, in_flight: loans, holders: AtomicU16::new(0), quota, copies: None }
+        Memory { region, in_flight, holders: AtomicU16::new(0), quota, copies: None }
     }
 
     /// What each of so many NFs may hold of so many slots, and have kept once more: all of them together half.
@@ -80,7 +80,7 @@ impl Memory {
         Ok(Memory { copies: Some(Copies::Group(pool)), ..Memory::new(region, nfs) })
     }
 
-    /// What a tap sees: the memory that ports receive into, with books of its own, because what it reads others read,
+    /// What a tap sees: the memory that ports receive into, with an in-flight table of its own, because what it reads others read,
     /// too.
     pub fn of_tap(region: Arc<PacketRegion>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
         Memory { copies: Some(Copies::Ports(worker)), ..Memory::new(region, 1) }

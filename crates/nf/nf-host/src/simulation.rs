@@ -64,7 +64,7 @@ struct Lane {
     instance: Arc<Instance>,
     link: ProcessLink,
     nf: Option<Nf>,
-    /// Packets in, out, passed on, dropped, lost, by the element's books; those of the next are added there.
+    /// Packets in, out, passed on, dropped, lost, by the element's counters; those of the next are added there.
     held: i64,
 }
 
@@ -204,7 +204,7 @@ impl Chain {
                 assert!(std::mem::replace(&mut self.out[slot], false), "slot {slot} came back twice");
                 for lane in &self.lanes {
                     let kept = lane.nf.iter().flat_map(|nf| &nf.kept);
-                    let mine = kept.filter(|(_, lent)| lent.slot as usize == slot).count();
+                    let mine = kept.filter(|(_, enqueued)| enqueued.slot as usize == slot).count();
                     assert!(
                         self.hostile || mine == 0,
                         "slot {slot} came back as {completion:?} from {member}, and an NF has it"
@@ -231,13 +231,13 @@ impl Chain {
     /// Enqueues packets to an NF, and frees what it has no room for.
     fn enqueue(&mut self, to: Option<(usize, usize)>, packets: &[Packet]) {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let lent = to.map_or(0, |(member, input)| {
-            let lent = self.lanes[member].link.enqueue(input, packets, &list);
-            self.lanes[member].held += lent as i64;
-            lent
+        let enqueued = to.map_or(0, |(member, input)| {
+            let enqueued = self.lanes[member].link.enqueue(input, packets, &list);
+            self.lanes[member].held += enqueued as i64;
+            enqueued
         });
-        packets[..lent].iter().for_each(|packet| self.out[packet.slot() as usize] = true);
-        self.pool.free_all(&packets[lent..]);
+        packets[..enqueued].iter().for_each(|packet| self.out[packet.slot() as usize] = true);
+        self.pool.free_all(&packets[enqueued..]);
     }
 
     fn step(&mut self, step: Step) {
@@ -273,12 +273,12 @@ impl Chain {
             Step::Work { member, keeps, shows, drops } => {
                 let Some(nf) = &mut self.lanes[member].nf else { return };
                 let mut came = vec![];
-                nf.ends.fetch_lent(|input, lent| came.push((input, lent)));
-                for (at, (input, lent)) in came.into_iter().enumerate() {
+                nf.ends.fetch_received(|input, enqueued| came.push((input, enqueued)));
+                for (at, (input, enqueued)) in came.into_iter().enumerate() {
                     if at < keeps {
-                        nf.kept.push((input, lent));
+                        nf.kept.push((input, enqueued));
                     } else {
-                        give(&mut nf.ends, input, &lent, drops && at % 5 == 0);
+                        give(&mut nf.ends, input, &enqueued, drops && at % 5 == 0);
                     }
                 }
                 if shows {
@@ -287,11 +287,11 @@ impl Chain {
             }
             Step::Give { member, holds } => {
                 let Some(nf) = &mut self.lanes[member].nf else { return };
-                for (input, lent) in std::mem::take(&mut nf.kept) {
-                    if holds && nf.ends.hold(&lent) {
-                        nf.kept.push((input, lent));
+                for (input, enqueued) in std::mem::take(&mut nf.kept) {
+                    if holds && nf.ends.hold(&enqueued) {
+                        nf.kept.push((input, enqueued));
                     } else {
-                        give(&mut nf.ends, input, &lent, false);
+                        give(&mut nf.ends, input, &enqueued, false);
                     }
                 }
             }
@@ -338,7 +338,7 @@ impl Chain {
             return;
         }
         let held: Vec<i64> = self.lanes.iter().map(|lane| lane.held).collect();
-        assert_eq!(held, [0; MEMBERS], "the books do not balance");
+        assert_eq!(held, [0; MEMBERS], "the counters do not balance");
         for lane in &self.lanes {
             assert_eq!(
                 lane.link.status("bad-descriptors"),
@@ -353,9 +353,9 @@ impl Chain {
 }
 
 /// Gives a packet out of the interface across.
-fn give(ends: &mut Ends, input: u16, lent: &Received, drops: bool) {
+fn give(ends: &mut Ends, input: u16, enqueued: &Received, drops: bool) {
     let (action, output) = if drops { (Action::Drop, 0) } else { (Action::Emit, 1 - input.min(1)) };
-    ends.give_received(lent, action, output);
+    ends.give_received(enqueued, action, output);
 }
 
 fn steps(hostile: bool) -> impl Strategy<Value = Vec<Step>> {

@@ -41,11 +41,11 @@ fn idle(two_cores: bool) {
 /// Passes on what came; how much it was.
 fn turn(ends: &mut Ends) -> usize {
     let (mut came, mut count) = ([Received::default(); BURST], 0);
-    ends.fetch_lent(|_, lent| {
-        came[count] = lent;
+    ends.fetch_received(|_, received| {
+        came[count] = received;
         count += 1;
     });
-    came[..count].iter().for_each(|lent| ends.give_received(lent, Action::Emit, 0));
+    came[..count].iter().for_each(|received| ends.give_received(received, Action::Emit, 0));
     count
 }
 

@@ -229,8 +229,8 @@ impl Ends {
 
     /// The same, without what is known of packets beside their bytes.
     #[inline]
-    pub fn fetch_lent(&mut self, mut each: impl FnMut(u16, Received)) -> usize {
-        self.fetch_all().for_each(|(input, lent)| each(input, lent));
+    pub fn fetch_received(&mut self, mut each: impl FnMut(u16, Received)) -> usize {
+        self.fetch_all().for_each(|(input, received)| each(input, received));
         self.fetched
     }
 
@@ -397,11 +397,11 @@ impl Ends {
                 return;
             };
             for descriptor in &descriptors[..count] {
-                if let Some(lent) = Received::claimed(self.region.number(), descriptor) {
+                if let Some(received) = Received::claimed(self.region.number(), descriptor) {
                     if let Some(marks) = self.marks.get_mut(descriptor.slot as usize) {
                         *marks |= GRANTED;
                     }
-                    self.granted.push(lent);
+                    self.granted.push(received);
                 }
             }
             // The host knows whose they are; nobody asks what was done to them.
@@ -425,11 +425,11 @@ impl Ends {
 
     /// The same.
     #[inline]
-    pub fn free_received(&mut self, lent: &Received, reason: u16) {
-        if self.marks(lent.slot) & GRANTED != 0 {
-            self.granted.push(*lent);
+    pub fn free_received(&mut self, received: &Received, reason: u16) {
+        if self.marks(received.slot) & GRANTED != 0 {
+            self.granted.push(*received);
         } else {
-            self.give_received(lent, Action::Drop, reason);
+            self.give_received(received, Action::Drop, reason);
         }
     }
 
@@ -440,19 +440,19 @@ impl Ends {
 
     /// Has the host keep a packet that stays with the NF; false, and nothing said, when it keeps no more. One that is
     /// given later is kept no longer.
-    pub fn hold(&mut self, lent: &Received) -> bool {
-        let is_held = self.marks(lent.slot) & HELD != 0;
+    pub fn hold(&mut self, received: &Received) -> bool {
+        let is_held = self.marks(received.slot) & HELD != 0;
         // To hold it once more would be a bad claim.
         if is_held || !self.can_hold() {
             return is_held;
         }
         self.close_exits();
-        self.give_received(lent, Action::Hold, 0);
-        if let Some(marks) = self.marks.get_mut(lent.slot as usize) {
+        self.give_received(received, Action::Hold, 0);
+        if let Some(marks) = self.marks.get_mut(received.slot as usize) {
             *marks |= HELD;
             self.held += 1;
         }
-        self.marks(lent.slot) & HELD != 0
+        self.marks(received.slot) & HELD != 0
     }
 
     /// Gives a packet to the host, with what is known of it as it stands here. One that claims cannot speak of is
@@ -466,8 +466,8 @@ impl Ends {
 
     /// Gives a packet to the host, or to the NF behind that output, with what stands in the metadata block of its slot.
     #[inline]
-    pub fn give_received(&mut self, lent: &Received, action: Action, destination: u16) {
-        let Received { slot, generation, data, len, .. } = *lent;
+    pub fn give_received(&mut self, received: &Received, action: Action, destination: u16) {
+        let Received { slot, generation, data, len, .. } = *received;
         let marks = self.marks.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         let hops = ((marks >> HOPS) as u8).saturating_add(1);
         let descriptor = Descriptor { slot, generation, data, len, action: action as u8, hops, destination };
@@ -649,8 +649,8 @@ impl Ends {
     /// Gives back what was granted and not used, and everything that waits for room, for so long.
     pub fn close(&mut self, patience: Duration) {
         self.take_grants();
-        for lent in std::mem::take(&mut self.granted) {
-            self.give_received(&lent, Action::Drop, 0);
+        for received in std::mem::take(&mut self.granted) {
+            self.give_received(&received, Action::Drop, 0);
         }
         let end = std::time::Instant::now() + patience;
         self.flush();

@@ -201,7 +201,7 @@ impl Link {
         }
         let (writable, known) = (self.is_writable(), self.ends.has_metadata());
         let came = self.ends.fetch_all();
-        packets.extend(came.map(|(input, lent)| Packet::new(lent, input, writable, known)));
+        packets.extend(came.map(|(input, received)| Packet::new(received, input, writable, known)));
         let count = self.ends.fetched();
         self.idle = if count > 0 { 0 } else { self.idle.saturating_add(1) };
         count
@@ -266,9 +266,9 @@ impl Link {
     /// [`Link::can_hold`] says so, and knows that it was whole should this NF die; else it counts as one in work.
     pub fn hold(&mut self, packet: Packet) -> Held {
         let (input, known) = (packet.interface() as u16, packet.is_known());
-        let lent = packet.give();
-        self.ends.hold(&lent);
-        Held(Packet::new(lent, input, self.is_writable(), known))
+        let received = packet.give();
+        self.ends.hold(&received);
+        Held(Packet::new(received, input, self.is_writable(), known))
     }
 
     /// Whether the host keeps one more packet.
@@ -349,10 +349,10 @@ impl Link {
         // What was enqueued and not fetched goes back, too.
         while !self.ends.is_backed_up() {
             let mut left = vec![];
-            if self.ends.fetch_lent(|_, lent| left.push(lent)) == 0 || Instant::now() > end {
+            if self.ends.fetch_received(|_, received| left.push(received)) == 0 || Instant::now() > end {
                 break;
             }
-            left.iter().for_each(|lent| self.ends.free_received(lent, 0));
+            left.iter().for_each(|received| self.ends.free_received(received, 0));
         }
         self.ends.close(PATIENCE);
     }

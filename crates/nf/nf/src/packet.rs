@@ -30,8 +30,8 @@ pub struct Packet {
 
 impl Packet {
     #[inline]
-    pub(crate) fn new(lent: Received, input: u16, writable: bool, known: bool) -> Packet {
-        Packet { received: lent, input, known, writable, given: false }
+    pub(crate) fn new(received: Received, input: u16, writable: bool, known: bool) -> Packet {
+        Packet { received: received, input, known, writable, given: false }
     }
 
     /// Whether it comes with metadata.

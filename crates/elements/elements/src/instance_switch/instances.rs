@@ -56,7 +56,7 @@ impl Instances {
         }
     }
 
-    /// Packets that an instance has: lent to it, or waiting for it.
+    /// Packets that an instance has: enqueued to it, or waiting for it.
     pub fn fill(&self, instance: usize) -> u64 {
         self.fill.get(instance).map_or(0, |fill| fill.load(Relaxed))
     }

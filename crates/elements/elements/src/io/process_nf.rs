@@ -189,7 +189,7 @@ impl ProcessNf {
         count
     }
 
-    /// Lends what waits, as much as there is room for; how much. While some is left, sources wait, but not for
+    /// Enqueues what waits, as much as there is room for; how much. While some is left, sources wait, but not for
     /// an NF that is not there or has stopped moving: others want their packets.
     fn enqueue_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
         if self.waiting.is_empty() {
@@ -204,7 +204,7 @@ impl ProcessNf {
             }
             return 0;
         }
-        let mut lent = 0;
+        let mut enqueued = 0;
         while let Some(&(input, _)) = self.waiting.front() {
             vector.clear();
             let run = self.waiting.iter().take_while(|(other, _)| *other == input).take(vector.room());
@@ -212,19 +212,19 @@ impl ProcessNf {
             let (packets, list) = vector.parts();
             let done = self.link.enqueue(input, packets, list);
             self.waiting.drain(..done);
-            lent += done;
+            enqueued += done;
             if done < list.len() {
                 break;
             }
         }
         vector.clear();
-        if lent == 0 && work.now_ns().saturating_sub(self.moved_ns) > PATIENCE_NS {
+        if enqueued == 0 && work.now_ns().saturating_sub(self.moved_ns) > PATIENCE_NS {
             self.stuck = true;
             self.drop_waiting(FULL, work);
         } else if !self.waiting.is_empty() {
             work.hold_sources();
         }
-        lent
+        enqueued
     }
 
     /// Grants the NF slots to make packets in.
@@ -251,18 +251,18 @@ impl ProcessNf {
         let list = batch.list();
         let mut rest = list;
         while let Some((&index, behind)) = rest.split_first() {
-            let lent = self.link.enqueue(input, batch.packets(), rest);
+            let enqueued = self.link.enqueue(input, batch.packets(), rest);
             if self.link.shares() {
-                rest[..lent].iter().for_each(|index| batch.packet_mut(*index).flags |= flag::SHARED);
+                rest[..enqueued].iter().for_each(|index| batch.packet_mut(*index).flags |= flag::SHARED);
             }
-            rest = match lent {
+            rest = match enqueued {
                 // What is larger than a slot is not shown; behind a ring that is full nothing is.
                 0 if batch.packet(index).segments() == 1 => break,
                 0 => {
                     self.missed += 1;
                     behind
                 }
-                lent => &rest[lent..],
+                enqueued => &rest[enqueued..],
             };
         }
         self.missed += rest.len() as u64;
@@ -363,8 +363,8 @@ impl Element for ProcessNf {
         let (mut rest, mut kept) = (batch.list(), 0);
         // Nobody overtakes who waits.
         while self.waiting.is_empty() {
-            let lent = self.link.enqueue(input, batch.packets(), rest);
-            (rest, kept) = (&rest[lent..], kept + lent);
+            let enqueued = self.link.enqueue(input, batch.packets(), rest);
+            (rest, kept) = (&rest[enqueued..], kept + enqueued);
             // What is larger than a slot stops it.
             let Some((&index, behind)) = rest.split_first() else { break };
             if batch.packet(index).segments() == 1 {
@@ -417,7 +417,7 @@ impl Element for ProcessNf {
         self.link.collect(&mut self.back);
         // While nobody pushes, too, those who steer have to know.
         self.gives_back();
-        let lent = self.enqueue_waiting(vector, work);
+        let enqueued = self.enqueue_waiting(vector, work);
         // An observer can write nothing, and nothing of it comes back: not the slots either.
         if !self.link.observes() {
             self.grant(vector, work);
@@ -426,7 +426,7 @@ impl Element for ProcessNf {
             work.stop();
         }
         // Last, because what came back stays in the vector.
-        if self.settle(Some(vector), work) + lent == 0 {
+        if self.settle(Some(vector), work) + enqueued == 0 {
             return Progress::Idle;
         }
         (self.moved_ns, self.stuck) = (work.now_ns(), false);

@@ -57,7 +57,7 @@ const FIRST: [usize; 2] = [0, 2];
 /// Those that lie in the second.
 const FURTHER: [usize; 4] = [1, 3, 4, 5];
 
-/// An in-flight entry: the number of it (the slot's generation in these books), who holds the slot, and its marks.
+/// An in-flight entry: the number of it (the slot's generation in this table), who holds the slot, and its marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InFlight(u64);
 
@@ -153,8 +153,8 @@ impl InFlightTable {
 
     /// Whether a slot is in that in-flight entry now, and somebody's in work: not granted, not kept.
     pub fn is_in_work(&self, slot: u32, generation: u32) -> bool {
-        let loan = self.kept.get(slot as usize).map(Kept::in_flight);
-        loan.is_some_and(|loan| loan.generation() == generation && loan.holder() != HOST && !loan.is_marked())
+        let entry = self.kept.get(slot as usize).map(Kept::in_flight);
+        entry.is_some_and(|entry| entry.generation() == generation && entry.holder() != HOST && !entry.is_marked())
     }
 
     /// Whether a slot is not in flight.
@@ -178,14 +178,14 @@ impl InFlightTable {
     #[inline(always)]
     pub(super) fn begin(&self, packet: &Packet, holder: u16, member: u8, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
-        let loan = kept.in_flight();
-        if loan.holder() != HOST {
+        let entry = kept.in_flight();
+        if entry.holder() != HOST {
             return None;
         }
         let marks = if granted { InFlight::GRANTED } else { 0 };
-        let lent = InFlight::of(loan.generation(), holder).0 | u64::from(member) << InFlight::MEMBER;
-        kept.keep(packet, InFlight(lent | marks));
-        Some(loan.generation())
+        let enqueued = InFlight::of(entry.generation(), holder).0 | u64::from(member) << InFlight::MEMBER;
+        kept.keep(packet, InFlight(enqueued | marks));
+        Some(entry.generation())
     }
 
     /// The in-flight entry that a descriptor speaks of, when it is that holder's.
@@ -197,9 +197,9 @@ impl InFlightTable {
         holder: u16,
     ) -> Result<(&Kept, InFlight), DescriptorError> {
         if let Some(kept) = self.kept.get(slot as usize) {
-            let loan = kept.in_flight();
-            if (loan.0 ^ InFlight::of(generation, holder).0) << 16 == 0 {
-                return Ok((kept, loan));
+            let entry = kept.in_flight();
+            if (entry.0 ^ InFlight::of(generation, holder).0) << 16 == 0 {
+                return Ok((kept, entry));
             }
         }
         Err(self.why_not(slot, generation))
@@ -236,7 +236,7 @@ impl Kept {
 
     /// Notes a descriptor and the in-flight entry that it is in.
     #[inline(always)]
-    fn keep(&self, packet: &Packet, loan: InFlight) {
+    fn keep(&self, packet: &Packet, entry: InFlight) {
         let Packet { data, mac, net, trans, len, anno, flow_hash, origin, flags, .. } = packet;
         let place =
             u64::from(*data) | u64::from(*mac) << 16 | u64::from(*net) << 32 | u64::from(*trans) << 48;
@@ -257,21 +257,21 @@ impl Kept {
             self.further.iter().zip(further).for_each(|(kept, word)| kept.store(word, Relaxed));
             marks = InFlight::FURTHER;
         }
-        self.state.store(loan.0 | marks, Relaxed);
+        self.state.store(entry.0 | marks, Relaxed);
     }
 
     /// Ends an in-flight entry: the slot is the host's, and descriptors of that in-flight entry are stale.
     #[inline(always)]
-    pub fn end(&self, loan: InFlight) {
+    pub fn end(&self, entry: InFlight) {
         // 0 is skipped when the count wraps: it means "no slot".
-        let next = loan.generation().wrapping_add(1);
+        let next = entry.generation().wrapping_add(1);
         self.state.store(InFlight::of(next + u32::from(next == 0), HOST).0, Relaxed);
     }
 
     /// Notes that the NF has the packet kept, and what it is like from now on.
-    pub fn hold(&self, packet: &Packet, loan: InFlight, member: u8) {
-        let loan = loan.0 & !(InFlight::FURTHER | 0xff << InFlight::MEMBER) | InFlight::HELD;
-        self.keep(packet, InFlight(loan | u64::from(member) << InFlight::MEMBER));
+    pub fn hold(&self, packet: &Packet, entry: InFlight, member: u8) {
+        let entry = entry.0 & !(InFlight::FURTHER | 0xff << InFlight::MEMBER) | InFlight::HELD;
+        self.keep(packet, InFlight(entry | u64::from(member) << InFlight::MEMBER));
     }
 
     /// What only the host may know of a packet, into a descriptor whose rest is known already.
@@ -294,7 +294,7 @@ impl Kept {
     pub fn restore_changed(
         &self,
         place: SlotAddress,
-        loan: InFlight,
+        entry: InFlight,
         (data, len): (u16, u16),
         out: &mut Packet,
     ) {
@@ -303,11 +303,11 @@ impl Kept {
         (out.mac, out.net, out.trans) = (NO_HEADER, NO_HEADER, NO_HEADER);
         (out.len, out.total) = (u32::from(len), u32::from(len));
         out.flow_hash = 0;
-        self.restore_rest(loan, out);
+        self.restore_rest(entry, out);
     }
 
     /// The packet as it was enqueued, or as it was when it was held.
-    pub fn restore(&self, place: SlotAddress, loan: InFlight, out: &mut Packet) {
+    pub fn restore(&self, place: SlotAddress, entry: InFlight, out: &mut Packet) {
         self.identify(place, out);
         let kept = self.place.load(Relaxed);
         (out.data, out.mac) = (kept as u16, (kept >> 16) as u16);
@@ -315,11 +315,11 @@ impl Kept {
         let len = (self.life.load(Relaxed) >> 32) as u16;
         (out.len, out.total) = (u32::from(len), u32::from(len));
         out.flow_hash = self.flow.load(Relaxed) as u32;
-        self.restore_rest(loan, out);
+        self.restore_rest(entry, out);
     }
 
     #[inline(always)]
-    fn restore_rest(&self, loan: InFlight, out: &mut Packet) {
+    fn restore_rest(&self, entry: InFlight, out: &mut Packet) {
         out.packet_type = (self.life.load(Relaxed) >> 48) as u8;
         out.timestamp_ns = self.timestamp_ns.load(Relaxed);
         let flow = self.flow.load(Relaxed);
@@ -327,7 +327,7 @@ impl Kept {
         for (kept, at) in self.anno.iter().zip(FIRST) {
             set_word(&mut out.anno, at, kept.load(Relaxed));
         }
-        let counts = loan.0 & InFlight::FURTHER != 0;
+        let counts = entry.0 & InFlight::FURTHER != 0;
         for (kept, at) in self.further.iter().zip(FURTHER) {
             // Not even read where it does not count: that is another cache line.
             set_word(&mut out.anno, at, if counts { kept.load(Relaxed) } else { 0 });

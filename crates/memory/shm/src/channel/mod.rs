@@ -2,7 +2,7 @@
 //!
 //! The host keeps the descriptor of a packet that is in flight in its private [`InFlightTable`], with who holds the
 //! slot and in which in-flight entry; the NF gets a descriptor, and the bytes. What comes back is a descriptor: the
-//! slot must be one that this NF holds, in the in-flight entry that the books know. Then, and only then, the books say
+//! slot must be one that this NF holds, in the in-flight entry that the in-flight table knows. Then, and only then, the in-flight table says
 //! that the host holds it again, and a second claim on it is a bad one. The packet is the private copy, with first byte
 //! and length as the descriptor says: nothing that an NF writes beside the frame has any effect.
 //!
@@ -207,7 +207,7 @@ impl HostEnd<crate::ring::Mapped> {
 }
 
 impl<C: Cells> HostEnd<C> {
-    /// Over two new rings, to an NF that the books know as `holder` and that sees the slots of `region`.
+    /// Over two new rings, to an NF that the in-flight table knows as `holder` and that sees the slots of `region`.
     pub fn new(to: C, from: C, holder: u16, region: u16) -> HostEnd<C> {
         HostEnd {
             to: Producer::new(to),
@@ -289,7 +289,7 @@ impl<C: Cells> HostEnd<C> {
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
-    /// Slots that the NF holds to work on, as far as the books say: those that it has kept are not among them.
+    /// Slots that the NF holds to work on, as far as the in-flight table says: those that it has kept are not among them.
     #[inline]
     pub fn held(&self) -> u64 {
         let ChannelStats { came, went, .. } = self.check.stats;
@@ -334,19 +334,19 @@ impl<C: Cells> HostEnd<C> {
     #[inline]
     pub fn enqueue(
         &mut self,
-        loans: &InFlightTable,
+        in_flight: &InFlightTable,
         packets: &[Packet],
         list: &[u16],
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
         // Each in code of its own: together they want more registers than there are.
-        let lent = if self.check.metadata {
-            self.enqueue_as::<true>(loans, packets, list, destination)
+        let enqueued = if self.check.metadata {
+            self.enqueue_as::<true>(in_flight, packets, list, destination)
         } else {
-            self.enqueue_as::<false>(loans, packets, list, destination)
+            self.enqueue_as::<false>(in_flight, packets, list, destination)
         };
         self.count_party();
-        lent
+        enqueued
     }
 
     /// How many of so many packets could be enqueued now with that number for the NF.
@@ -373,7 +373,7 @@ impl<C: Cells> HostEnd<C> {
     #[inline]
     fn enqueue_as<const METADATA: bool>(
         &mut self,
-        loans: &InFlightTable,
+        in_flight: &InFlightTable,
         packets: &[Packet],
         list: &[u16],
         destination: u16,
@@ -386,11 +386,11 @@ impl<C: Cells> HostEnd<C> {
             _ => &mut self.to,
         };
         let span = Span::of(region);
-        let mut lent = 0;
+        let mut enqueued = 0;
         for list in list[..room].chunks(BURST) {
             // Of a large pool nothing that belongs to a slot is in a cache.
             for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
-                loans.prefetch(packet.slot);
+                in_flight.prefetch(packet.slot);
                 if METADATA {
                     prefetch_block(span, packet.slot);
                 }
@@ -402,7 +402,7 @@ impl<C: Cells> HostEnd<C> {
                 if !(is_ours && is_whole) {
                     return None;
                 }
-                let generation = loans.begin(packet, holder, member, granted)?;
+                let generation = in_flight.begin(packet, holder, member, granted)?;
                 if METADATA {
                     // Without what is nobody else's business.
                     park_in(span, &Packet { handle: 0, generation: 0, ..*packet });
@@ -412,14 +412,14 @@ impl<C: Cells> HostEnd<C> {
             });
             // There is room: it was asked for.
             let written = to.write_from(descriptors, list.len())?;
-            lent += written;
+            enqueued += written;
             if written < list.len() {
                 break;
             }
         }
-        self.check.stats.enqueued += lent as u64;
-        self.check.granted += if granted { lent as u64 } else { 0 };
-        Ok((lent, to.publish()))
+        self.check.stats.enqueued += enqueued as u64;
+        self.check.granted += if granted { enqueued as u64 } else { 0 };
+        Ok((enqueued, to.publish()))
     }
 
     /// Takes back what the NF gave: packets and what it says of them, into the front of both slices; how many.
@@ -431,11 +431,11 @@ impl<C: Cells> HostEnd<C> {
     #[inline]
     pub fn take_back(
         &mut self,
-        loans: &InFlightTable,
+        in_flight: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        let taken = self.check.take(&mut self.from, None, loans, packets, completions);
+        let taken = self.check.take(&mut self.from, None, in_flight, packets, completions);
         self.count_party();
         taken
     }
@@ -446,65 +446,65 @@ impl<C: Cells> HostEnd<C> {
         &mut self,
         ring: &mut Consumer<C>,
         output: u16,
-        loans: &InFlightTable,
+        in_flight: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        let taken = self.check.take(ring, Some(output), loans, packets, completions);
+        let taken = self.check.take(ring, Some(output), in_flight, packets, completions);
         self.count_party();
         taken
     }
 
     /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
-    pub fn reclaim(&mut self, loans: &InFlightTable) -> Reclaimed {
+    pub fn reclaim(&mut self, in_flight: &InFlightTable) -> Reclaimed {
         // What the NF scribbled can hide packets up to here.
         let most = self.held() + self.check.stats.holding;
-        self.collect(loans, most, |_| false)
+        self.collect(in_flight, most, |_| false)
     }
 
     /// The same of one that others of its direct-path group live on: what they have in work, which `others` knows,
     /// stays theirs.
-    pub fn reclaim_among(&mut self, loans: &InFlightTable, others: impl Fn(u32) -> bool) -> Reclaimed {
-        self.collect(loans, u64::MAX, others)
+    pub fn reclaim_among(&mut self, in_flight: &InFlightTable, others: impl Fn(u32) -> bool) -> Reclaimed {
+        self.collect(in_flight, u64::MAX, others)
     }
 
-    fn collect(&mut self, loans: &InFlightTable, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
+    fn collect(&mut self, in_flight: &InFlightTable, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
         // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
         let capacity = self.from.cells().capacity() as usize;
         let (mut packets, mut completions) =
             (vec![Packet::EMPTY; capacity], vec![Completion::default(); capacity]);
-        let (back, _) = self.take_back(loans, &mut packets, &mut completions);
+        let (back, _) = self.take_back(in_flight, &mut packets, &mut completions);
         reclaimed.returned = packets.into_iter().zip(completions).take(back).collect();
         let DescriptorCheck { holder, member, region, .. } = self.check;
         let span = Span::of(region);
-        let end = |slot: u32, kept: &Kept, loan: InFlight| {
+        let end = |slot: u32, kept: &Kept, entry: InFlight| {
             let mut packet = Packet::EMPTY;
-            kept.end(loan);
-            kept.restore(SlotAddress::of(span, region, slot), loan, &mut packet);
-            ReclaimedSlot { packet, granted: loan.is_granted() }
+            kept.end(entry);
+            kept.restore(SlotAddress::of(span, region, slot), entry, &mut packet);
+            ReclaimedSlot { packet, granted: entry.is_granted() }
         };
         let found = self.to.autopsy();
         for descriptor in self.to.untouched(found) {
             // A bad claim is history, or scribbled over; so is one on what is kept.
-            if let Ok((kept, loan)) = loans.find(descriptor.slot, descriptor.generation, holder)
-                && loan.is_in_work_of(member)
+            if let Ok((kept, entry)) = in_flight.find(descriptor.slot, descriptor.generation, holder)
+                && entry.is_in_work_of(member)
                 && !others(descriptor.slot)
             {
-                reclaimed.untouched.push(end(descriptor.slot, kept, loan));
+                reclaimed.untouched.push(end(descriptor.slot, kept, entry));
             }
         }
         self.check.stats.untouched += reclaimed.untouched.len() as u64;
         let most = most.saturating_sub(back as u64 + reclaimed.untouched.len() as u64);
-        for slot in loans.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
-            let Some((kept, loan)) = loans.kept(slot) else { continue };
-            // Whose a marked one is the books say.
-            let is_others = if loan.is_marked() { loan.member() != member } else { others(slot) };
+        for slot in in_flight.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
+            let Some((kept, entry)) = in_flight.kept(slot) else { continue };
+            // Whose a marked one is the in-flight table says.
+            let is_others = if entry.is_marked() { entry.member() != member } else { others(slot) };
             if is_others {
                 continue;
             }
-            let list = if loan.is_held() { &mut reclaimed.held } else { &mut reclaimed.lost };
-            list.push(end(slot, kept, loan));
+            let list = if entry.is_held() { &mut reclaimed.held } else { &mut reclaimed.lost };
+            list.push(end(slot, kept, entry));
         }
         // All that it was granted has come back.
         self.check.granted = 0;
@@ -524,17 +524,17 @@ impl DescriptorCheck {
         &mut self,
         ring: &mut Consumer<C>,
         output: Option<u16>,
-        loans: &InFlightTable,
+        in_flight: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
         // Each in code of its own: together they want more registers than there are.
         match (self.metadata, output) {
-            (true, None) => self.take_as::<C, true, false>(ring, 0, loans, packets, completions),
-            (false, None) => self.take_as::<C, false, false>(ring, 0, loans, packets, completions),
-            (true, Some(output)) => self.take_as::<C, true, true>(ring, output, loans, packets, completions),
+            (true, None) => self.take_as::<C, true, false>(ring, 0, in_flight, packets, completions),
+            (false, None) => self.take_as::<C, false, false>(ring, 0, in_flight, packets, completions),
+            (true, Some(output)) => self.take_as::<C, true, true>(ring, output, in_flight, packets, completions),
             (false, Some(output)) => {
-                self.take_as::<C, false, true>(ring, output, loans, packets, completions)
+                self.take_as::<C, false, true>(ring, output, in_flight, packets, completions)
             }
         }
     }
@@ -544,7 +544,7 @@ impl DescriptorCheck {
         &mut self,
         ring: &mut Consumer<C>,
         output: u16,
-        loans: &InFlightTable,
+        in_flight: &InFlightTable,
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
@@ -563,7 +563,7 @@ impl DescriptorCheck {
                 }
             };
             let descriptors = &descriptors[..count];
-            descriptors.iter().for_each(|descriptor| loans.prefetch(descriptor.slot));
+            descriptors.iter().for_each(|descriptor| in_flight.prefetch(descriptor.slot));
             if METADATA {
                 descriptors.iter().for_each(|descriptor| prefetch(region, descriptor.slot));
             }
@@ -575,19 +575,19 @@ impl DescriptorCheck {
                 else {
                     break;
                 };
-                match (loans.find(descriptor.slot, descriptor.generation, holder), plain(descriptor)) {
-                    (Ok((kept, loan)), Some(action)) if loan.is_in_work_of(member) => {
-                        kept.end(loan);
+                match (in_flight.find(descriptor.slot, descriptor.generation, holder), plain(descriptor)) {
+                    (Ok((kept, entry)), Some(action)) if entry.is_in_work_of(member) => {
+                        kept.end(entry);
                         read(
                             METADATA,
                             kept,
-                            loan,
+                            entry,
                             SlotAddress::of(span, region, descriptor.slot),
                             descriptor,
                             packet,
                         );
-                        *completion = Completion::of(action, output, loan.is_granted());
-                        self.granted -= u64::from(loan.is_granted());
+                        *completion = Completion::of(action, output, entry.is_granted());
+                        self.granted -= u64::from(entry.is_granted());
                         back += 1;
                     }
                     (found, _) => {
@@ -619,7 +619,7 @@ impl DescriptorCheck {
         packet: &mut Packet,
         completion: &mut Completion,
     ) -> bool {
-        let (kept, loan) = match found {
+        let (kept, entry) = match found {
             Ok(found) => found,
             Err(error) => {
                 *match error {
@@ -631,37 +631,37 @@ impl DescriptorCheck {
             }
         };
         // What another of the direct-path group had kept, or was granted, is not for this one to give back.
-        if loan.is_marked() && loan.member() != self.member {
+        if entry.is_marked() && entry.member() != self.member {
             self.stats.not_held += 1;
             return false;
         }
-        let was_granted = loan.is_granted() && !loan.is_held();
+        let was_granted = entry.is_granted() && !entry.is_held();
         let place = SlotAddress::of(span, self.region, descriptor.slot);
         let is_hold =
             descriptor.action == Action::Hold as u8 && is_inside(descriptor.data, u32::from(descriptor.len));
-        if is_hold && loan.is_held() {
+        if is_hold && entry.is_held() {
             self.stats.held_again += 1;
             return false;
         }
         if is_hold && self.stats.holding < self.holding_most {
             let mut held = Packet::EMPTY;
-            read(self.metadata, kept, loan, place, descriptor, &mut held);
-            kept.hold(&held, loan, self.member);
+            read(self.metadata, kept, entry, place, descriptor, &mut held);
+            kept.hold(&held, entry, self.member);
             self.stats.holding += 1;
             self.granted -= u64::from(was_granted);
             return false;
         }
-        kept.end(loan);
+        kept.end(entry);
         self.granted -= u64::from(was_granted);
-        self.stats.holding -= u64::from(loan.is_held());
-        let granted = loan.is_granted();
+        self.stats.holding -= u64::from(entry.is_held());
+        let granted = entry.is_granted();
         if let Some(action) = plain(descriptor) {
-            read(self.metadata, kept, loan, place, descriptor, packet);
+            read(self.metadata, kept, entry, place, descriptor, packet);
             self.stats.returned += 1;
             *completion = Completion::of(action, destination, granted);
         } else {
             // It is a packet of ours all the same, and somebody has to free it.
-            kept.restore(place, loan, packet);
+            kept.restore(place, entry, packet);
             *(if is_hold { &mut self.stats.held_too_many } else { &mut self.stats.malformed }) += 1;
             *completion = Completion::of(Action::Drop, 0, granted);
         }
@@ -685,7 +685,7 @@ fn plain(descriptor: &Descriptor) -> Option<Action> {
 fn read(
     metadata: bool,
     kept: &Kept,
-    loan: InFlight,
+    entry: InFlight,
     place: SlotAddress,
     descriptor: &Descriptor,
     packet: &mut Packet,
@@ -695,6 +695,6 @@ fn read(
         packet.make_sound((descriptor.data, u32::from(descriptor.len)));
         kept.identify(place, packet);
     } else {
-        kept.restore_changed(place, loan, (descriptor.data, descriptor.len), packet);
+        kept.restore_changed(place, entry, (descriptor.data, descriptor.len), packet);
     }
 }

@@ -10,8 +10,8 @@
 //! and what it had taken is either in the next ring or lost with it ([`Producer::autopsy`]).
 //!
 //! **The other side is not trusted.** Every word of a ring is atomic, is read once, and may hold anything: an
-//! index that cannot be is [`Broken`], and a descriptor is checked against the host's private books
-//! (`lend`) before anything is done with it. Nothing that a peer writes makes this code
+//! index that cannot be is [`Broken`], and a descriptor is checked against the host's private in-flight table
+//! (`channel`) before anything is done with it. Nothing that a peer writes makes this code
 //! wait, panic or reach outside the ring; its capacity is agreed on when it is made and never read from it.
 
 mod consumer;

@@ -1,7 +1,7 @@
 //! An NF that writes anything into any word that it shares with its host, at any time between two looks of the host's:
 //! rings to it, from it and of empty slots, and slots. Beside it is one that does nothing wrong, in the same memory.
 //!
-//! What must hold: the host goes on, each slot is with whom the books say, comes back once, and none is missing. The
+//! What must hold: the host goes on, each slot is with whom the in-flight table says, comes back once, and none is missing. The
 //! bytes of an input say what happens, so that a fuzzer can look for the rest (`fuzz/targets/hostile_peer.rs`).
 
 use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed};
@@ -66,7 +66,7 @@ impl Peer {
         }
     }
 
-    fn enqueue(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize, destination: u16) {
+    fn enqueue(&mut self, in_flight: &InFlightTable, pool: &mut NativePool, count: usize, destination: u16) {
         let mut packets = [Packet::EMPTY; MOST];
         let made = pool.alloc(&mut packets[..count]);
         for packet in &mut packets[..made] {
@@ -75,19 +75,19 @@ impl Peer {
             (packet.anno, packet.timestamp_ns, packet.origin) = ([packet.slot() as u8; 48], 5, 2);
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let lent =
-            self.host_end.enqueue(loans, &packets[..made], &list, destination).map_or(0, |(lent, _)| lent);
-        for packet in &packets[..lent] {
+        let enqueued =
+            self.host_end.enqueue(in_flight, &packets[..made], &list, destination).map_or(0, |(enqueued, _)| enqueued);
+        for packet in &packets[..enqueued] {
             let before = self.out.insert(packet.slot(), (*packet, destination == GRANT));
             assert!(before.is_none(), "slot {} was enqueued twice", packet.slot());
         }
-        pool.free_all(&packets[lent..made]);
+        pool.free_all(&packets[enqueued..made]);
     }
 
-    fn take_back(&mut self, loans: &InFlightTable, pool: &mut NativePool, count: usize) -> usize {
+    fn take_back(&mut self, in_flight: &InFlightTable, pool: &mut NativePool, count: usize) -> usize {
         let (mut packets, mut completions) = ([Packet::EMPTY; MOST], [Completion::default(); MOST]);
         // One that breaks its indices is evicted; this host goes on, to see what happens.
-        let (back, _) = self.host_end.take_back(loans, &mut packets[..count], &mut completions[..count]);
+        let (back, _) = self.host_end.take_back(in_flight, &mut packets[..count], &mut completions[..count]);
         for (packet, completion) in packets[..back].iter().zip(completions) {
             self.settle(pool, packet, completion.is_granted());
         }
@@ -96,13 +96,13 @@ impl Peer {
 
     /// It comes back, as what only the host knows says.
     fn settle(&mut self, pool: &mut NativePool, packet: &Packet, granted: bool) {
-        let (lent, was_granted) =
+        let (enqueued, was_granted) =
             self.out.remove(&packet.slot()).expect("it was enqueued, and comes back once");
         let known = |packet: &Packet| {
             let host_only = (packet.buf(), packet.handle(), packet.next(), packet.segments());
             (host_only, packet.slot(), packet.generation(), packet.version(), packet.region())
         };
-        assert_eq!((known(&lent), was_granted), (known(packet), granted));
+        assert_eq!((known(&enqueued), was_granted), (known(packet), granted));
         assert!(
             u32::from(packet.data()) + packet.len() <= BUF_BYTES as u32 && packet.total() == packet.len()
         );
@@ -122,19 +122,19 @@ impl Peer {
         self.takes[from].release(taken);
     }
 
-    fn assert_as_the_books_say(&self, loans: &InFlightTable) {
-        assert!(loans.held_by(self.holder).eq(self.out.keys().copied()));
+    fn assert_as_the_books_say(&self, in_flight: &InFlightTable) {
+        assert!(in_flight.held_by(self.holder).eq(self.out.keys().copied()));
         assert_eq!(self.host_end.held() + self.host_end.stats().holding, self.out.len() as u64);
     }
 
     /// Its end: all that it had comes to light, once.
-    fn reclaim(&mut self, loans: &InFlightTable, pool: &mut NativePool) -> u64 {
-        let Reclaimed { returned, untouched, held, lost } = self.host_end.reclaim(loans);
+    fn reclaim(&mut self, in_flight: &InFlightTable, pool: &mut NativePool) -> u64 {
+        let Reclaimed { returned, untouched, held, lost } = self.host_end.reclaim(in_flight);
         for (packet, completion) in &returned {
             self.settle(pool, packet, completion.is_granted());
         }
-        for lent in untouched.iter().chain(&held).chain(&lost) {
-            self.settle(pool, &lent.packet, lent.granted);
+        for enqueued in untouched.iter().chain(&held).chain(&lost) {
+            self.settle(pool, &enqueued.packet, enqueued.granted);
         }
         assert!(self.out.is_empty(), "slots {:?} are with nobody", self.out.keys());
         let stats = self.host_end.stats();
@@ -154,7 +154,7 @@ pub fn hostile_peer(input: &[u8]) {
     let mut input = Input(input);
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
-    let (mut pool, loans, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
+    let (mut pool, in_flight, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
     let metadata = input.number(1) & 1 == 1;
     let limits = [4 + input.number(1) % 29, input.number(1) % 7];
     let mut hostile = Peer::new(HOSTILE, region, metadata, limits);
@@ -167,10 +167,10 @@ pub fn hostile_peer(input: &[u8]) {
         match input.below(11) {
             0 => {
                 let (count, destination) = (input.below(MOST + 1), input.below(3) as u16);
-                hostile.enqueue(&loans, &mut pool, count, destination);
+                hostile.enqueue(&in_flight, &mut pool, count, destination);
             }
-            1 => hostile.enqueue(&loans, &mut pool, input.below(5), GRANT),
-            2 => drop(hostile.take_back(&loans, &mut pool, input.below(MOST + 1))),
+            1 => hostile.enqueue(&in_flight, &mut pool, input.below(5), GRANT),
+            2 => drop(hostile.take_back(&in_flight, &mut pool, input.below(MOST + 1))),
             3 => hostile.forward(input.below(MOST + 1), input.number(1) as u8 % 5, input.below(2)),
             4 => {
                 let again = input.below(MOST + 1).min(hostile.last.len());
@@ -192,7 +192,7 @@ pub fn hostile_peer(input: &[u8]) {
                 // A slot that there is, its own or the other's, in a life that it may be in.
                 let ring = &hostile.rings.rings()[input.below(3)];
                 let (at, slot) = (input.number(1) as u32, input.number(1) as u32 % SLOTS);
-                let life = u64::from(loans.generation(slot)).wrapping_sub(input.below(2) as u64);
+                let life = u64::from(in_flight.generation(slot)).wrapping_sub(input.below(2) as u64);
                 let rest = input.number(8) & 0x0000_0003_0fff_0fff;
                 let words = [u64::from(slot) | life << 32, rest];
                 ring.entry(at).iter().zip(words).for_each(|(cell, word)| cell.store(word, Relaxed));
@@ -217,9 +217,9 @@ pub fn hostile_peer(input: &[u8]) {
             }
             9 => {
                 let count = input.below(MOST + 1);
-                innocent.enqueue(&loans, &mut pool, count, 0);
+                innocent.enqueue(&in_flight, &mut pool, count, 0);
                 innocent.forward(count, 1, 0);
-                while innocent.take_back(&loans, &mut pool, MOST) > 0 {
+                while innocent.take_back(&in_flight, &mut pool, MOST) > 0 {
                     carried += 1;
                 }
                 assert_eq!(
@@ -229,15 +229,15 @@ pub fn hostile_peer(input: &[u8]) {
                 );
             }
             _ => {
-                hostile.reclaim(&loans, &mut pool);
+                hostile.reclaim(&in_flight, &mut pool);
                 hostile = Peer::new(HOSTILE, region, metadata, limits);
             }
         }
-        hostile.assert_as_the_books_say(&loans);
-        innocent.assert_as_the_books_say(&loans);
+        hostile.assert_as_the_books_say(&in_flight);
+        innocent.assert_as_the_books_say(&in_flight);
         assert!(hostile.host_end.stats().holding <= limits[1]);
     }
-    hostile.reclaim(&loans, &mut pool);
-    assert_eq!(innocent.reclaim(&loans, &mut pool), 0, "after {carried} bursts");
+    hostile.reclaim(&in_flight, &mut pool);
+    assert_eq!(innocent.reclaim(&in_flight, &mut pool), 0, "after {carried} bursts");
     assert_eq!((pool.available(), pool.stats().bad_frees), (SLOTS as usize, 0), "slots are missing");
 }

@@ -94,13 +94,13 @@ fn what_is_held_is_kept_beside_what_is_in_work() {
     let mut packets = vec![];
     // Twice the quota of packets in work, because those that are held are not in work.
     for number in 0..2 * QUOTA as u32 {
-        let lent = host.enqueue([number], 0);
+        let received = host.enqueue([number], 0);
         link.receive(&mut packets);
         held.extend(packets.drain(..).map(|packet| link.hold(packet)));
         link.flush();
         assert_eq!(host.take_back(), []);
         assert_eq!(link.can_hold(), u64::from(number) + 1 < QUOTA);
-        if lent == 0 {
+        if received == 0 {
             break;
         }
     }

@@ -33,7 +33,7 @@ pub struct Host {
     pub page: Page,
     shared: Arc<SharedPool>,
     pool: PacketPool,
-    loans: InFlightTable,
+    in_flight: InFlightTable,
     host_end: HostEnd<Mapped>,
     _rings: RingFile<3>,
 }
@@ -121,8 +121,8 @@ impl Host {
             let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
             let welcome = Welcome { writable, stations, ..welcome(interfaces) };
             socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
-            let (pool, loans) = (PacketPool::Native(shared.worker()), InFlightTable::new(SLOTS));
-            host = Some(Host { socket, page, pool, loans, host_end, _rings: rings, shared });
+            let (pool, in_flight) = (PacketPool::Native(shared.worker()), InFlightTable::new(SLOTS));
+            host = Some(Host { socket, page, pool, in_flight, host_end, _rings: rings, shared });
         });
         let link = link.expect("welcome");
         link.ready().expect("the host listens");
@@ -131,13 +131,13 @@ impl Host {
 
     /// Enqueues packets that say their number, by an interface; how many.
     pub fn enqueue(&mut self, numbers: impl IntoIterator<Item = u32>, interface: u16) -> usize {
-        let mut lent = 0;
+        let mut received = 0;
         for number in numbers {
             let packet = shm::write_frame(&mut self.pool, &[&number.to_be_bytes()[..], &[0xaa; 60]].concat());
             let Some(packet) = packet else { break };
-            if self.enqueue_as(packet, interface) { lent += 1 } else { break }
+            if self.enqueue_as(packet, interface) { received += 1 } else { break }
         }
-        lent
+        received
     }
 
     /// Grants empty slots; how many.
@@ -155,7 +155,7 @@ impl Host {
 
     fn enqueue_as(&mut self, packet: Packet, destination: u16) -> bool {
         let (count, _) =
-            self.host_end.enqueue(&self.loans, &[packet], &[0], destination).expect("sound rings");
+            self.host_end.enqueue(&self.in_flight, &[packet], &[0], destination).expect("sound rings");
         if count == 0 {
             self.pool.free_all(&[packet]);
         }
@@ -167,7 +167,7 @@ impl Host {
         let mut given = vec![];
         loop {
             let (mut packets, mut completions) = ([Packet::EMPTY; 64], [Completion::default(); 64]);
-            let (count, sound) = self.host_end.take_back(&self.loans, &mut packets, &mut completions);
+            let (count, sound) = self.host_end.take_back(&self.in_flight, &mut packets, &mut completions);
             sound.expect("sound rings");
             for (packet, completion) in packets.iter().zip(completions).take(count) {
                 let mut number = [0; 4];
