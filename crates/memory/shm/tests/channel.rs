@@ -56,7 +56,8 @@ impl Pair {
     fn enqueue(&mut self, count: usize, destination: u16) -> Vec<Packet> {
         let mut packets = self.make(count);
         let list: Vec<u16> = (0..packets.len() as u16).collect();
-        let (enqueued, _) = self.host_end.enqueue(&self.in_flight, &packets, &list, destination).expect("sound");
+        let (enqueued, _) =
+            self.host_end.enqueue(&self.in_flight, &packets, &list, destination).expect("sound");
         self.pool.free_all(&packets[enqueued..]);
         packets.truncate(enqueued);
         packets

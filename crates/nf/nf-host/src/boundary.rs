@@ -84,7 +84,12 @@ impl Boundary {
 
     /// Has the front packets of a list cross: those that can be shown where they lie, or copies, as many as there are
     /// slots for and up to the first that has several segments. What is to be enqueued, and its list.
-    pub fn cross(&mut self, packets: &[Packet], list: &[u16], in_flight: &InFlightTable) -> (&[Packet], &[u16]) {
+    pub fn cross(
+        &mut self,
+        packets: &[Packet],
+        list: &[u16],
+        in_flight: &InFlightTable,
+    ) -> (&[Packet], &[u16]) {
         let shown = self.show(packets, list, in_flight);
         self.shown = shown > 0;
         self.crossed = match self.in_place {

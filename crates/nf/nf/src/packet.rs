@@ -31,7 +31,7 @@ pub struct Packet {
 impl Packet {
     #[inline]
     pub(crate) fn new(received: Received, input: u16, writable: bool, known: bool) -> Packet {
-        Packet { received: received, input, known, writable, given: false }
+        Packet { received, input, known, writable, given: false }
     }
 
     /// Whether it comes with metadata.

@@ -154,7 +154,9 @@ impl InFlightTable {
     /// Whether a slot is in that in-flight entry now, and somebody's in work: not granted, not kept.
     pub fn is_in_work(&self, slot: u32, generation: u32) -> bool {
         let entry = self.kept.get(slot as usize).map(Kept::in_flight);
-        entry.is_some_and(|entry| entry.generation() == generation && entry.holder() != HOST && !entry.is_marked())
+        entry.is_some_and(|entry| {
+            entry.generation() == generation && entry.holder() != HOST && !entry.is_marked()
+        })
     }
 
     /// Whether a slot is not in flight.

@@ -532,7 +532,9 @@ impl DescriptorCheck {
         match (self.metadata, output) {
             (true, None) => self.take_as::<C, true, false>(ring, 0, in_flight, packets, completions),
             (false, None) => self.take_as::<C, false, false>(ring, 0, in_flight, packets, completions),
-            (true, Some(output)) => self.take_as::<C, true, true>(ring, output, in_flight, packets, completions),
+            (true, Some(output)) => {
+                self.take_as::<C, true, true>(ring, output, in_flight, packets, completions)
+            }
             (false, Some(output)) => {
                 self.take_as::<C, false, true>(ring, output, in_flight, packets, completions)
             }

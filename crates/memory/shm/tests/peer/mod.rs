@@ -75,8 +75,10 @@ impl Peer {
             (packet.anno, packet.timestamp_ns, packet.origin) = ([packet.slot() as u8; 48], 5, 2);
         }
         let list: Vec<u16> = (0..made as u16).collect();
-        let enqueued =
-            self.host_end.enqueue(in_flight, &packets[..made], &list, destination).map_or(0, |(enqueued, _)| enqueued);
+        let enqueued = self
+            .host_end
+            .enqueue(in_flight, &packets[..made], &list, destination)
+            .map_or(0, |(enqueued, _)| enqueued);
         for packet in &packets[..enqueued] {
             let before = self.out.insert(packet.slot(), (*packet, destination == GRANT));
             assert!(before.is_none(), "slot {} was enqueued twice", packet.slot());
@@ -154,7 +156,8 @@ pub fn hostile_peer(input: &[u8]) {
     let mut input = Input(input);
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
-    let (mut pool, in_flight, region) = (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
+    let (mut pool, in_flight, region) =
+        (shared.worker(), InFlightTable::new(SLOTS), shared.region().number());
     let metadata = input.number(1) & 1 == 1;
     let limits = [4 + input.number(1) % 29, input.number(1) % 7];
     let mut hostile = Peer::new(HOSTILE, region, metadata, limits);
