@@ -1,6 +1,7 @@
 //! Paths of code that the documentation names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use testkit::names::{defined, rust_files};
 use testkit::workspace::{packages, root};
 
@@ -54,13 +55,17 @@ fn paths_in_pages_exist() {
         for file in rust_files(&root.join(&package.folder).join("src")) {
             of_package.extend(defined(&file, &root).into_iter().map(|name| name.name));
         }
-        of_package
-            .extend(exported(&std::fs::read_to_string(root.join(&package.source)).expect("its root file")));
+        let root_file = std::fs::read_to_string(root.join(&package.source)).expect("its root file");
+        of_package.extend(exported(&root_file));
     }
     let mut wrong = vec![];
-    let pages =
-        std::fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("an entry").path());
-    for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
+    let folders =
+        [root.clone(), root.join("docs")].map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    let files = folders.into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    let is_page = |file: &PathBuf| {
+        file.extension().is_some_and(|extension| extension == "md") && !file.ends_with("CHANGELOG.md")
+    };
+    for page in files.filter(is_page) {
         let text = std::fs::read_to_string(&page).expect("a page");
         for (line, path) in paths(&text) {
             let Some(of_package) = names.get(path[0]) else { continue };
