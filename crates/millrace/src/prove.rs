@@ -160,7 +160,7 @@ const MOST_LINES: usize = 12;
 
 fn listed(chain: &str, all: &[Shown]) -> String {
     let count = all.len();
-    let mut out = format!("{chain}: {count} fused region{}\n", if count == 1 { "" } else { "es" });
+    let mut out = format!("{chain}: {count} fused region{}\n", if count == 1 { "" } else { "s" });
     for (number, shown) in all.iter().enumerate() {
         let verdict = match shown.result {
             RegionResult::Equal => "equal",

@@ -213,7 +213,7 @@ impl Synthesis {
         let mut out = format!(
             "{chain}: {fused} of {} elements run in {count} fused region{}\n",
             self.elements,
-            if count == 1 { "" } else { "es" }
+            if count == 1 { "" } else { "s" }
         );
         for (number, region) in self.regions.iter().enumerate() {
             out += &region.text(number + 1, every_class);

@@ -169,7 +169,7 @@ fn a_plan_reads_well() {
     ] {
         let text = plan.text();
         let path =
-            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/plan/golden/{name}.txt"));
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/capacity/golden/{name}.txt"));
         if std::env::var_os("BLESS").is_some() {
             std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
             std::fs::write(&path, &text).expect("written");

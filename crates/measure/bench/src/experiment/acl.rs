@@ -105,11 +105,11 @@ fn expectations(rates: &Figure, few: usize, many: usize) -> Vec<Expectation> {
         let told = format!(
             "{many} rules keep half of the rate of {few} at least, fused (Mpps): {most:.3} and {least:.3}"
         );
-        expected.push(Expectation { sentence: told, holds: most > least / 2.0 });
+        expected.push(Expectation::of_times(told, most > least / 2.0));
     }
     if let (Some(cached), Some(modular)) = (at(Shape::Cached, many), at(Shape::Modular, many)) {
         let told = format!("{many} rules carry more when synthesized (Mpps): {cached:.3} and {modular:.3}");
-        expected.push(Expectation { sentence: told, holds: cached > modular });
+        expected.push(Expectation::of_times(told, cached > modular));
     }
     expected
 }

@@ -231,14 +231,14 @@ impl Breakdown {
             ],
             skipped: missing,
             notes: vec![self.told_of_probes()],
-            expected: vec![Expectation {
-                sentence: format!(
+            expected: vec![Expectation::of_times(
+                format!(
                     "the stages add up to the chain without probes within {:.0} %: {:+.1} %",
                     BORNE * 100.0,
                     self.difference() * 100.0
                 ),
-                holds: self.difference().abs() <= BORNE,
-            }],
+                self.difference().abs() <= BORNE,
+            )],
         }
     }
 

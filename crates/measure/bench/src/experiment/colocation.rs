@@ -91,7 +91,7 @@ fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
         let told = format!(
             "two chains carry more than one: {two:.3} and {one:.3} Mpps, {share:.0} % of twice as much"
         );
-        figure.expected.push(Expectation { sentence: told, holds: two > one });
+        figure.expected.push(Expectation::of_times(told, two > one));
     }
 }
 

@@ -340,14 +340,14 @@ impl Found {
         let faster = |(one, other): (String, String)| {
             let (sooner, later) = (self.median(&one)?, self.median(&other)?);
             let told = format!("{one} ({}) is there sooner than {other} ({})", ms(sooner), ms(later));
-            Some(Expectation { sentence: told, holds: sooner < later })
+            Some(Expectation::of_times(told, sooner < later))
         };
         let mut all: Vec<Expectation> = pairs.into_iter().filter_map(faster).collect();
         let slowest = self.first.iter().map(|point| point.y.median).fold(0.0, f64::max);
         if !self.first.is_empty() {
             let told =
                 format!("every way takes less than the 4 s of an application in an idle VM: {}", ms(slowest));
-            all.push(Expectation { sentence: told, holds: slowest < 4.0 });
+            all.push(Expectation::of_times(told, slowest < 4.0));
         }
         all
     }

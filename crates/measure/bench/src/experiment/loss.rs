@@ -91,7 +91,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
                 "{}: at twice the load more is lost than at half (%): {most:.3} and {least:.3}",
                 form.name()
             );
-            figure.expected.push(crate::figure::Expectation { sentence: told, holds: most > least });
+            figure.expected.push(crate::figure::Expectation::of_times(told, most > least));
         }
     }
     Ok(vec![figure])

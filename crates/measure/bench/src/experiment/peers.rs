@@ -390,10 +390,7 @@ impl Run<'_> {
             expected: if measured.is_empty() {
                 vec![]
             } else {
-                vec![Expectation {
-                    sentence: "no system carries more than the tester sends by itself".into(),
-                    holds: none_above,
-                }]
+                vec![Expectation::of_times("no system carries more than the tester sends by itself".into(), none_above)]
             },
         }
     }

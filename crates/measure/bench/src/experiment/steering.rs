@@ -205,7 +205,7 @@ fn evenness(each: &[Series], count: usize, bound: f64) -> Option<Expectation> {
         bound * 100.0,
         furthest * 100.0
     );
-    Some(Expectation { sentence: told, holds: furthest <= bound })
+    Some(Expectation::of_times(told, furthest <= bound))
 }
 
 /// Repeats with so many instances.

@@ -190,11 +190,11 @@ fn expected(series: &[Series], most: usize) -> Vec<Expectation> {
         let told = format!(
             "with copies, {most} NFs get less than one, as in the paper: {many:.3} and {one:.3} Mpps"
         );
-        all.push(Expectation { sentence: told, holds: many < one });
+        all.push(Expectation::of_times(told, many < one));
     }
     if let (Some(copies), Some(taps)) = (at("copies, seen by each", most), at("taps, through", most)) {
         let told = format!("{most} taps let more through than {most} copies: {taps:.3} and {copies:.3} Mpps");
-        all.push(Expectation { sentence: told, holds: taps > copies });
+        all.push(Expectation::of_times(told, taps > copies));
     }
     all
 }

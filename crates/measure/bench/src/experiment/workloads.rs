@@ -88,7 +88,7 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
         let told = format!(
             "exchanging addresses, Millrace keeps up with testpmd's loop within a quarter (Mpps): {own:.3} and {peer:.3}"
         );
-        figure.expected.push(Expectation { sentence: told, holds: own > peer * 0.75 });
+        figure.expected.push(Expectation::of_times(told, own > peer * 0.75));
     }
     figure.notes.push(
         "Rates are by the time that the packet thread had its core. testpmd-macswap does what l2 does, and nothing that the \

@@ -126,6 +126,21 @@ pub struct Expectation {
     pub sentence: String,
     /// Whether it is so.
     pub holds: bool,
+    /// Whether it is about what is counted, such as packets: then it holds however busy the machine is.
+    #[serde(default)]
+    pub counted: bool,
+}
+
+impl Expectation {
+    /// About what is counted.
+    pub fn of_counts(sentence: String, holds: bool) -> Expectation {
+        Expectation { sentence, holds, counted: true }
+    }
+
+    /// About rates or times, which a busy machine changes.
+    pub fn of_times(sentence: String, holds: bool) -> Expectation {
+        Expectation { sentence, holds, counted: false }
+    }
 }
 
 impl Axis {

@@ -32,8 +32,8 @@ pub fn figure(name: &str, x: Axis, y: Axis, series: Vec<Series>) -> Figure {
         skipped: vec![Skipped { what: "VPP".into(), why: "not installed; install vpp".into() }],
         notes: vec!["closed loop".into()],
         expected: vec![
-            Expectation { sentence: "fused is faster: 14.9 to 9.1 Mpps".into(), holds: true },
-            Expectation { sentence: "64 bytes at line rate".into(), holds: false },
+            Expectation::of_times("fused is faster: 14.9 to 9.1 Mpps".into(), true),
+            Expectation::of_times("64 bytes at line rate".into(), false),
         ],
     }
 }
@@ -131,7 +131,7 @@ pub fn any_figure() -> impl Strategy<Value = Figure> {
         Figure {
             settings: pairs().map(|text| (text.clone(), text)).collect(),
             skipped: pairs().map(|text| Skipped { what: text.clone(), why: text }).collect(),
-            expected: pairs().map(|told| Expectation { holds: told.len() > 3, sentence: told }).collect(),
+            expected: pairs().map(|told| Expectation::of_times(told.clone(), told.len() > 3)).collect(),
             notes: texts,
             ..Figure { name, title, about, source, command, x, y, series, ..rates() }
         }

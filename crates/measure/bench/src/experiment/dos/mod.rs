@@ -123,26 +123,24 @@ fn expected(name: &str, attacks: &[Attack]) -> Vec<Expectation> {
     let lost = attacks.iter().map(Attack::normal_lost).fold(0.0, f64::max);
     let all_s = attacks.iter().map(Attack::mitigated_s).fold(0.0, f64::max);
     vec![
-        Expectation {
-            sentence: format!(
-                "{name}: of {came} packets of the attack that came once it worked, {out} got out"
-            ),
-            holds: came > 0 && out == 0,
-        },
-        Expectation {
-            sentence: format!(
+        Expectation::of_counts(
+            format!("{name}: of {came} packets of the attack that came once it worked, {out} got out"),
+            came > 0 && out == 0,
+        ),
+        Expectation::of_times(
+            format!(
                 "{name}: {:.2} % of normal packets are lost, {} % at most",
                 lost * 100.0,
                 MAX_LOSS * 100.0
             ),
-            holds: lost <= MAX_LOSS,
-        },
-        Expectation {
-            sentence: format!(
+            lost <= MAX_LOSS,
+        ),
+        Expectation::of_times(
+            format!(
                 "{name}: the attack is filtered after {all_s:.3} s, in less than the paper's {PAPER_S} s"
             ),
-            holds: all_s > 0.0 && all_s < PAPER_S,
-        },
+            all_s > 0.0 && all_s < PAPER_S,
+        ),
     ]
 }
 

@@ -62,7 +62,7 @@ pub(super) fn expect(
 ) {
     if let (Some(one), Some(other)) = values {
         let told = format!("{told}: {one:.3} and {other:.3}");
-        figure.expected.push(Expectation { sentence: told, holds: holds(one, other) });
+        figure.expected.push(Expectation::of_times(told, holds(one, other)));
     }
 }
 
