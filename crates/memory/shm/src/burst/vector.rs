@@ -8,6 +8,17 @@ use super::exits::{Exits, LIST_CAPACITY};
 use crate::Packet;
 use crate::bytes::{PacketBytes, PacketBytesMut};
 
+/// All indices in order: a copy of a part of it lists new packets faster than a loop that counts.
+static INDICES: [u16; LIST_CAPACITY] = {
+    let mut indices = [0; LIST_CAPACITY];
+    let mut at = 0;
+    while at < LIST_CAPACITY {
+        indices[at] = at as u16;
+        at += 1;
+    }
+    indices
+};
+
 /// Descriptors of packets that are being worked on, and a list of those that are still in it.
 #[derive(Debug)]
 pub struct Vector {
@@ -76,9 +87,8 @@ impl Vector {
         let most = most.min(self.room());
         let free = &mut self.packets[self.used..self.used + most];
         let count = fill(free).min(most);
-        for (place, index) in self.list[self.listed..self.listed + count].iter_mut().zip(self.used as u16..) {
-            *place = index;
-        }
+        let indices = &INDICES[self.used..self.used + count];
+        self.list[self.listed..self.listed + count].copy_from_slice(indices);
         self.used += count;
         self.listed += count;
         count
