@@ -164,7 +164,7 @@ fn the_daemon_hears_no_nf() {
     daemon.wait().expect("a child");
 }
 
-// Claims.
+// Descriptors.
 
 #[test]
 fn claims_on_what_it_does_not_have_end_an_nf() {

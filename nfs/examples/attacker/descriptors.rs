@@ -7,15 +7,15 @@ use std::time::Duration;
 
 pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     match name {
-        "foreign" => descriptor(attacker, |attacker, _| {
+        "foreign" => further(attacker, |attacker, _| {
             let slot = attacker.random.below(u64::from(attacker.attached.welcome.slots)) as u32;
             vec![Descriptor { slot, generation: attacker.random.below(64) as u32, ..emit() }]
         }),
-        "out-of-range" => descriptor(attacker, |attacker, _| {
+        "out-of-range" => further(attacker, |attacker, _| {
             vec![Descriptor { slot: u32::MAX - attacker.random.below(1000) as u32, generation: 1, ..emit() }]
         }),
-        "doubled" => descriptor(attacker, |_, given| given.to_vec()),
-        "stale" => descriptor(attacker, |attacker, _| attacker.old.iter().take(BURST).copied().collect()),
+        "doubled" => further(attacker, |_, given| given.to_vec()),
+        "stale" => further(attacker, |attacker, _| attacker.old.iter().take(BURST).copied().collect()),
         "lengths" => change(attacker, |descriptor, at| match at % 3 {
             0 => Descriptor { len: u16::MAX, ..descriptor },
             1 => Descriptor { data: u16::MAX, ..descriptor },
@@ -46,15 +46,12 @@ fn emit() -> Descriptor {
     Descriptor { action: Action::Emit as u8, len: 60, data: 128, destination: 1, ..Descriptor::default() }
 }
 
-/// Passes packets on, with further claims behind each burst, for good.
-fn descriptor(
-    attacker: &mut Attacker,
-    mut further: impl FnMut(&mut Attacker, &[Descriptor]) -> Vec<Descriptor>,
-) {
+/// Passes packets on, with further descriptors behind each burst, for good.
+fn further(attacker: &mut Attacker, mut more: impl FnMut(&mut Attacker, &[Descriptor]) -> Vec<Descriptor>) {
     loop {
         let passed: Vec<Descriptor> = attacker.take().iter().map(Attacker::passed).collect();
         attacker.give(&passed);
-        let mut lies = further(attacker, &passed);
+        let mut lies = more(attacker, &passed);
         lies.truncate(BURST);
         while !lies.is_empty() {
             match attacker.to.push(&lies) {

@@ -23,7 +23,7 @@ use nf::{Attached, Handler, Options};
 use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer};
 use std::time::{Duration, Instant};
 
-/// Claims taken at a time.
+/// Descriptors taken at a time.
 const BURST: usize = 64;
 /// How long it behaves before it attacks.
 const WARM_UP: Duration = Duration::from_millis(150);
@@ -74,7 +74,7 @@ struct Attacker {
     to: Producer<Mapped>,
     random: Random,
     beats: u64,
-    /// Claims that it gave back long ago.
+    /// Descriptors that it gave back long ago.
     old: Vec<Descriptor>,
 }
 
@@ -112,7 +112,7 @@ impl Attacker {
         descriptors[..count].to_vec()
     }
 
-    /// Gives claims to the host, as it stands.
+    /// Gives descriptors to the host, as it stands.
     fn give(&mut self, descriptors: &[Descriptor]) {
         let mut rest = descriptors;
         let end = Instant::now() + Duration::from_millis(100);

@@ -142,13 +142,13 @@ impl Client {
         read(&self.call(Method::DELETE, "/v1/chain", None::<&()>)?)
     }
 
-    /// Has the chain's elements run in a form from now on; the chain as it is then.
+    /// Has the chain's elements run in an execution mode from now on; the chain as it is then.
     ///
     /// # Errors
     ///
     /// When it cannot be done.
-    pub fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, ClientError> {
-        read(&self.call(Method::PUT, "/v1/chain/mode", Some(&form))?)
+    pub fn set_mode(&self, mode: ExecutionMode) -> Result<ChainStatus, ClientError> {
+        read(&self.call(Method::PUT, "/v1/chain/mode", Some(&mode))?)
     }
 
     /// Reads a handler.

@@ -1,8 +1,9 @@
 //! What it costs to hand packets to another process and get them back: cycles per packet, there and back.
 //!
 //! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each
-//! other, and on two; beside it a ring of the same claims between two threads of one process, without an in-flight table, and
-//! a bare process switch. All rows take turns, round by round; the median and the spread of the rounds count.
+//! other, and on two; beside it a ring of the same descriptors between two threads of one process, without an in-flight
+//! table, and a bare process switch. All rows take turns, round by round; the median and the spread of the rounds
+//! count.
 
 mod measure;
 
@@ -61,7 +62,7 @@ struct Row {
 /// How packets go.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Claims alone, between two threads, without an in-flight table.
+    /// Descriptors alone, between two threads, without an in-flight table.
     Threads,
     /// To a process, the same packets again and again.
     Process { writable: bool },
@@ -75,8 +76,8 @@ fn rows() -> Vec<Row> {
     let mut rows = vec![];
     for (two_cores, burst) in [(true, 64), (true, 256), (false, 1024)] {
         let mut row = |name, what, kind| rows.push(Row { name, two_cores, burst, what, kind });
-        row("claims between two threads, no in-flight table", Work::Pass, Kind::Threads);
-        row("packets to a process, claims only", Work::Pass, again);
+        row("descriptors between two threads, no in-flight table", Work::Pass, Kind::Threads);
+        row("packets to a process, descriptors only", Work::Pass, again);
         row("the same, from the pool and back", Work::Pass, Kind::Pooled);
         row("a byte read, memory mapped for reading", Work::Read, reading);
         row("a byte read, memory mapped for writing", Work::Read, again);

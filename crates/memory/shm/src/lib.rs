@@ -77,7 +77,7 @@ pub enum ShmError {
         source: std::io::Error,
     },
     /// A ring of a size that there is not.
-    #[error("a ring of {descriptors} claims is not possible; ask for a power of two up to {most}")]
+    #[error("a ring of {descriptors} descriptors is not possible; ask for a power of two up to {most}")]
     RingSize {
         /// How many were asked for.
         descriptors: u32,

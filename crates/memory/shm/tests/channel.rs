@@ -72,7 +72,7 @@ impl Pair {
         descriptors
     }
 
-    /// The NF gives claims, and the host takes back.
+    /// The NF gives descriptors, and the host takes back.
     fn give(&mut self, descriptors: &[Descriptor]) -> Vec<(Packet, Completion)> {
         assert_eq!(self.to.push(descriptors).expect("sound").0, descriptors.len());
         let mut packets = vec![Packet::EMPTY; descriptors.len()];
@@ -238,7 +238,7 @@ proptest! {
     #[test]
     fn a_packet_comes_back_once_or_is_kept(steps in steps(), metadata: bool, last in 0..8usize) {
         let mut pair = Pair::new(metadata);
-        // Claims in the ring to the NF, with it, and kept for it.
+        // Descriptors in the ring to the NF, with it, and kept for it.
         let (mut there, mut with_nf, mut kept) = (vec![], Vec::<Descriptor>::new(), Vec::<Descriptor>::new());
         let (mut again, mut refused, mut returned) = (0, 0, 0);
         for step in steps {

@@ -27,7 +27,7 @@ enum Step {
     Again(usize),
     /// The NF writes an index: ring, word, value; a small one when true.
     Index(bool, u8, u32, bool),
-    /// The NF writes an entry: ring, which, claim; of a slot that there is when true.
+    /// The NF writes an entry: ring, which, descriptor; of a slot that there is when true.
     Entry(bool, u32, [u64; 2], bool),
     /// The NF writes a descriptor into a slot's metadata block.
     Metadata(u32, [u16; 4], u32, u64, u16),

@@ -26,11 +26,11 @@ const SAY_AFTER: Duration = Duration::from_secs(2);
 const START_PATIENCE: Duration = Duration::from_secs(21);
 /// How long the supervisor may take to end an NF: longer than its own grace.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// Bad claims after which an NF is ended.
+/// Bad descriptors after which an NF is ended.
 const MOST_BAD: u64 = 1024;
 /// Packets that come back at a time: a whole ring, because what is enqueued in a turn comes back in one.
 const MOST_BACK: usize = RING_CLAIMS as usize;
-/// Claims that are taken at a time from a ring that nobody writes any more.
+/// Descriptors that are taken at a time from a ring that nobody writes any more.
 const BURST: usize = 64;
 /// Empty slots that an NF has for packets that it makes.
 const GRANTS: usize = 512;
@@ -59,7 +59,7 @@ pub struct ProcessLink {
     across: Vec<Option<usize>>,
     /// How many of the instance's findings were fetched.
     fetched: usize,
-    /// Bad claims of processes that are gone.
+    /// Bad descriptors of processes that are gone.
     bad: [u64; BAD.len()],
 }
 
@@ -376,7 +376,7 @@ fn empty(
     }
 }
 
-/// A kind of bad claims.
+/// A kind of bad descriptors.
 struct Bad {
     name: &'static str,
     count: fn(&ChannelStats) -> u64,
@@ -406,9 +406,9 @@ const BAD: [Bad; 6] = [
     Bad { name: "malformed", count: |stats| stats.malformed, what: "gave packets back as they cannot be" },
 ];
 
-/// What an NF did that made so many bad claims.
+/// What an NF did that made so many bad descriptors.
 fn worst(stats: &ChannelStats) -> &'static str {
-    BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad claims", |bad| bad.what)
+    BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad descriptors", |bad| bad.what)
 }
 
 /// Counts a drop by the NF's own reason.

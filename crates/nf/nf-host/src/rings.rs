@@ -2,7 +2,7 @@
 
 use shm::ring::RingFile;
 
-/// Claims that a ring of an NF holds.
+/// Descriptors that a ring of an NF holds.
 pub const RING_CLAIMS: u32 = 1024;
 
 /// The rings of an NF: packets to it, packets from it, empty slots to it.

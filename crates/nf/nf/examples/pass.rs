@@ -2,7 +2,8 @@
 //!
 //! `cargo run --release -p millrace-nf --example pass`: two processes hand the same packets to each other and back, by
 //! the library that NFs link, on one core, where they yield to each other, and on two. Beside it a ring of the same
-//! claims between two threads of one process. All rows take turns, round by round; the median and the spread count.
+//! descriptors between two threads of one process. All rows take turns, round by round; the median and the spread
+//! count.
 
 #[path = "../../../memory/shm/examples/measure/mod.rs"]
 mod measure;
@@ -153,7 +154,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     took
 }
 
-/// The same claims between two threads.
+/// The same descriptors between two threads.
 fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let [there, back] = RingFile::<2>::create(CLAIMS).expect("rings").rings();
     let (mut to, mut from) = (Producer::new(there.clone()), Consumer::new(back.clone()));

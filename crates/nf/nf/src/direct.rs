@@ -12,7 +12,7 @@ use shm::ring::{Broken, Cells, Consumer, Descriptor, Mapped, Producer, RingFile}
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-/// Claims that wait for room, with which an NF still takes from others: they may wait for it, too.
+/// Descriptors that wait for room, with which an NF still takes from others: they may wait for it, too.
 const MOST_BACKLOG: usize = 4096;
 
 /// Hops after which a packet goes by the host, where they are counted anew.
@@ -49,7 +49,7 @@ struct Exit {
     to: Producer<Mapped>,
     /// The other sleeps, and is to be woken.
     wakes: bool,
-    /// Claims that did not fit.
+    /// Descriptors that did not fit.
     backlog: VecDeque<Descriptor>,
     _file: RingFile<1>,
 }
@@ -128,7 +128,7 @@ impl Direct {
         exit.wait(descriptor)
     }
 
-    /// Shows the others what was sent. Claims that find room now go into `went`; those of a way that its other end
+    /// Shows the others what was sent. Descriptors that find room now go into `went`; those of a way that its other end
     /// broke are the host's to carry, and come back. Nobody is woken before [`Direct::wake`], so that others of the
     /// same core do not take turns with every burst.
     pub fn flush(&mut self, mut went: impl FnMut(&Descriptor)) -> Vec<Descriptor> {
@@ -151,7 +151,7 @@ impl Direct {
         }
     }
 
-    /// Whether claims wait for room.
+    /// Whether descriptors wait for room.
     pub fn is_backed_up(&self) -> bool {
         self.exits.iter().flatten().any(|exit| !exit.backlog.is_empty())
     }
@@ -169,7 +169,7 @@ impl Direct {
         (turn < self.entrances.len()).then_some(turn)
     }
 
-    /// Takes claims from another NF, which the host's ring must be ahead of.
+    /// Takes descriptors from another NF, which the host's ring must be ahead of.
     #[inline]
     pub fn take(&mut self, turn: usize, descriptors: &mut [Descriptor], host: u32) -> usize {
         let Some(entrance) = self.entrances.get_mut(turn) else { return 0 };

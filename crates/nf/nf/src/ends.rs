@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Claims that are taken at a time.
+/// Descriptors that are taken at a time.
 const BURST: usize = 64;
 /// Bursts after which others of a direct-path group that sleep are woken: at once where nothing more comes.
 const WAKE_AFTER: usize = 16;
@@ -96,9 +96,9 @@ pub struct Ends {
     to: Producer<Mapped>,
     grants: Consumer<Mapped>,
     metadata: bool,
-    /// Claims that did not fit into the ring.
+    /// Descriptors that did not fit into the ring.
     backlog: VecDeque<Descriptor>,
-    /// Claims of the ring that are with the NF.
+    /// Descriptors of the ring that are with the NF.
     working: usize,
     /// Empty slots to make packets in.
     granted: Vec<Received>,
@@ -108,14 +108,14 @@ pub struct Ends {
     held: u64,
     /// The ways to and from others of its direct-path group.
     direct: Option<Direct>,
-    /// The claims that came last.
+    /// The descriptors that came last.
     last: Box<[Descriptor; BURST]>,
     last_count: usize,
     /// How many of them the last call took.
     fetched: usize,
     /// Of a direct-path group: packets that are here.
     here: usize,
-    /// Claims for the host wait for those that others still have to take.
+    /// Descriptors for the host wait for those that others still have to take.
     closing: bool,
     /// Bursts since others were last woken.
     unwoken: usize,
@@ -198,13 +198,13 @@ impl Ends {
         self.over || self.broken
     }
 
-    /// Whether claims wait for room in the ring.
+    /// Whether descriptors wait for room in the ring.
     pub fn is_backed_up(&self) -> bool {
         !self.backlog.is_empty() || self.direct.as_ref().is_some_and(Direct::is_backed_up)
     }
 
     /// Fetches what the host enqueued, up to 64 packets, each with the number of its input; how many. Whoever asks has
-    /// given on, or keeps on purpose, what came before: its claims are released.
+    /// given on, or keeps on purpose, what came before: its descriptors are released.
     pub fn fetch(&mut self, mut each: impl FnMut(u16, Packet)) -> usize {
         let (input, region) = (self.fetch_claims(), self.region.number());
         self.prefetch();
@@ -217,8 +217,8 @@ impl Ends {
         self.fetched
     }
 
-    /// Fetches what belongs to the claims that came last into the nearest cache: what another core wrote takes a while
-    /// to come.
+    /// Fetches what belongs to the descriptors that came last into the nearest cache: what another core wrote takes a
+    /// while to come.
     #[inline]
     fn prefetch(&self) {
         let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
@@ -245,13 +245,13 @@ impl Ends {
         })
     }
 
-    /// How many claims came last.
+    /// How many descriptors came last.
     #[inline]
     pub fn fetched(&self) -> usize {
         self.fetched
     }
 
-    /// Takes the next claims; the input that all of them came by where it is one.
+    /// Takes the next descriptors; the input that all of them came by where it is one.
     #[inline]
     fn fetch_claims(&mut self) -> Option<u16> {
         self.fetched = 0;
@@ -442,7 +442,7 @@ impl Ends {
     /// given later is kept no longer.
     pub fn hold(&mut self, received: &Received) -> bool {
         let is_held = self.marks(received.slot) & HELD != 0;
-        // To hold it once more would be a bad claim.
+        // To hold it once more would be a bad descriptor.
         if is_held || !self.can_hold() {
             return is_held;
         }
@@ -455,7 +455,7 @@ impl Ends {
         self.marks(received.slot) & HELD != 0
     }
 
-    /// Gives a packet to the host, with what is known of it as it stands here. One that claims cannot speak of is
+    /// Gives a packet to the host, with what is known of it as it stands here. One that descriptors cannot speak of is
     /// dropped.
     pub fn give(&mut self, packet: &Packet, action: Action, destination: u16) {
         let fits = packet.segments() == 1 && packet.len() <= u32::from(u16::MAX);
@@ -493,7 +493,7 @@ impl Ends {
         self.claim_of_host(descriptor);
     }
 
-    /// Notes that a packet is still here: its claim waits for room.
+    /// Notes that a packet is still here: its descriptor waits for room.
     #[cold]
     fn keep(&mut self, slot: u32, marks: u16) {
         if let Some(place) = self.marks.get_mut(slot as usize) {

@@ -8,7 +8,7 @@ use crate::handler::{Handler, Merge, Text};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// Version of the protocol: messages, rings, claims, the page of counters and the layout of slots.
+/// Version of the protocol: messages, rings, descriptors, the page of counters and the layout of slots.
 pub const PROTOCOL: u32 = 4;
 
 /// The most bytes of a message.
@@ -173,7 +173,7 @@ pub enum ToNf {
         ring: u16,
         /// The interface that packets of it come in by.
         input: u16,
-        /// Claims that the ring holds.
+        /// Descriptors that the ring holds.
         descriptors: u32,
         /// Where to begin.
         index: u32,
@@ -209,7 +209,7 @@ pub struct Welcome {
     pub layout: u16,
     /// Packet slots in the memory.
     pub slots: u32,
-    /// Claims that each ring holds.
+    /// Descriptors that each ring holds.
     pub descriptors: u32,
     /// Packets that the NF may have at a time, those held not counted.
     pub quota: u64,
@@ -238,7 +238,7 @@ pub struct Welcome {
 pub struct DirectGroup {
     /// Its number in the direct-path group.
     pub member: u8,
-    /// Claims that each ring between NFs holds.
+    /// Descriptors that each ring between NFs holds.
     pub descriptors: u32,
     /// Interfaces that have a ring of their own to the NF behind them, in the order of the descriptors.
     pub outputs: Vec<u16>,

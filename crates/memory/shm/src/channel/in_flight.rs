@@ -221,7 +221,7 @@ impl InFlightTable {
         self.kept.get(slot as usize).map(|kept| (kept, kept.in_flight()))
     }
 
-    /// Fetches a slot's entry into the nearest cache: for many claims before the first is looked at.
+    /// Fetches a slot's entry into the nearest cache: for many descriptors before the first is looked at.
     #[inline(always)]
     pub(super) fn prefetch(&self, slot: u32) {
         if let Some(kept) = self.kept.get(slot as usize) {

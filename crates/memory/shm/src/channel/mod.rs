@@ -2,9 +2,10 @@
 //!
 //! The host keeps the descriptor of a packet that is in flight in its private [`InFlightTable`], with who holds the
 //! slot and in which in-flight entry; the NF gets a descriptor, and the bytes. What comes back is a descriptor: the
-//! slot must be one that this NF holds, in the in-flight entry that the in-flight table knows. Then, and only then, the in-flight table says
-//! that the host holds it again, and a second claim on it is a bad one. The packet is the private copy, with first byte
-//! and length as the descriptor says: nothing that an NF writes beside the frame has any effect.
+//! slot must be one that this NF holds, in the in-flight entry that the in-flight table knows. Then, and only then, the
+//! in-flight table says that the host holds it again, and a second descriptor on it is a bad one. The packet is the
+//! private copy, with first byte and length as the descriptor says: nothing that an NF writes beside the frame has any
+//! effect.
 //!
 //! An NF that works with what the platform knows of a packet (annotations, header offsets) gets it by
 //! [`HostEnd::with_metadata`]: then the descriptor is also parked in front of the packet, and what the NF made
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Claims that are looked at at a time.
+/// Descriptors that are looked at at a time.
 const BURST: usize = 64;
 
 /// The destination of a descriptor on an empty slot that an NF may make a packet in.
@@ -66,7 +67,7 @@ pub enum Completion {
 }
 
 impl Completion {
-    /// What a sound claim says: an action that is no [`Action::Hold`] (what is kept does not come back), where the
+    /// What a sound descriptor says: an action that is no [`Action::Hold`] (what is kept does not come back), where the
     /// packet goes, and whether it lies in a slot that was granted.
     #[inline(always)]
     fn of(action: Action, destination: u16, granted: bool) -> Completion {
@@ -94,7 +95,7 @@ pub struct ChannelStats {
     pub came: u64,
     /// Packets that others of its direct-path group took from it.
     pub went: u64,
-    /// Packets that came back by good claims.
+    /// Packets that came back by good descriptors.
     pub returned: u64,
     /// Packets that an NF held when it died and had taken: they are lost.
     pub lost: u64,
@@ -110,9 +111,9 @@ pub struct ChannelStats {
     pub stale: u64,
     /// Descriptors of slots that somebody else holds, those given back twice among them.
     pub not_held: u64,
-    /// Claims that have a packet kept which is kept already.
+    /// Descriptors that have a packet kept which is kept already.
     pub held_again: u64,
-    /// Good claims that would have more packets kept than may be: the packet came back, and is dropped.
+    /// Good descriptors that would have more packets kept than may be: the packet came back, and is dropped.
     pub held_too_many: u64,
     /// Good descriptors of what cannot be: the packet came back, and is dropped.
     pub malformed: u64,
@@ -162,7 +163,7 @@ pub struct HostEnd<C> {
     group: Option<(Arc<Inside>, u64)>,
 }
 
-/// Where claims are looked at.
+/// Where descriptors are looked at.
 #[derive(Debug)]
 struct DescriptorCheck {
     holder: u16,
@@ -282,14 +283,15 @@ impl<C: Cells> HostEnd<C> {
         self.check.stats.went += went;
     }
 
-    /// Claims that were no good.
+    /// Descriptors that were no good.
     pub fn bad_claims(&self) -> u64 {
         let ChannelStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
             self.check.stats;
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
-    /// Slots that the NF holds to work on, as far as the in-flight table says: those that it has kept are not among them.
+    /// Slots that the NF holds to work on, as far as the in-flight table says: those that it has kept are not among
+    /// them.
     #[inline]
     pub fn held(&self) -> u64 {
         let ChannelStats { came, went, .. } = self.check.stats;
@@ -423,8 +425,8 @@ impl<C: Cells> HostEnd<C> {
     }
 
     /// Takes back what the NF gave: packets and what it says of them, into the front of both slices; how many.
-    /// Looks at no more claims, good or bad, than both have room for: an NF that goes on and on giving bad ones
-    /// must not keep its host here. Bad claims are counted and passed over; what is kept for the NF does not
+    /// Looks at no more descriptors, good or bad, than both have room for: an NF that goes on and on giving bad ones
+    /// must not keep its host here. Bad descriptors are counted and passed over; what is kept for the NF does not
     /// come back here.
     ///
     /// Beside the number, an error when the NF's index cannot be: it is to be evicted.
@@ -486,7 +488,7 @@ impl<C: Cells> HostEnd<C> {
         };
         let found = self.to.autopsy();
         for descriptor in self.to.untouched(found) {
-            // A bad claim is history, or scribbled over; so is one on what is kept.
+            // A bad descriptor is history, or scribbled over; so is one on what is kept.
             if let Ok((kept, entry)) = in_flight.find(descriptor.slot, descriptor.generation, holder)
                 && entry.is_in_work_of(member)
                 && !others(descriptor.slot)
@@ -518,7 +520,7 @@ impl<C: Cells> HostEnd<C> {
 }
 
 impl DescriptorCheck {
-    /// Takes claims out of a ring; all of them leave by `output` where that is said.
+    /// Takes descriptors out of a ring; all of them leave by `output` where that is said.
     #[inline]
     fn take<C: Cells>(
         &mut self,
@@ -572,7 +574,7 @@ impl DescriptorCheck {
             let mut odd = 0;
             for descriptor in descriptors {
                 let output = if DIRECT { output } else { descriptor.destination };
-                // As many as there are claims: there is always one.
+                // As many as there are descriptors: there is always one.
                 let (Some(packet), Some(completion)) = (packets.get_mut(back), completions.get_mut(back))
                 else {
                     break;
@@ -610,7 +612,7 @@ impl DescriptorCheck {
         (back, Ok(()))
     }
 
-    /// What comes back in another way than most: by a bad claim, or kept, or to be kept. Whether it comes back.
+    /// What comes back in another way than most: by a bad descriptor, or kept, or to be kept. Whether it comes back.
     #[cold]
     fn accept_odd(
         &mut self,
@@ -682,7 +684,7 @@ fn plain(descriptor: &Descriptor) -> Option<Action> {
     is_inside(descriptor.data, u32::from(descriptor.len)).then_some(action)
 }
 
-/// The packet that a good claim speaks of.
+/// The packet that a good descriptor speaks of.
 #[inline(always)]
 fn read(
     metadata: bool,

@@ -1,4 +1,4 @@
-//! The side that takes claims out.
+//! The side that takes descriptors out.
 
 use super::sync::{Cells, fence};
 use super::{Broken, Descriptor, ahead};
@@ -9,9 +9,9 @@ use std::sync::atomic::compiler_fence;
 #[derive(Debug)]
 pub struct Consumer<C> {
     cells: C,
-    /// Behind the last claim released.
+    /// Behind the last descriptor released.
     head: u32,
-    /// Behind the last claim taken.
+    /// Behind the last descriptor taken.
     taken: u32,
     /// The producer's tail when it was last read.
     tail: u32,
@@ -23,12 +23,12 @@ impl<C: Cells> Consumer<C> {
         Consumer::at(cells, 0)
     }
 
-    /// Of a ring without claims, whose indices all stand at `index`.
+    /// Of a ring without descriptors, whose indices all stand at `index`.
     pub fn at(cells: C, index: u32) -> Consumer<C> {
         Consumer { cells, head: index, taken: index, tail: index }
     }
 
-    /// In the place of a consumer that will never move again, from behind the last claim that it took.
+    /// In the place of a consumer that will never move again, from behind the last descriptor that it took.
     pub(super) fn succeed(cells: C, index: u32) -> Consumer<C> {
         cells.taken().store(index, Relaxed);
         cells.head().store(index, Release);
@@ -36,7 +36,7 @@ impl<C: Cells> Consumer<C> {
         Consumer::at(cells, index)
     }
 
-    /// Takes the next claims, as many as there are and `out` has room for. From here on they are this
+    /// Takes the next descriptors, as many as there are and `out` has room for. From here on they are this
     /// consumer's to lose; [`Consumer::release`] ends that.
     ///
     /// # Errors
@@ -69,7 +69,7 @@ impl<C: Cells> Consumer<C> {
         Ok(count)
     }
 
-    /// Gives up the oldest `count` claims that were taken: each packet stands in another ring by now.
+    /// Gives up the oldest `count` descriptors that were taken: each packet stands in another ring by now.
     #[inline]
     pub fn release(&mut self, count: usize) {
         let held = self.taken.wrapping_sub(self.head);
@@ -77,17 +77,17 @@ impl<C: Cells> Consumer<C> {
         self.cells.head().store(self.head, Release);
     }
 
-    /// Behind the last claim that was taken: where another consumer can go on once all is released.
+    /// Behind the last descriptor that was taken: where another consumer can go on once all is released.
     pub fn index(&self) -> u32 {
         self.taken
     }
 
-    /// Behind the last claim that the producer has published, as it says.
+    /// Behind the last descriptor that the producer has published, as it says.
     pub fn published(&self) -> u32 {
         self.cells.tail().load(Acquire)
     }
 
-    /// Claims taken and not released.
+    /// Descriptors taken and not released.
     pub fn held(&self) -> usize {
         self.taken.wrapping_sub(self.head) as usize
     }

@@ -49,7 +49,7 @@ impl Descriptor {
         [u64::from(self.slot) | u64::from(self.generation) << 32, place | what << 32]
     }
 
-    /// From a ring: any two words are some claim.
+    /// From a ring: any two words are some descriptor.
     #[inline(always)]
     pub fn from_words([first, second]: [u64; 2]) -> Descriptor {
         Descriptor {

@@ -27,7 +27,7 @@ pub struct RingFile<const RINGS: usize> {
 }
 
 impl<const RINGS: usize> RingFile<RINGS> {
-    /// New rings for `descriptors` claims each, without any.
+    /// New rings for `descriptors` descriptors each, without any.
     ///
     /// # Errors
     ///
@@ -40,7 +40,7 @@ impl<const RINGS: usize> RingFile<RINGS> {
         Ok(RingFile { file, mapping, descriptors, stride })
     }
 
-    /// The rings in a file that another process made for as many claims.
+    /// The rings in a file that another process made for as many descriptors.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// Of a ring for so many claims.
+    /// Of a ring for so many descriptors.
     pub fn new(capacity: usize) -> Arc<Heap> {
         let entries = (0..capacity).map(|_| [Word64::new(0), Word64::new(0)]).collect();
         Arc::new(Heap { words: [(); 4].map(|()| Word::new(0)), entries })

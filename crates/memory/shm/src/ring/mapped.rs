@@ -18,7 +18,7 @@ const TAKEN: usize = 68;
 const ASLEEP: usize = 128;
 const ENTRY_BYTES: usize = 16;
 
-/// Bytes of a ring for so many claims: `None` unless they are a power of two, at most [`MOST_CLAIMS`].
+/// Bytes of a ring for so many descriptors: `None` unless they are a power of two, at most [`MOST_CLAIMS`].
 pub fn ring_bytes(descriptors: u32) -> Option<usize> {
     let fits = descriptors.is_power_of_two() && descriptors <= MOST_CLAIMS;
     fits.then(|| RING_HEADER_BYTES + descriptors as usize * ENTRY_BYTES)

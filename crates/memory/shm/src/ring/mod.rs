@@ -44,7 +44,7 @@ pub use producer::{Autopsy, Producer};
 pub use sync::{Cells, Word, Word64};
 pub use witness::{Culprit, Observed, Witness, standing};
 
-/// The most claims that a ring can hold.
+/// The most descriptors that a ring can hold.
 pub const MOST_CLAIMS: u32 = 1 << 16;
 
 /// The other side's index cannot be: it went back, or past what is there. Such a peer is broken or hostile.

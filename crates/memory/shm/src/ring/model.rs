@@ -86,7 +86,7 @@ fn forward(
     (from, to)
 }
 
-/// However far an NF came, each claim is in the next ring, or taken by the dead, or untouched; and what is
+/// However far an NF came, each descriptor is in the next ring, or taken by the dead, or untouched; and what is
 /// in the next ring is known to the host by the time it looks at the other.
 #[test]
 fn a_dead_nf_leaves_each_claim_in_one_place() {

@@ -1,4 +1,4 @@
-//! The side that puts claims in.
+//! The side that puts descriptors in.
 
 use super::sync::{Cells, fence};
 use super::{Broken, Descriptor, ahead};
@@ -8,9 +8,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 #[derive(Debug)]
 pub struct Producer<C> {
     cells: C,
-    /// Behind the last claim written.
+    /// Behind the last descriptor written.
     written: u32,
-    /// Behind the last claim published.
+    /// Behind the last descriptor published.
     tail: u32,
     /// The consumer's head when it was last read.
     head: u32,
@@ -20,9 +20,9 @@ pub struct Producer<C> {
 /// what lies behind was not touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Autopsy {
-    /// Claims that it had taken and not released.
+    /// Descriptors that it had taken and not released.
     pub taken: u32,
-    /// Claims that it had not taken.
+    /// Descriptors that it had not taken.
     pub untouched: u32,
 }
 
@@ -32,12 +32,12 @@ impl<C: Cells> Producer<C> {
         Producer::at(cells, 0)
     }
 
-    /// Of a ring without claims, whose indices all stand at `index`.
+    /// Of a ring without descriptors, whose indices all stand at `index`.
     pub fn at(cells: C, index: u32) -> Producer<C> {
         Producer { cells, written: index, tail: index, head: index }
     }
 
-    /// How many claims fit now. Reads the consumer's index only when what was known is not enough.
+    /// How many descriptors fit now. Reads the consumer's index only when what was known is not enough.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<C: Cells> Producer<C> {
         Ok(room(head, self.written))
     }
 
-    /// Writes as many claims as fit behind those that are there; nobody sees them yet.
+    /// Writes as many descriptors as fit behind those that are there; nobody sees them yet.
     ///
     /// # Errors
     ///
@@ -67,7 +67,8 @@ impl<C: Cells> Producer<C> {
         self.write_from(descriptors.iter().copied(), descriptors.len())
     }
 
-    /// The same of claims that are made as they are written, at most `most`. No claim is made that does not fit.
+    /// The same of descriptors that are made as they are written, at most `most`. No descriptor is made that does not
+    /// fit.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl<C: Cells> Producer<C> {
         Ok(at.wrapping_sub(first) as usize)
     }
 
-    /// Writes one claim behind those that are there, which nobody sees yet; false when it does not fit.
+    /// Writes one descriptor behind those that are there, which nobody sees yet; false when it does not fit.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ impl<C: Cells> Producer<C> {
         Ok((count, self.publish()))
     }
 
-    /// Published claims that the consumer has not released, as far as is known.
+    /// Published descriptors that the consumer has not released, as far as is known.
     pub fn in_flight(&self) -> usize {
         self.tail.wrapping_sub(self.head) as usize
     }
@@ -152,7 +153,7 @@ impl<C: Cells> Producer<C> {
         Autopsy { taken, untouched: left - taken }
     }
 
-    /// The claims that a dead consumer did not touch, oldest first, as they stand in the ring: it may have
+    /// The descriptors that a dead consumer did not touch, oldest first, as they stand in the ring: it may have
     /// written over them.
     pub fn untouched(&self, found: Autopsy) -> impl Iterator<Item = Descriptor> + '_ {
         let first = self.tail.wrapping_sub(found.untouched);

@@ -16,13 +16,13 @@ pub type Word64 = AtomicU64;
 
 /// Where a ring's words are. Whoever else has them may write anything at any time.
 pub trait Cells {
-    /// Claims that fit: a power of two, at most [`super::MOST_CLAIMS`]. Never changes.
+    /// Descriptors that fit: a power of two, at most [`super::MOST_CLAIMS`]. Never changes.
     fn capacity(&self) -> u32;
-    /// Behind the last claim that the producer published. The producer's.
+    /// Behind the last descriptor that the producer published. The producer's.
     fn tail(&self) -> &Word;
-    /// Behind the last claim that the consumer released. The consumer's.
+    /// Behind the last descriptor that the consumer released. The consumer's.
     fn head(&self) -> &Word;
-    /// Behind the last claim that the consumer took. The consumer's.
+    /// Behind the last descriptor that the consumer took. The consumer's.
     fn taken(&self) -> &Word;
     /// Not 0 while the consumer sleeps, or is about to. Set by the consumer, cleared by either.
     fn asleep(&self) -> &Word;

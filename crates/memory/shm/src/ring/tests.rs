@@ -66,7 +66,7 @@ fn an_autopsy_tells_taken_from_untouched() {
     let found = producer.autopsy();
     assert_eq!(found, Autopsy { taken: 3, untouched: 3 });
     assert_eq!(producer.untouched(found).collect::<Vec<_>>(), all[4..]);
-    // What was written and not published is no claim on anything.
+    // What was written and not published is no descriptor of anything.
     let (mut producer, _consumer) = both(8);
     producer.write(&all).expect("room");
     assert_eq!(producer.autopsy(), Autopsy { taken: 0, untouched: 0 });
@@ -113,7 +113,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever the steps, all claims come out once and in order, and what does not fit is refused.
+    /// Whatever the steps, all descriptors come out once and in order, and what does not fit is refused.
     #[test]
     fn a_ring_is_a_queue(steps in steps(), start: u32, shift in 0..4u32) {
         // Indices may be about to wrap.

@@ -11,18 +11,18 @@ const LOOKS: usize = 3;
 #[derive(Debug)]
 pub struct Witness<C> {
     cells: C,
-    /// Behind the last claim that the consumer was seen to have taken.
+    /// Behind the last descriptor that the consumer was seen to have taken.
     taken: u32,
-    /// Behind the last claim that was seen to be published.
+    /// Behind the last descriptor that was seen to be published.
     tail: u32,
 }
 
 /// What was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Observed {
-    /// Claims that the consumer has taken since the last look.
+    /// Descriptors that the consumer has taken since the last look.
     pub passed: u32,
-    /// Claims that are published and not taken.
+    /// Descriptors that are published and not taken.
     pub pending: u32,
 }
 
@@ -36,7 +36,7 @@ pub enum Culprit {
 }
 
 impl<C: Cells> Witness<C> {
-    /// Of a ring without claims, whose indices all stand at `index`.
+    /// Of a ring without descriptors, whose indices all stand at `index`.
     pub fn at(cells: C, index: u32) -> Witness<C> {
         Witness { cells, taken: index, tail: index }
     }
@@ -93,8 +93,8 @@ impl<C: Cells> Witness<C> {
     }
 }
 
-/// The claims that stand in a ring: published and not released, as far as its words say. For whoever looks while both
-/// sides move: some of them may have gone on meanwhile.
+/// The descriptors that stand in a ring: published and not released, as far as its words say. For whoever looks while
+/// both sides move: some of them may have gone on meanwhile.
 pub fn standing<C: Cells>(cells: &C) -> impl Iterator<Item = Descriptor> + '_ {
     // The consumer's index first: then nothing between the two is missed.
     let head = cells.head().load(Acquire);

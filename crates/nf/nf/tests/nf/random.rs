@@ -1,4 +1,4 @@
-//! Random work of a host and an NF: every packet goes back once, as the NF left it, and no claim is ever bad.
+//! Random work of a host and an NF: every packet goes back once, as the NF left it, and no descriptor is ever bad.
 
 use crate::host::{Given, Host};
 use nf::{Held, Options, Packet};
