@@ -1,7 +1,9 @@
 //! Machine code against the evaluator, on programs made at random and on packets made at random.
 #![expect(unsafe_code, reason = "promises machine code that a table's records are addresses")]
 
-use codegen::{CodeBuilder, Engine, Scratch};
+mod rig;
+
+use codegen::{Engine, Scratch};
 use ir::eval::{Buffer, EvalState};
 use ir::expr::{
     anno, avail, binary, cell, csum_update, ip_sum, load, packet_len, record, select, transport_sum,
@@ -11,130 +13,21 @@ use packet::access::Access;
 use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
+use rig::{BoxTable, Seen};
 use shm::Packet;
 use shm::burst::{Burst, Exits};
-use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{Pool, SharedPool};
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A table of 16-byte records that the test can read: they live in boxes, and machine code has their addresses.
-#[derive(Default)]
-struct BoxTable {
-    records: HashMap<Vec<u64>, Box<[AtomicU64; 2]>>,
-    refuse_odd: bool,
-}
-
-impl BoxTable {
-    fn handle(record: &[AtomicU64; 2]) -> u64 {
-        record.as_ptr().expose_provenance() as u64
-    }
-
-    fn by_address(&self, record: u64) -> &[AtomicU64; 2] {
-        self.records.values().find(|known| BoxTable::handle(known) == record).expect("a live record")
-    }
-}
-
-fn bytes_of(record: &[AtomicU64; 2]) -> Vec<u8> {
-    record.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
-}
-
-// SAFETY: handles are addresses of boxes of two atomics, 16 bytes, which live as long as the table: no record is
-// removed, and the map moves the boxes only.
-unsafe impl Table for BoxTable {
-    fn key_words(&self) -> usize {
-        2
-    }
-
-    fn record_bytes(&self) -> Option<usize> {
-        Some(16)
-    }
-
-    fn lookup(&self, key: &[u64]) -> Option<u64> {
-        self.records.get(key).map(|record| BoxTable::handle(record))
-    }
-
-    fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
-        if self.refuse_odd && key.iter().fold(0, |acc, word| acc ^ word) % 2 == 1 {
-            return Created::Refused;
-        }
-        let first = args.iter().fold(now_ns, |acc, arg| acc.wrapping_add(*arg));
-        let new = || Box::new([first, 0].map(AtomicU64::new));
-        Created::Record(BoxTable::handle(self.records.entry(key.to_vec()).or_insert_with(new)))
-    }
-
-    fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        let all = bytes_of(self.by_address(record));
-        let part = &all[usize::from(offset)..usize::from(offset) + usize::from(bytes)];
-        part.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
-    }
-
-    fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        let words = self.by_address(record);
-        let mut all = bytes_of(words);
-        let at = usize::from(offset);
-        all[at..at + usize::from(bytes)].copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
-        for (word, bytes) in words.iter().zip(all.chunks(8)) {
-            word.store(u64::from_le_bytes(bytes.try_into().expect("8 bytes")), Relaxed);
-        }
-    }
-}
-
-fn shared(program: &Verified) -> Arc<Verified> {
-    Arc::new(program.clone())
-}
-
-/// Bytes, header offsets, annotations and type of a packet.
-type Facts = (Vec<u8>, [u16; 3], Vec<u8>, u8);
-
-/// What can be seen of a run from outside, but for the order of packets in the lists.
-#[derive(PartialEq, Debug)]
-struct Seen {
-    exit_of: Vec<Option<usize>>,
-    packets: Vec<Facts>,
-    cells: Vec<u64>,
-}
-
+/// Runs a program on frames at two times, with a table of known records and one for new ones.
 fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool) -> Seen {
-    let region = PacketRegion::create(RegionOptions::slots(512)).expect("memory");
-    let mut pool = SharedPool::new(region).worker();
-    let mut packets = vec![Packet::EMPTY; frames.len()];
-    assert_eq!(pool.alloc(&mut packets), frames.len());
-    for (packet, frame) in packets.iter_mut().zip(frames) {
-        assert!(packet.put(frame.len()));
-        packet.mac = packet.data();
-        packet.net = packet.data() + 14;
-        packet.trans = packet.data() + 34;
-        assert!(PacketBytesMut::new(packet).copy_in(0, frame));
-    }
-    let mut cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
-    let mut known = BoxTable::default();
+    let mut known = BoxTable::new(2, 2);
     for key in (0..64).map(|n| [n % 8, n / 8]) {
         known.create(&key, &key, 9);
     }
-    let made = BoxTable { refuse_odd, ..BoxTable::default() };
-    let mut tables: Vec<Box<dyn Table>> = vec![Box::new(known), Box::new(made)];
-    let mut exits = Exits::with_capacity(1);
-    let list: Vec<u16> = (0..frames.len() as u16).collect();
-    let mut scratch = Scratch::default();
-    for now_ns in [5, 6] {
-        let mut state = EvalState { cells: &mut cells, tables: &mut tables, now_ns };
-        let burst = Burst { input: 0, packets: &mut packets, list: &list };
-        codegen::run(engine, burst, &mut state, &mut scratch, &mut exits);
-    }
-    let lists = usize::from(program.outputs) + program.reasons.len() + program.slow.len();
-    let exit_of = list.iter().map(|index| (0..lists).find(|at| exits.list(*at).contains(index))).collect();
-    let listed: usize = (0..lists).map(|at| exits.list(at).len()).sum();
-    assert_eq!(listed, frames.len(), "each packet leaves once");
-    let seen = packets.iter().map(|packet| {
-        let bytes = PacketBytes::new(packet).to_vec();
-        (bytes, [packet.data(), packet.net, packet.trans], packet.anno.to_vec(), packet.packet_type)
-    });
-    let seen = Seen { exit_of, packets: seen.collect(), cells };
-    pool.free_all(&packets);
-    seen
+    let mut made = BoxTable::new(2, 2);
+    made.refuse_odd = refuse_odd;
+    rig::run(program, engine, frames, vec![known, made], &[5, 6])
 }
 
 /// A program made from a string of choices: some checks, then instructions, branches and a lookup.
@@ -283,10 +176,8 @@ proptest! {
         let program = program(&choices);
         let parsed = ir::text::parse(&ir::text::print(&program)).expect("own text");
         prop_assert_eq!(&parsed, &*program);
-        let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&shared(&program)).expect("compiles");
-        let native = Engine::Native(builder.finish().expect("memory").compiled(id));
-        let expected = run(&program, &Engine::Evaluator(shared(&program)), &frames, refuse_odd);
+        let [evaluator, native] = rig::engines(&program);
+        let expected = run(&program, &evaluator, &frames, refuse_odd);
         prop_assert_eq!(run(&program, &native, &frames, refuse_odd), expected);
     }
 }
@@ -316,14 +207,12 @@ fn constant_changes_of_every_checksum() {
     let narrow = narrow.map(|(old, new)| (old, new, 16));
     for (old, new, bits) in narrow.into_iter().chain(wide.map(|(old, new)| (old, new, 32))) {
         let program = step(old, new, bits);
-        let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&shared(&program)).expect("compiles");
-        let native = Engine::Native(builder.finish().expect("memory").compiled(id));
+        let [evaluator, native] = rig::engines(&program);
         for batch in 0..4u16 {
             let frame =
                 |frame: u16| (0..WORDS).flat_map(move |n| ((batch * 256 + frame) * WORDS + n).to_be_bytes());
             let frames: Vec<Vec<u8>> = (0..256).map(|at| frame(at).collect()).collect();
-            let expected = run(&program, &Engine::Evaluator(shared(&program)), &frames, false);
+            let expected = run(&program, &evaluator, &frames, false);
             assert_eq!(run(&program, &native, &frames, false), expected, "{old:#x} to {new:#x}, {bits} bits");
         }
     }
@@ -378,10 +267,8 @@ fn what_was_asked_holds_no_longer_than_the_packet_stays_as_it_was() {
     let skips = [Skip::Nobody, Skip::Odd, Skip::Even];
     for (pull, skip) in skips.into_iter().flat_map(|skip| [(false, skip), (true, skip)]) {
         let program = cut(pull, skip);
-        let mut builder = CodeBuilder::new().expect("this machine");
-        let id = builder.add(&shared(&program)).expect("compiles");
-        let native = Engine::Native(builder.finish().expect("memory").compiled(id));
-        let expected = run(&program, &Engine::Evaluator(shared(&program)), &frames, false);
+        let [evaluator, native] = rig::engines(&program);
+        let expected = run(&program, &evaluator, &frames, false);
         assert_eq!(run(&program, &native, &frames, false), expected, "pull {pull}, skip {skip:?}");
     }
 }
@@ -392,9 +279,7 @@ fn a_list_names_packets_of_the_vector_only() {
     let mut f = Builder::new("All", 1);
     f.emit(0);
     let program = f.finish().expect("a valid program");
-    let mut builder = CodeBuilder::new().expect("this machine");
-    let id = builder.add(&shared(&program)).expect("compiles");
-    let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
+    let [_, engine] = rig::engines(&program);
     let (mut packets, mut tables) = ([Packet::EMPTY; 2], ());
     let mut state = EvalState { cells: &mut [], tables: &mut tables, now_ns: 0 };
     let burst = Burst { input: 0, packets: &mut packets, list: &[0, 2] };
@@ -412,9 +297,7 @@ fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
     f.lookup(known, &[key, key], miss);
     f.emit(0);
     let program = f.finish().expect("a valid program");
-    let mut builder = CodeBuilder::new().expect("this machine");
-    let id = builder.add(&shared(&program)).expect("compiles");
-    let engine = Engine::Native(builder.finish().expect("memory").compiled(id));
+    let [_, engine] = rig::engines(&program);
     let mut packets = [Packet::EMPTY];
     let mut tables: Vec<Box<dyn Table>> = vec![Box::new(table)];
     let mut state = EvalState { cells, tables: &mut tables, now_ns: 0 };

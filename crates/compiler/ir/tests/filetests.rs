@@ -12,14 +12,15 @@ use testkit::golden;
 const ERROR: &str = "  # error: ";
 
 fn file(path: &Path) -> golden::Outcome {
-    let text = std::fs::read_to_string(path)?;
-    match golden::command(&text)?.as_slice() {
-        ["verify"] => golden::hold(path, &verified(&text)?),
+    let file = golden::File::read(path)?;
+    let text = file.text();
+    match file.command()?.as_slice() {
+        ["verify"] => file.is(&verified(text)?),
         ["print"] => {
             let (comments, _) = text.split_at(text.find("program ").ok_or("no program")?);
-            golden::hold(path, &format!("{comments}{}", ir::text::print(&ir::text::parse(&text)?)))
+            file.is(&format!("{comments}{}", ir::text::print(&ir::text::parse(text)?)))
         }
-        other => Err(format!("`{}` is no test of this crate", other.join(" ")).into()),
+        _ => Err(file.unknown()),
     }
 }
 

@@ -1,14 +1,18 @@
-//! Programs as files, one test each. `BLESS=1` writes what they come to now.
+//! Programs as files, one test each. `BLESS=1` writes what stands behind `# becomes`.
 //!
-//! - `# test optimize`: behind `# becomes` stands what the optimiser makes of the program; both do the same with
-//!   packets. `# test optimize frames`: of packets that ports deliver
+//! - `# test optimize`: what the optimiser makes of the program; both do the same with packets. `# test optimize
+//!   frames`: of packets that ports deliver
+//! - `# test fuse`: what the linker makes of several programs, by lines `# wire FROM OUTPUT -> TO INPUT`; packets come
+//!   to the first one. `# test fuse optimize`: and what the optimiser makes of that
+//! - `# test classes`: the program's traffic classes. `# test classes frames`: of packets that ports deliver
 
 use std::path::Path;
-use synth::optimize::Known;
+use synth::classes::show::Text;
+use synth::classes::{Classes, Options};
+use synth::link::{Part, link};
+use synth::optimize::{Known, optimize};
 use synth::{Sample, compare};
 use testkit::golden;
-
-const BETWEEN: &str = "# becomes\n";
 
 fn samples() -> Vec<Sample> {
     let one = |n: u32| {
@@ -23,17 +27,58 @@ fn samples() -> Vec<Sample> {
 }
 
 fn file(path: &Path) -> golden::Outcome {
-    let text = std::fs::read_to_string(path)?;
-    let (before, _) = text.split_once(BETWEEN).unwrap_or((&text, ""));
-    let mac_at_data = match golden::command(&text)?.as_slice() {
-        ["optimize"] => false,
-        ["optimize", "frames"] => true,
-        other => return Err(format!("`{}` is no test of this crate", other.join(" ")).into()),
-    };
-    let program = ir::Verified::new(ir::text::parse(before)?)?;
-    let known = Known { mac_at_data, ..Known::default() };
-    let now = ir::text::print(&compare(&program, &known, &samples()).0);
-    golden::hold(path, &format!("{before}{BETWEEN}{now}"))
+    let file = golden::File::read(path)?;
+    match file.command()?.as_slice() {
+        ["optimize", of @ ..] => file.becomes(&optimized(&file, is_of_frames(&file, of)?)?),
+        ["fuse"] => becomes_program(&file, &fused(&file)?),
+        ["fuse", "optimize"] => becomes_program(&file, &optimize(&fused(&file)?)?),
+        ["classes", of @ ..] => file.becomes(&classes(&file, is_of_frames(&file, of)?)?),
+        _ => Err(file.unknown()),
+    }
+}
+
+fn becomes_program(file: &golden::File, program: &ir::Verified) -> golden::Outcome {
+    file.becomes(&ir::text::print(program))
+}
+
+/// Whether the command speaks of packets that ports deliver.
+fn is_of_frames(file: &golden::File, of: &[&str]) -> Result<bool, Box<dyn std::error::Error>> {
+    match of {
+        [] => Ok(false),
+        ["frames"] => Ok(true),
+        _ => Err(file.unknown()),
+    }
+}
+
+type Becomes<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn optimized(file: &golden::File, frames: bool) -> Becomes<String> {
+    let program = ir::Verified::new(ir::text::parse(file.source())?)?;
+    let known = Known { mac_at_data: frames, ..Known::default() };
+    Ok(ir::text::print(&compare(&program, &known, &samples()).0))
+}
+
+/// What the linker makes of the file's programs.
+fn fused(file: &golden::File) -> Becomes<ir::Verified> {
+    let wires = file.wires()?;
+    let mut programs = vec![];
+    for (name, text) in file.programs() {
+        programs.push((name, ir::Verified::new(ir::text::parse(text)?)?));
+    }
+    let mut parts = vec![];
+    for (at, (name, program)) in programs.iter().enumerate() {
+        let next = (0..usize::from(program.outputs)).map(|port| wires.get(&(at, port)).copied());
+        parts.push(Part { name, program, next: next.collect() });
+    }
+    Ok(link("fused", &parts, &[(0, 0)])?.program)
+}
+
+fn classes(file: &golden::File, frames: bool) -> Becomes<String> {
+    let program = ir::Verified::new(ir::text::parse(file.source())?)?;
+    let cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
+    let options = Options { settled_cells: Some(&cells), frames, ..Options::default() };
+    let classes = Classes::of(&program, &options);
+    Ok(Text { classes: &classes, program: &program, names: &[] }.to_string())
 }
 
 datatest_stable::harness! {

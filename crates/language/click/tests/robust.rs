@@ -5,21 +5,25 @@
 use click::fuzz_parse;
 use proptest::prelude::*;
 
-/// The golden files of this crate, by a symbolic link.
-const GOLDEN: &str = "seeds/click_parse";
+/// The files of this crate's `tests/filetests`, by a symbolic link.
+const SEEDS: &str = "seeds/click_parse";
 const REGRESSIONS: &str = "regressions/click_parse";
 
+/// Names and texts of a folder's files; of those of `tests/filetests` the configuration alone.
 fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
-    testkit::replay::files(folder)
-        .into_iter()
-        .filter(|path| path.extension().is_none_or(|ext| ext != "expected"))
-        .map(|path| (path.display().to_string(), std::fs::read(&path).expect("file is readable")))
-        .collect()
+    let named = |path: std::path::PathBuf| {
+        let bytes = match testkit::golden::File::read(&path) {
+            Ok(file) if folder == SEEDS => file.source().into(),
+            _ => std::fs::read(&path).expect("file is readable"),
+        };
+        (path.display().to_string(), bytes)
+    };
+    testkit::replay::files(folder).into_iter().map(named).collect()
 }
 
 #[test]
 fn golden_and_regression_files() {
-    let all: Vec<_> = files(GOLDEN).into_iter().chain(files(REGRESSIONS)).collect();
+    let all: Vec<_> = files(SEEDS).into_iter().chain(files(REGRESSIONS)).collect();
     assert!(all.len() > 10);
     for (name, bytes) in all {
         eprintln!("{name}");
@@ -153,7 +157,7 @@ proptest! {
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, piece()), 1..6),
     ) {
-        let files = files(GOLDEN);
+        let files = files(SEEDS);
         let mut bytes = files[which.index(files.len())].1.clone();
         for (at, removed, inserted) in edits {
             let at = at.index(bytes.len() + 1);

@@ -38,11 +38,7 @@ pub fn golden(name: &str, text: &str) {
     let text: String =
         text.lines().filter(|line| !line.starts_with("  built ")).flat_map(|line| [line, "\n"]).collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/golden").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).expect("written");
-    }
-    let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(known, text, "{name} differs; BLESS=1 accepts it");
+    testkit::golden::hold(&path, &text).unwrap();
 }
 
 #[test]

@@ -137,11 +137,7 @@ fn golden(name: &str, list: List<'_>, relations: &[Relation]) {
     let (program, names, classes) = walk_with(list, Options { relations, ..Options::default() });
     let text = Text { classes: &classes, program: &program, names: &names }.to_string();
     let path = format!("{}/src/classes/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, &text).expect("a file that can be written");
-    }
-    let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, expected, "{path} differs; BLESS=1 writes it anew");
+    testkit::golden::hold(path.as_ref(), &text).unwrap();
 }
 
 #[test]

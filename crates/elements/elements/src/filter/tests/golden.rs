@@ -8,11 +8,7 @@ use std::path::Path;
 /// Compares a text with the one kept under a name.
 fn keep(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/filter/tests/golden").join(name);
-    if std::env::var_os("BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == text, "{} differs; BLESS=1 writes it anew\n{text}", path.display());
+    testkit::golden::hold(&path, text).unwrap();
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! Fused programs as files, one test each. `BLESS=1` writes what stands behind `# becomes`.
+//!
+//! `# test prove` holds what the linker and the optimiser make of the file's programs to those, wired by lines `# wire
+//! FROM OUTPUT -> TO INPUT`; packets come to the first one. A last program with the name `fused` is held to the others
+//! in place of that: its outputs, reasons and cells are the linker's, in the same order.
+
+use prove::{FusedSubgraph, Limits, Part, prove};
+use std::path::Path;
+use synth::link::link;
+use synth::optimize::optimize;
+use testkit::golden;
+
+fn file(path: &Path) -> golden::Outcome {
+    let file = golden::File::read(path)?;
+    if file.command()? != ["prove"] {
+        return Err(file.unknown());
+    }
+    let wires = file.wires()?;
+    let mut programs = vec![];
+    for (name, text) in file.programs() {
+        programs.push((name, ir::Verified::new(ir::text::parse(text)?)?));
+    }
+    let given = programs.pop_if(|(name, _)| *name == "fused");
+    let mut parts = vec![];
+    for (at, (name, program)) in programs.iter().enumerate() {
+        let next = (0..usize::from(program.outputs)).map(|port| wires.get(&(at, port)).copied());
+        parts.push(Part { name, program, next: next.collect() });
+    }
+    let entries = &[(0, 0)];
+    let linked = link("fused", &parts, entries)?;
+    let fused = match given {
+        Some((_, program)) => program,
+        None => optimize(&linked.program)?,
+    };
+    let counted = linked.flow.counted.iter().map(|wire| linked.flow.wires[*wire].from).collect();
+    let cells: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
+    let region = FusedSubgraph { parts, entries, linked: &linked, fused: &fused, cells: &cells, counted };
+    let proof = prove(&region, &Limits::default())?;
+    file.becomes(&match &proof.differs {
+        _ if proof.is_equal() => "equal\n".to_string(),
+        Some(found) => {
+            let ways = &found.three;
+            format!(
+                "differs for a packet:\nelements: {:?}\nprogram: {:?}\ncode: {:?}\n",
+                ways.elements.leaves, ways.program.leaves, ways.code.leaves
+            )
+        }
+        None => "open\n".to_string(),
+    })
+}
+
+datatest_stable::harness! {
+    { test = file, root = "tests/filetests", pattern = r"\.ir$" },
+}

@@ -1,0 +1,4 @@
+// test check flatten format
+// becomes
+== mistakes
+== graph

@@ -1,4 +1,0 @@
-a :: Queue;
-elementclass X {
-  input -> Null -> output
-b :: Discard;

@@ -1,3 +1,0 @@
-a :: Idle -> Discard;
-/* never closed
-b :: Idle
