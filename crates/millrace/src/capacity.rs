@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 3;
 /// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to expect.
 ///
 /// What packets cost is measured here, at the sizes asked for, in a closed loop; how sockets and cores lie is read from
-/// /sys. ExitStatus status 1: this machine does not do it, or `--verify` found that the plan does not hold.
+/// /sys. Exit status 1: this machine does not do it, or `--verify` found that the plan does not hold.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// Chain file with generated traffic at a port

@@ -1,4 +1,4 @@
-//! How a command ends, as whoever started the program sees it. The operators' guide says the same under "ExitStatus status".
+//! How a command ends, as whoever started the program sees it. The operators' guide says the same under "Exit status".
 
 use std::process::ExitCode;
 

@@ -38,7 +38,7 @@ pub struct EffortArgs {
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
 
-    /// ExitStatus status 1 where a result is not as expected
+    /// Exit status 1 where a result is not as expected
     #[arg(long)]
     strict: bool,
 }
