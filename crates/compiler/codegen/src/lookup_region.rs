@@ -121,25 +121,6 @@ pub fn is_border(program: &Program, walked: bool, term: &Term) -> bool {
     }
 }
 
-fn lookup_boundary(
-    program: &Program,
-    walked: bool,
-    term: &Term,
-) -> Option<(usize, usize, usize, Value, BlockId, BlockId)> {
-    if !is_border(program, walked, term) {
-        return None;
-    }
-    match term {
-        Term::Lookup { table, key, rec, hit, miss } => {
-            Some((usize::from(*table), key.len(), 0, *rec, *hit, *miss))
-        }
-        Term::Create { table, key, args, rec, ok, fail } => {
-            Some((usize::from(*table), key.len(), args.len(), *rec, *ok, *fail))
-        }
-        _ => None,
-    }
-}
-
 /// Cuts a verified program; with `walked`, not at lookups by prefix.
 pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     let order = program.topological_order();
@@ -153,13 +134,22 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     let entries = program.entries.iter().map(|entry| head_index(&mut heads, (*entry, None))).collect();
     let mut sites = vec![];
     for &block in &order {
-        if let Some((table, key_words, args, rec, hit, miss)) =
-            lookup_boundary(program, walked, &program.block(block).term)
-        {
-            let hit = head_index(&mut heads, (hit, Some(rec)));
-            let miss = head_index(&mut heads, (miss, None));
-            let creates = matches!(program.block(block).term, Term::Create { .. });
-            sites.push(Site { block, table, key_words, args, creates, hit, miss });
+        let term = &program.block(block).term;
+        let (table, key, args, rec, hit, miss) = match term {
+            Term::Lookup { table, key, rec, hit, miss } => (table, key, None, rec, hit, miss),
+            Term::Create { table, key, args, rec, ok, fail } => (table, key, Some(args), rec, ok, fail),
+            _ => continue,
+        };
+        if is_border(program, walked, term) {
+            sites.push(Site {
+                block,
+                table: usize::from(*table),
+                key_words: key.len(),
+                args: args.map_or(0, Vec::len),
+                creates: args.is_some(),
+                hit: head_index(&mut heads, (*hit, Some(*rec))),
+                miss: head_index(&mut heads, (*miss, None)),
+            });
         }
     }
     let mut regions: Vec<LookupRegion> = heads

@@ -26,11 +26,7 @@ impl Builder {
             name: name.to_string(),
             outputs: outputs as u16,
             entries: vec![BlockId(0)],
-            reasons: vec![],
-            cells: vec![],
-            tables: vec![],
-            slow: vec![],
-            blocks: vec![],
+            ..Program::default()
         };
         let mut builder = Builder { program, ended: vec![], current: BlockId(0), values: 0 };
         builder.current = builder.block();
@@ -391,23 +387,12 @@ impl Builder {
     /// What the verifier found: a mistake of the element's author, not of a user.
     pub fn finish(self) -> Result<Verified, VerifyError> {
         let mut program = self.program;
-        for &block in &program.topological_order() {
-            if !self.ended[block.index()] {
-                return Err(VerifyError::Unended(block));
-            }
+        let mut reached = program.topological_order();
+        if let Some(open) = reached.iter().find(|block| !self.ended[block.index()]) {
+            return Err(VerifyError::Unended(*open));
         }
-        remove_unreachable(&mut program);
+        reached.sort_unstable();
+        program.keep(&reached);
         Verified::new(program)
     }
-}
-
-/// Removes the blocks that no entry reaches; the others keep their order.
-fn remove_unreachable(program: &mut Program) {
-    let mut keep: Vec<BlockId> = program.topological_order();
-    keep.sort_unstable();
-    let rename = |old: BlockId| BlockId(keep.binary_search(&old).unwrap_or(0) as u32);
-    let mut blocks: Vec<Block> = keep.iter().map(|block| program.block(*block).clone()).collect();
-    blocks.iter_mut().for_each(|block| block.term.map_successors(rename));
-    program.entries.iter_mut().for_each(|entry| *entry = rename(*entry));
-    program.blocks = blocks;
 }

@@ -118,6 +118,11 @@ pub fn run<B: Buffer + ?Sized>(
     }
 }
 
+/// What an instruction without a result yields.
+fn nothing((): ()) -> u64 {
+    0
+}
+
 enum Step {
     Goto(BlockId),
     Exit(Exit),
@@ -130,12 +135,7 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
 
     /// Offset of a base from the buffer's start, if it is set.
     fn base(&self, base: Base) -> Option<usize> {
-        let at = match base {
-            Base::Data => self.packet.data(),
-            Base::Mac => self.packet.mac,
-            Base::Net => self.packet.net,
-            Base::Trans => self.packet.trans,
-        };
+        let at = self.packet.header(base);
         (at != NO_HEADER).then_some(usize::from(at))
     }
 
@@ -189,11 +189,8 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
     }
 
     fn set_base(&mut self, base: Base, at: u16) {
-        match base {
-            Base::Data => {}
-            Base::Mac => self.packet.mac = at,
-            Base::Net => self.packet.net = at,
-            Base::Trans => self.packet.trans = at,
+        if let Some(header) = self.packet.header_mut(base) {
+            *header = at;
         }
     }
 
@@ -203,74 +200,15 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
         debug_assert!(pulled, "no more than there are");
     }
 
-    /// RFC 1071 sum of bytes of `packet` from `at`, counted from its first byte.
-    fn sum(&self, packet: &Packet, at: usize, len: usize) -> Option<u64> {
-        let mut bytes = vec![0; len];
-        if !self.buffer.read_packet(packet, at, &mut bytes) {
-            return None;
-        }
-        let words = bytes.chunks(2).map(|pair| match *pair {
-            [high, low] => u64::from(high) << 8 | u64::from(low),
-            [high] => u64::from(high) << 8,
-            _ => 0,
-        });
-        Some(words.sum())
-    }
-
-    fn ip_sum(&self) -> u64 {
-        let net = self.base(Base::Net).unwrap_or(0);
-        let header = self.avail(Base::Net);
-        let mut first = [0];
-        if header < 20 || !self.buffer.read(net, &mut first) {
-            return 0;
-        }
-        let length = u64::from(first[0] & 15) * 4;
-        let mut bytes = vec![0; length as usize];
-        if length < 20 || length > header || !self.buffer.read(net, &mut bytes) {
-            return 0;
-        }
-        fold(bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(pair[1])).sum())
-    }
-
-    /// See [`Inst::TransportSum`].
-    fn transport_sum(&self, proto: u64) -> u64 {
-        let inner = || -> Option<u64> {
-            let (net, trans) = (self.base(Base::Net)?, self.base(Base::Trans)?);
-            let mut header = [0; 20];
-            if self.avail(Base::Net) < 20 || !self.buffer.read(net, &mut header) {
-                return None;
-            }
-            let end = net + usize::from(u16::from_be_bytes([header[2], header[3]]));
-            let length = end.checked_sub(trans)?;
-            let pseudo: u64 = header[12..20].chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(w[1])).sum();
-            let at = trans.checked_sub(net)?;
-            let from_net = self.packet.starting_at(net as u16)?;
-            Some(fold(pseudo + (proto & 0xff) + length as u64 + self.sum(&from_net, at, length)?))
-        };
-        inner().unwrap_or(0)
-    }
-
     fn inst(&mut self, inst: Inst) -> Result<u64, String> {
         Ok(match inst {
             Inst::Const(number) => number,
             Inst::Bin(op, a, b) => op.apply(self.get(a), self.get(b)),
-            Inst::Select(c, a, b) => {
-                if self.get(c) != 0 {
-                    self.get(a)
-                } else {
-                    self.get(b)
-                }
-            }
+            Inst::Select(c, a, b) => self.get(if self.get(c) != 0 { a } else { b }),
             Inst::Load(field) => self.load(field)?,
-            Inst::Store(field, value) => {
-                self.store(field, self.get(value))?;
-                0
-            }
+            Inst::Store(field, value) => self.store(field, self.get(value)).map(nothing)?,
             Inst::LoadAnno(anno) => self.load_anno(anno)?,
-            Inst::StoreAnno(anno, value) => {
-                self.store_anno(anno, self.get(value))?;
-                0
-            }
+            Inst::StoreAnno(anno, value) => self.store_anno(anno, self.get(value)).map(nothing)?,
             Inst::Len => u64::from(self.packet.total()),
             Inst::Avail(base) => self.avail(base),
             Inst::Offset(base) => match self.base(base) {
@@ -290,12 +228,8 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 self.pull(self.get(value));
                 0
             }
-            Inst::Push(bytes) => {
-                if !self.packet.push(usize::from(bytes)) {
-                    return Err("push beyond the headroom".into());
-                }
-                0
-            }
+            Inst::Push(bytes) if self.packet.push(usize::from(bytes)) => 0,
+            Inst::Push(_) => return Err("push beyond the headroom".into()),
             Inst::Take(value) => {
                 if self.packet.segments() == 1 {
                     self.packet.truncate(usize::try_from(self.get(value)).unwrap_or(usize::MAX));
@@ -326,8 +260,12 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
                 table.record_store(record, offset, bytes, value);
                 0
             }
-            Inst::IpSum => self.ip_sum(),
-            Inst::TransportSum(proto) => self.transport_sum(self.get(proto)),
+            Inst::IpSum => self.base(Base::Net).map_or(0, |net| header_sum(self.buffer, net, self.end())),
+            Inst::TransportSum(proto) => {
+                let (proto, end) = (self.get(proto), self.end());
+                let headers = self.base(Base::Net).zip(self.base(Base::Trans));
+                headers.map_or(0, |headers| transport_sum(self.buffer, self.packet, headers, end, proto))
+            }
             Inst::CsumUpdate(sum, old, new, bits) => {
                 checksum_update(self.get(sum), self.get(old), self.get(new), bits)
             }
@@ -396,6 +334,48 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
         self.record_table[rec.0 as usize] = table;
         Step::Goto(hit)
     }
+}
+
+/// RFC 1071 sum of bytes, not yet folded.
+fn words(bytes: &[u8]) -> u64 {
+    bytes.iter().enumerate().map(|(at, byte)| u64::from(*byte) << (8 * (1 - at % 2))).sum()
+}
+
+/// See [`Inst::IpSum`]: of the header at `net`, where the packet's first segment ends at `end`.
+pub fn header_sum<B: Buffer + ?Sized>(buffer: &B, net: usize, end: usize) -> u64 {
+    let room = end.saturating_sub(net);
+    let mut first = [0];
+    if room < 20 || !buffer.read(net, &mut first) {
+        return 0;
+    }
+    let mut bytes = vec![0; usize::from(first[0] & 15) * 4];
+    if !(20..=room).contains(&bytes.len()) || !buffer.read(net, &mut bytes) {
+        return 0;
+    }
+    fold(words(&bytes))
+}
+
+/// See [`Inst::TransportSum`]: of a packet with these network and transport headers, whose first segment ends
+/// at `end`.
+pub fn transport_sum<B: Buffer + ?Sized>(
+    buffer: &B,
+    packet: &Packet,
+    (net, trans): (usize, usize),
+    end: usize,
+    proto: u64,
+) -> u64 {
+    let inner = || -> Option<u64> {
+        let mut header = [0; 20];
+        if end.saturating_sub(net) < 20 || !buffer.read(net, &mut header) {
+            return None;
+        }
+        let behind = net + usize::from(u16::from_be_bytes([header[2], header[3]]));
+        let mut segment = vec![0; behind.checked_sub(trans)?];
+        let (at, from_net) = (trans.checked_sub(net)?, packet.starting_at(net as u16)?);
+        let pseudo = words(&header[12..20]) + (proto & 0xff) + segment.len() as u64;
+        buffer.read_packet(&from_net, at, &mut segment).then(|| fold(pseudo + words(&segment)))
+    };
+    inner().unwrap_or(0)
 }
 
 /// Folds a one's complement sum to 16 bits.

@@ -89,20 +89,9 @@ impl BinOp {
             BinOp::And => a & b,
             BinOp::Or => a | b,
             BinOp::Xor => a ^ b,
-            BinOp::Shl => {
-                if b < 64 {
-                    a << b
-                } else {
-                    0
-                }
-            }
-            BinOp::Shr => {
-                if b < 64 {
-                    a >> b
-                } else {
-                    0
-                }
-            }
+            BinOp::Shl if b < 64 => a << b,
+            BinOp::Shr if b < 64 => a >> b,
+            BinOp::Shl | BinOp::Shr => 0,
             BinOp::Eq => u64::from(a == b),
             BinOp::Ne => u64::from(a != b),
             BinOp::Lt => u64::from(a < b),
@@ -296,13 +285,9 @@ impl Term {
 
     /// The values that it reads.
     pub fn operands(&self) -> Vec<Value> {
-        match self {
-            Term::Jump(_, args) => args.clone(),
-            Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => vec![*value],
-            Term::Lookup { key, .. } => key.clone(),
-            Term::Create { key, args, .. } => key.iter().chain(args).copied().collect(),
-            _ => vec![],
-        }
+        let (mut term, mut operands) = (self.clone(), vec![]);
+        term.map_operands(|value| operands.push(*value));
+        operands
     }
 
     /// The record that it defines for the first of its successors.
@@ -422,7 +407,7 @@ pub enum Matching {
 pub const MAX_KEY_WORDS: usize = 5;
 
 /// What an element does to a packet.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
     /// The element class, or what the program was made from.
     pub name: String,
@@ -443,6 +428,17 @@ pub struct Program {
 }
 
 impl Program {
+    /// Leaves these blocks only, in this order, and gives them new numbers. They must not lead to others.
+    pub fn keep(&mut self, blocks: &[BlockId]) {
+        let mut place = vec![BlockId(u32::MAX); self.blocks.len()];
+        for (new, old) in (0..).map(BlockId).zip(blocks) {
+            place[old.index()] = new;
+        }
+        self.blocks = blocks.iter().map(|block| self.block(*block).clone()).collect();
+        self.blocks.iter_mut().for_each(|block| block.term.map_successors(|to| place[to.index()]));
+        self.entries.iter_mut().for_each(|entry| *entry = place[entry.index()]);
+    }
+
     /// The block with that id.
     pub fn block(&self, id: BlockId) -> &Block {
         &self.blocks[id.index()]

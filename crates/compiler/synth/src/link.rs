@@ -308,18 +308,7 @@ fn renumber(block: &mut Block, base: Base) {
 /// Takes out blocks that no entry reaches: inputs of parts that nothing leads to.
 pub(crate) fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
     let order = program.topological_order();
-    let mut place = vec![BlockId(u32::MAX); program.blocks.len()];
-    for (at, block) in order.iter().enumerate() {
-        place[block.index()] = BlockId(at as u32);
-    }
-    let blocks = order.iter().map(|block| {
-        let mut block = program.block(*block).clone();
-        block.term.map_successors(|to| place[to.index()]);
-        block
-    });
-    let blocks = blocks.collect();
-    program.blocks = blocks;
-    program.entries.iter_mut().for_each(|entry| *entry = place[entry.index()]);
+    program.keep(&order);
     order.iter().map(|block| origins[block.index()]).collect()
 }
 

@@ -74,6 +74,7 @@
 //! ```
 
 use packet::anno::ANNO_BYTES;
+use packet::field::Base;
 use std::sync::atomic::AtomicU64;
 
 /// Version of the layout of [`Packet`]; part of the attach handshake.
@@ -285,6 +286,26 @@ impl Packet {
     #[inline(always)]
     pub const fn handle(&self) -> u64 {
         self.handle
+    }
+
+    /// Where a header starts, or the packet's first byte, from `buf`; [`NO_HEADER`] when not known.
+    pub fn header(&self, base: Base) -> u16 {
+        match base {
+            Base::Data => self.data,
+            Base::Mac => self.mac,
+            Base::Net => self.net,
+            Base::Trans => self.trans,
+        }
+    }
+
+    /// The annotation that says where a header starts. The packet's first byte is moved by other operations.
+    pub fn header_mut(&mut self, base: Base) -> Option<&mut u16> {
+        match base {
+            Base::Data => None,
+            Base::Mac => Some(&mut self.mac),
+            Base::Net => Some(&mut self.net),
+            Base::Trans => Some(&mut self.trans),
+        }
     }
 
     /// First byte of the packet, from [`Packet::buf`].

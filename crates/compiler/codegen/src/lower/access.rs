@@ -156,38 +156,34 @@ impl Lowering<'_, '_> {
     }
 
     fn store_sized(&mut self, address: clif::Value, at: i32, bytes: u8, value: clif::Value) {
-        let width = match bytes {
-            1 => types::I8,
-            2 => types::I16,
-            4 => types::I32,
-            _ => types::I64,
-        };
         // Made narrow first: the compiler sees through that, where the number was narrow before.
-        let narrow = if width == types::I64 { value } else { self.f.ins().ireduce(width, value) };
+        let narrow = self.narrow(value, bytes);
         self.f.ins().store(flags(), narrow, address, at);
     }
 
+    fn narrow(&mut self, value: clif::Value, bytes: u8) -> clif::Value {
+        match width(bytes) {
+            types::I64 => value,
+            width => self.f.ins().ireduce(width, value),
+        }
+    }
+
     /// A big-endian number of 1, 2, 4 or 8 bytes.
-    fn load_be(&mut self, address: clif::Value, at: i32, bytes: u16) -> clif::Value {
-        let width = match bytes {
-            1 => return self.load_sized(address, at, 1),
-            2 => types::I16,
-            4 => types::I32,
-            _ => types::I64,
-        };
+    fn load_be(&mut self, address: clif::Value, at: i32, bytes: u8) -> clif::Value {
+        if bytes == 1 {
+            return self.load_sized(address, at, 1);
+        }
+        let width = width(bytes);
         let raw = self.f.ins().load(width, flags(), address, at);
         let swapped = self.f.ins().bswap(raw);
         if width == types::I64 { swapped } else { self.f.ins().uextend(types::I64, swapped) }
     }
 
-    fn store_be(&mut self, address: clif::Value, at: i32, bytes: u16, value: clif::Value) {
-        let width = match bytes {
-            1 => return self.store_sized(address, at, 1, value),
-            2 => types::I16,
-            4 => types::I32,
-            _ => types::I64,
-        };
-        let narrow = if width == types::I64 { value } else { self.f.ins().ireduce(width, value) };
+    fn store_be(&mut self, address: clif::Value, at: i32, bytes: u8, value: clif::Value) {
+        if bytes == 1 {
+            return self.store_sized(address, at, 1, value);
+        }
+        let narrow = self.narrow(value, bytes);
         let swapped = self.f.ins().bswap(narrow);
         self.f.ins().store(flags(), swapped, address, at);
     }
@@ -209,7 +205,7 @@ impl Lowering<'_, '_> {
                 }
             });
             at += i32::from(piece);
-            left -= piece;
+            left -= u16::from(piece);
         }
         value.unwrap_or(address)
     }
@@ -219,7 +215,7 @@ impl Lowering<'_, '_> {
         let (mut at, mut left) = (i32::from(field.first_byte()), field.byte_len());
         while left > 0 {
             let piece = piece(left);
-            left -= piece;
+            left -= u16::from(piece);
             let part = if left == 0 { value } else { self.f.ins().ushr_imm_s(value, i64::from(left) * 8) };
             self.store_be(address, at, piece, part);
             at += i32::from(piece);
@@ -376,11 +372,21 @@ impl Lowering<'_, '_> {
 }
 
 /// The largest power of two of bytes, up to 8, that is at most `left`.
-fn piece(left: u16) -> u16 {
+fn piece(left: u16) -> u8 {
     match left {
         8.. => 8,
         4..=7 => 4,
         2..=3 => 2,
         _ => 1,
+    }
+}
+
+/// The type of a number of 1, 2, 4 or 8 bytes.
+fn width(bytes: u8) -> clif::Type {
+    match bytes {
+        1 => types::I8,
+        2 => types::I16,
+        4 => types::I32,
+        _ => types::I64,
     }
 }

@@ -22,16 +22,7 @@ const MAX_VALUE: u32 = 1 << 20;
 /// # Errors
 /// The first line that is not understood.
 pub fn parse(text: &str) -> Result<Program, TextError> {
-    let mut program = Program {
-        name: String::new(),
-        outputs: 0,
-        entries: vec![],
-        reasons: vec![],
-        cells: vec![],
-        tables: vec![],
-        slow: vec![],
-        blocks: vec![],
-    };
+    let mut program = Program::default();
     let mut open: Option<Block> = None;
     let mut last = 0;
     for (at, full) in text.lines().enumerate() {

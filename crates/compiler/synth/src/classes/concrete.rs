@@ -8,9 +8,8 @@ use super::filter::{Factor, Filter};
 use super::path_state::StateLocation;
 use super::{Class, Exit, Step};
 use ir::analysis::interval::ones;
-use ir::eval::{Buffer, checksum_update, fold};
+use ir::eval::{Buffer, checksum_update, header_sum, transport_sum};
 use ir::{Created, Tables};
-use packet::field::Base;
 use shm::descriptor::{NO_HEADER, Packet};
 use std::collections::HashMap;
 
@@ -112,20 +111,28 @@ impl<B: Buffer + ?Sized> Overlay<'_, B> {
             None => self.under.read(at, &mut byte).then_some(byte[0]),
         }
     }
-
-    fn packet_byte(&self, packet: &Packet, at: usize) -> Option<u8> {
-        let place = usize::from(packet.data()) + at;
-        let own = self.bytes.get(&place).filter(|_| at < packet.len() as usize);
-        let mut byte = [0];
-        match own {
-            Some(byte) => Some(*byte),
-            None => self.under.read_packet(packet, at, &mut byte).then_some(byte[0]),
-        }
-    }
 }
 
-fn words(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().enumerate().map(|(at, byte)| u64::from(byte) << (8 * (1 - at % 2))).sum()
+impl<B: Buffer + ?Sized> Buffer for Overlay<'_, B> {
+    fn read(&self, at: usize, out: &mut [u8]) -> bool {
+        (at..).zip(out).all(|(at, byte)| self.byte(at).map(|own| *byte = own).is_some())
+    }
+
+    fn write(&mut self, at: usize, bytes: &[u8]) -> bool {
+        self.bytes.extend((at..).zip(bytes.iter().copied()));
+        true
+    }
+
+    fn read_packet(&self, packet: &Packet, at: usize, out: &mut [u8]) -> bool {
+        if !self.under.read_packet(packet, at, out) {
+            return false;
+        }
+        let first = usize::from(packet.data());
+        for (at, byte) in (at..packet.len() as usize).zip(out) {
+            *byte = self.bytes.get(&(first + at)).copied().unwrap_or(*byte);
+        }
+        true
+    }
 }
 
 impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
@@ -282,12 +289,6 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
 
     fn atom(&mut self, atom: Atom) -> Option<u64> {
         let packet = self.packet;
-        let place = |base: Base| match base {
-            Base::Data => packet.data(),
-            Base::Mac => packet.mac,
-            Base::Net => packet.net,
-            Base::Trans => packet.trans,
-        };
         Some(match atom {
             Atom::Bits(bits @ Bits { root: Root::Anno, .. }) => {
                 let last = packet.anno.len() - 1;
@@ -305,8 +306,8 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
             Atom::Room => packet.data().into(),
             Atom::Head => packet.len().into(),
             Atom::Rest => (packet.total() - packet.len()).into(),
-            Atom::Place(base) => place(base).into(),
-            Atom::Reach(base) => match place(base) {
+            Atom::Place(base) => packet.header(base).into(),
+            Atom::Reach(base) => match packet.header(base) {
                 NO_HEADER => 0,
                 at => (u64::from(packet.data()) + u64::from(packet.len())).saturating_sub(at.into()),
             },
@@ -390,16 +391,8 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
     fn ip_sum(&mut self, log: Log, net: Id, end: Id) -> Option<u64> {
         let (net, end) = (self.value(net)?, self.value(end)?);
         let over = self.overlay(log)?;
-        let header = end.saturating_sub(net);
-        if net >= u64::from(NO_HEADER) || header < 20 {
-            return Some(0);
-        }
-        let length = over.byte(net as usize).map_or(0, |first| u64::from(first & 15) * 4);
-        if length < 20 || length > header {
-            return Some(0);
-        }
-        let bytes = (net..net + length).map(|at| over.byte(at as usize)).collect::<Option<Vec<u8>>>();
-        Some(bytes.map_or(0, |bytes| fold(words(bytes))))
+        let is_set = net < u64::from(NO_HEADER);
+        Some(if is_set { header_sum(&over, net as usize, end as usize) } else { 0 })
     }
 
     fn transport_sum(&mut self, sum: &super::expr::TransportSum) -> Option<u64> {
@@ -409,21 +402,11 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         let mut packet = self.packet;
         // Any place in the segment will do as the first byte of what is summed from the network header on.
         (packet.set_ends(0, u32::try_from(end).ok()?) && packet.set_rest(rest as u32)).then_some(())?;
-        let inner = || -> Option<u64> {
-            let none = u64::from(NO_HEADER);
-            if net >= none || trans >= none || end.saturating_sub(net) < 20 {
-                return None;
-            }
-            let header = (net..net + 20).map(|at| over.byte(at as usize)).collect::<Option<Vec<u8>>>()?;
-            let behind = net + (u64::from(header[2]) << 8 | u64::from(header[3]));
-            let length = behind.checked_sub(trans)?;
-            let at = trans.checked_sub(net)?;
-            let from_net = packet.starting_at(net as u16)?;
-            let segment = (at..at + length)
-                .map(|at| over.packet_byte(&from_net, at as usize))
-                .collect::<Option<Vec<u8>>>()?;
-            Some(fold(words(header[12..20].iter().copied()) + (proto & 0xff) + length + words(segment)))
-        };
-        Some(inner().unwrap_or(0))
+        let none = u64::from(NO_HEADER);
+        if net >= none || trans >= none {
+            return Some(0);
+        }
+        let headers = (net as usize, trans as usize);
+        Some(transport_sum(&over, &packet, headers, end as usize, proto))
     }
 }

@@ -15,6 +15,7 @@ use packet::anno::ANNO_BYTES;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Added to differences, so that they are numbers without sign.
 pub const BIAS: u64 = 1 << 62;
@@ -225,37 +226,43 @@ pub struct Find {
 }
 
 /// All expressions of a walk.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pool {
     nodes: Vec<Node>,
     max: Vec<u64>,
     known: HashMap<Node, Id>,
-    logs: Vec<Box<[Write]>>,
-    log_numbers: HashMap<Box<[Write]>, Log>,
-    rec_logs: Vec<Box<[RecWrite]>>,
-    rec_log_numbers: HashMap<Box<[RecWrite]>, Log>,
+    logs: Logs<Write>,
+    rec_logs: Logs<RecWrite>,
     /// What header annotations were set to: places get their names from here.
     pub(super) names: Vec<(Id, i32, Base)>,
     /// What is promised of tables.
     pub(super) relations: Vec<Relation>,
 }
 
-impl Default for Pool {
-    fn default() -> Pool {
-        let mut pool = Pool {
-            nodes: vec![],
-            max: vec![],
-            known: HashMap::new(),
-            logs: vec![],
-            log_numbers: HashMap::new(),
-            rec_logs: vec![],
-            rec_log_numbers: HashMap::new(),
-            names: vec![],
-            relations: vec![],
-        };
-        pool.log(&[]);
-        pool.rec_log(&[]);
-        pool
+/// Lists of writes, each once. The first is the empty one.
+#[derive(Debug)]
+struct Logs<W> {
+    all: Vec<Box<[W]>>,
+    numbers: HashMap<Box<[W]>, Log>,
+}
+
+impl<W: Clone + Eq + Hash> Default for Logs<W> {
+    fn default() -> Logs<W> {
+        let mut logs = Logs { all: vec![], numbers: HashMap::new() };
+        logs.number(&[]);
+        logs
+    }
+}
+
+impl<W: Clone + Eq + Hash> Logs<W> {
+    fn number(&mut self, writes: &[W]) -> Log {
+        if let Some(&known) = self.numbers.get(writes) {
+            return known;
+        }
+        let log = Log(self.all.len() as u32);
+        self.all.push(writes.into());
+        self.numbers.insert(writes.into(), log);
+        log
     }
 }
 
@@ -388,33 +395,21 @@ impl Pool {
     }
 
     pub(super) fn log(&mut self, writes: &[Write]) -> Log {
-        if let Some(&known) = self.log_numbers.get(writes) {
-            return known;
-        }
-        let log = Log(self.logs.len() as u32);
-        self.logs.push(writes.into());
-        self.log_numbers.insert(writes.into(), log);
-        log
+        self.logs.number(writes)
     }
 
     pub(super) fn rec_log(&mut self, writes: &[RecWrite]) -> Log {
-        if let Some(&known) = self.rec_log_numbers.get(writes) {
-            return known;
-        }
-        let log = Log(self.rec_logs.len() as u32);
-        self.rec_logs.push(writes.into());
-        self.rec_log_numbers.insert(writes.into(), log);
-        log
+        self.rec_logs.number(writes)
     }
 
     /// Writes to packets.
     pub fn writes(&self, log: Log) -> &[Write] {
-        &self.logs[log.0 as usize]
+        &self.logs.all[log.0 as usize]
     }
 
     /// Writes to records.
     pub fn rec_writes(&self, log: Log) -> &[RecWrite] {
-        &self.rec_logs[log.0 as usize]
+        &self.rec_logs.all[log.0 as usize]
     }
 
     /// The expressions that one is made of.
@@ -422,6 +417,11 @@ impl Pool {
         let root = |bits: &Bits| match bits.root {
             Root::At(root) => Some(root),
             Root::Anno => None,
+        };
+        let of_log = |log: &Log, own: &[Id]| {
+            let writes = self.writes(*log).iter();
+            let of_writes = writes.flat_map(|write| root(&write.bits).into_iter().chain([write.value]));
+            of_writes.chain(own.iter().copied()).collect()
         };
         match self.node(id) {
             Node::Const(_) => vec![],
@@ -432,28 +432,9 @@ impl Pool {
             Node::Sum(_, terms) => terms.iter().map(|(term, _)| *term).collect(),
             Node::Bin(_, a, b) => vec![*a, *b],
             Node::Select(a, b, c) | Node::Csum(a, b, c, _) => vec![*a, *b, *c],
-            Node::IpSum(log, net, end) => {
-                let writes = self.writes(*log).iter();
-                writes
-                    .flat_map(|write| root(&write.bits).into_iter().chain([write.value]))
-                    .chain([*net, *end])
-                    .collect()
-            }
-            Node::TransportSum(sum) => {
-                let writes = self.writes(sum.log).iter();
-                let own = [sum.net, sum.trans, sum.end, sum.rest, sum.proto];
-                writes
-                    .flat_map(|write| root(&write.bits).into_iter().chain([write.value]))
-                    .chain(own)
-                    .collect()
-            }
-            Node::Read(log, bits) => {
-                let writes = self.writes(*log).iter();
-                writes
-                    .flat_map(|write| root(&write.bits).into_iter().chain([write.value]))
-                    .chain(root(bits))
-                    .collect()
-            }
+            Node::IpSum(log, net, end) => of_log(log, &[*net, *end]),
+            Node::TransportSum(sum) => of_log(&sum.log, &[sum.net, sum.trans, sum.end, sum.rest, sum.proto]),
+            Node::Read(log, bits) => of_log(log, root(bits).as_slice()),
             Node::Found(find) => find.key.iter().chain(find.args.iter().flatten()).copied().collect(),
             Node::RecLoad(log, rec, ..) => {
                 let writes = self.rec_writes(*log).iter();

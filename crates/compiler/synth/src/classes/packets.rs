@@ -11,7 +11,6 @@ use super::{Class, Classes};
 use ir::Tables;
 use ir::analysis::interval::{IntervalSet, ones};
 use ir::eval::Buffer;
-use packet::field::Base;
 use rand::Rng;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 
@@ -75,17 +74,14 @@ impl Class {
         let mut packets = Packets::default();
         for _ in 0..count {
             let made = start(world, rng);
-            let mut maker = Maker { classes, world, rng, packet: made };
-            match maker.mend(self) {
-                true => packets.created.push(maker.packet),
-                false => packets.given_up += 1,
+            match self.mended(classes, made, world, rng) {
+                Some(packet) => packets.created.push(packet),
+                None => packets.given_up += 1,
             }
         }
         packets
     }
-}
 
-impl Class {
     /// A packet of the class that is made from another one; `None` where that does not lead to one.
     pub fn mended<R: Rng>(
         &self,
@@ -279,11 +275,9 @@ impl<R: Rng> Maker<'_, '_, R> {
                     _ if number == 0 => NO_HEADER,
                     _ => end.saturating_sub(number as u16),
                 };
-                match base {
-                    Base::Data => return false,
-                    Base::Mac => packet.mac = place,
-                    Base::Net => packet.net = place,
-                    Base::Trans => packet.trans = place,
+                match packet.header_mut(base) {
+                    Some(header) => *header = place,
+                    None => return false,
                 }
             }
             Atom::Cell(cell) => match self.packet.cells.get_mut(usize::from(cell)) {

@@ -43,6 +43,17 @@ impl Linear {
     }
 }
 
+/// The factor of each term, without those of factor 0.
+fn collected(terms: impl IntoIterator<Item = (Id, u64)>) -> BTreeMap<Id, u64> {
+    let mut by_term: BTreeMap<Id, u64> = BTreeMap::new();
+    for (term, by) in terms {
+        let own = by_term.entry(term).or_default();
+        *own = own.wrapping_add(by);
+    }
+    by_term.retain(|_, by| *by != 0);
+    by_term
+}
+
 impl Maker<'_> {
     /// A number.
     pub fn number(&mut self, number: u64) -> Id {
@@ -68,12 +79,7 @@ impl Maker<'_> {
     }
 
     fn sum_of(&mut self, sum: Linear) -> Id {
-        let mut by_term: BTreeMap<Id, u64> = BTreeMap::new();
-        for (term, by) in sum.terms {
-            let own = by_term.entry(term).or_default();
-            *own = own.wrapping_add(by);
-        }
-        by_term.retain(|_, by| *by != 0);
+        let mut by_term = collected(sum.terms);
         self.join_bits(&mut by_term);
         self.fold(&mut by_term);
         let terms: Vec<(Id, u64)> = by_term.into_iter().collect();
@@ -189,13 +195,7 @@ impl Maker<'_> {
             self.facts.small_sum(self.pool, constant, &terms).filter(|(low, _)| *low >= 0)?;
         }
         let sum = self.linear(a).plus(self.linear(b).scaled(u64::MAX));
-        let mut by_term: BTreeMap<Id, u64> = BTreeMap::new();
-        for (term, by) in sum.terms {
-            let own = by_term.entry(term).or_default();
-            *own = own.wrapping_add(by);
-        }
-        by_term.retain(|_, by| *by != 0);
-        Some((signed(sum.constant), by_term.into_iter().collect()))
+        Some((signed(sum.constant), collected(sum.terms).into_iter().collect()))
     }
 
     /// The smallest and the largest value of `a - b`, where they do not wrap.
@@ -205,12 +205,8 @@ impl Maker<'_> {
         // A difference that a condition bounds tells of every other, by what the two have not in common.
         for (first, last, other) in self.facts.differences(self.pool) {
             for sign in [1, u64::MAX] {
-                let mut rest: BTreeMap<Id, u64> = terms.iter().copied().collect();
-                for (term, by) in other {
-                    let own = rest.entry(*term).or_default();
-                    *own = own.wrapping_sub(by.wrapping_mul(sign));
-                }
-                rest.retain(|_, by| *by != 0);
+                let less = other.iter().map(|(term, by)| (*term, by.wrapping_mul(sign).wrapping_neg()));
+                let rest = collected(terms.iter().copied().chain(less));
                 if rest.len() >= terms.len() + other.len() {
                     continue;
                 }
@@ -281,7 +277,7 @@ impl Maker<'_> {
             // Of the other only the lowest bit is left, which is a truth as well.
             (None, None) if self.pool.is_truth(a) || self.pool.is_truth(b) => {
                 let (a, b) = (self.slice(a, 0, 1), self.slice(b, 0, 1));
-                return self.both(a, b);
+                return self.connected(BinOp::And, a, b);
             }
             _ => {}
         }
@@ -299,7 +295,7 @@ impl Maker<'_> {
             return self.cat(&[(0, a), (0, b)]);
         }
         if self.pool.is_truth(a) && self.pool.is_truth(b) {
-            return self.either(a, b);
+            return self.connected(BinOp::Or, a, b);
         }
         self.pool.add(Node::Bin(BinOp::Or, a.min(b), a.max(b)))
     }
@@ -461,10 +457,13 @@ impl Maker<'_> {
         self.is_in(id, &IntervalSet::one(0))
     }
 
-    fn both(&mut self, a: Id, b: Id) -> Id {
+    /// Two truths under `and` or `or`.
+    fn connected(&mut self, op: BinOp, a: Id, b: Id) -> Id {
         let (a, b) = (self.truth(a), self.truth(b));
+        // One side of that value decides.
+        let decisive = u64::from(op == BinOp::Or);
         match (self.pool.constant(a), self.pool.constant(b)) {
-            (Some(0), _) | (_, Some(0)) => return self.number(0),
+            (Some(side), _) | (_, Some(side)) if side == decisive => return self.number(decisive),
             (Some(_), _) => return b,
             (_, Some(_)) => return a,
             _ if a == b => return a,
@@ -473,28 +472,10 @@ impl Maker<'_> {
         if let (Node::In(of, set), Node::In(same, other)) = (self.pool.node(a), self.pool.node(b))
             && of == same
         {
-            let (of, set) = (*of, set.intersection(other));
-            return self.is_in(of, &set);
+            let set = if op == BinOp::Or { set.union(other) } else { set.intersection(other) };
+            return self.is_in(*of, &set);
         }
-        self.pool.add(Node::Bin(BinOp::And, a.min(b), a.max(b)))
-    }
-
-    fn either(&mut self, a: Id, b: Id) -> Id {
-        let (a, b) = (self.truth(a), self.truth(b));
-        match (self.pool.constant(a), self.pool.constant(b)) {
-            (Some(0), _) => return b,
-            (_, Some(0)) => return a,
-            (Some(_), _) | (_, Some(_)) => return self.number(1),
-            _ if a == b => return a,
-            _ => {}
-        }
-        if let (Node::In(of, set), Node::In(same, other)) = (self.pool.node(a), self.pool.node(b))
-            && of == same
-        {
-            let (of, set) = (*of, set.union(other));
-            return self.is_in(of, &set);
-        }
-        self.pool.add(Node::Bin(BinOp::Or, a.min(b), a.max(b)))
+        self.pool.add(Node::Bin(op, a.min(b), a.max(b)))
     }
 
     /// Whether a number is in a set, as a question about the simplest number that decides it.
@@ -512,7 +493,7 @@ impl Maker<'_> {
                 return id;
             }
             let (a, b) = (self.not(a), self.not(b));
-            return if op == BinOp::And { self.either(a, b) } else { self.both(a, b) };
+            return self.connected(if op == BinOp::And { BinOp::Or } else { BinOp::And }, a, b);
         }
         match self.pool.node(id).clone() {
             // A truth that is 0, or 1: all others were decided above.
@@ -526,11 +507,11 @@ impl Maker<'_> {
             // Not 0 where one of the two is not.
             Node::Bin(BinOp::Or, a, b) if set.complement(self.pool.max(id)) == IntervalSet::one(0) => {
                 let (a, b) = (self.truth(a), self.truth(b));
-                self.either(a, b)
+                self.connected(BinOp::Or, a, b)
             }
             Node::Bin(BinOp::Or, a, b) if set == IntervalSet::one(0) => {
                 let (a, b) = (self.not(a), self.not(b));
-                self.both(a, b)
+                self.connected(BinOp::And, a, b)
             }
             Node::Cat(parts) => self.cat_in(id, &parts, &set),
             Node::Sum(constant, terms) => match *terms {
@@ -590,7 +571,7 @@ impl Maker<'_> {
                     self.is_in(part, &IntervalSet::one(share))
                 }
             };
-            result = self.both(result, share);
+            result = self.connected(BinOp::And, result, share);
         }
         if all { result } else { self.not(result) }
     }
@@ -622,7 +603,7 @@ impl Maker<'_> {
     pub fn again(&mut self, id: Id) -> Id {
         if let Some((op, a, b)) = self.pool.connective(id) {
             let (a, b) = (self.again(a), self.again(b));
-            return if op == BinOp::And { self.both(a, b) } else { self.either(a, b) };
+            return self.connected(op, a, b);
         }
         match self.pool.node(id).clone() {
             Node::In(of, set) => {

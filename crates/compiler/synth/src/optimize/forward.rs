@@ -10,7 +10,7 @@ use super::byte_range::{Anchors, ByteRange, Point};
 use super::optimization_note::{OptimizationNote, Reads, Touch};
 use super::optimizer_state::{OptimizerState, Position};
 use super::value::{Expr, Values, Vn};
-use ir::analysis::interval::{Interval, yields};
+use ir::analysis::interval::{Interval, ones, yields};
 use ir::analysis::order::Order;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::anno::Anno;
@@ -95,16 +95,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     for at in 0..walk.order.blocks.len() {
         walk.block(walk.order.blocks[at]);
     }
-    let program = Program {
-        name: program.name.clone(),
-        outputs: program.outputs,
-        entries: program.entries.clone(),
-        reasons: program.reasons.clone(),
-        cells: program.cells.clone(),
-        tables: program.tables.clone(),
-        slow: program.slow.clone(),
-        blocks: walk.out,
-    };
+    let program = Program { blocks: walk.out, ..program.clone() };
     Rewritten { program, notes: walk.notes }
 }
 
@@ -206,7 +197,7 @@ impl Forward<'_> {
         }
         let packet = self.anchors.is_packet(place.anchor);
         let version = self.state.versions[usize::from(!packet)];
-        let most = u64::MAX >> (64 - u32::from(place.width));
+        let most = ones(place.width);
         let number = self.values.leaf(Expr::Load(version, place.anchor, place.bit, place.width), most);
         self.state.record_load(place, number);
         number
@@ -226,7 +217,7 @@ impl Forward<'_> {
         inst: impl FnOnce(Value) -> Inst,
         uses: OptimizationNote,
     ) {
-        let mask = u64::MAX >> (64 - u32::from(place.width));
+        let mask = ones(place.width);
         let kept = self.values.bin_const(BinOp::And, value, mask, &self.state.facts);
         let held = self.state.held(place, &mut self.values, &self.anchors);
         if held.is_some_and(|held| self.values.settled(held, &self.state.facts) == kept) {

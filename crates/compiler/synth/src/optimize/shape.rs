@@ -1,7 +1,7 @@
 //! The graph of blocks: jumps that lead nowhere in particular, chains of blocks, blocks that are not
 //! reached.
 
-use ir::{Block, BlockId, Inst, Program, Term, Value};
+use ir::{Block, BlockId, Program, Term, Value};
 
 /// Tidies up a program: blocks that nothing leads to go, chains become one block, and values are numbered
 /// anew.
@@ -88,73 +88,29 @@ fn take(program: &mut Program, id: BlockId) -> Block {
 /// Replaces every value that is read.
 fn rename(program: &mut Program, mut name: impl FnMut(Value) -> Value) {
     for block in &mut program.blocks {
-        for (_, inst) in &mut block.insts {
-            *inst = renamed_inst(*inst, &mut name);
-        }
-        let mut each = |values: &mut Vec<Value>| values.iter_mut().for_each(|value| *value = name(*value));
-        match &mut block.term {
-            Term::Jump(_, args) => each(args),
-            Term::Lookup { key, .. } => each(key),
-            Term::Create { key, args, .. } => {
-                each(key);
-                each(args);
-            }
-            Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => {
-                *value = name(*value)
-            }
-            _ => {}
-        }
-    }
-}
-
-/// An instruction on other values.
-fn renamed_inst(inst: Inst, name: &mut impl FnMut(Value) -> Value) -> Inst {
-    match inst {
-        Inst::Bin(op, a, b) => Inst::Bin(op, name(a), name(b)),
-        Inst::Select(a, b, c) => Inst::Select(name(a), name(b), name(c)),
-        Inst::Store(field, value) => Inst::Store(field, name(value)),
-        Inst::StoreAnno(anno, value) => Inst::StoreAnno(anno, name(value)),
-        Inst::SetBase(base, value) => Inst::SetBase(base, name(value)),
-        Inst::Pull(value) => Inst::Pull(name(value)),
-        Inst::Take(value) => Inst::Take(name(value)),
-        Inst::CellStore(cell, value) => Inst::CellStore(cell, name(value)),
-        Inst::CellAdd(cell, value) => Inst::CellAdd(cell, name(value)),
-        Inst::RecLoad(record, offset, bytes) => Inst::RecLoad(name(record), offset, bytes),
-        Inst::RecStore(record, offset, bytes, value) => {
-            Inst::RecStore(name(record), offset, bytes, name(value))
-        }
-        Inst::TransportSum(value) => Inst::TransportSum(name(value)),
-        Inst::CsumUpdate(a, b, c, width) => Inst::CsumUpdate(name(a), name(b), name(c), width),
-        Inst::SetPacketType(value) => Inst::SetPacketType(name(value)),
-        _ => inst,
+        let mut each = |value: &mut Value| *value = name(*value);
+        block.insts.iter_mut().for_each(|(_, inst)| inst.map_operands(&mut each));
+        block.term.map_operands(each);
     }
 }
 
 /// Leaves out blocks that nothing leads to, and numbers blocks and values without gaps.
 fn compact(program: &mut Program) {
     let order = program.topological_order();
-    let mut block_of = vec![BlockId(0); program.blocks.len()];
-    for (at, id) in order.iter().enumerate() {
-        block_of[id.index()] = BlockId(at as u32);
-    }
-    let count = program.value_count();
-    let mut blocks: Vec<Block> = order.iter().map(|id| take(program, *id)).collect();
-    blocks.iter_mut().for_each(|block| block.term.map_successors(|to| block_of[to.index()]));
-    program.entries.iter_mut().for_each(|entry| *entry = block_of[entry.index()]);
-    let mut value_of: Vec<Option<Value>> = vec![None; count];
+    program.keep(&order);
+    let mut value_of: Vec<Option<Value>> = vec![None; program.value_count()];
     let mut next = 0;
     let mut define = |value: &mut Value| {
         value_of[value.0 as usize] = Some(Value(next));
         *value = Value(next);
         next += 1;
     };
-    for block in &mut blocks {
+    for block in &mut program.blocks {
         block.params.iter_mut().for_each(&mut define);
         block.insts.iter_mut().filter_map(|inst| inst.0.as_mut()).for_each(&mut define);
         if let Term::Lookup { rec, .. } | Term::Create { rec, .. } = &mut block.term {
             define(rec);
         }
     }
-    program.blocks = blocks;
     rename(program, |value| value_of.get(value.0 as usize).copied().flatten().unwrap_or(value));
 }

@@ -3,6 +3,7 @@
 use super::cache_entry;
 use super::model::Template;
 use super::term::{Is, Refusal, TermSource, TermUse};
+use ir::analysis::interval::ones;
 use ir::eval::Exit;
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -226,7 +227,6 @@ impl Code {
 
     /// What arithmetic gives that does nothing.
     fn simpler(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<TermUse> {
-        let ones = |bits: u8| if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let with = |x: TermUse, c: TermUse| {
             let constant = (c.is == Is::Same).then_some(c.number)?;
             match op {

@@ -5,6 +5,7 @@
 use super::code::Code;
 use super::key::Layout;
 use super::term::{Refusal, TermSource, TermUse};
+use ir::analysis::interval::ones;
 use ir::eval::Buffer;
 use ir::{BinOp, Inst};
 use packet::anno::Anno;
@@ -50,10 +51,6 @@ pub(super) struct Frame<'a, B: ?Sized> {
     pub room: u16,
 }
 
-fn ones(width: u8) -> u64 {
-    if width >= 64 { u64::MAX } else { (1 << width) - 1 }
-}
-
 impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     pub fn new(packet: &'a Packet, buffer: &'a B, layout: Layout) -> Frame<'a, B> {
         Frame {
@@ -80,11 +77,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         if let Some(place) = self.bases[base as usize] {
             return Ok(place);
         }
-        let at = match base {
-            Base::Mac => self.packet.mac,
-            Base::Net => self.packet.net,
-            _ => self.packet.trans,
-        };
+        let at = self.packet.header(base);
         let place = (at != NO_HEADER).then(|| i64::from(at) - i64::from(self.packet.data()));
         // One byte in front of the packet has the same offset as one that is not set.
         if place == Some(-1) {

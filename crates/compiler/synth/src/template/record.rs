@@ -6,6 +6,7 @@ use super::key::Layout;
 use super::model::Template;
 use super::sum::Sums;
 use super::term::{Is, Refusal, TermSource, TermUse};
+use ir::analysis::interval::ones;
 use ir::eval::{Buffer, EvalState, Exit};
 use ir::program::{BlockId, Matching};
 use ir::{BinOp, Inst, Lasting, Program, Term, Verified};
@@ -182,30 +183,18 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     }
 
     fn inst(&mut self, inst: Inst, packet: &Packet) -> Result<TermUse, Refusal> {
-        const NOTHING: TermUse = TermUse { number: 0, is: Is::Same, bits: 0 };
+        let nothing = |()| TermUse { number: 0, is: Is::Same, bits: 0 };
         let code = &mut *self.code;
+        let values = &*self.values;
+        let get = |value: ir::Value| values[value.0 as usize];
         Ok(match inst {
             Inst::Const(number) => TermUse::same(number),
-            Inst::Bin(op, a, b) => {
-                let (a, b) = (self.get(a), self.get(b));
-                self.bin(op, a, b)?
-            }
-            Inst::Select(c, a, b) => {
-                let [c, a, b] = [c, a, b].map(|value| self.values[value.0 as usize]);
-                self.sums.select(code, c, a, b)?
-            }
+            Inst::Bin(op, a, b) => self.bin(op, self.get(a), self.get(b))?,
+            Inst::Select(c, a, b) => self.sums.select(code, get(c), get(a), get(b))?,
             Inst::Load(field) => self.frame.load(code, field)?,
-            Inst::Store(field, value) => {
-                let value = self.values[value.0 as usize];
-                self.frame.store(code, field, value)?;
-                NOTHING
-            }
+            Inst::Store(field, value) => self.frame.store(code, field, get(value)).map(nothing)?,
             Inst::LoadAnno(anno) => self.frame.load_anno(code, anno)?,
-            Inst::StoreAnno(anno, value) => {
-                let value = self.values[value.0 as usize];
-                self.frame.store_anno(code, anno, value)?;
-                NOTHING
-            }
+            Inst::StoreAnno(anno, value) => self.frame.store_anno(code, anno, get(value)).map(nothing)?,
             Inst::Len => self.frame.length(code, self.frame.data, true)?,
             Inst::Avail(base) => match self.frame.base(code, base)? {
                 Some(place) => self.frame.length(code, place, false)?,
@@ -216,40 +205,27 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
                 None => TermUse::same(u64::MAX),
             },
             Inst::SetBase(base, value) => {
-                let by = code.pin(self.values[value.0 as usize])?;
-                self.frame.set_base(base, Some(self.frame.data.wrapping_add(by as i64)))?;
-                NOTHING
+                let by = code.pin(get(value))?;
+                self.frame.set_base(base, Some(self.frame.data.wrapping_add(by as i64))).map(nothing)?
             }
-            Inst::ClearBase(base) => {
-                self.frame.set_base(base, None)?;
-                NOTHING
-            }
+            Inst::ClearBase(base) => self.frame.set_base(base, None).map(nothing)?,
             Inst::Pull(value) => {
-                let bytes = code.pin(self.values[value.0 as usize])?;
-                self.frame.pull(code, bytes)?;
-                NOTHING
+                let bytes = code.pin(get(value))?;
+                self.frame.pull(code, bytes).map(nothing)?
             }
-            Inst::Push(bytes) => {
-                self.frame.push(bytes)?;
-                NOTHING
-            }
-            Inst::Take(bytes) => {
-                let bytes = self.values[bytes.0 as usize];
-                self.frame.take(code, bytes)?;
-                NOTHING
-            }
+            Inst::Push(bytes) => self.frame.push(bytes).map(nothing)?,
+            Inst::Take(bytes) => self.frame.take(code, get(bytes)).map(nothing)?,
             Inst::CellLoad(_) | Inst::CellStore(..) => {
                 return Err(Refusal::Never("it hangs on a number that packets change"));
             }
             Inst::CellAdd(cell, value) => {
-                let value = code.value(self.values[value.0 as usize])?;
+                let value = code.value(get(value))?;
                 self.effects.push(Inst::CellAdd(cell, value));
-                NOTHING
+                nothing(())
             }
             Inst::RecLoad(rec, offset, bytes) => self.rec_load(self.get(rec), offset, bytes)?,
             Inst::RecStore(rec, offset, bytes, value) => {
-                self.rec_store(self.get(rec), offset, bytes, self.get(value))?;
-                NOTHING
+                self.rec_store(self.get(rec), offset, bytes, self.get(value)).map(nothing)?
             }
             Inst::IpSum => {
                 let (words, halves) = self.frame.header(code)?;
@@ -257,17 +233,12 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             }
             Inst::TransportSum(_) => return Err(Refusal::Never("it sums the whole packet")),
             Inst::CsumUpdate(sum, old, new, bits) => {
-                let words = [sum, old, new].map(|value| self.values[value.0 as usize]);
-                self.sums.update(code, words, bits)?
+                self.sums.update(code, [sum, old, new].map(get), bits)?
             }
             Inst::Now => code.seen(inst, self.state.now_ns, 64)?,
             Inst::Timestamp => code.seen(inst, packet.timestamp_ns, 64)?,
             Inst::PacketType => self.frame.packet_type(code)?,
-            Inst::SetPacketType(value) => {
-                let value = self.values[value.0 as usize];
-                self.frame.set_packet_type(code, value)?;
-                NOTHING
-            }
+            Inst::SetPacketType(value) => self.frame.set_packet_type(code, get(value)).map(nothing)?,
             Inst::FlowHash => code.seen(inst, u64::from(packet.flow_hash), 32)?,
             Inst::Origin => code.seen(inst, u64::from(packet.origin), 16)?,
         })
@@ -317,7 +288,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
                 false => Err(Refusal::Never("it writes a time of its own")),
             };
         }
-        let mask = if bytes >= 8 { u64::MAX } else { (1 << (bytes * 8)) - 1 };
+        let mask = ones(bytes * 8);
         if self.code.steady(value)?.number & mask != number {
             return Err(Refusal::Unsteady);
         }
