@@ -63,6 +63,13 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+
+    /// The remedy, where one is known.
+    #[must_use]
+    pub fn maybe_help(mut self, help: Option<String>) -> Diagnostic {
+        self.help = help.or(self.help);
+        self
+    }
 }
 
 /// A diagnostic just pushed, to be completed in place.

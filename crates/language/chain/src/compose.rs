@@ -19,7 +19,6 @@ use super::wiring::Wiring;
 use crate::model::{Chain, ChainFile, End, Link, NfInfo, ProcessNf};
 use click::config::quote;
 use click::{Connection, ElementId, Graph};
-use diag::Spanned;
 use std::path::{Path, PathBuf};
 
 /// Composes the NFs of a chain. Where it has mistakes, interfaces without a link are idle: what is wrong with
@@ -43,21 +42,9 @@ pub(super) fn compose(
             let process = stand_in(&mut nf);
             processes.push(process);
         }
-        let start = graph.elements.len();
+        let start = graph.append(&nf.graph, |element| instances::element_name(&nf.name, element));
         let moved = |id: ElementId| ElementId(start + id.0);
-        graph.elements.extend(nf.graph.elements.into_iter().map(|mut element| {
-            element.name = instances::element_name(&nf.name, &element.name);
-            element
-        }));
-        graph.connections.extend(nf.graph.connections.iter().map(|wire| Connection {
-            from: moved(wire.from),
-            to: moved(wire.to),
-            ..*wire
-        }));
         graph.packages.extend(nf.graph.packages);
-        graph.unconnected.extend(
-            nf.graph.unconnected.iter().map(|port| click::Port { element: moved(port.element), ..*port }),
-        );
         graph.incomplete |= nf.graph.incomplete;
         for (at, interface) in nf.interfaces.iter().enumerate() {
             let end = End::Nf(number, at);
@@ -127,14 +114,15 @@ pub(super) fn compose(
         let nfs = Nfs { elements: &elements, name: &name, observes: &observes, behind: &behind };
         device::build(&mut graph, &declared.ports, &declared.devices, &wiring.links, &nfs);
     }
+    let run = declared.run;
     Chain {
         graph,
         ports: declared.ports,
         devices: declared.devices,
-        workers: declared.workers.or((!declared.cores.is_empty()).then_some(declared.cores.len())),
-        cores: declared.cores,
-        burst: declared.burst,
-        poll: declared.poll,
+        workers: run.workers.or((!run.cores.is_empty()).then_some(run.cores.len())),
+        cores: run.cores,
+        burst: run.burst,
+        poll: run.poll,
         folder,
         nfs: infos,
         processes,
@@ -146,13 +134,8 @@ pub(super) fn compose(
 /// Puts the element that stands for a process in the place of an NF's configuration, and returns that.
 fn stand_in(nf: &mut Nf) -> ProcessNf {
     let span = nf.span;
-    let generated = |text: &str| Spanned::derived(text, span);
     let mut graph = Graph::default();
-    let mut add = |name: String, class: &str, config: &str| {
-        let (class, config) = (generated(class), generated(config));
-        graph.elements.push(click::Element { name, class, config, span });
-        ElementId(graph.elements.len() - 1)
-    };
+    let mut add = |name: String, class: &str, config: &str| graph.add_derived(name, class, config, span);
     let process = add("process".into(), "ProcessNF", &quote(&nf.name));
     let (mut inputs, mut outputs, mut wires) = (vec![], vec![], vec![]);
     // What one sees that only looks goes on, although it would send nothing.
@@ -165,13 +148,9 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
             inputs.push(interface.name.clone());
             interface.ingress = vec![element];
         }
-        if only_sees {
-            let element = add(format!("to-{}", interface.name), "Discard", "");
-            wires.push((process, outputs.len() as u32, element, 0));
-            outputs.push(interface.name.clone());
-            interface.egress = vec![element];
-        } else if !interface.egress.is_empty() {
-            let element = add(format!("to-{}", interface.name), "ToDevice", &config);
+        if only_sees || !interface.egress.is_empty() {
+            let (class, config) = if only_sees { ("Discard", "") } else { ("ToDevice", config.as_str()) };
+            let element = add(format!("to-{}", interface.name), class, config);
             wires.push((process, outputs.len() as u32, element, 0));
             outputs.push(interface.name.clone());
             interface.egress = vec![element];
@@ -235,18 +214,5 @@ pub(super) fn alone(graph: Graph, path: &Path) -> Chain {
         interfaces: vec![],
         mode: ExecutionMode::default(),
     };
-    Chain {
-        graph,
-        ports: vec![],
-        devices: vec![],
-        workers: None,
-        cores: vec![],
-        burst: None,
-        poll: false,
-        folder: folder_of(path),
-        nfs: vec![info],
-        processes: vec![],
-        links: vec![],
-        entries: vec![],
-    }
+    Chain { graph, folder: folder_of(path), nfs: vec![info], ..Chain::default() }
 }

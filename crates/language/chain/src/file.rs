@@ -5,14 +5,20 @@ use super::image;
 use super::instances;
 use super::l3_interface;
 use super::ports;
-use super::table::{self, Keys, Value, check_name, misplaced};
-use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Program};
+use super::table::{self, Keys, Value, check_name, misplaced, one_of};
+use crate::model::{Body, ChainFile, Define, NfDecl, NfText, Program, Run};
 use crate::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, RuntimeName, Terms, WhenDown};
-use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::{Path, PathBuf};
 
 /// The ways in which an NF can run; [`ExecutionMode`] has those that are there.
-const MODES: [&str; 5] = ["modular", "fused", "process", "container", "vm"];
+const MODES: [(&str, Option<ExecutionMode>); 5] = [
+    ("modular", Some(ExecutionMode::Modular)),
+    ("fused", Some(ExecutionMode::Fused)),
+    ("process", Some(ExecutionMode::Process)),
+    ("container", Some(ExecutionMode::Container)),
+    ("vm", None),
+];
 /// More workers than any machine has cores are a typing mistake.
 const MOST_WORKERS: u64 = 1024;
 
@@ -85,29 +91,7 @@ fn declarations(
     let links = links.map_or(vec![], |links| links.texts(diags));
     let entries = entries.map(|entries| entries.texts(diags));
     keys.finish(diags, |_| None);
-    let Run { workers, cores, burst, poll } = how;
-    ChainFile {
-        source,
-        workers,
-        cores,
-        burst,
-        poll,
-        ports,
-        devices,
-        nfs,
-        links,
-        entries,
-        damaged: file.damaged,
-    }
-}
-
-/// What `[run]` says.
-#[derive(Default)]
-struct Run {
-    workers: Option<usize>,
-    cores: Vec<usize>,
-    burst: Option<usize>,
-    poll: bool,
+    ChainFile { source, run: how, ports, devices, nfs, links, entries, damaged: file.damaged }
 }
 
 fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> Run {
@@ -236,17 +220,12 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
         diags.error(nf.key_span, message).help(help);
     }
     let access = of_process("access", diags).and_then(|access| access.text(diags));
-    let access = access.map_or(Access::Inline, |access| match access.as_str() {
-        "observe" => Access::Observe,
-        "tap" => Access::Tap,
-        "inline" => Access::Inline,
-        unknown => {
-            let help = did_you_mean(unknown, ["inline", "observe", "tap"]);
-            let help = help.unwrap_or_else(|| "write `inline`, `observe` or `tap`".into());
-            diags.error(access.span, format!("there is no access `{unknown}`")).help(help);
-            Access::Inline
-        }
+    let known = [("inline", Access::Inline), ("observe", Access::Observe), ("tap", Access::Tap)];
+    let access = access.and_then(|access| {
+        let wrong = format!("there is no access `{access}`");
+        one_of(&access, &known, wrong, "write `inline`, `observe` or `tap`", diags)
     });
+    let access = access.unwrap_or(Access::Inline);
     let mut defines = vec![];
     let table = keys.take("defines").and_then(|defines| defines.keys("`defines`", diags));
     for define in table.map_or(vec![], |mut table| table.rest()) {
@@ -342,17 +321,10 @@ fn read_runtime(runtime: Value<'_>, mode: ExecutionMode, diags: &mut Diagnostics
         diags.error(runtime.key_span, message).help("add `runs = \"container\"`, or leave it out");
     }
     let name = runtime.text(diags)?;
-    let found = RuntimeName::of_name(name.as_str());
-    if found.is_none() {
-        let names = RuntimeName::ALL.map(RuntimeName::name);
-        let help = did_you_mean(name.as_str(), names);
-        let help = help
-            .unwrap_or_else(|| format!("write one of {}", names.map(|name| format!("`{name}`")).join(", ")));
-        diags
-            .error(name.span, format!("there is no container runtime `{name}` that Millrace knows"))
-            .help(help);
-    }
-    found
+    let known = RuntimeName::ALL.map(|runtime| (runtime.name(), runtime));
+    let wrong = format!("there is no container runtime `{name}` that Millrace knows");
+    let help = format!("write one of {}", known.map(|(name, _)| format!("`{name}`")).join(", "));
+    one_of(&name, &known, wrong, &help, diags)
 }
 
 /// What the process of an NF may do, and where it runs.
@@ -384,36 +356,27 @@ fn read_rights<'a>(
 }
 
 fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
-    match text.as_str() {
+    let known = [
+        ("drop", WhenDown::Drop),
+        ("bypass", WhenDown::Bypass),
+        ("hold", WhenDown::Hold),
         // Where no instance is there to steer to.
-        "drop" | "steer" => WhenDown::Drop,
-        "bypass" => WhenDown::Bypass,
-        "hold" => WhenDown::Hold,
-        unknown => {
-            let help = did_you_mean(unknown, ["drop", "bypass", "hold", "steer"]);
-            let help = help.unwrap_or_else(|| "write `drop`, `bypass` or `hold`".into());
-            diags.error(text.span, format!("packets of an NF that is down cannot be `{unknown}`")).help(help);
-            WhenDown::Drop
-        }
-    }
+        ("steer", WhenDown::Drop),
+    ];
+    let wrong = format!("packets of an NF that is down cannot be `{text}`");
+    one_of(text, &known, wrong, "write `drop`, `bypass` or `hold`", diags).unwrap_or(WhenDown::Drop)
 }
 
 fn read_mode(mode: &Spanned, diags: &mut Diagnostics) -> ExecutionMode {
-    match mode.as_str() {
-        "modular" => return ExecutionMode::Modular,
-        "fused" => return ExecutionMode::Fused,
-        "process" => return ExecutionMode::Process,
-        "container" => return ExecutionMode::Container,
-        known if MODES.contains(&known) => {
+    let wrong = format!("there is no form `{mode}` for an NF");
+    match one_of(mode, &MODES, wrong, "write `modular`, `fused`, `process` or `container`", diags) {
+        Some(Some(mode)) => mode,
+        Some(None) => {
             diags
-                .error(mode.span, format!("an NF cannot run as `{known}` yet"))
+                .error(mode.span, format!("an NF cannot run as `{mode}` yet"))
                 .help("write `modular`, which is the default, `fused`, `process` or `container`");
+            ExecutionMode::Modular
         }
-        unknown => {
-            let help = did_you_mean(unknown, MODES)
-                .unwrap_or_else(|| "write `modular`, `fused`, `process` or `container`".into());
-            diags.error(mode.span, format!("there is no form `{unknown}` for an NF")).help(help);
-        }
+        None => ExecutionMode::Modular,
     }
-    ExecutionMode::Modular
 }

@@ -3,7 +3,7 @@
 //! The instances of `fw` are called `fw.1`, `fw.2` and so on. No NF can be called so, because names have no dots.
 
 use super::nf::Nf;
-use super::table::{Keys, Value};
+use super::table::{Keys, Value, one_of};
 use crate::model::{Body, Instances, NfText};
 use click::Classes;
 use diag::{Diagnostic, Diagnostics, Spanned, did_you_mean};
@@ -85,14 +85,9 @@ fn read_steer(steer: Value<'_>, diags: &mut Diagnostics) -> (Vec<(Spanned, Steer
 }
 
 fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<SteeringPolicy> {
-    let names = SteeringPolicy::ALL.map(SteeringPolicy::name);
-    let found = SteeringPolicy::ALL.into_iter().find(|policy| policy.name() == text.as_str());
-    if found.is_none() {
-        let help =
-            did_you_mean(text.as_str(), names).unwrap_or_else(|| format!("there are {}", names.join(", ")));
-        diags.error(text.span, format!("packets cannot be steered by `{text}`")).help(help);
-    }
-    found
+    let known = SteeringPolicy::ALL.map(|policy| (policy.name(), policy));
+    let help = format!("there are {}", known.map(|(name, _)| name).join(", "));
+    one_of(text, &known, format!("packets cannot be steered by `{text}`"), &help, diags)
 }
 
 /// Records what instances cannot do, and hints at what they probably should not.

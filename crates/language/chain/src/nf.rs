@@ -5,7 +5,7 @@ use super::variables;
 use crate::model::{Body, ChainFile, Define, Instances, NfDecl, NfText};
 use crate::spec::{ExecutionMode, Terms};
 use click::ast::Ast;
-use click::config::{quote, split_args, split_keyword, unquote};
+use click::config::{join_args, quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
 use click::{Classes, ElementId, Graph};
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
@@ -35,6 +35,25 @@ pub(super) struct Nf {
     pub instances: Option<Instances>,
     /// Whether mistakes in its text may hide interfaces.
     pub incomplete: bool,
+}
+
+impl Nf {
+    fn new(declared: &NfDecl, file: PathBuf, graph: Graph, interfaces: Vec<Interface>) -> Nf {
+        Nf {
+            name: declared.name.clone(),
+            span: declared.span,
+            file,
+            graph,
+            interfaces,
+            idle: declared.idle.clone(),
+            pulling: vec![],
+            mode: declared.mode,
+            terms: declared.terms.clone(),
+            program: None,
+            instances: declared.instances.clone(),
+            incomplete: false,
+        }
+    }
 }
 
 /// An interface: the elements that receive from it and send to it.
@@ -86,10 +105,7 @@ pub(super) fn with_device(config: &Spanned, device: &str, span: Span) -> Spanned
         Some(arg) => *arg = device,
         None => args.push(device),
     }
-    let comma = Spanned::derived(", ", config.span);
-    let parts =
-        args.iter().enumerate().flat_map(|(at, arg)| (at > 0).then_some(&comma).into_iter().chain([arg]));
-    Spanned::concat(parts, config.span)
+    join_args(&args, config.span)
 }
 
 /// Reads the Click texts of all NFs; each file once.
@@ -152,20 +168,7 @@ pub(super) fn load_all(
         let others = diags.errors() - before > graph.unknown.len();
         let incomplete = ast.is_none() || graph.incomplete || hides || others;
         let (interfaces, pulling) = describe(&graph, classes);
-        nfs.push(Nf {
-            name: declared.name.clone(),
-            span: declared.span,
-            file,
-            graph,
-            interfaces,
-            idle: declared.idle.clone(),
-            pulling,
-            mode: declared.mode,
-            terms: declared.terms.clone(),
-            program: None,
-            instances: declared.instances.clone(),
-            incomplete,
-        });
+        nfs.push(Nf { pulling, incomplete, ..Nf::new(declared, file, graph, interfaces) });
     }
     variables::check_chain(chain, &known, defines, diags);
     nfs
@@ -175,11 +178,9 @@ pub(super) fn load_all(
 fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spanned]) -> Nf {
     let mut graph = Graph::default();
     let mut add = |class: &str, name: &Spanned| {
-        let (id, span) = (ElementId(graph.elements.len()), name.span);
+        let span = name.span;
         let class = Spanned::derived(class, span);
-        let element = click::Element { name: format!("{class}-{name}"), class, config: name.clone(), span };
-        graph.elements.push(element);
-        vec![id]
+        vec![graph.add(click::Element { name: format!("{class}-{name}"), class, config: name.clone(), span })]
     };
     let all: Vec<usize> = (0..interfaces.len()).collect();
     let interface = |name: &Spanned| Interface {
@@ -189,20 +190,8 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         leads_to: all.clone(),
     };
     let interfaces = interfaces.iter().map(interface).collect();
-    Nf {
-        name: declared.name.clone(),
-        span: declared.span,
-        file: chain.to_path_buf(),
-        graph,
-        interfaces,
-        idle: declared.idle.clone(),
-        pulling: vec![],
-        mode: declared.mode,
-        terms: declared.terms.clone(),
-        program: Some(program.clone()),
-        instances: declared.instances.clone(),
-        incomplete: false,
-    }
+    let program = Some(program.clone());
+    Nf { program, ..Nf::new(declared, chain.to_path_buf(), graph, interfaces) }
 }
 
 /// A source for Click text that stands in the chain file: the chain file with everything else blanked

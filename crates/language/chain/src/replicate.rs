@@ -9,7 +9,7 @@ use super::wires::{idle_outputs, pass_on, process_of};
 use crate::model::{Instances, ProcessNf};
 use click::config::quote;
 use click::{Connection, Element, ElementId, Graph};
-use diag::{Span, Spanned};
+use diag::Span;
 
 /// An interface, in one direction.
 struct Side {
@@ -31,7 +31,7 @@ pub(super) fn replace_with_instances(nf: &mut Nf, spread: &Instances) -> Vec<Pro
         let mut side = |ids: &mut Vec<ElementId>, what: &str| {
             let first = own.element(*ids.first()?)?;
             let name = format!("{what}-{}", interface.name);
-            let element = build.add(Element { name, ..first.clone() });
+            let element = build.graph.add(Element { name, ..first.clone() });
             let own = std::mem::replace(ids, vec![element]);
             Some(Side { name: interface.name.clone(), element, own })
         };
@@ -72,7 +72,7 @@ pub(super) fn replace_with_instances(nf: &mut Nf, spread: &Instances) -> Vec<Pro
             processes.push(process_of(nf, name(&nf.name, instance), body, names(&inputs), names(&outputs)));
             continue;
         }
-        let start = build.copy(&own, &called);
+        let start = build.graph.append(&own, |element| format!("{called}/{element}"));
         let moved = |id: &ElementId| ElementId(start + id.0);
         for (input, side) in inputs.iter().enumerate() {
             for id in &side.own {
@@ -103,36 +103,13 @@ struct Build {
 }
 
 impl Build {
-    fn add(&mut self, element: Element) -> ElementId {
-        self.graph.elements.push(element);
-        ElementId(self.graph.elements.len() - 1)
-    }
-
     fn generated(&mut self, name: String, class: &str, config: &str) -> ElementId {
-        let text = |text: &str| Spanned::derived(text, self.span);
-        let (class, config, span) = (text(class), text(config), self.span);
-        self.add(Element { name, class, config, span })
+        self.graph.add_derived(name, class, config, self.span)
     }
 
     fn wire(&mut self, from: (ElementId, usize), to: (ElementId, usize)) {
         let ((from, from_port), (to, to_port), span) = (from, to, self.span);
         let (from_port, to_port) = (from_port as u32, to_port as u32);
         self.graph.connections.push(Connection { from, from_port, to, to_port, span });
-    }
-
-    /// Adds a copy of an NF's elements; where it begins.
-    fn copy(&mut self, own: &Graph, called: &str) -> usize {
-        let start = self.graph.elements.len();
-        let moved = |id: ElementId| ElementId(start + id.0);
-        let named =
-            |element: &Element| Element { name: format!("{called}/{}", element.name), ..element.clone() };
-        self.graph.elements.extend(own.elements.iter().map(named));
-        let wires = own.connections.iter();
-        let wires = wires.map(|wire| Connection { from: moved(wire.from), to: moved(wire.to), ..*wire });
-        self.graph.connections.extend(wires);
-        let unconnected =
-            own.unconnected.iter().map(|port| click::Port { element: moved(port.element), ..*port });
-        self.graph.unconnected.extend(unconnected);
-        start
     }
 }

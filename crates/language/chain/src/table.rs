@@ -60,6 +60,22 @@ pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnos
     }
 }
 
+/// What a word stands for among those that are known; `wrong` says that there is no such word.
+pub(super) fn one_of<T: Copy>(
+    word: &Spanned,
+    known: &[(&str, T)],
+    wrong: String,
+    help: &str,
+    diags: &mut Diagnostics,
+) -> Option<T> {
+    let found = known.iter().find(|(name, _)| *name == word.as_str());
+    if found.is_none() {
+        let near = did_you_mean(word.as_str(), known.iter().map(|(name, _)| *name));
+        diags.error(word.span, wrong).help(near.unwrap_or_else(|| help.into()));
+    }
+    found.map(|(_, value)| *value)
+}
+
 /// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
 pub(super) fn misplaced(key: &str) -> Option<String> {
     let top = ["links", "entries", "run", "ports", "device", "nf"].contains(&key);

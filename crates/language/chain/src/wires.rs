@@ -31,9 +31,7 @@ pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
     let is_wired = graph.connections.iter().any(|wire| wire.from == id);
     let Some(element) = graph.element(id).filter(|_| is_wired) else { return };
     let (name, span) = (format!("{}@unsent", element.name), element.span);
-    let idle = ElementId(graph.elements.len());
-    let generated = |text: &str| Spanned::derived(text, span);
-    graph.elements.push(click::Element { name, class: generated("Idle"), config: generated(""), span });
+    let idle = graph.add_derived(name, "Idle", "", span);
     for wire in graph.connections.iter_mut().filter(|wire| wire.from == id) {
         wire.from = idle;
     }

@@ -59,15 +59,10 @@ struct Meant {
 impl Meant {
     /// Adds what a link with a mistake names, or seems to name.
     fn add(&mut self, link: &Spanned, chain: &ChainFile) {
-        let declared = || {
-            let ports = chain.ports.iter().map(|port| port.name.as_str());
-            let devices = chain.devices.iter().map(|device| device.name.as_str());
-            ports.chain(devices).chain(chain.nfs.iter().map(|nf| nf.name.as_str()))
-        };
         let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
         let words = link.text.split(|c| !in_name(c)).map(|word| word.trim_matches('-'));
         for word in words.filter(|word| !word.is_empty()) {
-            match declared().find(|name| *name == word).or_else(|| suggest(word, declared())) {
+            match chain.names().find(|name| *name == word).or_else(|| suggest(word, chain.names())) {
                 Some(name) => self.names.extend([name.to_string()]),
                 // Names of interfaces are found in brackets.
                 None => self.anything |= !link.text.contains(&format!("[{word}]")),
@@ -223,30 +218,19 @@ impl<'a> Wirer<'a> {
 
     /// What a name in a link means.
     fn end(&mut self, name: &Spanned, interface: Option<&Spanned>, sends: bool) -> Option<End> {
-        if let Some(port) = self.chain.ports.iter().position(|port| port.name == name.text) {
-            if let Some(interface) = interface {
-                self.diags
-                    .error(interface.span, format!("`{name}` is a port, and a port has no interfaces"))
-                    .help("leave the brackets out");
-                return None;
-            }
-            return Some(End::Port(port));
-        }
-        if let Some(device) = self.chain.devices.iter().position(|device| device.name == name.text) {
-            if let Some(interface) = interface {
-                self.diags
-                    .error(interface.span, format!("`{name}` is a device, and a device has no interfaces"))
-                    .help("leave the brackets out");
-                return None;
-            }
-            return Some(End::Device(device));
+        let port = self.chain.ports.iter().position(|port| port.name == name.text);
+        let device = || self.chain.devices.iter().position(|device| device.name == name.text);
+        let port = port.map(|port| (End::Port(port), "port"));
+        if let Some((end, what)) = port.or_else(|| device().map(|device| (End::Device(device), "device"))) {
+            let Some(interface) = interface else { return Some(end) };
+            self.diags
+                .error(interface.span, format!("`{name}` is a {what}, and a {what} has no interfaces"))
+                .help("leave the brackets out");
+            return None;
         }
         let Some(at) = self.nfs.iter().position(|nf| nf.name == name.text) else {
             if self.chain.nfs.iter().all(|nf| nf.name != name.text) && !self.chain.damaged {
-                let ports = self.chain.ports.iter().map(|port| port.name.as_str());
-                let nfs = self.chain.nfs.iter().map(|nf| nf.name.as_str());
-                let devices = self.chain.devices.iter().map(|device| device.name.as_str());
-                let help = did_you_mean(&name.text, ports.chain(devices).chain(nfs));
+                let help = did_you_mean(&name.text, self.chain.names());
                 let help = help.unwrap_or_else(|| {
                     format!("declare it: `[nf.{name}]` for an NF, `{name} = {{ ... }}` in [ports] for a port")
                 });

@@ -66,6 +66,13 @@ pub struct Ident {
     pub span: Span,
 }
 
+impl Ident {
+    /// The name with its place.
+    pub(crate) fn spanned(&self) -> Spanned {
+        Spanned::verbatim(self.name.clone(), self.span)
+    }
+}
+
 /// One statement.
 #[derive(Debug)]
 pub struct Statement {
@@ -182,6 +189,13 @@ pub struct Compound {
     pub bodies: Vec<Body>,
     /// The place of `...` at the end: the class of the same name is extended.
     pub extends: Option<Span>,
+}
+
+impl Compound {
+    /// The brace that opens it.
+    pub(crate) fn opening(&self) -> Span {
+        Span { end: self.span.start.saturating_add(1), ..self.span }
+    }
 }
 
 /// One alternative of a compound.

@@ -88,6 +88,32 @@ impl Graph {
         self.elements.get(id.0)
     }
 
+    /// Adds an element.
+    pub fn add(&mut self, element: Element) -> ElementId {
+        self.elements.push(element);
+        ElementId(self.elements.len() - 1)
+    }
+
+    /// Adds an element that no text declares: `span` is what it was made for.
+    pub fn add_derived(&mut self, name: String, class: &str, config: &str, span: Span) -> ElementId {
+        let text = |text: &str| Spanned::derived(text, span);
+        self.add(Element { name, class: text(class), config: text(config), span })
+    }
+
+    /// Adds the elements of another graph and what connects them, under other names. Its first element has the
+    /// number that is returned.
+    pub fn append(&mut self, other: &Graph, name: impl Fn(&str) -> String) -> usize {
+        let start = self.elements.len();
+        let moved = |id: ElementId| ElementId(start + id.0);
+        let named = |element: &Element| Element { name: name(&element.name), ..element.clone() };
+        self.elements.extend(other.elements.iter().map(named));
+        let wired = |wire: &Connection| Connection { from: moved(wire.from), to: moved(wire.to), ..*wire };
+        self.connections.extend(other.connections.iter().map(wired));
+        let open = |port: &Port| Port { element: moved(port.element), ..*port };
+        self.unconnected.extend(other.unconnected.iter().map(open));
+        start
+    }
+
     /// All ids in order.
     pub fn ids(&self) -> impl Iterator<Item = ElementId> + use<> {
         (0..self.elements.len()).map(ElementId)

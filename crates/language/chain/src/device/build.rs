@@ -20,7 +20,7 @@
 use super::flows::Openers;
 use crate::model::{DeviceDecl, DeviceKind, DevicePort, End, Link, Otherwise, PortDecl, Sends, StationDecl};
 use crate::wires::pass_on;
-use click::config::quote;
+use click::config::{join_args, quote};
 use click::{Connection, Element, ElementId, Graph};
 use diag::{Span, Spanned};
 
@@ -90,8 +90,7 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
 
 impl<'a> Builder<'a> {
     fn add(&mut self, name: String, class: &str, config: Spanned, span: Span) -> ElementId {
-        self.graph.elements.push(Element { name, class: generated(class, span), config, span });
-        ElementId(self.graph.elements.len() - 1)
+        self.graph.add(Element { name, class: generated(class, span), config, span })
     }
 
     fn wire(&mut self, from: ElementId, from_port: usize, to: ElementId, span: Span) {
@@ -151,17 +150,9 @@ impl<'a> Builder<'a> {
         if device.peels.is_empty() {
             return self.add(name, "Null", generated("", span), span);
         }
-        let comma = generated(", ", span);
         let strict = generated("STRICT true", span);
-        let mut parts: Vec<&Spanned> = vec![];
-        for part in device.peels.iter().chain(device.drops_unpeeled.then_some(&strict)) {
-            if !parts.is_empty() {
-                parts.push(&comma);
-            }
-            parts.push(part);
-        }
-        let config = Spanned::concat(parts, span);
-        self.add(name, "Peel", config, span)
+        let parts = device.peels.iter().chain(device.drops_unpeeled.then_some(&strict));
+        self.add(name, "Peel", join_args(parts, span), span)
     }
 
     /// Where what is for some NFs enters. Those who only look do so one after another; of the others the only one gets
@@ -235,11 +226,7 @@ impl<'a> Builder<'a> {
         if takers.is_empty() {
             self.hand_over(port, from, span);
         }
-        for (output, (device, share)) in takers.into_iter().enumerate() {
-            if let Some(receive) = receives.get(device).copied().flatten() {
-                self.wire(from, output, receive, share.span);
-            }
-        }
+        self.wire_takers(from, takers, receives);
         resolvers
     }
 
@@ -318,11 +305,7 @@ impl<'a> Builder<'a> {
             self.wire(*resolver, 1, entry, span);
         }
         // NFs that are linked to a port with addresses.
-        for link in self.links.iter().filter(|link| link.to == End::Port(port)) {
-            for from in (self.nfs.elements)(link.from, true) {
-                self.wire(from, 0, entry, link.span);
-            }
-        }
+        self.wire_senders(self.links.iter().filter(|link| link.to == End::Port(port)), entry);
         Some(entry)
     }
 
@@ -337,12 +320,40 @@ impl<'a> Builder<'a> {
             takers.iter().map(|(_, share)| share.wants.clone()).chain(std::iter::once(None)).collect();
         let sent = self.add(format!("{name}/sent"), "Dispatch", patterns(&wants, span), span);
         self.wire(sent, takers.len(), to, span);
+        self.wire_takers(sent, takers, receives);
+        sent
+    }
+
+    /// Wires the outputs of `from` to the devices that take packets of a port, in order.
+    fn wire_takers(
+        &mut self,
+        from: ElementId,
+        takers: Vec<(usize, &DevicePort)>,
+        receives: &[Option<ElementId>],
+    ) {
         for (output, (device, share)) in takers.into_iter().enumerate() {
             if let Some(receive) = receives.get(device).copied().flatten() {
-                self.wire(sent, output, receive, share.span);
+                self.wire(from, output, receive, share.span);
             }
         }
-        sent
+    }
+
+    /// Wires the outputs of `from` to what there is, in order.
+    fn wire_each(&mut self, from: ElementId, targets: Vec<Option<ElementId>>, span: Span) {
+        for (output, to) in targets.into_iter().enumerate() {
+            if let Some(to) = to {
+                self.wire(from, output, to, span);
+            }
+        }
+    }
+
+    /// Wires what the links' senders send to an element.
+    fn wire_senders<'l>(&mut self, links: impl IntoIterator<Item = &'l Link>, to: ElementId) {
+        for link in links {
+            for from in (self.nfs.elements)(link.from, true) {
+                self.wire(from, 0, to, link.span);
+            }
+        }
     }
 
     /// From the NFs that send to a device to its ports.
@@ -376,25 +387,13 @@ impl<'a> Builder<'a> {
         };
         let span = device.span;
         let send = self.add(format!("{}/send", device.name), class, generated(config, span), span);
-        for link in &senders {
-            for from in (self.nfs.elements)(link.from, true) {
-                self.wire(from, 0, send, link.span);
-            }
-        }
-        for (output, to) in targets.into_iter().enumerate() {
-            if let Some(to) = to {
-                self.wire(send, output, to, span);
-            }
-        }
+        self.wire_senders(senders, send);
+        self.wire_each(send, targets, span);
         if let Some(output) = flood {
             let every = all();
             let tee = self.add(format!("{}/all", device.name), "Tee", generated("", span), span);
             self.wire(send, output, tee, span);
-            for (output, to) in every.into_iter().enumerate() {
-                if let Some(to) = to {
-                    self.wire(tee, output, to, span);
-                }
-            }
+            self.wire_each(tee, every, span);
         }
     }
 

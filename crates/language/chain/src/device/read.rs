@@ -2,7 +2,7 @@
 
 use crate::l3_interface;
 use crate::model::{DeviceDecl, DeviceKind, DevicePort, Otherwise, PortDecl, Sees, Sends, StationDecl};
-use crate::table::{Keys, Value, check_name, misplaced};
+use crate::table::{Keys, Value, check_name, misplaced, one_of};
 use click::config::NameTable;
 use click::filter;
 use diag::{Diagnostics, Span, Spanned, did_you_mean};
@@ -198,26 +198,17 @@ impl<'a> Reader<'a, '_> {
         (pattern.expr != filter::Expr::True).then_some(text)
     }
 
-    fn choice(&mut self, value: Value<'a>, what: &str, known: &[&str]) -> Option<Spanned> {
+    fn choice<T: Copy>(&mut self, value: Value<'a>, what: &str, known: &[(&str, T)]) -> Option<(Spanned, T)> {
         let text = value.text(self.diags)?;
-        if known.contains(&text.as_str()) {
-            return Some(text);
-        }
-        let help = did_you_mean(&text.text, known.iter().copied()).unwrap_or_else(|| {
-            let known: Vec<String> = known.iter().map(|known| format!("`{known}`")).collect();
-            format!("write {}", known.join(" or "))
-        });
-        self.diags.error(text.span, format!("{what} `{text}`")).help(help);
-        None
+        let quoted: Vec<String> = known.iter().map(|(known, _)| format!("`{known}`")).collect();
+        let help = format!("write {}", quoted.join(" or "));
+        let found = one_of(&text, known, format!("{what} `{text}`"), &help, self.diags)?;
+        Some((text, found))
     }
 
     fn sees(&mut self, value: Value<'a>) -> Option<Sees> {
-        let text = self.choice(value, "there is no traffic", &["inbound", "outbound", "both"])?;
-        Some(match text.as_str() {
-            "outbound" => Sees::Outbound,
-            "both" => Sees::Both,
-            _ => Sees::Inbound,
-        })
+        let known = [("inbound", Sees::Inbound), ("outbound", Sees::Outbound), ("both", Sees::Both)];
+        self.choice(value, "there is no traffic", &known).map(|(_, sees)| sees)
     }
 
     fn peels(&mut self, peels: Option<Value<'a>>, unpeeled: Option<Value<'a>>) -> (Vec<Spanned>, bool) {
@@ -228,7 +219,8 @@ impl<'a> Reader<'a, '_> {
         };
         let items: Vec<Spanned> = items
             .into_iter()
-            .filter_map(|item| self.choice(item, "nothing here can peel", &LAYERS))
+            .filter_map(|item| self.choice(item, "nothing here can peel", &LAYERS.map(|layer| (layer, ()))))
+            .map(|(layer, ())| layer)
             .collect();
         let drops = unpeeled.and_then(|unpeeled| {
             if peels.is_none() {
@@ -239,9 +231,9 @@ impl<'a> Reader<'a, '_> {
                     )
                     .help("add `peels = [\"LAYER\"]`, or leave `unpeeled` out");
             }
-            self.choice(unpeeled, "such frames cannot", &["pass", "drop"])
+            self.choice(unpeeled, "such frames cannot", &[("pass", false), ("drop", true)])
         });
-        (items, drops.is_some_and(|drops| drops.as_str() == "drop"))
+        (items, drops.is_some_and(|(_, drops)| drops))
     }
 
     fn sends(

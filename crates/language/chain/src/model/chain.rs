@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 /// A chain: one flat configuration, and what the chain file says about it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// The elements of all NFs.
     pub graph: click::Graph,

@@ -8,10 +8,7 @@ use diag::{SourceId, Spanned};
 /// What a chain file says.
 pub(crate) struct ChainFile {
     pub source: SourceId,
-    pub workers: Option<usize>,
-    pub cores: Vec<usize>,
-    pub burst: Option<usize>,
-    pub poll: bool,
+    pub run: Run,
     pub ports: Vec<PortDecl>,
     pub devices: Vec<DeviceDecl>,
     pub nfs: Vec<NfDecl>,
@@ -19,4 +16,22 @@ pub(crate) struct ChainFile {
     pub entries: Option<Vec<Spanned>>,
     /// Whether mistakes in the syntax may hide declarations.
     pub damaged: bool,
+}
+
+/// How a chain file wants the chain to be run.
+#[derive(Default)]
+pub(crate) struct Run {
+    pub workers: Option<usize>,
+    pub cores: Vec<usize>,
+    pub burst: Option<usize>,
+    pub poll: bool,
+}
+
+impl ChainFile {
+    /// The names of ports, devices and NFs.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let ports = self.ports.iter().map(|port| port.name.as_str());
+        let devices = self.devices.iter().map(|device| device.name.as_str());
+        ports.chain(devices).chain(self.nfs.iter().map(|nf| nf.name.as_str()))
+    }
 }

@@ -111,8 +111,7 @@ impl<'a> Args<'a> {
         keyword: &'static str,
         parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
     ) -> Option<T> {
-        let text = self.find(keyword, false, false)?;
-        self.parse(keyword, &text, parser)
+        self.argument(keyword, false, false, parser)
     }
 
     /// A mandatory argument, by keyword only.
@@ -121,9 +120,7 @@ impl<'a> Args<'a> {
         keyword: &'static str,
         parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
     ) -> Option<T> {
-        let found = self.find(keyword, false, true);
-        let text = found.or_else(|| self.missing(keyword))?;
-        self.parse(keyword, &text, parser)
+        self.argument(keyword, false, true, parser)
     }
 
     /// An optional argument, by position or keyword.
@@ -132,8 +129,7 @@ impl<'a> Args<'a> {
         keyword: &'static str,
         parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
     ) -> Option<T> {
-        let text = self.find(keyword, true, false)?;
-        self.parse(keyword, &text, parser)
+        self.argument(keyword, true, false, parser)
     }
 
     /// A mandatory argument, by position or keyword.
@@ -142,9 +138,7 @@ impl<'a> Args<'a> {
         keyword: &'static str,
         parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
     ) -> Option<T> {
-        let found = self.find(keyword, true, true);
-        let text = found.or_else(|| self.missing(keyword))?;
-        self.parse(keyword, &text, parser)
+        self.argument(keyword, true, true, parser)
     }
 
     /// Every argument with this keyword, in order.
@@ -271,10 +265,19 @@ impl<'a> Args<'a> {
         found.map(|(_, text)| text)
     }
 
-    fn missing(&mut self, keyword: &'static str) -> Option<Spanned> {
-        let message = format!("required argument {keyword} of {} is missing", self.what);
-        self.diags.error(self.place, message);
-        None
+    fn argument<T>(
+        &mut self,
+        keyword: &'static str,
+        positional: bool,
+        mandatory: bool,
+        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+    ) -> Option<T> {
+        let found = self.find(keyword, positional, mandatory);
+        if found.is_none() && mandatory {
+            let message = format!("required argument {keyword} of {} is missing", self.what);
+            self.diags.error(self.place, message);
+        }
+        self.parse(keyword, &found?, parser)
     }
 
     fn parse<T>(
@@ -283,14 +286,12 @@ impl<'a> Args<'a> {
         text: &Spanned,
         parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
     ) -> Option<T> {
-        match parser(text, self.names) {
-            Ok(value) => Some(value),
-            Err(mut mistake) => {
+        self.read(text, |text, names| {
+            parser(text, names).map_err(|mut mistake| {
                 mistake.message = format!("{keyword}: {}", mistake.message);
-                self.push(mistake, text);
-                None
-            }
-        }
+                mistake
+            })
+        })
     }
 
     fn push(&mut self, mut mistake: Diagnostic, text: &Spanned) {

@@ -51,6 +51,19 @@ pub fn split_args(config: &Spanned) -> Vec<Spanned> {
     args
 }
 
+/// Arguments as one configuration string; what joins them is said to be from `span`.
+pub fn join_args<'a>(args: impl IntoIterator<Item = &'a Spanned>, span: Span) -> Spanned {
+    let comma = Spanned::derived(", ", span);
+    let mut parts: Vec<&Spanned> = Vec::new();
+    for arg in args {
+        if !parts.is_empty() {
+            parts.push(&comma);
+        }
+        parts.push(arg);
+    }
+    Spanned::concat(parts, span)
+}
+
 /// Splits at white space outside quotes; comments separate words too.
 pub fn split_words(arg: &Spanned) -> Vec<Spanned> {
     let text = arg.text.as_bytes();

@@ -8,7 +8,7 @@ use diag::{Diagnostics, Spanned};
 use super::names::Names;
 use super::parse;
 use super::prefix::{Ip4Prefix, Ip6Prefix};
-use super::{services, split_args, split_words};
+use super::{split_args, split_words};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +25,6 @@ struct Addresses {
 pub struct NameTable {
     /// By scope (`""`, `"a/"`, `"a/b/"`) and name.
     addresses: HashMap<(String, String), Addresses>,
-    /// By scope, protocol and name.
-    ports: HashMap<(String, u8, String), u16>,
 }
 
 /// The compound element an element stands in, with its slash.
@@ -76,12 +74,6 @@ impl NameTable {
         };
         let key = (String::new(), name.to_owned());
         self.addresses.entry(key).or_default().replace(entry);
-    }
-
-    /// Defines a service name for the compound element that `element` stands in (`PortInfo`).
-    pub fn port_info(&mut self, element: &str, protocol: u8, name: &str, port: u16) {
-        let key = (scope_of(element).to_owned(), protocol, name.to_owned());
-        self.ports.insert(key, port);
     }
 
     /// The names as the element with this (flat) name sees them.
@@ -212,14 +204,6 @@ impl Names for ScopedNames<'_> {
     fn ether(&self, name: &str) -> Option<[u8; 6]> {
         let name = without_suffix(name, &["eth", "ether", "ethernet"])?;
         self.find(name, |found| found.ether)
-    }
-
-    fn port(&self, protocol: u8, name: &str) -> Option<u16> {
-        let defined = self.scopes().find_map(|scope| {
-            let key = (scope.to_owned(), protocol, name.to_owned());
-            self.table.ports.get(&key).copied()
-        });
-        defined.or_else(|| services::port(protocol, name))
     }
 
     fn known(&self) -> Vec<String> {

@@ -189,38 +189,19 @@ impl Parts {
 
     /// The kind of a test that does not say it.
     fn infer(&mut self, inherited: Inherited) -> Checked<Kind> {
-        let direction = self.direction.or(inherited.direction);
-        Ok(match self.data {
-            Data::Address(_) => {
-                self.direction = direction;
-                Kind::Host
-            }
-            Data::Prefix(..) => {
-                self.direction = direction;
-                Kind::Net
-            }
-            Data::Ether(_) => {
-                self.direction = direction;
-                Kind::Ether
-            }
+        let kind = match self.data {
+            Data::Address(_) => Kind::Host,
+            Data::Prefix(..) => Kind::Net,
+            Data::Ether(_) => Kind::Ether,
             Data::Flag(_) => Kind::TcpFlags,
             Data::Protocol(_) => Kind::Proto,
-            Data::Port(_) => {
-                self.direction = direction;
-                self.transport = self.transport.or(inherited.transport);
-                Kind::Port
-            }
+            Data::Port(_) => Kind::Port,
             Data::IcmpType(_) => {
                 self.transport = self.transport.or(Some(Transport::One(words::ICMP)));
                 Kind::Field(words::ICMP_TYPE)
             }
             Data::Number(_) | Data::Range(..) => match inherited.kind {
-                Some(Kind::Port) => {
-                    self.direction = direction;
-                    self.transport = self.transport.or(inherited.transport);
-                    Kind::Port
-                }
-                Some(kind @ (Kind::Field(_) | Kind::Layer(_) | Kind::Proto)) => kind,
+                Some(kind @ (Kind::Port | Kind::Field(_) | Kind::Layer(_) | Kind::Proto)) => kind,
                 _ => {
                     return self.wrong(
                         "a number of what?",
@@ -233,7 +214,14 @@ impl Parts {
             Data::None => {
                 return self.wrong("the test is not complete", "expected an address, a port, a protocol, …");
             }
-        })
+        };
+        if matches!(kind, Kind::Host | Kind::Net | Kind::Ether | Kind::Port) {
+            self.direction = self.direction.or(inherited.direction);
+        }
+        if kind == Kind::Port {
+            self.transport = self.transport.or(inherited.transport);
+        }
+        Ok(kind)
     }
 
     fn test_of(&self, kind: Kind) -> Checked<(Test, Kind)> {

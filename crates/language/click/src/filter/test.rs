@@ -367,10 +367,7 @@ impl Parser<'_> {
         let suggestion = did_you_mean(&word, vocabulary.chain(known.iter().map(String::as_str)));
         let mistake =
             Diagnostic::error(self.here(), format!("`{word}` is no address, name or word of the language"));
-        self.mistake(match suggestion {
-            Some(help) => mistake.help(help),
-            None => mistake,
-        });
+        self.mistake(mistake.maybe_help(suggestion));
     }
 
     /// Checks what was read and makes a test of it.

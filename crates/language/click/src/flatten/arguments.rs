@@ -4,7 +4,7 @@ use diag::{Diagnostics, Span, Spanned};
 
 use super::class::{Template, plural};
 use crate::ast::Formal;
-use crate::config::split_keyword;
+use crate::config::{join_args, split_keyword};
 
 const REST: &str = "__REST__";
 
@@ -85,7 +85,7 @@ pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Resul
     let mut values = placed.to_vec();
     for (formal, value) in keyed.iter().zip(keyword_values) {
         if is_rest(formal) {
-            values.push(join_args(&rest, place));
+            values.push(join_args(rest.iter().copied(), place));
             continue;
         }
         match (value, &formal.keyword) {
@@ -102,18 +102,6 @@ pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Resul
 
 fn is_rest(formal: &Formal) -> bool {
     formal.keyword.as_ref().is_some_and(|keyword| keyword.name == REST)
-}
-
-fn join_args(args: &[&Spanned], place: Span) -> Spanned {
-    let comma = Spanned::derived(", ", place);
-    let mut parts = Vec::new();
-    for arg in args {
-        if !parts.is_empty() {
-            parts.push(&comma);
-        }
-        parts.push(*arg);
-    }
-    Spanned::concat(parts, place)
 }
 
 impl Mismatch {

@@ -56,7 +56,7 @@ impl Resolver<'_> {
             }
             ElementKind::Compound { compound, config } => {
                 let class = self.compound(compound, "", scope);
-                let open = Span { end: compound.span.start.saturating_add(1), ..compound.span };
+                let open = compound.opening();
                 let class_name = Spanned::derived("{...}", open);
                 let name = scope.anonymous_name("");
                 self.add(name, true, open, class, class_name, config.as_ref(), scope)
@@ -71,9 +71,7 @@ impl Resolver<'_> {
         };
         let span = match &element.element {
             ElementKind::Named { name, .. } => name.span,
-            ElementKind::Compound { compound, .. } => {
-                Span { end: compound.span.start.saturating_add(1), ..compound.span }
-            }
+            ElementKind::Compound { compound, .. } => compound.opening(),
             _ => element.span,
         };
         Ends {
@@ -93,12 +91,9 @@ impl Resolver<'_> {
         let as_class = self.lookup(&name.name);
         if let Some(class) = class {
             let (id, class_name) = match class {
-                ast::Class::Named(class) => {
-                    (self.class(class), Spanned::verbatim(class.name.clone(), class.span))
-                }
+                ast::Class::Named(class) => (self.class(class), class.spanned()),
                 ast::Class::Compound(compound) => {
-                    let open = Span { end: compound.span.start.saturating_add(1), ..compound.span };
-                    (self.compound(compound, "", scope), Spanned::derived("{...}", open))
+                    (self.compound(compound, "", scope), Spanned::derived("{...}", compound.opening()))
                 }
             };
             if as_class.is_some() {
@@ -124,8 +119,7 @@ impl Resolver<'_> {
         }
         if let Some(id) = as_class {
             let anonymous = scope.anonymous_name(&name.name);
-            let class_name = Spanned::verbatim(name.name.clone(), name.span);
-            return self.add(anonymous, true, name.span, id, class_name, config, scope);
+            return self.add(anonymous, true, name.span, id, name.spanned(), config, scope);
         }
         if let Some(&node) = scope.by_name.get(&name.name) {
             if let Some(config) = config {
@@ -143,8 +137,7 @@ impl Resolver<'_> {
             self.classes.len() - 1
         };
         let anonymous = scope.anonymous_name(&name.name);
-        let class_name = Spanned::verbatim(name.name.clone(), name.span);
-        self.add(anonymous, true, name.span, class, class_name, config, scope)
+        self.add(anonymous, true, name.span, class, name.spanned(), config, scope)
     }
 
     fn undeclared(&mut self, name: &Ident, scope: &Scope) {

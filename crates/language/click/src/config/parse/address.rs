@@ -11,10 +11,7 @@ use crate::config::prefix::{Ip4Prefix, Ip6Prefix};
 fn unknown<T>(wanted: &str, text: &Spanned, names: &dyn Names) -> Parsed<T> {
     let known = names.known();
     let suggestion = did_you_mean(&text.text, known.iter().map(String::as_str));
-    expected(wanted, text).map_err(|error| match suggestion {
-        Some(help) => error.help(help),
-        None => error,
-    })
+    expected(wanted, text).map_err(|error| error.maybe_help(suggestion))
 }
 
 fn dotted(text: &str) -> Option<(Vec<u8>, bool)> {
@@ -73,20 +70,19 @@ fn prefix_literal(text: &str, names: &dyn Names) -> Option<Ip4Prefix> {
 
 /// An IPv4 prefix: `18.26.4.0/24`, `18.26.4/24`, `18.26.4.0/255.255.255.0`, or a name.
 pub fn ip4_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
-    match prefix_literal(&text.text, names).or_else(|| names.ip4_prefix(&text.text)) {
-        Some(prefix) => Ok(prefix),
-        None => bad_prefix(text, names, "an IP prefix like `10.0.0.0/8`"),
-    }
+    prefix_literal(&text.text, names)
+        .or_else(|| names.ip4_prefix(&text.text))
+        .map_or_else(|| bad_prefix(text, names, "an IP prefix like `10.0.0.0/8`"), Ok)
 }
 
 /// An IPv4 address (then a prefix of 32 bits) or a prefix; a name that is both is the address.
 pub fn ip4_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
     let address = ip4_literal(&text.text).or_else(|| names.ip4(&text.text));
     let prefix = || prefix_literal(&text.text, names).or_else(|| names.ip4_prefix(&text.text));
-    match address.map(|address| Ip4Prefix::new(address, 32)).or_else(prefix) {
-        Some(prefix) => Ok(prefix),
-        None => bad_prefix(text, names, "an IP address or prefix"),
-    }
+    address
+        .map(|address| Ip4Prefix::new(address, 32))
+        .or_else(prefix)
+        .map_or_else(|| bad_prefix(text, names, "an IP address or prefix"), Ok)
 }
 
 fn bad_prefix<T>(text: &Spanned, names: &dyn Names, wanted: &str) -> Parsed<T> {
@@ -109,10 +105,7 @@ fn bad_prefix<T>(text: &Spanned, names: &dyn Names, wanted: &str) -> Parsed<T> {
 
 /// An IPv6 address: `1080::8:800:200C:417A`, `::13.1.68.3`, or a name.
 pub fn ip6(text: &Spanned, names: &dyn Names) -> Parsed<Ipv6Addr> {
-    match ip6_text(&text.text, names) {
-        Some(address) => Ok(address),
-        None => unknown("an IPv6 address", text, names),
-    }
+    ip6_text(&text.text, names).map_or_else(|| unknown("an IPv6 address", text, names), Ok)
 }
 
 fn ip6_text(text: &str, names: &dyn Names) -> Option<Ipv6Addr> {
@@ -138,19 +131,16 @@ fn ip6_prefix_text(text: &str, names: &dyn Names) -> Option<Ip6Prefix> {
 
 /// An IPv6 prefix: `fe80::/10`, `::1/ffff::`, or a name.
 pub fn ip6_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
-    match ip6_prefix_text(&text.text, names) {
-        Some(prefix) => Ok(prefix),
-        None => unknown("an IPv6 prefix like `fe80::/10`", text, names),
-    }
+    ip6_prefix_text(&text.text, names)
+        .map_or_else(|| unknown("an IPv6 prefix like `fe80::/10`", text, names), Ok)
 }
 
 /// An IPv6 address (then a prefix of 128 bits) or a prefix.
 pub fn ip6_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
     let address = ip6_text(&text.text, names).map(|address| Ip6Prefix { address, len: 128 });
-    match address.or_else(|| ip6_prefix_text(&text.text, names)) {
-        Some(prefix) => Ok(prefix),
-        None => unknown("an IPv6 address or prefix", text, names),
-    }
+    address
+        .or_else(|| ip6_prefix_text(&text.text, names))
+        .map_or_else(|| unknown("an IPv6 address or prefix", text, names), Ok)
 }
 
 /// An Ethernet address: `00:a0:c9:9c:fd:9c`, `0-a0-c9-9c-fd-9c`, or a name.
@@ -167,10 +157,9 @@ pub fn ether(text: &Spanned, names: &dyn Names) -> Parsed<[u8; 6]> {
             .collect();
         bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok())
     });
-    match literal.or_else(|| names.ether(&text.text)) {
-        Some(address) => Ok(address),
-        None => unknown("an Ethernet address", text, names),
-    }
+    literal
+        .or_else(|| names.ether(&text.text))
+        .map_or_else(|| unknown("an Ethernet address", text, names), Ok)
 }
 
 /// A port of an IP protocol (6 is TCP, 17 is UDP), by number or by service name.
@@ -178,17 +167,20 @@ pub fn port(protocol: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u16> {
     move |text, names| port_of(protocol, text, names)
 }
 
+/// The number, where it is written as one.
+fn small_number<T: TryFrom<i128>>(text: &Spanned, what: &str, most: u16) -> Option<Parsed<T>> {
+    let number = integer_literal(&text.text)?;
+    Some(T::try_from(number).map_err(|_| {
+        let message = format!("{what} {text} is out of range");
+        Diagnostic::error(text.span, message).help(format!("{what}s lie between 0 and {most}"))
+    }))
+}
+
 fn port_of(protocol: u8, text: &Spanned, names: &dyn Names) -> Parsed<u16> {
-    if let Some(number) = integer_literal(&text.text) {
-        return u16::try_from(number).map_err(|_| {
-            let message = format!("port {text} is out of range");
-            Diagnostic::error(text.span, message).help("ports lie between 0 and 65535")
-        });
+    if let Some(number) = small_number(text, "port", 65535) {
+        return number;
     }
-    match names.port(protocol, &text.text) {
-        Some(port) => Ok(port),
-        None => unknown("a port number or service name", text, names),
-    }
+    names.port(protocol, &text.text).map_or_else(|| unknown("a port number or service name", text, names), Ok)
 }
 
 /// A TCP port, by number or by service name.
@@ -203,14 +195,8 @@ pub fn udp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
 
 /// An IP protocol, by number or by name (`tcp`, `udp`, `icmp`, ...).
 pub fn protocol(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
-    if let Some(number) = integer_literal(&text.text) {
-        return u8::try_from(number).map_err(|_| {
-            let message = format!("protocol {text} is out of range");
-            Diagnostic::error(text.span, message).help("protocols lie between 0 and 255")
-        });
+    if let Some(number) = small_number(text, "protocol", 255) {
+        return number;
     }
-    match names.protocol(&text.text) {
-        Some(protocol) => Ok(protocol),
-        None => unknown("an IP protocol", text, names),
-    }
+    names.protocol(&text.text).map_or_else(|| unknown("an IP protocol", text, names), Ok)
 }

@@ -52,10 +52,7 @@ pub fn keyword<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Spanned, &dy
         }
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
         let suggestion = did_you_mean(&text.text, choices.iter().map(|(name, _)| *name));
-        expected(&names.join(" or "), text).map_err(|error| match suggestion {
-            Some(help) => error.help(help),
-            None => error,
-        })
+        expected(&names.join(" or "), text).map_err(|error| error.maybe_help(suggestion))
     }
 }
 
