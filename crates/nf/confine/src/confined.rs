@@ -3,12 +3,13 @@
 use crate::applied::Applied;
 use crate::error::Error;
 use crate::group::{Finding, Group};
-use crate::spawner::Started;
+use crate::spawner::{self, Started};
+use crate::steps::Steps;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitStatus};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -40,7 +41,22 @@ pub struct Confined {
 }
 
 impl Confined {
-    pub(crate) fn new(started: Started, group: Arc<Group>, applied: Applied) -> Confined {
+    /// Starts a program that takes these steps.
+    pub(crate) fn start(
+        command: Command,
+        steps: Steps,
+        notes: OwnedFd,
+        group: Group,
+        applied: Applied,
+    ) -> Result<Confined, Error> {
+        let (program, user) = (command.get_program().into(), steps.user.map(|(user, _)| user));
+        match spawner::start(command, steps, notes)? {
+            Ok(started) => Ok(Confined::new(started, Arc::new(group), applied)),
+            Err(refused) => Err(refused.of(program, user)),
+        }
+    }
+
+    fn new(started: Started, group: Arc<Group>, applied: Applied) -> Confined {
         let Started { pid, pidfd, stdin, stdout, stderr } = started;
         let placing = group.is_limited_later().then(|| {
             let group = Arc::clone(&group);

@@ -8,9 +8,8 @@ use crate::mounts::{Access, Mounts};
 use crate::spawner;
 use crate::steps::{Host, Steps};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 
 /// A PID and a mount namespace for a program that the host trusts, a container runtime: what it starts, in whatever
 /// further namespaces, ends with it, and it ends with the host. It keeps the host's rights, and loses none of what it
@@ -50,26 +49,11 @@ impl Enclosure {
     /// process is left then.
     pub fn spawn(self, command: Command) -> Result<Confined, Error> {
         let (notes, report) = spawner::notes().map_err(Error::Spawner)?;
-        let steps = Steps {
-            report,
-            group: None,
-            own_pids: true,
-            groups: vec![],
-            limits: vec![],
-            mounts: Some(self.0),
-            last_capability: None,
-            user: None,
-            host: Host::in_proc(),
-            files: None,
-            filter: None,
-        };
+        let mounts = Some(self.0);
+        let steps = Steps { own_pids: true, mounts, ..Steps::new(report, Host::in_proc()) };
         let mut applied = Applied::default();
         applied.enforced(Mechanism::Descendants, "they end with it, in a PID namespace");
         applied.enforced(Mechanism::HostDeath, "by signal");
-        let name: PathBuf = command.get_program().into();
-        match spawner::start(command, steps, notes)? {
-            Ok(started) => Ok(Confined::new(started, Arc::new(Group::none()), applied)),
-            Err(refused) => Err(refused.of(name, None)),
-        }
+        Confined::start(command, steps, notes, Group::none(), applied)
     }
 }

@@ -12,9 +12,7 @@ use crate::steps::{Host, Steps};
 use crate::{program, spawner};
 use rustix::process::Resource;
 use rustix::thread::CapabilitySet;
-use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 
 /// Highest number of a capability, where the kernel does not tell its own: CAP_CHECKPOINT_RESTORE.
 const LAST_CAPABILITY: u32 = 40;
@@ -65,23 +63,17 @@ impl Confinement {
         let last = std::fs::read_to_string("/proc/sys/kernel/cap_last_cap").ok();
         let last = last.and_then(|text| text.trim().parse().ok()).unwrap_or(LAST_CAPABILITY);
         let steps = Steps {
-            report,
             group: group.folder().map_err(Error::Spawner)?,
             own_pids,
             groups: group.entrances().map_err(Error::Spawner)?,
             limits: self.limits(user.is_some()),
-            mounts: None,
             last_capability: drops_bound.then_some(last),
             user,
-            host,
             files: files.map(|files| files.ruleset),
             filter,
+            ..Steps::new(report, host)
         };
-        let name: PathBuf = command.get_program().into();
-        match spawner::start(command, steps, notes)? {
-            Ok(started) => Ok(Confined::new(started, Arc::new(group), applied)),
-            Err(refused) => Err(refused.of(name, user.map(|(user, _)| user))),
-        }
+        Confined::start(command, steps, notes, group, applied)
     }
 
     /// Limits that a process takes by itself, none of them higher than what it has.

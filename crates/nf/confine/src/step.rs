@@ -28,34 +28,23 @@ pub enum Step {
     Mount,
 }
 
-pub(crate) const STEPS: [Step; 11] = [
-    Step::Place,
-    Step::Group,
-    Step::Limit,
-    Step::Session,
-    Step::Bound,
-    Step::User,
-    Step::Privileges,
-    Step::HostDeath,
-    Step::Files,
-    Step::Filter,
-    Step::Mount,
+/// All steps, and what is wrong where one fails.
+pub(crate) const STEPS: [(Step, &str); 11] = [
+    (Step::Place, "no process could be made in its control group and PID namespace"),
+    (Step::Group, "its control group was refused"),
+    (Step::Limit, "its limits were refused"),
+    (Step::Session, "a session of its own was refused"),
+    (Step::Bound, "capabilities could not be given up"),
+    (Step::User, "its user id was refused"),
+    (Step::Privileges, "privileges could not be given up"),
+    (Step::HostDeath, "it could not be tied to the life of the host"),
+    (Step::Files, "the list of files was refused"),
+    (Step::Filter, "the system call filter was refused"),
+    (Step::Mount, "what it sees of files could not be mounted"),
 ];
 
 impl Step {
     pub(crate) fn what_failed(self) -> &'static str {
-        match self {
-            Step::Place => "no process could be made in its control group and PID namespace",
-            Step::Group => "its control group was refused",
-            Step::Limit => "its limits were refused",
-            Step::Session => "a session of its own was refused",
-            Step::Bound => "capabilities could not be given up",
-            Step::User => "its user id was refused",
-            Step::Privileges => "privileges could not be given up",
-            Step::HostDeath => "it could not be tied to the life of the host",
-            Step::Files => "the list of files was refused",
-            Step::Filter => "the system call filter was refused",
-            Step::Mount => "what it sees of files could not be mounted",
-        }
+        STEPS.iter().find(|(step, _)| *step == self).map_or("", |(_, failed)| failed)
     }
 }

@@ -81,7 +81,7 @@ impl StepReport {
         match u32::from_ne_bytes([a, b, c, d]) {
             PID => Some(StepReport::Pid(u32::from_ne_bytes(value))),
             step => {
-                let step = STEPS.into_iter().find(|known| *known as u32 == step)?;
+                let (step, _) = STEPS.into_iter().find(|(known, _)| *known as u32 == step)?;
                 Some(StepReport::Failed(step, i32::from_ne_bytes(value)))
             }
         }
@@ -93,7 +93,29 @@ fn check(answer: libc::c_long) -> io::Result<libc::c_long> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
+fn prctl(option: libc::c_int, value: u64) -> io::Result<libc::c_long> {
+    // SAFETY: numbers only.
+    check(unsafe { libc::syscall(libc::SYS_prctl, option, value, 0u64, 0u64, 0u64) })
+}
+
 impl Steps {
+    /// No step but those that every program takes.
+    pub fn new(report: OwnedFd, host: Host) -> Steps {
+        Steps {
+            report,
+            group: None,
+            own_pids: false,
+            groups: vec![],
+            limits: vec![],
+            mounts: None,
+            last_capability: None,
+            user: None,
+            host,
+            files: None,
+            filter: None,
+        }
+    }
+
     /// Whether the process is made by a second call, which places it.
     pub fn is_placed(&self) -> bool {
         self.own_pids || self.group.is_some()
@@ -190,10 +212,6 @@ impl Steps {
     /// Programs that it executes come to no capability: a second bar to that beside giving them all up for good in
     /// [`give_up_privileges`], for who may raise it.
     fn bound(&self) -> io::Result<()> {
-        let prctl = |option: libc::c_int, value: u64| {
-            // SAFETY: numbers only.
-            check(unsafe { libc::syscall(libc::SYS_prctl, option, value, 0u64, 0u64, 0u64) })
-        };
         // A kernel without ambient capabilities has none to give up.
         let _ = prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64);
         for capability in 0..self.last_capability.map_or(0, |last| last + 1) {
@@ -215,10 +233,7 @@ impl Steps {
     }
 
     fn tie_to_host(&self) -> io::Result<()> {
-        // SAFETY: numbers only.
-        check(unsafe {
-            libc::syscall(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0u64, 0u64, 0u64)
-        })?;
+        prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64)?;
         // The host may have ended before it was asked for; then somebody else is the parent now.
         // SAFETY: no arguments.
         let parent = unsafe { libc::getppid() };
@@ -303,11 +318,8 @@ fn give_up_privileges() -> io::Result<()> {
     const HEADER: [u32; 2] = [0x2008_0522, 0];
     let none = [0u32; 6];
     // SAFETY: the kernel reads the two, which have the sizes of this version and live for the call.
-    unsafe {
-        check(libc::syscall(libc::SYS_capset, HEADER.as_ptr(), none.as_ptr()))?;
-        check(libc::syscall(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1u64, 0u64, 0u64, 0u64))?;
-    }
-    Ok(())
+    check(unsafe { libc::syscall(libc::SYS_capset, HEADER.as_ptr(), none.as_ptr()) })?;
+    prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map(drop)
 }
 
 /// The number of this process's parent in `/proc/self/stat`.
@@ -346,7 +358,7 @@ mod tests {
 
     #[test]
     fn notes_are_understood() {
-        for step in STEPS {
+        for (step, _) in STEPS {
             let mut bytes = [0; NOTE_BYTES];
             bytes[..4].copy_from_slice(&(step as u32).to_ne_bytes());
             bytes[4] = 1;

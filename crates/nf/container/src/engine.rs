@@ -71,8 +71,7 @@ pub struct Engine {
 impl Engine {
     /// Whether nothing in it runs any more.
     pub fn is_over(&self) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
+        peer::has_ended(&self.pidfd)
     }
 
     /// By which it is watched.

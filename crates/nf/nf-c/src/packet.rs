@@ -49,18 +49,13 @@ fn give(
     let Some(packets) = many(packets, count) else { return Code::Argument as c_int };
     let mut result = 0;
     for packet in packets {
-        let token = packet.token;
-        match link.taken.get(token) {
-            Some(Had::Work(_)) => {
-                if let Some(Had::Work(had)) = link.taken.take(token) {
-                    *packet = CallerPacket::NONE;
-                    each(&mut link.link, had);
-                }
+        let given = take(link, packet, "the packet is held: release it before it is given away");
+        match given {
+            Ok(had) => {
+                *packet = CallerPacket::NONE;
+                each(&mut link.link, had);
             }
-            Some(Had::Held(_)) => {
-                result = fail(Code::Held, "the packet is held: release it before it is given away");
-            }
-            None => result = not_had(),
+            Err(code) => result = code,
         }
     }
     result
@@ -68,6 +63,24 @@ fn give(
 
 fn not_had() -> c_int {
     fail(Code::Packet, "the packet is not this NF's: it was given away, or never received")
+}
+
+/// The packet, where the NF works on it; `held` is what is wrong where it holds it.
+fn at_work<'a>(link: &'a mut CallerLink, packet: &CallerPacket, held: &str) -> Result<&'a mut Packet, c_int> {
+    match link.taken.get(packet.token) {
+        Some(Had::Work(had)) => Ok(had),
+        Some(Had::Held(_)) => Err(fail(Code::Held, held)),
+        None => Err(not_had()),
+    }
+}
+
+/// The same, taken from C.
+fn take(link: &mut CallerLink, packet: &CallerPacket, held: &str) -> Result<Packet, c_int> {
+    at_work(link, packet, held)?;
+    match link.taken.take(packet.token) {
+        Some(Had::Work(had)) => Ok(had),
+        _ => Err(not_had()),
+    }
 }
 
 /// Works on one packet that the NF has, and shows C the outcome.
@@ -78,21 +91,16 @@ fn change(
 ) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(packet) = packet else { return null("packet") };
-    match link.taken.get(packet.token) {
-        Some(Had::Work(had)) => {
-            let done = change(had);
-            packet.show(had);
-            if done {
-                0
-            } else {
-                fail(
-                    Code::Room,
-                    "the packet has not so much room, or not so many bytes, or cannot be written",
-                )
-            }
-        }
-        Some(Had::Held(_)) => fail(Code::Held, "the packet is held: release it before it is changed"),
-        None => not_had(),
+    let had = match at_work(link, packet, "the packet is held: release it before it is changed") {
+        Ok(had) => had,
+        Err(code) => return code,
+    };
+    let done = change(had);
+    packet.show(had);
+    if done {
+        0
+    } else {
+        fail(Code::Room, "the packet has not so much room, or not so many bytes, or cannot be written")
     }
 }
 
@@ -155,16 +163,13 @@ extern "C" fn millrace_make(link: Option<&mut CallerLink>, packet: Option<&mut C
 extern "C" fn millrace_hold(link: Option<&mut CallerLink>, packet: Option<&mut CallerPacket>) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(packet) = packet else { return null("packet") };
-    match link.taken.get(packet.token) {
-        Some(Had::Work(_)) => {
-            if let Some(Had::Work(had)) = link.taken.take(packet.token) {
-                let held = link.link.hold(had);
-                packet.token = link.taken.put(Had::Held(held));
-            }
+    match take(link, packet, "the packet is held already") {
+        Ok(had) => {
+            let held = link.link.hold(had);
+            packet.token = link.taken.put(Had::Held(held));
             0
         }
-        Some(Had::Held(_)) => fail(Code::Held, "the packet is held already"),
-        None => not_had(),
+        Err(code) => code,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who is at the other end of a socket, as a descriptor: a number may be another's by the time that it is looked at.
 #![expect(unsafe_code, reason = "there is no safe function for this socket option")]
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::io;
@@ -36,6 +37,18 @@ pub fn pidfd(socket: &impl AsFd) -> io::Result<OwnedFd> {
     }
     let peer: Pid = rustix::net::sockopt::socket_peercred(socket.as_fd())?.pid;
     Ok(pidfd_open(peer, PidfdFlags::empty())?)
+}
+
+/// A process by its number; `None` where there is none.
+pub fn of_number(pid: u64) -> Option<OwnedFd> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    pidfd_open(pid, PidfdFlags::empty()).ok()
+}
+
+/// Whether the process that a descriptor is of has ended.
+pub fn has_ended(pidfd: &impl AsFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
 }
 
 /// The number of the process that a descriptor is of; `None` once it has ended and was waited for.

@@ -14,10 +14,9 @@ use chain::{ExecutionMode, Rights};
 use confine::{Confined, Confinement, Finding, Sockets, program};
 use nf::message::Hello;
 use nf::socket::Socket;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_send_signal};
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -215,7 +214,7 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     }
     drop(told);
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pidfd = raw.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
+    let pidfd = peer::of_number(pid);
     if !instance.spec.terms.cores.is_empty() {
         let mut cores = rustix::thread::CpuSet::new();
         let known = instance.spec.terms.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
@@ -313,16 +312,10 @@ impl NfProcess for ExternalProcess {
     }
 
     fn exit_status(&mut self) -> Option<String> {
-        has_ended(&self.0).then(|| "it went away".into())
+        peer::has_ended(&self.0).then(|| "it went away".into())
     }
 
     fn wait(&mut self, _patience: Duration) {}
-}
-
-/// Whether a process has ended, by its descriptor.
-pub(crate) fn has_ended(pidfd: &impl AsFd) -> bool {
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
 }
 
 /// Takes in a process that came by itself.

@@ -10,9 +10,8 @@ use crate::handshake::welcome;
 use crate::instance::{Instance, NfSession, NfState};
 use crate::log;
 use crate::neighbours::{self, Wishes};
-use crate::process::{
-    LaunchError, Launched, Launchers, MEMORY_BYTES, NfProcess, READY_PATIENCE, has_ended, receive,
-};
+use crate::peer;
+use crate::process::{LaunchError, Launched, Launchers, MEMORY_BYTES, NfProcess, READY_PATIENCE, receive};
 use crate::watchdog::{Running, Watch};
 use nf::ends::HEARTBEAT;
 use nf::message::{FromNf, Hello, ToNf};
@@ -20,7 +19,6 @@ use nf::socket::Socket;
 use port::interface::Interface;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -166,16 +164,10 @@ impl Process {
 
     /// Looks how a container's first process ended, as soon as it has: that is soon not known any more.
     fn look_inside(&mut self) {
-        if self.inside.take_if(|inside| has_ended(inside)).is_some() {
+        if self.inside.take_if(|inside| peer::has_ended(inside)).is_some() {
             self.body.observe_memory();
         }
     }
-}
-
-/// A descriptor of a process by its number.
-fn pidfd_of(pid: u64) -> Option<OwnedFd> {
-    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-    pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
 enum Stage {
@@ -333,7 +325,7 @@ impl Watched {
                 // What was started is the runtime. What speaks runs.
                 if let Some(pid) = process.body.init_pid() {
                     process.pid = pid;
-                    process.inside = pidfd_of(pid);
+                    process.inside = peer::of_number(pid);
                     self.instance.set_pid(pid);
                 }
                 match welcome(&self.instance, &process.socket, hello) {
