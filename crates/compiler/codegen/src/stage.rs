@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
-use crate::code::Compiled;
+use crate::code::{CodeBuilder, CodegenError, Compiled};
 use crate::lookup_region::{ListLayout, LookupRegion, Site};
 use ir::eval::{self, Buffer, EvalState, Exit};
 use ir::program::{Matching, TableDecl};
@@ -29,6 +29,17 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// Machine code of a program that is compiled alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`CodeBuilder::add`] and [`CodeBuilder::finish`].
+    pub fn native(program: &Arc<Verified>) -> Result<Engine, CodegenError> {
+        let mut builder = CodeBuilder::new()?;
+        let id = builder.add(program)?;
+        Ok(Engine::Native(builder.finish()?.compiled(id)))
+    }
+
     /// The program that it runs.
     pub fn program(&self) -> &Arc<Verified> {
         match self {

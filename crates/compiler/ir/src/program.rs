@@ -444,6 +444,17 @@ impl Program {
         &self.blocks[id.index()]
     }
 
+    /// Which state cells it writes.
+    pub fn written_cells(&self) -> Vec<bool> {
+        let mut written = vec![false; self.cells.len()];
+        for (_, inst) in self.blocks.iter().flat_map(|block| &block.insts) {
+            if let Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = inst {
+                written[usize::from(*cell)] = true;
+            }
+        }
+        written
+    }
+
     /// Whether it may change bytes of a packet. What its slow paths do is not said here.
     pub fn writes(&self) -> bool {
         self.blocks.iter().flat_map(|block| &block.insts).any(|(_, inst)| matches!(inst, Inst::Store(..)))

@@ -124,20 +124,10 @@ impl Gates {
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
         let out = match (self.known(a), self.known(b)) {
             _ if a == b => self.no(),
-            (Some(bit), _) => {
-                if bit {
-                    !b
-                } else {
-                    b
-                }
-            }
-            (_, Some(bit)) => {
-                if bit {
-                    !a
-                } else {
-                    a
-                }
-            }
+            (Some(true), _) => !b,
+            (Some(false), _) => b,
+            (_, Some(true)) => !a,
+            (_, Some(false)) => a,
             _ => match self.xors.get(&(a, b)) {
                 Some(&known) => known,
                 None => {

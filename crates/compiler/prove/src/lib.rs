@@ -119,24 +119,15 @@ impl Proof {
 }
 
 /// Cannot be tried at all.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     /// No machine code.
+    #[error("{0}")]
     Code(CodegenError),
     /// A program broke an invariant.
+    #[error("a bug: {0}")]
     Broken(String),
 }
-
-impl std::fmt::Display for ProveError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ProveError::Code(error) => error.fmt(f),
-            ProveError::Broken(what) => write!(f, "a bug: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for ProveError {}
 
 struct Prover<'a> {
     reference: &'a Program,
@@ -177,7 +168,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
     let mut prover = Prover {
         reference: &reference,
         cells: region.cells,
-        written: written(&reference),
+        written: reference.written_cells(),
         runs: Runs::new(region, &numbers).map_err(ProveError::Code)?,
         rng: Pcg64::seed_from_u64(1),
         until,
@@ -204,7 +195,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         clauses += blaster.gates.clauses();
     }
     for class in elements.classes.iter().chain(&program.classes) {
-        prover.class(&elements, (class.entry, class), limits.packets);
+        prover.class(&elements, class, limits.packets);
     }
     if let Some(broken) = prover.broken {
         return Err(ProveError::Broken(broken));
@@ -220,17 +211,6 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         tried: prover.tried,
         time: start.elapsed(),
     })
-}
-
-/// Which cells a program writes.
-fn written(program: &Program) -> Vec<bool> {
-    let mut written = vec![false; program.cells.len()];
-    for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
-        if let ir::Inst::CellStore(cell, _) | ir::Inst::CellAdd(cell, _) = inst {
-            written[usize::from(*cell)] = true;
-        }
-    }
-    written
 }
 
 /// The longest that a packet may be looked for.
@@ -252,12 +232,7 @@ impl Prover<'_> {
 
     /// Makes what was found into a packet, mends what is free for the solver and is not, and runs it.
     /// Whether the packet is of the class.
-    fn try_found(
-        &mut self,
-        blaster: &Blaster<'_>,
-        classes: &Classes,
-        (entry, class): (usize, &Class),
-    ) -> bool {
+    fn try_found(&mut self, blaster: &Blaster<'_>, classes: &Classes, class: &Class) -> bool {
         let made = model::packet(blaster, self.cells, &mut self.rng);
         let tables = model::tables(blaster, &self.reference.tables);
         let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
@@ -267,10 +242,10 @@ impl Prover<'_> {
         // One that is mended, or could not be, is a packet all the same.
         let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);
         if !as_found {
-            self.run(entry, made, &tables);
+            self.run(class.entry, made, &tables);
         }
         let Some(mended) = mended else { return false };
-        self.run(entry, mended, &tables);
+        self.run(class.entry, mended, &tables);
         true
     }
 
@@ -306,7 +281,7 @@ impl Prover<'_> {
             let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
             let any = blaster.gates.any(&bits);
             if self.solve(blaster, &[both[0], both[1], any]) == Answer::Found {
-                self.try_found(blaster, classes, (mine.entry, mine));
+                self.try_found(blaster, classes, mine);
             }
             if self.differs.is_some() {
                 return;
@@ -315,7 +290,7 @@ impl Prover<'_> {
     }
 
     /// Runs packets of a class and of the borders of its conditions.
-    fn class(&mut self, classes: &Classes, class: (usize, &Class), most: usize) {
+    fn class(&mut self, classes: &Classes, class: &Class, most: usize) {
         if most == 0 || self.differs.is_some() || self.broken.is_some() {
             return;
         }
@@ -336,17 +311,17 @@ impl Prover<'_> {
         &mut self,
         blaster: &mut Blaster<'_>,
         classes: &Classes,
-        class: (usize, &Class),
+        class: &Class,
         most: usize,
     ) -> Answer {
-        let filter = blaster.filter(&class.1.filter);
+        let filter = blaster.filter(&class.filter);
         match self.solve(blaster, &[filter]) {
             Answer::Found => {}
             answer => return answer,
         }
         let mut hit = self.try_found(blaster, classes, class);
         let mut borders = vec![];
-        conditions(&class.1.filter.0, &mut borders);
+        conditions(&class.filter.0, &mut borders);
         let mut left = most.saturating_sub(1);
         for (of, set) in borders {
             for &(first, last) in set.intervals() {

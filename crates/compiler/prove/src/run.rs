@@ -4,7 +4,7 @@
 use crate::compose::Numbering;
 use crate::subgraph::FusedSubgraph;
 use crate::tables::{Call, TestTables};
-use codegen::{CodeBuilder, CodegenError, Engine, Scratch};
+use codegen::{CodegenError, Engine, Scratch};
 use ir::eval::{EvalState, Exit};
 use ir::{Table, Tables};
 use packet::access::Access;
@@ -107,9 +107,7 @@ impl<'a> Runs<'a> {
     /// # Errors
     /// When no machine code can be made.
     pub fn new(region: &'a FusedSubgraph<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
-        let mut builder = CodeBuilder::new()?;
-        let id = builder.add(&Arc::new(region.fused.clone()))?;
-        let engine = Engine::Native(builder.finish()?.compiled(id));
+        let engine = Engine::native(&Arc::new(region.fused.clone()))?;
         let memory = PacketRegion::create(RegionOptions::slots(64))
             .map_err(|error| CodegenError::Machine(format!("no memory for packets: {error}")))?;
         let pool = SharedPool::new(memory).worker();

@@ -8,7 +8,7 @@
 use crate::graph::{Lowered, Node};
 use crate::mailbox::{Mailbox, Replacement};
 use click::config::NameTable;
-use codegen::{CodeBuilder, Engine};
+use codegen::Engine;
 use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::Direction;
 use element::{Class, Configure, Element, Scope, Services, Shape, StateScope};
@@ -164,9 +164,7 @@ impl Live {
         if self.is_evaluated {
             return Ok(Engine::Evaluator(Arc::clone(program)));
         }
-        let mut builder = CodeBuilder::new()?;
-        let id = builder.add(program)?;
-        Ok(Engine::Native(builder.finish()?.compiled(id)))
+        Engine::native(program)
     }
 }
 

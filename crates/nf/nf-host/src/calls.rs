@@ -1,11 +1,12 @@
 //! Calls of an NF's handlers on their way: left at the NF by who asks, passed on and answered by its supervisor.
 
+use crate::member::lock;
 use nf::handler::Text;
 use nf::message::{FromNf, ToNf};
 use nf::socket::Socket;
 use rustix::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How long an NF may take to answer.
@@ -30,10 +31,6 @@ pub struct Calls {
     now: Mutex<Vec<Question>>,
     /// What is asked when the NF is to end.
     last: Mutex<Vec<Question>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Calls that a process has still to answer; the supervisor's.

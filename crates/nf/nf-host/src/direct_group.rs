@@ -11,7 +11,7 @@
 //! ([`DirectGroup::others`]).
 
 use crate::boundary::Boundary;
-use crate::member::MemberState;
+use crate::member::{MemberState, lock};
 use crate::rings::{RING_CLAIMS, Rings};
 use nf::message::noted;
 use shm::channel::{InFlightTable, Inside};
@@ -19,7 +19,7 @@ use shm::page::Page;
 use shm::ring::{Consumer, Culprit, Descriptor, Mapped, RingFile, Witness, standing};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most NFs of a direct-path group.
 pub const MOST_MEMBERS: usize = 64;
@@ -103,10 +103,6 @@ pub struct Turn {
     pub passed: u64,
     /// Who broke it.
     pub broken: Option<Culprit>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Of a process whose packets have metadata, or not.

@@ -7,7 +7,7 @@
 use crate::calls::Calls;
 use crate::direct_group::DirectGroup;
 use crate::log::{LogBuffer, NfOutput};
-use crate::member::MemberState;
+use crate::member::{MemberState, lock};
 use crate::memory::Memory;
 use crate::rings::Rings;
 use chain::{Body, ProcessNf, Program, Terms};
@@ -268,12 +268,12 @@ impl Instance {
 
     /// Has the supervisor say something to the process, with a descriptor; the link's.
     pub fn say(&self, message: ToNf, descriptor: OwnedFd) {
-        self.to_say.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((message, descriptor));
+        lock(&self.to_say).push((message, descriptor));
     }
 
     /// What is to be said to the process; the supervisor's.
     pub fn take_to_say(&self) -> Vec<(ToNf, OwnedFd)> {
-        std::mem::take(&mut *self.to_say.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        std::mem::take(&mut *lock(&self.to_say))
     }
 
     /// Where the NF is.
@@ -369,7 +369,7 @@ impl Instance {
                 "NF `{name}` is started by its host; only one with `attach = true` attaches"
             ));
         }
-        let mut place = self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut place = lock(&self.external);
         if place.is_some() || !matches!(self.state(), NfState::Down) {
             return Err(format!("NF `{name}` is {}", self.state().name()));
         }
@@ -379,12 +379,12 @@ impl Instance {
 
     /// Whether a process came.
     pub fn has_external(&self) -> bool {
-        self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some()
+        lock(&self.external).is_some()
     }
 
     /// The process that came.
     pub fn take_external(&self) -> Option<ExternalNf> {
-        self.external.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        lock(&self.external).take()
     }
 
     /// Whether the NF asks for the end of the run.
@@ -399,7 +399,7 @@ impl Instance {
 
     /// What is known beside the packets.
     pub fn status(&self) -> MutexGuard<'_, InstanceStatus> {
-        self.status.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.status)
     }
 
     /// Notes a finding, the first time.
@@ -416,7 +416,7 @@ impl Instance {
         // What was meant for the last one is not for this.
         self.take_to_say();
         self.take_eviction();
-        *self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(session);
+        *lock(&self.came) = Some(session);
         self.reclaimed.store(false, Ordering::Release);
         self.changes.fetch_or(CAME, Ordering::Release);
     }
@@ -435,7 +435,7 @@ impl Instance {
     /// What came and went since the last call; the link's.
     pub fn take_news(&self) -> (Option<NfSession>, bool) {
         let news = self.changes.swap(0, Ordering::AcqRel);
-        let came = self.came.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let came = lock(&self.came).take();
         (came, news & GONE != 0)
     }
 

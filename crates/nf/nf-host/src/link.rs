@@ -7,6 +7,7 @@ use crate::direct_group::{DirectGroup, DirectRing};
 use crate::doorbell::Doorbell;
 use crate::instance::{Instance, NfSession, NfState};
 use crate::log::NfOutput;
+use crate::member::lock;
 use crate::process::READY_PATIENCE;
 use crate::rings::RING_CLAIMS;
 use chain::{Access, WhenDown, opposite_output};
@@ -17,7 +18,7 @@ use shm::channel::{ChannelStats, Completion, GRANT, HostEnd, InFlightTable};
 use shm::ring::{Consumer, Culprit, Mapped};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long an NF is waited for in silence.
@@ -330,10 +331,6 @@ impl ProcessLink {
 /// The ways to a member of a direct-path group.
 fn entrances(group: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
     group.ways.iter().filter(move |way| way.to.0 == member)
-}
-
-fn lock(boundary: &Mutex<Boundary>) -> MutexGuard<'_, Boundary> {
-    boundary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Notes what became of packets that came back, and puts the originals behind the boundary in their place; how many go

@@ -4,8 +4,13 @@
 //! rings.
 
 use crate::watchdog::NfActivity;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+/// Locks what stays whole where a thread that had it broke.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// The state of an NF that a group of NFs shares.
 #[derive(Debug, Default)]
@@ -20,7 +25,7 @@ pub struct MemberState {
 impl MemberState {
     /// Asks the supervisor to end the process at once; a link's.
     pub fn evict(&self, why: String) {
-        *self.evicted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
+        *lock(&self.evicted) = Some(why);
         self.has_evicted.store(true, Ordering::Release);
     }
 
@@ -29,6 +34,6 @@ impl MemberState {
         if !self.has_evicted.swap(false, Ordering::AcqRel) {
             return None;
         }
-        self.evicted.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        lock(&self.evicted).take()
     }
 }

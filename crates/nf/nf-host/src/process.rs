@@ -9,6 +9,7 @@
 
 use crate::instance::{ExternalNf, Instance};
 use crate::log;
+use crate::member::lock;
 use crate::peer;
 use chain::{ExecutionMode, Rights};
 use confine::{Confined, Confinement, Finding, Sockets, program};
@@ -171,9 +172,7 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     };
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
     let _one = alone();
-    let piped = log::pipe(name, instance.spec.output, Arc::clone(&instance.log));
-    let (output, log) = piped.map_err(|error| failed("share output", &error))?;
-    let errors = output.try_clone().map_err(|error| failed("share output", &error))?;
+    let (output, errors, log) = outputs(instance)?;
     // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
     let shown = command.program.display();
     let path = program::find(&command.program).ok_or_else(|| failed("start", &"there is no such program"))?;
@@ -228,6 +227,19 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
         Started::Confined(confined) => Box::new(ConfinedProcess { confined, pidfd }),
     };
     Ok(Launched { process, pid, socket: ours, log: Some(log) })
+}
+
+/// Where a process writes what it says and its mistakes, and the thread that reads both.
+///
+/// # Errors
+///
+/// When the system has no pipe or no thread.
+pub fn outputs(instance: &Instance) -> Result<(OwnedFd, OwnedFd, JoinHandle<()>), LaunchError> {
+    let name = &instance.spec.name;
+    let failed = |error: std::io::Error| LaunchError::step(name, "share output", &error);
+    let (output, log) = log::pipe(name, instance.spec.output, Arc::clone(&instance.log)).map_err(failed)?;
+    let errors = output.try_clone().map_err(failed)?;
+    Ok((output, errors, log))
 }
 
 /// A process that was just started.
@@ -328,7 +340,7 @@ pub(crate) fn receive(external: ExternalNf) -> Result<(Launched, Hello), String>
 /// Nothing that is open now stays open in a program that is started while this is held, also nothing of driver
 /// libraries; and nobody else starts one.
 pub fn alone() -> MutexGuard<'static, ()> {
-    let one = STARTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let one = lock(&STARTING);
     close_on_exec();
     one
 }

@@ -9,6 +9,7 @@ use crate::handlers::NfHandlers;
 use crate::handshake::welcome;
 use crate::instance::{Instance, NfSession, NfState};
 use crate::log;
+use crate::member::lock;
 use crate::neighbours::{self, Wishes};
 use crate::peer;
 use crate::process::{LaunchError, Launched, Launchers, MEMORY_BYTES, NfProcess, READY_PATIENCE, receive};
@@ -86,7 +87,7 @@ impl Supervisor {
 
     /// Looks after an instance from now on.
     pub fn add(&self, instance: Arc<Instance>) {
-        self.shared.instances.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(instance);
+        lock(&self.shared.instances).push(instance);
         self.doorbell().ring();
     }
 
@@ -102,7 +103,7 @@ impl Supervisor {
 
     /// The NF instances that it looks after.
     pub fn instances(&self) -> Vec<Arc<Instance>> {
-        self.shared.instances.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        lock(&self.shared.instances).clone()
     }
 }
 
@@ -188,7 +189,7 @@ enum Stage {
 fn run(shared: &Shared, launchers: &Launchers) {
     let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Interface>>) = (vec![], vec![]);
     while !shared.end.load(Ordering::Acquire) {
-        let instances = shared.instances.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let instances = lock(&shared.instances).clone();
         for instance in instances.into_iter().skip(watched.len()) {
             watched.push(Watched {
                 instance,

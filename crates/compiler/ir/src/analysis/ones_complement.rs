@@ -93,6 +93,13 @@ impl<T: Copy + Ord> Residue<T> {
         other.terms.iter().for_each(|(term, by)| self.add_term(*term, by * times));
     }
 
+    /// Together with a multiple of another one.
+    #[must_use]
+    pub fn plus(mut self, other: &Residue<T>, times: u64) -> Residue<T> {
+        self.add(other, times);
+        self
+    }
+
     /// Takes another one off.
     pub fn sub(&mut self, other: &Residue<T>) {
         self.add(other, MODULUS - 1);

@@ -64,19 +64,13 @@ impl<'a> Walker<'a> {
         let order = program.order_from(&entries);
         let mut position = vec![0; program.blocks.len()];
         order.iter().enumerate().for_each(|(at, block)| position[block.index()] = at);
-        let mut written = vec![false; program.cells.len()];
-        for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {
-            if let Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = inst {
-                written[usize::from(*cell)] = true;
-            }
-        }
         Walker {
             program,
             options,
             pool: super::expr::Pool::default(),
             done: vec![],
             left: vec![],
-            written,
+            written: program.written_cells(),
             live: live_in(program, &order),
             pending: BTreeMap::new(),
             position,

@@ -2,7 +2,8 @@
 
 use super::code::Code;
 use super::term::{Is, TermUse};
-use ir::analysis::ones_complement::{Residue, weight};
+use ir::analysis::interval::ones;
+use ir::analysis::ones_complement::{MODULUS, Residue, weight};
 use ir::program::Value;
 use ir::{BinOp, Inst};
 use packet::field::{Base, Field};
@@ -70,35 +71,23 @@ impl Folded {
         };
         match code.inst(value) {
             Inst::Load(field) => bytes_of(field, u64::MAX),
-            Inst::Bin(BinOp::Add, x, y) if code.at(value).bits < 64 => {
-                let mut sum = of(x)?;
-                sum.add(&of(y)?, 1);
-                Some(sum)
-            }
+            Inst::Bin(BinOp::Add, x, y) if code.at(value).bits < 64 => Some(of(x)?.plus(&of(y)?, 1)),
             // Only where it is known not to wrap it has fewer bits.
             Inst::Bin(BinOp::Sub, x, y) if code.at(value).bits < 64 => {
-                let mut sum = of(x)?;
-                sum.sub(&of(y)?);
-                Some(sum)
+                Some(of(x)?.plus(&of(y)?, MODULUS - 1))
             }
             Inst::Bin(BinOp::Xor, x, y) if constant(y) == Some(ONES) && code.bits(x) <= 16 => {
-                let mut sum = Linear::default();
-                sum.sub(&of(x)?);
-                Some(sum)
+                Some(Linear::default().plus(&of(x)?, MODULUS - 1))
             }
             Inst::Bin(BinOp::And, x, y) => match code.inst(x) {
                 Inst::Load(field) => bytes_of(field, constant(y)?),
                 _ => None,
             },
             Inst::Bin(BinOp::Shl, x, y) if code.at(value).bits < 64 => {
-                let mut sum = Linear::default();
-                sum.add(&of(x)?, weight((constant(y)? % 16) as u32));
-                Some(sum)
+                Some(Linear::default().plus(&of(x)?, weight((constant(y)? % 16) as u32)))
             }
             Inst::Bin(BinOp::Or, x, y) if self.apart(code, x, y) || self.apart(code, y, x) => {
-                let mut sum = of(x)?;
-                sum.add(&of(y)?, 1);
-                Some(sum)
+                Some(of(x)?.plus(&of(y)?, 1))
             }
             _ => None,
         }
@@ -107,17 +96,16 @@ impl Folded {
     /// Whether two values never have the same bit set: the second one is masked so that the first one fits.
     fn apart(&self, code: &Code, x: Value, y: Value) -> bool {
         let low = match code.inst(x) {
-            Inst::Bin(BinOp::Shl, _, by) => code.origin(by).map_or(0, |by| by.number.min(63)),
+            Inst::Bin(BinOp::Shl, _, by) => code.origin(by).map_or(0, |by| by.number.min(63) as u8),
             _ => 0,
         };
-        let below = |bits: u64| if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-        let taken = below(code.bits(x).into()) & !below(low);
+        let taken = ones(code.bits(x)) & !ones(low);
         match code.inst(y) {
             Inst::Bin(BinOp::And, _, mask) => match code.inst(mask) {
                 Inst::Const(mask) => mask & taken == 0,
                 _ => false,
             },
-            _ => below(code.bits(y).into()) & taken == 0,
+            _ => ones(code.bits(y)) & taken == 0,
         }
     }
 }

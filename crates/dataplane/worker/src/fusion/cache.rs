@@ -11,7 +11,7 @@
 
 use super::cpu::leave_packet_core;
 use super::users::{Ending, Users};
-use codegen::{CodeBuilder, CodegenError, Engine, SlotBuffer};
+use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::EvalState;
 use ir::{Created, Program, Table, Tables, Verified};
 use serde::{Deserialize, Serialize};
@@ -461,12 +461,8 @@ impl Cache {
             let plain = program(&whole, &layouts, &templates, entry_bytes, leases).map_err(failed)?;
             let program = Arc::new(synth::optimize::optimize(&plain).map_err(failed)?);
             let knows = templates.len();
-            if is_evaluated {
-                return Ok(CacheProgram { engine: Engine::Evaluator(program), knows });
-            }
-            let mut builder = CodeBuilder::new()?;
-            let id = builder.add(&program)?;
-            Ok(CacheProgram { engine: Engine::Native(builder.finish()?.compiled(id)), knows })
+            let engine = if is_evaluated { Engine::Evaluator(program) } else { Engine::native(&program)? };
+            Ok(CacheProgram { engine, knows })
         };
         if self.how == FlowCache::Eager || self.is_evaluated {
             self.take(make());

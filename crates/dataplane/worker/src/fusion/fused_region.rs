@@ -7,7 +7,7 @@ use super::cpu::leave_packet_core;
 use super::find::{Cut, entries};
 use super::region_source::{RegionSource, Sources};
 use crate::graph::{End, Node, RegionEntry};
-use codegen::{CodeBuilder, CodegenError, Engine};
+use codegen::{CodegenError, Engine};
 use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
@@ -246,9 +246,7 @@ impl FusedRegion {
             let linked = linked.map_or_else(|| sources.link().map(Arc::new), Ok)?;
             let mut made = CompiledRegion::of(&linked.program, &cells);
             if !is_evaluated {
-                let mut builder = CodeBuilder::new()?;
-                let id = builder.add(&made.program)?;
-                made.engine = Engine::Native(builder.finish()?.compiled(id));
+                made.engine = Engine::native(&made.program)?;
             }
             Ok((sources, linked, made))
         };

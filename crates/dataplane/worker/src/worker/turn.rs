@@ -101,6 +101,7 @@ impl Worker {
             mut slept,
             ..
         } = turns;
+        let mut is_over = true;
         while !self.stop.load(Ordering::Relaxed) {
             if PROBED {
                 self.probe_turn();
@@ -135,18 +136,8 @@ impl Worker {
                 self.tick();
                 self.follow_probes();
                 if self.probe.is_some() != PROBED {
-                    return Turns {
-                        tasks,
-                        finished,
-                        idle_turns,
-                        next_tick_ns,
-                        first_ns,
-                        stale_turns,
-                        last_held,
-                        idle_since_ns,
-                        slept,
-                        is_over: false,
-                    };
+                    is_over = false;
+                    break;
                 }
             }
             if self.mailbox.has_requests() {
@@ -187,11 +178,11 @@ impl Worker {
                     slept = Duration::ZERO;
                 }
                 let nobody_comes = stale_turns > GIVE_UP_TURNS || slept > GIVE_UP_SLEPT;
-                let is_over = if held == 0 { stale_turns > 2 } else { nobody_comes };
-                if is_over && !std::mem::replace(&mut self.is_done, true) {
+                let ends = if held == 0 { stale_turns > 2 } else { nobody_comes };
+                if ends && !std::mem::replace(&mut self.is_done, true) {
                     self.quiescence.done.fetch_add(1, Ordering::AcqRel);
                 }
-                if is_over && self.quiescence.is_over() {
+                if ends && self.quiescence.is_over() {
                     break;
                 }
             }
@@ -220,7 +211,7 @@ impl Worker {
             last_held,
             idle_since_ns,
             slept,
-            is_over: true,
+            is_over,
         }
     }
 
