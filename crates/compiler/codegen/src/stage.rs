@@ -68,16 +68,12 @@ impl Scratch {
         for (number, decl) in program.tables.iter().enumerate() {
             let walk = match decl.matching {
                 Matching::Unknown => PrefixWalk::default(),
-                Matching::Prefixes4 => match state.tables.table(number) {
-                    Some(table) => match table.walk() {
-                        Some(walk) => {
-                            check_table(decl, table);
-                            walk
-                        }
-                        None => return false,
-                    },
-                    None => return false,
-                },
+                Matching::Prefixes4 => {
+                    let Some(table) = state.tables.table(number) else { return false };
+                    let Some(walk) = table.walk() else { return false };
+                    check_table(decl, table);
+                    walk
+                }
             };
             self.walks.push(walk);
         }

@@ -22,20 +22,17 @@ pub trait Classes {
     fn names(&self) -> Vec<String>;
 
     /// What to use in place of a class that is known elsewhere under that name.
-    fn instead_of(&self, name: &str) -> Option<String> {
-        let _ = name;
+    fn instead_of(&self, _name: &str) -> Option<String> {
         None
     }
 
     /// What the ports of a class are like, where that is known.
-    fn codes(&self, name: &str) -> Option<PortCodes> {
-        let _ = name;
+    fn codes(&self, _name: &str) -> Option<PortCodes> {
         None
     }
 
     /// Whether elements of a class keep state of flows, so that packets of one flow belong to one element.
-    fn keeps_flows(&self, name: &str) -> bool {
-        let _ = name;
+    fn keeps_flows(&self, _name: &str) -> bool {
         false
     }
 }

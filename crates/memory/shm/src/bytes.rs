@@ -7,6 +7,7 @@
 use crate::descriptor::{Packet, flag};
 use crate::slot::{Segment, following};
 use packet::access::Access;
+use std::ops::Range;
 
 /// Read access to a packet's bytes. [`Access::copy_in`] refuses.
 #[derive(Debug)]
@@ -44,42 +45,30 @@ pub(crate) fn segments(packet: &Packet) -> impl Iterator<Item = (Packet, Segment
         .map(|descriptor| (descriptor, Segment::of(&descriptor)))
 }
 
+/// Hands the parts of `len` bytes, from `offset` on, to the segments that they lie in: whether all were taken.
 #[cold]
-fn chain_read(packet: &Packet, mut offset: usize, mut out: &mut [u8]) -> bool {
+fn chain_each(
+    packet: &Packet,
+    mut offset: usize,
+    len: usize,
+    mut take: impl FnMut(&Segment, usize, Range<usize>) -> bool,
+) -> bool {
+    let mut done = 0;
     for (_, segment) in segments(packet) {
-        if out.is_empty() {
+        if done == len {
             break;
         }
         if offset >= segment.len() {
             offset -= segment.len();
             continue;
         }
-        let (now, later) = out.split_at_mut(out.len().min(segment.len() - offset));
-        if !segment.read(offset, now) {
+        let end = len.min(done + segment.len() - offset);
+        if !take(&segment, offset, done..end) {
             return false;
         }
-        (offset, out) = (0, later);
+        (offset, done) = (0, end);
     }
-    out.is_empty()
-}
-
-#[cold]
-fn chain_write(packet: &Packet, mut offset: usize, mut bytes: &[u8]) -> bool {
-    for (_, segment) in segments(packet) {
-        if bytes.is_empty() {
-            break;
-        }
-        if offset >= segment.len() {
-            offset -= segment.len();
-            continue;
-        }
-        let (now, later) = bytes.split_at(bytes.len().min(segment.len() - offset));
-        if !segment.write(offset, now) {
-            return false;
-        }
-        (offset, bytes) = (0, later);
-    }
-    bytes.is_empty()
+    done == len
 }
 
 impl<'a> PacketBytes<'a> {
@@ -118,7 +107,7 @@ fn read(packet: &Packet, head: &Segment, total: usize, offset: usize, out: &mut 
     // Beyond the first segment. The range is checked first, so that `out` stays as it was on refusal.
     packet.segments > 1
         && offset.checked_add(out.len()).is_some_and(|end| end <= total)
-        && chain_read(packet, offset, out)
+        && chain_each(packet, offset, out.len(), |segment, at, part| segment.read(at, &mut out[part]))
 }
 
 impl Access for PacketBytes<'_> {
@@ -155,7 +144,9 @@ impl Access for PacketBytesMut<'_> {
         }
         self.packet.segments > 1
             && offset.checked_add(bytes.len()).is_some_and(|end| end <= self.total)
-            && chain_write(self.packet, offset, bytes)
+            && chain_each(self.packet, offset, bytes.len(), |segment, at, part| {
+                segment.write(at, &bytes[part])
+            })
     }
 }
 

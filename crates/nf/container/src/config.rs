@@ -9,7 +9,7 @@ use crate::container_dirs;
 use crate::identity::Ids;
 use chain::{Rights, Terms};
 use confine::{Applied, Comparison, Profile, Sockets};
-use nf_host::process::{MEMORY_BYTES, is_for_all};
+use nf_host::process::{EVEN_SHARE, MEMORY_BYTES, is_for_all};
 use oci_spec::OciSpecError;
 use oci_spec::runtime::{
     Linux, LinuxCapabilities, LinuxCpu, LinuxIdMapping, LinuxIdMappingBuilder, LinuxMemory, LinuxNamespace,
@@ -22,7 +22,6 @@ use std::path::PathBuf;
 /// Processes that a confined NF may have, threads included: as a confined process has it.
 pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
-const EVEN_SHARE: u32 = 100;
 /// The version of the specification that all runtimes know.
 const VERSION: &str = "1.0.2";
 

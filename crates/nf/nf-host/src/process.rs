@@ -370,7 +370,7 @@ fn confinement(rights: &Rights, user: u32) -> Confinement {
 }
 
 /// The share of a contended core that everybody has.
-const EVEN_SHARE: u32 = 100;
+pub const EVEN_SHARE: u32 = 100;
 /// The first of the user ids that NFs run as: above those of people, services and user namespaces.
 pub const FIRST_USER: u32 = 1_000_000_000;
 

@@ -36,20 +36,20 @@ fn join_filters<T>(list: &mut Vec<(Filter, T)>, mut take: impl FnMut(&mut T, T))
     }
 }
 
+fn add_new<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !list.contains(&one) {
+            list.push(one);
+        }
+    }
+}
+
 fn absorb(path: &mut Path, other: Path) {
     path.facts.join(&other.facts);
     path.counts.join(&other.counts);
     path.ways += other.ways;
-    for wasted in other.wasted {
-        if !path.wasted.contains(&wasted) {
-            path.wasted.push(wasted);
-        }
-    }
-    for step in other.steps {
-        if !path.steps.contains(&step) {
-            path.steps.push(step);
-        }
-    }
+    add_new(&mut path.wasted, other.wasted);
+    add_new(&mut path.steps, other.steps);
 }
 
 /// Whether an expression is about what a table says.

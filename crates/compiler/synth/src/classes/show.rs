@@ -453,20 +453,14 @@ impl<'a> Show<'a> {
 
     /// A class as plain data.
     pub fn report(&self, class: &Class) -> Report {
-        let steps = class.steps.iter().map(|step| {
-            let asked = self.condition(step.of, &step.set);
-            match self.element(step.origin) {
-                name if name.is_empty() => asked,
-                name => format!("{name}: {asked}"),
-            }
-        });
-        let wasted = class.wasted.iter().map(|wasted| {
-            let field = super::field_name(wasted.field);
-            match self.element(wasted.origin) {
-                name if name.is_empty() => field,
-                name => format!("{name}: {field}"),
-            }
-        });
+        let of_element = |origin: usize, what: String| match self.element(origin) {
+            name if name.is_empty() => what,
+            name => format!("{name}: {what}"),
+        };
+        let steps = class.steps.iter();
+        let steps = steps.map(|step| of_element(step.origin, self.condition(step.of, &step.set)));
+        let wasted = class.wasted.iter();
+        let wasted = wasted.map(|wasted| of_element(wasted.origin, super::field_name(wasted.field)));
         Report {
             entry: class.entry,
             filter: self.asked_data(&class.filter.0),

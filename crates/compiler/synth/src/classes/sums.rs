@@ -148,15 +148,17 @@ impl Maker<'_> {
         (bits.root == Root::At(root)).then(|| i64::from(bits.bit) - by * 8)
     }
 
+    /// How far the place that bits are counted from lies behind another one.
+    fn gap_to(&self, bits: Bits, place: Id) -> Option<(i128, i128)> {
+        let Root::At(root) = bits.root else { return None };
+        self.gap(root, place)
+    }
+
     fn is_behind(&self, bits: Bits, place: Id) -> bool {
-        let Root::At(root) = bits.root else { return false };
-        let gap = self.gap(root, place);
-        gap.is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0)
+        self.gap_to(bits, place).is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0)
     }
 
     fn is_before(&self, bits: Bits, place: Id) -> bool {
-        let Root::At(root) = bits.root else { return false };
-        let gap = self.gap(root, place);
-        gap.is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0)
+        self.gap_to(bits, place).is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0)
     }
 }

@@ -233,10 +233,6 @@ impl<'a> Walker<'a> {
         Some([(high, IntervalSet::one(first >> low)), (rest, IntervalSet::range(first & mask, last & mask))])
     }
 
-    fn bare(path: Path) -> Vec<(Path, Option<Id>)> {
-        vec![(path, None)]
-    }
-
     fn inst(&mut self, mut path: Path, inst: Inst) -> Vec<(Path, Option<Id>)> {
         self.count(&mut path, inst);
         let mut state = path.state.clone();
@@ -342,7 +338,7 @@ impl<'a> Walker<'a> {
 
     /// Places past the end of what a header annotation can say are none.
     fn set_base(&mut self, path: Path, base: Base, by: Id) -> Vec<(Path, Option<Id>)> {
-        let Some(which) = (base as usize).checked_sub(1) else { return Self::bare(path) };
+        let Some(which) = (base as usize).checked_sub(1) else { return vec![(path, None)] };
         let mut make = Self::make(&mut self.pool, &path);
         let place = make.add(path.state.data, by, 1);
         let set = make.is_in(place, &IntervalSet::range(0, u64::from(u16::MAX) - 1));

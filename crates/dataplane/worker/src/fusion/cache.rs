@@ -9,7 +9,7 @@
 //! nobody knows whose it was.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
-use super::cpu::leave_packet_core;
+use super::cpu::aside;
 use super::users::{Ending, Users};
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::EvalState;
@@ -288,10 +288,7 @@ impl Cache {
         let Ok(empty) = Entries::new(self.entry_bytes) else { return entries.0.clear() };
         let users = self.users.give_away();
         let old = std::mem::replace(entries, empty);
-        let _ = std::thread::Builder::new().name("flow cache".into()).spawn(move || {
-            leave_packet_core();
-            drop((old, users));
-        });
+        aside("flow cache", move || drop((old, users)));
     }
 
     /// The program of templates and its table; `None` while there is none.
@@ -468,11 +465,7 @@ impl Cache {
             self.take(make());
             return;
         }
-        let make = move || {
-            leave_packet_core();
-            make()
-        };
-        self.making = std::thread::Builder::new().name("flow cache".into()).spawn(make).ok();
+        self.making = aside("flow cache", make);
     }
 
     fn take(&mut self, made: Result<CacheProgram, CodegenError>) {

@@ -3,7 +3,7 @@
 
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
-use super::cpu::leave_packet_core;
+use super::cpu::aside;
 use super::find::{Cut, entries};
 use super::region_source::{RegionSource, Sources};
 use crate::graph::{End, Node, RegionEntry};
@@ -256,11 +256,7 @@ impl FusedRegion {
             self.follow_cache();
             return;
         }
-        let make = move || {
-            leave_packet_core();
-            make()
-        };
-        self.next = std::thread::Builder::new().name("synthesis".into()).spawn(make).ok();
+        self.next = aside("synthesis", make);
     }
 
     /// Takes in what a thread has made.

@@ -32,6 +32,7 @@ pub use parse::{HandlerRef, Parsed};
 pub use prefix::{Ip4Prefix, Ip6Prefix};
 
 pub(crate) use parse::integer_literal;
+pub(crate) use services::PROTOCOLS;
 
 use crate::scan;
 

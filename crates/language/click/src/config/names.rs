@@ -14,32 +14,27 @@ use super::services;
 /// knows no addresses, and the well-known ports and protocols.
 pub trait Names {
     /// The IPv4 address of a name.
-    fn ip4(&self, name: &str) -> Option<Ipv4Addr> {
-        let _ = name;
+    fn ip4(&self, _name: &str) -> Option<Ipv4Addr> {
         None
     }
 
     /// The IPv4 prefix of a name.
-    fn ip4_prefix(&self, name: &str) -> Option<Ip4Prefix> {
-        let _ = name;
+    fn ip4_prefix(&self, _name: &str) -> Option<Ip4Prefix> {
         None
     }
 
     /// The IPv6 address of a name.
-    fn ip6(&self, name: &str) -> Option<Ipv6Addr> {
-        let _ = name;
+    fn ip6(&self, _name: &str) -> Option<Ipv6Addr> {
         None
     }
 
     /// The IPv6 prefix of a name.
-    fn ip6_prefix(&self, name: &str) -> Option<Ip6Prefix> {
-        let _ = name;
+    fn ip6_prefix(&self, _name: &str) -> Option<Ip6Prefix> {
         None
     }
 
     /// The Ethernet address of a name.
-    fn ether(&self, name: &str) -> Option<[u8; 6]> {
-        let _ = name;
+    fn ether(&self, _name: &str) -> Option<[u8; 6]> {
         None
     }
 

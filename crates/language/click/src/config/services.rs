@@ -71,7 +71,7 @@ pub(super) const PORTS: &[(&str, u8, u16)] = &[
 ];
 
 /// `(name, number)`; from IANA's registry.
-pub(super) const PROTOCOLS: &[(&str, u8)] = &[
+pub(crate) const PROTOCOLS: &[(&str, u8)] = &[
     ("icmp", 1),
     ("igmp", 2),
     ("ggp", 3),

@@ -165,19 +165,6 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// How it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Layer::Vlan => "vlan",
-            Layer::Qinq => "qinq",
-            Layer::Mpls => "mpls",
-            Layer::Arp => "arp",
-            Layer::EtherType => "ethertype",
-            Layer::Vxlan => "vxlan",
-            Layer::Geneve => "geneve",
-        }
-    }
-
     /// The largest number that it can be compared with, and what that is.
     pub fn number(self) -> Option<(u64, &'static str)> {
         match self {

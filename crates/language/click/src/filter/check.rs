@@ -320,7 +320,7 @@ impl Parts {
                     (Some((_, what)), _) if layer == Layer::EtherType => return self.missing(what),
                     (_, Data::None) if self.mask.is_none() => None,
                     _ => {
-                        let message = format!("`{}` takes no value", layer.name());
+                        let message = format!("`{}` takes no value", words::kind_name(kind));
                         return self.wrong(message, "join two tests by `and` or `or`");
                     }
                 };

@@ -105,8 +105,10 @@ impl fmt::Display for Test {
                 write!(f, "{}", EtherText(address))
             }
             Test::Proto(compare) => write!(f, "ip proto {compare}"),
-            Test::Layer(layer, None) => f.write_str(layer.name()),
-            Test::Layer(layer, Some(compare)) => write!(f, "{} {compare}", layer.name()),
+            Test::Layer(layer, None) => f.write_str(&words::kind_name(words::Kind::Layer(layer))),
+            Test::Layer(layer, Some(compare)) => {
+                write!(f, "{} {compare}", words::kind_name(words::Kind::Layer(layer)))
+            }
             Test::Six(six) => write!(f, "{six}"),
             Test::TcpUdp => f.write_str("tcpudp"),
             Test::Fragment(true) => f.write_str("ip frag"),

@@ -4,7 +4,7 @@
 //! to be told apart by a qualifier.
 
 use super::ast::{Carrier, HeaderField, Layer};
-use crate::config::Names;
+use crate::config::{Names, PROTOCOLS};
 
 /// All bits of an Ethernet address.
 pub const ETHER_MASK: u64 = 0xffff_ffff_ffff;
@@ -99,31 +99,6 @@ const ICMP_TYPES: &[(&str, u8)] = &[
 
 /// Ports that Click's page lists and `PortInfo` does not know by itself.
 const MORE_PORTS: &[(&str, u8, u16)] = &[("imap3", TCP, 220), ("route", UDP, 520)];
-
-/// Names of protocols for the canonical text; the language takes every name that is known.
-const PROTOCOLS: &[(&str, u8)] = &[
-    ("icmp", ICMP),
-    ("igmp", 2),
-    ("ggp", 3),
-    ("ipip", 4),
-    ("tcp", TCP),
-    ("egp", 8),
-    ("igp", 9),
-    ("udp", UDP),
-    ("dccp", DCCP),
-    ("ipv6", 41),
-    ("rsvp", 46),
-    ("gre", 47),
-    ("esp", 50),
-    ("ah", 51),
-    ("icmp6", 58),
-    ("ospf", 89),
-    ("pim", 103),
-    ("vrrp", 112),
-    ("l2tp", 115),
-    ("sctp", 132),
-    ("udplite", 136),
-];
 
 /// What stands for a transport protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -285,7 +260,9 @@ pub fn vocabulary() -> impl Iterator<Item = &'static str> {
     let kinds = KINDS.iter().map(|(name, _)| *name);
     let flags = FLAGS.iter().map(|(name, _)| *name);
     let types = ICMP_TYPES.iter().map(|(name, _)| *name);
-    let protocols = PROTOCOLS.iter().map(|(name, _)| *name);
+    // Of several names of a protocol the one that the canonical text has.
+    let canonical = |(name, number): &&(&str, u8)| protocol_name(*number) == *name;
+    let protocols = PROTOCOLS.iter().filter(canonical).map(|(name, _)| *name);
     let more = ["tcpudp", "transp", "http", "https", "www", "ssh", "dns", "domain", "ftp", "smtp", "telnet"];
     kinds.chain(SYNTAX.iter().copied()).chain(flags).chain(types).chain(protocols).chain(more)
 }

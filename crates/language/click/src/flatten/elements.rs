@@ -133,8 +133,7 @@ impl Resolver<'_> {
             self.class(name)
         } else {
             self.undeclared(name, scope);
-            self.classes.push(Class::Unknown);
-            self.classes.len() - 1
+            self.add_class(Class::Unknown)
         };
         let anonymous = scope.anonymous_name(&name.name);
         self.add(anonymous, true, name.span, class, name.spanned(), config, scope)

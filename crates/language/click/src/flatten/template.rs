@@ -157,9 +157,13 @@ impl Resolver<'_> {
         self.known.is_known(name).then(|| self.primitive(name, Class::Primitive(name.to_owned())))
     }
 
-    fn primitive(&mut self, name: &str, class: Class) -> ClassId {
+    pub(super) fn add_class(&mut self, class: Class) -> ClassId {
         self.classes.push(class);
-        let id = self.classes.len() - 1;
+        self.classes.len() - 1
+    }
+
+    fn primitive(&mut self, name: &str, class: Class) -> ClassId {
+        let id = self.add_class(class);
         self.primitives.insert(name.to_owned(), id);
         id
     }
@@ -175,8 +179,7 @@ impl Resolver<'_> {
                         .error(name.span, format!("unknown element class `{}`", name.name))
                         .maybe_help(help);
                 }
-                self.classes.push(Class::Unknown);
-                self.classes.len() - 1
+                self.add_class(Class::Unknown)
             }
         }
     }
@@ -214,23 +217,16 @@ impl Resolver<'_> {
         let mut next = extended;
         for mut template in templates.into_iter().rev() {
             template.overload = next;
-            self.classes.push(Class::Compound(template));
-            next = Some(self.classes.len() - 1);
+            next = Some(self.add_class(Class::Compound(template)));
         }
-        next.unwrap_or_else(|| {
-            self.classes.push(Class::Unknown);
-            self.classes.len() - 1
-        })
+        next.unwrap_or_else(|| self.add_class(Class::Unknown))
     }
 
     fn body(&mut self, body: &Body, compound: &Compound, name: &str, depth: usize) -> Template {
         check_formals(&body.formals, self.diags);
-        let span = body
-            .formals
-            .first()
-            .map_or(Span { end: compound.span.start.saturating_add(1), ..compound.span }, |first| {
-                first.keyword.as_ref().map_or(first.name.span, |keyword| keyword.span)
-            });
+        let span = body.formals.first().map_or(compound.opening(), |first| {
+            first.keyword.as_ref().map_or(first.name.span, |keyword| keyword.span)
+        });
         let mut scope = Scope::new(Template::new(name.to_owned(), span, depth));
         scope.template.formals = body.formals.clone();
         let input = scope.push("input".into(), span, NodeKind::Pass);

@@ -76,11 +76,11 @@ impl PortSpec {
     }
 
     pub(super) fn input(&self, port: u32) -> Processing {
-        nth_or_last(&self.processing[0], port)
+        nth_or_last(&self.processing[0], port).unwrap_or(Processing::Agnostic)
     }
 
     pub(super) fn output(&self, port: u32) -> Processing {
-        nth_or_last(&self.processing[1], port)
+        nth_or_last(&self.processing[1], port).unwrap_or(Processing::Agnostic)
     }
 
     /// Whether packets that come in at `input` may go out at `output`.
@@ -138,9 +138,9 @@ pub fn spec(graph: &Graph, id: ElementId, classes: &dyn Classes) -> PortSpec {
     }
 }
 
-fn nth_or_last(ports: &[Processing], port: u32) -> Processing {
+fn nth_or_last<T: Copy>(codes: &[T], port: u32) -> Option<T> {
     let port = usize::try_from(port).unwrap_or(usize::MAX);
-    ports.get(port).or(ports.last()).copied().unwrap_or(Processing::Agnostic)
+    codes.get(port).or(codes.last()).copied()
 }
 
 impl FromStr for PortCount {
@@ -193,11 +193,7 @@ struct FlowCode {
 
 impl FlowCode {
     fn connects(&self, input: u32, output: u32) -> bool {
-        let of = |codes: &[PortCode], port: u32| {
-            let port = usize::try_from(port).unwrap_or(usize::MAX);
-            codes.get(port).or(codes.last()).copied()
-        };
-        match (of(&self.inputs, input), of(&self.outputs, output)) {
+        match (nth_or_last(&self.inputs, input), nth_or_last(&self.outputs, output)) {
             (Some(from), Some(to)) => from.matches(to, input == output),
             _ => false,
         }

@@ -29,8 +29,7 @@ impl Parser<'_> {
                 Kind::Arrow | Kind::DoubleArrow => {
                     self.take();
                     let many = token.kind == Kind::DoubleArrow;
-                    let span = self.span(token);
-                    chain.arrows.push(Arrow { many, span });
+                    chain.arrows.push(Arrow { many, span: self.span(token) });
                 }
                 Kind::End
                 | Kind::Ident
@@ -67,8 +66,7 @@ impl Parser<'_> {
             };
             if matches!(self.peek().kind, Kind::Arrow | Kind::DoubleArrow | Kind::Sign(b';')) {
                 // Click takes it.
-                let span = self.span(comma);
-                self.diags.warning(span, "`,` without an element after it");
+                self.diags.warning(self.lexer.span(comma), "`,` without an element after it");
                 return (stage, true);
             }
         }
@@ -131,9 +129,8 @@ impl Parser<'_> {
         let token = self.peek();
         let arrow = matches!(token.kind, Kind::Arrow | Kind::DoubleArrow);
         if arrow && first_stage && self.nesting.is_empty() {
-            let span = self.span(token);
             self.diags
-                .error(span, "no element before the arrow")
+                .error(self.lexer.span(token), "no element before the arrow")
                 .help("only inside `{ }` or `( )` may a chain start at the input");
         } else {
             self.unexpected("an element");
@@ -176,9 +173,8 @@ impl Parser<'_> {
             Kind::End => "the end of the file".to_owned(),
             _ => format!("`{}`", self.lexer.slice(token)),
         };
-        let span = self.span(token);
         self.diags
-            .error(span, format!("expected {wanted}, found {found}"))
+            .error(self.lexer.span(token), format!("expected {wanted}, found {found}"))
             .with_note(open, format!("{wanted} is missing for this one"));
     }
 
@@ -248,8 +244,7 @@ impl Parser<'_> {
             Some(number) if token.kind == Kind::Ident => {
                 self.take();
                 if number > MAX_PORT {
-                    let span = self.span(token);
-                    self.diags.error(span, format!("port {number} is beyond {MAX_PORT}"));
+                    self.diags.error(self.lexer.span(token), format!("port {number} is beyond {MAX_PORT}"));
                     return Some(0);
                 }
                 Some(number)

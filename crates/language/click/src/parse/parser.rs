@@ -130,8 +130,7 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        let span = self.span(token);
-        self.diags.error(span, message).maybe_help(help.map(str::to_owned));
+        self.diags.error(self.lexer.span(token), message).maybe_help(help.map(str::to_owned));
     }
 
     /// The configuration string after an opening parenthesis that was just taken.
