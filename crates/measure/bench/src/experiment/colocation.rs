@@ -7,9 +7,7 @@ use crate::figure::{Axis, Expectation, Figure, Skipped};
 use crate::start::RunOptions;
 use crate::trial::Sample;
 use crate::trial::closed::{ClosedLoop, watch_all};
-use runtime::traffic::Change;
 use std::path::PathBuf;
-use traffic::SizeMix;
 
 /// Measures one chain, two, and so on at once, up to `most`: those of the list in turn, each with packet memory and a
 /// core of its own. Over the frame sizes, or with the chains' own where there are none.
@@ -47,8 +45,6 @@ pub fn colocated(
             Ok(samples)
         })
     });
-    let cases = cases.collect();
-    let swept = lab.sweep("colocation", cases);
     let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let about = match sizes {
         Some(_) => "L3 forwarding: what all chains carry together, each with generated traffic, packet memory and a core of its own."
@@ -63,9 +59,8 @@ pub fn colocated(
         None => Axis::linear("chains", ""),
     };
     let y = Axis::linear("throughput", "Mpps");
-    let mut figure = lab.sheet("colocation", "Independent chains side by side", &about, "", x, y);
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    trial::tell_closed_loop(lab, &mut figure);
+    let sheet = lab.sheet("colocation", "Independent chains side by side", &about, "", x, y);
+    let mut figure = lab.saturate(sheet, cases);
     for count in cores + 1..=most {
         let why = format!("each chain has a core of its own, and there are {cores}");
         figure.skipped.push(Skipped { what: chains(count), why });
@@ -80,11 +75,10 @@ fn chains(count: usize) -> String {
 
 /// Two chains carry more than one; how much less than twice as much is told.
 fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
-    let at = |series: &str, x: f64| figure.series(series).and_then(|series| series.at(x));
     let first = sizes.and_then(|sizes| sizes.first()).copied().map(f64::from);
     let (one, two) = match first {
-        Some(size) => (at("1 chain", size), at("2 chains", size)),
-        None => (at("all together", 1.0), at("all together", 2.0)),
+        Some(size) => (figure.at("1 chain", size), figure.at("2 chains", size)),
+        None => (figure.at("all together", 1.0), figure.at("all together", 2.0)),
     };
     if let (Some(one), Some(two)) = (one, two) {
         let share = two / one / 2.0 * 100.0;
@@ -105,8 +99,7 @@ fn together(
 ) -> Result<Vec<(f64, bool)>, BenchError> {
     let mut running = vec![];
     for (core, path) in lab.cores(count).into_iter().zip(paths.iter().cycle()) {
-        let change = Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() };
-        let run = RunOptions { cores: vec![core], change, ..lab.run_options(form, 64) };
+        let run = RunOptions { cores: vec![core], ..lab.run_options(form, size) };
         let mut chain = ClosedLoop::start(path, &run)?;
         chain.warm_up(chain.warm_packets())?;
         running.push(chain);

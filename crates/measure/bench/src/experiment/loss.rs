@@ -8,13 +8,11 @@ use crate::BenchError;
 use crate::figure::{Axis, Figure};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::search::Goal;
-use crate::start::{RunOptions, failed};
+use crate::start::failed;
 use crate::trial::Sample;
 use crate::trial::Trials;
 use crate::units::Rate;
-use runtime::traffic::Change;
 use std::path::Path;
-use traffic::SizeMix;
 
 /// Loads of the curve, as shares of what is carried with half a percent of loss.
 const SHARES: [f64; 9] = [0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
@@ -24,11 +22,6 @@ const LONGEST_S: f64 = 2.0;
 const NEAR: f64 = 0.05;
 
 const FORMS: [Mode; 2] = [Mode::Modular, Mode::Cached];
-
-fn run_options(lab: &Lab, form: Mode, size: Option<u16>) -> RunOptions {
-    let change = Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() };
-    RunOptions { change, ..lab.run_options(form, 64) }
-}
 
 /// Frames that are lost over the offered load, for each form.
 ///
@@ -41,7 +34,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     let mut carried = vec![];
     for form in FORMS {
         lab.tell(&format!("loss: what is carried, {}", form.name()));
-        let chain = trial::open(path, &run_options(lab, form, None), Batching::Adaptive)?;
+        let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
         let (pdr, is_doubtful) = trial::carried(lab, chain, Goal::PDR)?;
         let doubt =
             if is_doubtful { " (something else had the core, or cores were moved apart)" } else { "" };
@@ -50,7 +43,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             return Err(failed("not even 1,000 frames a second are carried with half a percent of loss"));
         }
         cases.push(Case::new(form.name(), move |lab| {
-            let chain = trial::open(path, &run_options(lab, form, None), Batching::Adaptive)?;
+            let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
             let passed = chain.passed();
             let loads = SHARES.map(|share| share * pdr);
             let offers = loads.map(|load| Offer::even(load, lab.effort.trial_s.max(0.1)));
@@ -64,8 +57,7 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             Ok(samples.collect())
         }));
     }
-    let swept = lab.sweep("loss", cases);
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "loss",
         "Frames lost over the offered load",
         &format!(
@@ -76,23 +68,16 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("offered", "% of what is carried"),
         Axis::linear("lost", "%"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let mut figure = lab.sweep(sheet, cases);
     figure.settings.push(("carried with half a percent of loss".into(), carried.join(", ")));
     figure.notes.push(format!(
         "Trials of {} s, where RFC 2544 asks for 60 s; loads by what is carried, where it goes down from the rate of a line.",
         lab.effort.trial_s.max(0.1)
     ));
     for form in FORMS {
-        if let Some(series) = figure.series(form.name())
-            && let (Some(least), Some(most)) = (series.points.first(), series.points.last())
-        {
-            let (least, most) = (least.y.median, most.y.median);
-            let told = format!(
-                "{}: at twice the load more is lost than at half (%): {most:.3} and {least:.3}",
-                form.name()
-            );
-            figure.expected.push(crate::figure::Expectation::of_times(told, most > least));
-        }
+        let values = (figure.at(form.name(), 200.0), figure.at(form.name(), 50.0));
+        let told = format!("{}: at twice the load more is lost than at half (%)", form.name());
+        figure.expect(values, &told, |most, least| most > least);
     }
     Ok(vec![figure])
 }
@@ -106,7 +91,7 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
     let cases = lab.effort.sizes.iter().flat_map(|size| FORMS.map(|form| (*size, form)));
     let cases = cases.map(|(size, form)| {
         Case::new(format!("{}, {size} bytes", form.name()), move |lab| {
-            let mut chain = trial::open(path, &run_options(lab, form, Some(size)), Batching::Adaptive)?;
+            let mut chain = trial::open(path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
             let line = Rate::Bits(gbps * 1e9).frames(f64::from(size));
             let found = longest(chain.as_mut(), line);
             trial::ended(chain)?;
@@ -114,9 +99,7 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
             Ok(vec![Sample { series: form.name().into(), x: f64::from(size), y: frames, disturbed }])
         })
     });
-    let cases = cases.collect();
-    let swept = lab.sweep("back-to-back", cases);
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "back-to-back",
         "Frames back to back without loss",
         &format!(
@@ -127,7 +110,7 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
         Axis::log("frame size", "bytes"),
         Axis::log("frames", ""),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let mut figure = lab.sweep(sheet, cases);
     let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
     let all = sizes.map(|size| (size, LONGEST_S * Rate::Bits(gbps * 1e9).frames(size)));
     figure.notes.push(format!(

@@ -4,7 +4,6 @@ use super::lab::{Case, Lab, Mode, trial};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
-use crate::start::RunOptions;
 use std::path::{Path, PathBuf};
 
 /// The way of packets through a chain file, from a port with generated traffic to one that discards.
@@ -55,15 +54,10 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
     let cases = cases.map(|(count, form)| {
         Case::point(form.name(), count as f64, move |lab| {
             let path = lay_out(lab, script, way_of, count, form)?;
-            let change = runtime::traffic::Change::default();
-            let run = RunOptions { change, ..lab.run_options(form, 64) };
-            let (pps, disturbed) = trial::saturation(lab, &path, &run)?;
-            Ok((pps / 1e6, disturbed))
+            trial::saturation(lab, &path, &lab.run_options(form, None))
         })
     });
-    let cases = cases.collect();
-    let swept = lab.sweep("chain", cases);
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "chain",
         &format!("{} in a row", names.join(", ")),
         &format!("{}: its NFs so many times in a row, in every form.", path.display()),
@@ -71,8 +65,7 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
         Axis::linear("times in a row", ""),
         Axis::linear("throughput", "Mpps"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    trial::tell_closed_loop(lab, &mut figure);
+    let mut figure = lab.saturate(sheet, cases);
     figure.notes.extend(super::growth::per_nf(&figure, "time that they stand in a row"));
     Ok(vec![figure])
 }

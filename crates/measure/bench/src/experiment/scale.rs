@@ -70,14 +70,11 @@ fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[Va
     let cases = varied.iter().flat_map(|vary| FORMS.map(|form| (vary, form)));
     let cases = cases.map(|(vary, form)| {
         Case::point(form.name(), vary.x(), move |lab| {
-            let run = RunOptions { change: Change::default(), ..lab.run_options(form, 64) };
-            let (pps, disturbed) = trial::saturation(lab, path, &vary.apply(lab, run))?;
-            Ok((pps / 1e6, disturbed))
+            let run = lab.run_options(form, None);
+            trial::saturation(lab, path, &vary.apply(lab, run))
         })
     });
-    let cases = cases.collect();
-    let swept = lab.sweep(name, cases);
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         name,
         &format!("Throughput over {over}"),
         &path.display().to_string(),
@@ -85,8 +82,7 @@ fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[Va
         x,
         Axis::linear("throughput", "Mpps"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    trial::tell_closed_loop(lab, &mut figure);
+    let mut figure = lab.saturate(sheet, cases);
     for series in &figure.series {
         let points: Vec<(f64, f64)> = series.points.iter().map(|point| (point.x, point.y.median)).collect();
         figure.notes.extend(growth::power(&points).map(|power| {

@@ -210,6 +210,24 @@ impl Figure {
         self.series.iter().find(|series| series.name == name)
     }
 
+    /// The median of a curve somewhere.
+    pub fn at(&self, series: &str, x: f64) -> Option<f64> {
+        self.series(series)?.at(x)
+    }
+
+    /// What is expected of two values, where both were measured: `told` gets them.
+    pub fn expect(
+        &mut self,
+        values: (Option<f64>, Option<f64>),
+        told: &str,
+        holds: impl FnOnce(f64, f64) -> bool,
+    ) {
+        if let (Some(one), Some(other)) = values {
+            let told = format!("{told}: {one:.3} and {other:.3}");
+            self.expected.push(Expectation::of_times(told, holds(one, other)));
+        }
+    }
+
     /// Whether nothing was measured, and no paper has values.
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())

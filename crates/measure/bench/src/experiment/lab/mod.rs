@@ -14,7 +14,7 @@ pub mod trial;
 
 pub use effort::Effort;
 pub use row::{Mode, Nf};
-pub use sweep::{Case, Swept};
+pub use sweep::Case;
 
 use super::Setting;
 use crate::figure::{Axis, Figure};

@@ -73,30 +73,33 @@ impl Mode {
         }
     }
 
-    /// How those run that run in this process.
-    pub fn shape(self) -> Shape {
-        match self {
-            Mode::Fused => Shape::Fused,
-            Mode::Cached => Shape::Cached,
-            Mode::Modular | Mode::Process | Mode::Apart => Shape::Modular,
-        }
-    }
-
     fn is_process(self) -> bool {
         matches!(self, Mode::Process | Mode::Apart)
     }
 }
 
+/// How those run that run in this process.
+impl From<Mode> for Shape {
+    fn from(mode: Mode) -> Shape {
+        match mode {
+            Mode::Fused => Shape::Fused,
+            Mode::Cached => Shape::Cached,
+            Mode::Modular | Mode::Process | Mode::Apart => Shape::Modular,
+        }
+    }
+}
+
 impl Lab<'_> {
-    /// How a chain of that form runs on the first core, with frames of that size.
-    pub fn run_options(&self, form: Mode, size: u16) -> RunOptions {
+    /// How a chain of that form runs on the first core, with frames of that size; of the chain file's where there is
+    /// none.
+    pub fn run_options(&self, form: impl Into<Shape>, size: Option<u16>) -> RunOptions {
         RunOptions {
             burst: BURST,
             polls: false,
             cores: self.cores(1),
             slots: SLOTS,
-            shape: form.shape(),
-            change: Change { size: Some(SizeMix::fixed(size)), flows: None, ..Change::default() },
+            shape: form.into(),
+            change: Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() },
         }
     }
 
@@ -130,7 +133,7 @@ impl Lab<'_> {
         links += " -> out";
         let names: Vec<&str> = nfs.iter().map(|nf| nf.name()).collect();
         let folder = format!("{}-{}{name}", names.join("-"), form.name().replace([' ', ','], "-"));
-        self.write(&folder, links, tables)
+        self.write(&folder, &links, tables)
     }
 
     fn nf(&self, nf: Nf, form: Mode, cores: &[usize]) -> Result<toml::Table, BenchError> {
@@ -160,21 +163,14 @@ impl Lab<'_> {
         Ok(table)
     }
 
-    fn write(&self, name: &str, links: String, nfs: toml::Table) -> Result<PathBuf, BenchError> {
-        let traffic = format!(
-            "flows = {FLOWS}\nsize = \"64\"\nsrc = \"10.0.0.0/16\"\ndst = \"198.18.1.0-198.19.254.255\"\n\
+    fn write(&self, name: &str, links: &str, nfs: toml::Table) -> Result<PathBuf, BenchError> {
+        let text = format!(
+            "links = [\"{links}\"]\n[ports]\nout = {{ discard = true }}\n[ports.in.traffic]\nflows = {FLOWS}\n\
+             size = \"64\"\nsrc = \"10.0.0.0/16\"\ndst = \"198.18.1.0-198.19.254.255\"\n\
              src-port = \"1024-65535\"\ndst-port = \"1234\"\n"
         );
-        let traffic = traffic.parse::<toml::Table>().map_err(crate::start::failed)?;
-        let mut port = toml::Table::new();
-        port.insert("traffic".into(), traffic.into());
-        let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
-        let ports = toml::Table::from_iter([("in".to_string(), port.into()), ("out".into(), sink.into())]);
-        let chain = toml::Table::from_iter([
-            ("links".to_string(), vec![links].into()),
-            ("ports".into(), ports.into()),
-            ("nf".into(), nfs.into()),
-        ]);
+        let mut chain = text.parse::<toml::Table>().map_err(crate::start::failed)?;
+        chain.insert("nf".into(), nfs.into());
         self.put(name, &chain)
     }
 

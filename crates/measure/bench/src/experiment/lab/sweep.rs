@@ -2,13 +2,17 @@
 
 use super::Lab;
 use crate::BenchError;
-use crate::figure::{Series, Skipped};
+use crate::figure::{Figure, Skipped};
 use crate::trial::{Curves, Order, Sample, again, by_turns};
 use std::convert::Infallible;
 
 /// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not
 /// end.
 const REPEATED: f64 = 0.5;
+
+/// What a reader of saturation figures has to know.
+const CLOSED_LOOP: &str = "Closed loop: frames come from memory as fast as they are taken. These are saturation \
+                               figures, not rates that RFC 2544 searches for.";
 
 /// What came of a case.
 type Measured = Result<Vec<Sample>, BenchError>;
@@ -39,25 +43,11 @@ impl<'c> Case<'c> {
     }
 }
 
-/// The curves, and what could not be measured.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Swept {
-    /// In the order of the cases.
-    pub series: Vec<Series>,
-    /// With the reason.
-    pub skipped: Vec<Skipped>,
-}
-
-impl Swept {
-    /// The median of a curve somewhere.
-    pub fn at(&self, series: &str, x: f64) -> Option<f64> {
-        self.series.iter().find(|one| one.name == series).and_then(|one| one.at(x))
-    }
-}
-
 impl Lab<'_> {
-    /// Measures all cases as often as the effort says, by turns. What fails once is skipped from then on.
-    pub fn sweep(&mut self, what: &str, cases: Vec<Case>) -> Swept {
+    /// Measures all cases as often as the effort says, by turns, for a figure's curves in the order of the cases. What
+    /// fails once is skipped from then on.
+    pub fn sweep<'c>(&mut self, mut figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
+        let cases: Vec<Case> = cases.into_iter().collect();
         let rounds = self.effort.rounds.max(1);
         let mut curves = Curves::default();
         let again_share = if self.effort.is_miniature() { 0.0 } else { REPEATED };
@@ -65,7 +55,7 @@ impl Lab<'_> {
         let mut variants: Vec<(Case, Option<String>)> = cases.into_iter().map(|case| (case, None)).collect();
         let is_failed = |(_, failed): &(Case, Option<String>)| failed.is_some();
         let Ok(()) = by_turns(rounds, Order::Forward, &mut variants, is_failed, |(case, failed), round| {
-            self.tell(&format!("{what}: {} ({round} of {rounds})", case.name));
+            self.tell(&format!("{}: {} ({round} of {rounds})", figure.name, case.name));
             // Once, as long as there are repeats.
             let is_disturbed = |samples: &Vec<Sample>| samples.iter().any(|sample| sample.disturbed);
             match again(repeats.min(1), || (case.measure)(self), is_disturbed) {
@@ -78,8 +68,17 @@ impl Lab<'_> {
             Ok::<(), Infallible>(())
         });
         let skipped = variants.into_iter();
-        let skipped = skipped.filter_map(|(case, why)| Some(Skipped { what: case.name, why: why? }));
-        Swept { skipped: skipped.collect(), series: curves.series() }
+        figure.skipped.extend(skipped.filter_map(|(case, why)| Some(Skipped { what: case.name, why: why? })));
+        figure.series.extend(curves.series());
+        figure
+    }
+
+    /// The same for a figure of saturation, which says so, and how long each point took.
+    pub fn saturate<'c>(&mut self, figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
+        let mut figure = self.sweep(figure, cases);
+        figure.settings.push(("seconds a point".into(), self.effort.seconds.to_string()));
+        figure.notes.push(CLOSED_LOOP.into());
+        figure
     }
 }
 
@@ -87,8 +86,13 @@ impl Lab<'_> {
 mod tests {
     use super::*;
     use crate::experiment::lab::Effort;
+    use crate::figure::Axis;
     use crate::start::failed;
     use crate::stats::Quantiles;
+
+    fn sheet(lab: &Lab) -> Figure {
+        lab.sheet("test", "", "", "", Axis::linear("", ""), Axis::linear("", ""))
+    }
 
     #[test]
     fn cases_take_turns_and_what_fails_is_skipped() {
@@ -105,7 +109,7 @@ mod tests {
             Case::point("a", 1.0, |_| Ok((5.0, true))),
             Case::point("b", 1.0, |_| Err(failed("no such thing"))),
         ];
-        let swept = lab.sweep("test", cases);
+        let swept = lab.sweep(sheet(&lab), cases);
         assert_eq!(said.len(), 7, "{said:?}");
         let [a] = swept.series.as_slice() else { panic!("{swept:?}") };
         assert_eq!(a.points.iter().map(|point| point.x).collect::<Vec<_>>(), [1.0, 2.0]);
@@ -122,7 +126,7 @@ mod tests {
         let mut lab = Lab::new(Effort { rounds: 1, ..Effort::QUICK }, std::path::Path::new("."), &mut tell);
         let mut tries = 0;
         let swept = lab.sweep(
-            "test",
+            sheet(&lab),
             vec![Case::point("a", 0.0, |_| {
                 tries += 1;
                 Ok((f64::from(tries), tries < 2))

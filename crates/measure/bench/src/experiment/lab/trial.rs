@@ -2,26 +2,16 @@
 
 use super::Lab;
 use crate::BenchError;
-use crate::figure::Figure;
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
 use crate::search::{Goal, Limits, search};
 use crate::start::{Loaded, RunOptions, failed};
-use crate::trial::Trials;
 use crate::trial::closed::{self, ClosedLoop};
+use crate::trial::{Sample, Trials};
 use chain::{PortKind, PortSource};
 use std::path::Path;
 
 /// Frames that wait for a chain at a port, at most.
 pub const RING: u64 = 1_024;
-/// What a reader of saturation figures has to know.
-const CLOSED_LOOP: &str = "Closed loop: frames come from memory as fast as they are taken. These are saturation \
-                               figures, not rates that RFC 2544 searches for.";
-/// Says that a figure is of saturation, and how long each point took.
-pub fn tell_closed_loop(lab: &Lab, figure: &mut Figure) {
-    figure.settings.push(("seconds a point".into(), lab.effort.seconds.to_string()));
-    figure.notes.push(CLOSED_LOOP.into());
-}
-
 /// What a reader of figures from trials at set rates has to know.
 pub fn open_loop(seconds: f64) -> String {
     format!(
@@ -50,7 +40,7 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
     Err(BenchError::BadChain { message: format!("{}: {told}", path.display()) })
 }
 
-/// Packets a second that a chain takes as fast as it goes, and whether that was disturbed: something else had the core
+/// Mpps that a chain takes as fast as it goes, and whether that was disturbed: something else had the core
 /// for too long, or the cores that share packets were far apart.
 ///
 /// # Errors
@@ -63,7 +53,7 @@ pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool
     let is_far = was_far || chain.is_far();
     sound(chain)?;
     let window = window?;
-    Ok((window.packets as f64 / (window.wall_ns / 1e9), is_far || window.is_disturbed()))
+    Ok((window.packets as f64 / (window.wall_ns / 1e9) / 1e6, is_far || window.is_disturbed()))
 }
 
 /// Ends a chain.
@@ -104,6 +94,21 @@ pub fn offered(mut chain: Box<ChainUnderTest>, offers: &[Offer]) -> Result<Vec<O
         offers.iter().map(|offer| trials.offer(offer)).collect();
     ended(chain)?;
     observed
+}
+
+/// Median and 99th percentile of latency, in microseconds, where something was seen at a load.
+pub fn latencies(name: &str, loads: &[f64], observed: &[Observed]) -> Vec<Sample> {
+    let of = |(x, observed): (&f64, &Observed)| {
+        let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
+        let sample = |(told, quantile): (&str, f64)| Sample {
+            series: format!("{name}, {told}"),
+            x: *x,
+            y: seen.latency.value_at_quantile(quantile) as f64 / 1e3,
+            disturbed: observed.is_disturbed(),
+        };
+        Some([("median", 0.5), ("99 %", 0.99)].map(sample))
+    };
+    loads.iter().zip(observed).filter_map(of).flatten().collect()
 }
 
 /// How long a trial of latency takes at a rate.

@@ -1,8 +1,8 @@
 //! What experiments of papers share: rows of NFs as curves over the frame size, and what is expected of curves.
 
 use crate::BenchError;
-use crate::experiment::lab::{Case, Lab, Mode, Nf, Swept, trial};
-use crate::figure::{Expectation, Figure, Series};
+use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
+use crate::figure::Figure;
 use crate::units::{Rate, wire_bits};
 
 /// Frames a second on a line, in millions.
@@ -29,56 +29,18 @@ impl Row {
 }
 
 /// Saturation of rows over the frame size, in Mpps.
-pub(super) fn over_sizes(lab: &mut Lab, what: &str, rows: &[Row], sizes: &[u16]) -> Swept {
-    let cases = sizes.iter().flat_map(|size| {
+pub(super) fn over_sizes<'r>(rows: &'r [Row], sizes: &'r [u16]) -> impl Iterator<Item = Case<'r>> {
+    sizes.iter().flat_map(|size| {
         rows.iter().map(move |row| {
             Case::point(&row.name, f64::from(*size), move |lab| saturated(lab, &row.nfs, row.mode, *size))
         })
-    });
-    lab.sweep(what, cases.collect())
+    })
 }
 
 /// What a row takes as fast as it goes, in Mpps.
 pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let path = lab.row(nfs, form)?;
-    let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(form, size))?;
-    Ok((pps / 1e6, disturbed))
-}
-
-/// Takes what was measured into a figure of saturation.
-pub(super) fn saturation_figure(lab: &Lab, mut figure: Figure, swept: Swept) -> Figure {
-    figure.series.extend(swept.series);
-    figure.skipped.extend(swept.skipped);
-    trial::tell_closed_loop(lab, &mut figure);
-    figure
-}
-
-/// What is expected of two values, where both were measured: `told` gets them.
-pub(super) fn expect(
-    figure: &mut Figure,
-    values: (Option<f64>, Option<f64>),
-    told: &str,
-    holds: impl FnOnce(f64, f64) -> bool,
-) {
-    if let (Some(one), Some(other)) = values {
-        let told = format!("{told}: {one:.3} and {other:.3}");
-        figure.expected.push(Expectation::of_times(told, holds(one, other)));
-    }
-}
-
-/// The median of a figure's curve somewhere.
-pub(super) fn at(figure: &Figure, series: &str, x: f64) -> Option<f64> {
-    figure.series(series)?.at(x)
-}
-
-/// The curves with every value through a function of x and y.
-pub(super) fn mapped(series: Vec<Series>, function: impl Fn(f64, f64) -> f64) -> Vec<Series> {
-    let mut series = series;
-    for point in series.iter_mut().flat_map(|one| &mut one.points) {
-        let x = point.x;
-        point.y = point.y.map(|y| function(x, y));
-    }
-    series
+    trial::saturation(lab, &path, &lab.run_options(form, Some(size)))
 }
 
 /// A notice where processes have to share cores: papers give each NF its own.

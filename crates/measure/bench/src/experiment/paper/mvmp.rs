@@ -1,6 +1,6 @@
 //! What MVMP reports: forwarding beside l2fwd, NFs that share a device, chains of NFs in processes.
 
-use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, saturation_figure};
+use super::curves::{Row, crowded, line_mpps, over_sizes, saturated};
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf};
 use crate::experiment::taps::{TapOptions, taps};
@@ -24,7 +24,6 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Row::new("host and a program as NF", &[Nf::Program], Mode::Process),
         Row::new("host and Click as NF", &[Nf::L2], Mode::Process),
     ];
-    let swept = over_sizes(lab, "mvmp-forward", &rows, sizes);
     let sheet = lab.sheet(
         "mvmp-forward",
         "Forwarding in a process of its own",
@@ -33,11 +32,11 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
-    let own = |name: &str| at(&figure, name, 64.0);
+    let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
+    let own = |name: &str| figure.at(name, 64.0);
     let values = (own("one program, modular"), own("host and a program as NF"));
     let told = "a program as NF keeps a tenth of the rate at least (Mpps)";
-    expect(&mut figure, values, told, |one, process| process > one / 10.0);
+    figure.expect(values, told, |one, process| process > one / 10.0);
     let points = |smallest: f64| {
         let of = move |size: &u16| match f64::from(*size) {
             64.0 => Some((64.0, smallest)),
@@ -76,7 +75,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = cases.map(|(count, (name, nf, form))| {
         Case::point(name, count as f64, move |lab| saturated(lab, &vec![nf; count], form, 64))
     });
-    let swept = lab.sweep("mvmp-chain", cases.collect());
     let sheet = lab.sheet(
         "mvmp-chain",
         "NFs in a row",
@@ -86,16 +84,16 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, cases);
     let last = most as f64;
     let (one, group) = ("processes, one trust group", "processes, a trust group each");
-    let values = (at(&figure, one, last), at(&figure, group, last));
-    expect(&mut figure, values, &format!("{most} NFs carry more without copies (Mpps)"), |shared, copied| {
+    let values = (figure.at(one, last), figure.at(group, last));
+    figure.expect(values, &format!("{most} NFs carry more without copies (Mpps)"), |shared, copied| {
         shared > copied
     });
-    let values = (at(&figure, "one process, fused", last), at(&figure, "one process, modular", last));
+    let values = (figure.at("one process, fused", last), figure.at("one process, modular", last));
     let told = format!("{most} NFs as one function carry more than as elements (Mpps)");
-    expect(&mut figure, values, &told, |fused, modular| fused > modular);
+    figure.expect(values, &told, |fused, modular| fused > modular);
     let flat = (1..=most).map(|count| (count as f64, STATED));
     figure.series.push(Series::paper("MVMP", PLACE, flat));
     let open = [(1.0, STATED * OPEN_NETVM), (5.0, STATED / 3.0)];

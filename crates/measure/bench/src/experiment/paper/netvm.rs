@@ -1,16 +1,14 @@
 //! What NetVM reports: forwarding, frame sizes, chains, latency, where the time goes, steering, deployment, an attack.
 
-use super::curves::{
-    Row, at, crowded, expect, line_gbps, line_mpps, mapped, over_sizes, saturated, saturation_figure,
-};
+use super::curves::{Row, crowded, line_gbps, line_mpps, over_sizes, saturated};
 use crate::BenchError;
 use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
 use crate::experiment::deploy::{DeployOptions, deploy as deployed};
 use crate::experiment::dos::{DosOptions, dos as attacked};
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::experiment::steering::{SteeringOptions, steering as steered};
-use crate::figure::{Axis, Figure, Point, Scale, Series, Skipped};
-use crate::load::{Batching, Offer};
+use crate::figure::{Axis, Figure, Point, Series, Skipped};
+use crate::load::{Batching, Observed, Offer};
 use crate::start::failed;
 use crate::trial::Sample;
 
@@ -44,28 +42,35 @@ fn loads(lab: &Lab) -> Vec<f64> {
     tenths.iter().map(|share| (share * LINE * 1e3).round() / 1e3).collect()
 }
 
+/// What each row of NFs does with each load: `y` of what was observed, where that is known.
+fn over_loads<'r>(
+    rows: &'r [Row],
+    loads: &'r [f64],
+    offer: impl Fn(&Lab, f64) -> Offer + Copy + 'r,
+    y: impl Fn(&Observed) -> Option<f64> + Copy + 'r,
+) -> impl Iterator<Item = Case<'r>> {
+    rows.iter().map(move |row| {
+        Case::new(row.name.clone(), move |lab| {
+            let path = lab.row(&row.nfs, row.mode)?;
+            let chain = trial::open(&path, &lab.run_options(row.mode, Some(64)), Batching::Adaptive)?;
+            let offers: Vec<Offer> = loads.iter().map(|load| offer(lab, load * 1e6)).collect();
+            let observed = trial::offered(chain, &offers)?;
+            let sample = |(load, observed): (&f64, &Observed)| {
+                let (series, disturbed) = (row.name.clone(), observed.is_disturbed());
+                Some(Sample { series, x: *load, y: y(observed)?, disturbed })
+            };
+            Ok(loads.iter().zip(&observed).filter_map(sample).collect())
+        })
+    })
+}
+
 /// Figure 11: what is forwarded of what is offered.
 pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let (rows, loads) = (rows(), loads(lab));
-    let cases = rows.iter().map(|row| {
-        let loads = &loads;
-        Case::new(row.name.clone(), move |lab| {
-            let path = lab.row(&row.nfs, row.mode)?;
-            let chain = trial::open(&path, &lab.run_options(row.mode, 64), Batching::Adaptive)?;
-            let trial_s = lab.effort.trial_s.max(0.1);
-            let offers: Vec<Offer> = loads.iter().map(|load| Offer::even(load * 1e6, trial_s)).collect();
-            let observed = trial::offered(chain, &offers)?;
-            let samples = loads.iter().zip(&observed).map(|(load, observed)| Sample {
-                series: row.name.clone(),
-                x: *load,
-                y: observed.sent as f64 / trial_s / 1e6,
-                disturbed: observed.is_disturbed(),
-            });
-            Ok(samples.collect())
-        })
-    });
-    let swept = lab.sweep("netvm-forward", cases.collect());
-    let mut figure = lab.sheet(
+    let trial_s = lab.effort.trial_s.max(0.1);
+    let offer = |_: &Lab, load: f64| Offer::even(load, trial_s);
+    let cases = over_loads(&rows, &loads, offer, |observed| Some(observed.sent as f64 / trial_s / 1e6));
+    let sheet = lab.sheet(
         "netvm-forward",
         "What is forwarded of what is offered",
         "64-byte frames, open loop. The program exchanges addresses; Click forwards by ten routes.",
@@ -73,13 +78,13 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("offered", "Mpps"),
         Axis::linear("forwarded", "Mpps"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    figure.notes.push(trial::open_loop(lab.effort.trial_s.max(0.1)));
+    let mut figure = lab.sweep(sheet, cases);
+    figure.notes.push(trial::open_loop(trial_s));
     let least = loads.first().copied().unwrap_or_default();
     for row in &rows {
-        let values = (at(&figure, &row.name, least), Some(least));
+        let values = (figure.at(&row.name, least), Some(least));
         let told = format!("{}: the lowest load comes through (Mpps)", row.name);
-        expect(&mut figure, values, &told, |own, offered| own > offered * 0.9);
+        figure.expect(values, &told, |own, offered| own > offered * 0.9);
     }
     let line = loads.iter().map(|load| (*load, *load));
     figure.series.push(Series::paper("NetVM, simple L3", PLACE, line));
@@ -100,8 +105,6 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let rows = rows();
     let sizes = lab.effort.sizes;
-    let mut swept = over_sizes(lab, "netvm-sizes", &rows, sizes);
-    swept.series = mapped(swept.series, |size, mpps| line_gbps(mpps, size));
     let sheet = lab.sheet(
         "netvm-sizes",
         "L3 forwarding over frame sizes",
@@ -110,12 +113,15 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Gbit/s"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
+    for point in figure.series.iter_mut().flat_map(|series| &mut series.points) {
+        point.y = point.y.map(|mpps| line_gbps(mpps, point.x));
+    }
     let most = sizes.iter().copied().max().map_or(64.0, f64::from);
     for row in &rows {
-        let values = (at(&figure, &row.name, 64.0), at(&figure, &row.name, most));
+        let values = (figure.at(&row.name, 64.0), figure.at(&row.name, most));
         let told = format!("{}: large frames fill more (Gbit/s)", row.name);
-        expect(&mut figure, values, &told, |small, large| large > small);
+        figure.expect(values, &told, |small, large| large > small);
     }
     // Stated for 64 bytes, and for 128 and more.
     let all = |smallest: f64| {
@@ -140,7 +146,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let nfs = nfs(count);
         Case::point(name, count as f64, move |lab| saturated(lab, &nfs, form, 64))
     });
-    let swept = lab.sweep("netvm-chain", cases.collect());
     let sheet = lab.sheet(
         "netvm-chain",
         "Different NFs in a row",
@@ -149,14 +154,14 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, cases);
     let last = most as f64;
-    let values = (at(&figure, curves[0].0, 1.0), at(&figure, curves[0].0, last));
+    let values = (figure.at(curves[0].0, 1.0), figure.at(curves[0].0, last));
     let told = format!("{most} NFs in processes carry less than one (Mpps)");
-    expect(&mut figure, values, &told, |one, many| many < one);
-    let values = (at(&figure, curves[1].0, last), at(&figure, curves[0].0, last));
+    figure.expect(values, &told, |one, many| many < one);
+    let values = (figure.at(curves[1].0, last), figure.at(curves[0].0, last));
     let told = format!("{most} NFs carry more as one function (Mpps)");
-    expect(&mut figure, values, &told, |fused, processes| fused > processes);
+    figure.expect(values, &told, |fused, processes| fused > processes);
     let line = (1..=most.min(3)).map(|count| (count as f64, LINE));
     figure.series.push(Series::paper("NetVM", &format!("{PLACE}: nearly line rate up to three VMs"), line));
     crowded(lab, &mut figure, most);
@@ -166,43 +171,25 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 15: latency over the offered load.
 pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let (rows, loads) = (rows(), loads(lab));
-    let cases = rows.iter().map(|row| {
-        let loads = &loads;
-        Case::new(row.name.clone(), move |lab| {
-            let path = lab.row(&row.nfs, row.mode)?;
-            let chain = trial::open(&path, &lab.run_options(row.mode, 64), Batching::Adaptive)?;
-            let offers: Vec<Offer> = loads
-                .iter()
-                .map(|load| Offer::sampled(load * 1e6, trial::latency_s(lab, load * 1e6)))
-                .collect();
-            let observed = trial::offered(chain, &offers)?;
-            let of = |(load, observed): (&f64, &crate::load::Observed)| {
-                let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
-                Some(Sample {
-                    series: row.name.clone(),
-                    x: *load,
-                    y: seen.latency.mean() / 1e3,
-                    disturbed: observed.is_disturbed(),
-                })
-            };
-            Ok(loads.iter().zip(&observed).filter_map(of).collect())
-        })
+    let offer = |lab: &Lab, load: f64| Offer::sampled(load, trial::latency_s(lab, load));
+    let cases = over_loads(&rows, &loads, offer, |observed| {
+        let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
+        Some(seen.latency.mean() / 1e3)
     });
-    let swept = lab.sweep("netvm-latency", cases.collect());
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "netvm-latency",
         "Average latency over the offered load",
         "64-byte frames, open loop: from when a frame was due until the chain sent it.",
         LATENCY,
         Axis::linear("offered", "Mpps"),
-        Axis { scale: Scale::Log, ..Axis::linear("average latency", "µs") },
+        Axis::log("average latency", "µs"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let mut figure = lab.sweep(sheet, cases);
     figure.notes.push(trial::open_loop(lab.effort.latency_s));
     let least = loads.first().copied().unwrap_or_default();
-    let values = (at(&figure, "Click, fused", least), at(&figure, "Click in a process", least));
+    let values = (figure.at("Click, fused", least), figure.at("Click in a process", least));
     let told = "in this process a frame takes less than through another (µs)";
-    expect(&mut figure, values, told, |fused, process| fused < process);
+    figure.expect(values, told, |fused, process| fused < process);
     figure.notes.push(
         "The paper's figures have the way to the traffic generator and back in them; it states none. Past what a form \
          carries latency is that of a full ring of 1,024 frames."
@@ -227,7 +214,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     for row in rows().iter().filter(|row| row.mode == Mode::Process) {
         lab.tell(&format!("netvm-breakdown: {}", row.name));
         let options = BreakdownOptions {
-            run: lab.run_options(row.mode, 64),
+            run: lab.run_options(row.mode, Some(64)),
             seconds: lab.effort.seconds,
             rounds: lab.effort.rounds,
         };

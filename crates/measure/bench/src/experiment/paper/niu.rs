@@ -1,6 +1,6 @@
 //! Throughput as Niu et al. measure it: one NF, more queues, chains, sockets, colocation.
 
-use super::curves::{Row, at, crowded, expect, line_mpps, over_sizes, saturated, saturation_figure};
+use super::curves::{Row, crowded, line_mpps, over_sizes, saturated};
 use crate::BenchError;
 use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
@@ -49,7 +49,6 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         .into_iter()
         .flat_map(|nf| forms.map(|form| Row::new(format!("{}, {}", nf.name(), form.name()), &[nf], form)));
     let rows: Vec<Row> = rows.collect();
-    let swept = over_sizes(lab, "niu-baseline", &rows, sizes);
     let sheet = lab.sheet(
         "niu-baseline",
         "One NF over frame sizes",
@@ -58,10 +57,10 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
-    let first = at(&figure, "L3FWD, fused, flow cache", 64.0);
+    let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
+    let first = figure.at("L3FWD, fused, flow cache", 64.0);
     let told = "one core forwards 64-byte frames at the rate of 10 GbE and more (Mpps)";
-    expect(&mut figure, (first, Some(line_mpps(10.0, 64.0))), told, |own, line| own > line);
+    figure.expect((first, Some(line_mpps(10.0, 64.0))), told, |own, line| own > line);
     figure.series.push(stated("BESS, L3FWD", 9.34, 128, sizes));
     figure.series.push(stated("ClickOS, L3FWD", 5.34, 256, sizes));
     let clock = over_clock(lab)?;
@@ -80,31 +79,23 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
     );
     let core = lab.cores(1).first().copied().unwrap_or(0);
     let nfs = [Nf::L3, Nf::Firewall];
-    let swept = match Clock::of(core) {
-        Ok(clock) => {
-            let steps = clock.steps(5);
-            let cases = steps.iter().flat_map(|khz| nfs.map(|nf| (*khz, nf))).map(|(khz, nf)| {
-                let clock = &clock;
-                Case::point(&format!("{}, fused", nf.name()), khz as f64 / 1e6, move |lab| {
-                    let _held = clock.hold(khz).map_err(failed)?;
-                    saturated(lab, &[nf], Mode::Fused, 64)
-                })
-            });
-            lab.sweep("niu-baseline-clock", cases.collect())
-        }
+    let clock = Clock::of(core);
+    let steps: Vec<(f64, Option<u64>)> = match &clock {
+        Ok(clock) => clock.steps(5).into_iter().map(|khz| (khz as f64 / 1e6, Some(khz))).collect(),
         Err(why) => {
-            figure.skipped.push(Skipped { what: "other frequencies".into(), why });
-            let ghz = lab.machine.tsc_ghz;
-            let cases = nfs.map(|nf| {
-                Case::point(&format!("{}, fused", nf.name()), (ghz * 100.0).round() / 100.0, move |lab| {
-                    saturated(lab, &[nf], Mode::Fused, 64)
-                })
-            });
+            figure.skipped.push(Skipped { what: "other frequencies".into(), why: why.clone() });
             figure.notes.push("The clock shown is that of the time stamp counter.".into());
-            lab.sweep("niu-baseline-clock", cases.into())
+            vec![((lab.machine.tsc_ghz * 100.0).round() / 100.0, None)]
         }
     };
-    let mut figure = saturation_figure(lab, figure, swept);
+    let cases = steps.into_iter().flat_map(|step| nfs.map(|nf| (step, nf))).map(|((ghz, khz), nf)| {
+        let clock = clock.as_ref().ok().zip(khz);
+        Case::point(&format!("{}, fused", nf.name()), ghz, move |lab| {
+            let _held = clock.map(|(clock, khz)| clock.hold(khz)).transpose().map_err(failed)?;
+            saturated(lab, &[nf], Mode::Fused, 64)
+        })
+    });
+    let mut figure = lab.saturate(figure, cases);
     let table = |name: &str, rates: [f64; 5]| {
         let points = [1.2, 1.6, 2.0, 2.4, 2.6].into_iter().zip(rates);
         Series::paper(name, "Niu et al., table 1: Xeon E5-2650 v2, 10 GbE", points)
@@ -128,13 +119,11 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
             let name = format!("{}, {workers} {}", form.name(), queues(workers));
             cases.push(Case::point(&name, f64::from(*size), move |lab| {
                 let path = lab.row(&[Nf::L3], form)?;
-                let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(form, *size) };
-                let (pps, disturbed) = trial::saturation(lab, &path, &run)?;
-                Ok((pps / 1e6, disturbed))
+                let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(form, Some(*size)) };
+                trial::saturation(lab, &path, &run)
             }));
         }
     }
-    let swept = lab.sweep("niu-bottleneck", cases);
     let sheet = lab.sheet(
         "niu-bottleneck",
         "One NF with more queues and cores",
@@ -144,16 +133,15 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, cases);
     if most < 2 {
         let why = "there is one core".into();
         figure.skipped.push(Skipped { what: "several queues".into(), why });
     } else {
-        let one = at(&figure, "modular, 1 queue", 64.0);
-        let two = at(&figure, "modular, 2 queues", 64.0);
-        expect(&mut figure, (one, two), "a second queue and core carry more (Mpps, 64 bytes)", |one, two| {
-            two > one
-        });
+        let one = figure.at("modular, 1 queue", 64.0);
+        let two = figure.at("modular, 2 queues", 64.0);
+        figure
+            .expect((one, two), "a second queue and core carry more (Mpps, 64 bytes)", |one, two| two > one);
     }
     figure.series.push(Series::paper(
         "BESS, one vNIC for each side",
@@ -185,8 +173,7 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
             Ok(vec![Sample { series, x, y: busy * 100.0, disturbed }])
         })
     });
-    let swept = lab.sweep("niu-bottleneck-cpu", cases.collect());
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "niu-bottleneck-cpu",
         "How busy the core is at the rate of 10 GbE",
         "L3 forwarding, open loop at what 10 GbE carries of each size. A packet thread polls, so time counts in which it \
@@ -195,14 +182,14 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("busy", "%"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let mut figure = lab.sweep(sheet, cases);
     figure.notes.push(trial::open_loop(lab.effort.trial_s.max(0.1)));
     let most = sizes.iter().copied().max().map_or(0.0, f64::from);
     for form in forms {
         let name = format!("L3FWD, {}", form.name());
-        let values = (at(&figure, &name, 64.0), at(&figure, &name, most));
+        let values = (figure.at(&name, 64.0), figure.at(&name, most));
         let told = format!("{}: large frames keep the core less busy (%)", form.name());
-        expect(&mut figure, values, &told, |one, other| other < one);
+        figure.expect(values, &told, |one, other| other < one);
     }
     let table = [100.0, 100.0, 70.1, 63.0, 53.6, 53.8];
     let points = [64.0, 128.0, 256.0, 512.0, 1024.0, 1500.0].into_iter().zip(table);
@@ -216,7 +203,7 @@ fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let cycles_per_ns =
         worker::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
     let path = lab.row(&[Nf::L3], form)?;
-    let mut chain = trial::open(&path, &lab.run_options(form, size), Batching::Adaptive)?;
+    let mut chain = trial::open(&path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
     probes.set(true);
     let start = Instant::now();
@@ -245,7 +232,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         .flat_map(|form| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), form.name()), nfs, form)))
         .collect();
     let sizes = lab.effort.sizes;
-    let swept = over_sizes(lab, "niu-chain", &rows, sizes);
     let sheet = lab.sheet(
         "niu-chain",
         "One to three NFs in a row",
@@ -254,17 +240,17 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
     for form in [Mode::Modular, Mode::Process] {
-        let of = |count: usize| at(&figure, &format!("{count} NF, {}", form.name()), 64.0);
+        let of = |count: usize| figure.at(&format!("{count} NF, {}", form.name()), 64.0);
         let (values, told) =
             ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", form.name()));
-        expect(&mut figure, values, &told, |one, three| three < one);
+        figure.expect(values, &told, |one, three| three < one);
     }
-    let of = |form: Mode| at(&figure, &format!("3 NF, {}", form.name()), 64.0);
+    let of = |form: Mode| figure.at(&format!("3 NF, {}", form.name()), 64.0);
     let values = (of(Mode::Cached), of(Mode::Modular));
     let told = "three NFs as one function carry more than as elements (Mpps)";
-    expect(&mut figure, values, told, |fused, modular| fused > modular);
+    figure.expect(values, told, |fused, modular| fused > modular);
     figure.series.push(stated("BESS, 1 NF", 9.34, 128, sizes));
     figure.notes.push(
         "The papers state that BESS loses mildly at 64 to 128 bytes with two and three NFs, and that three NFs in ClickOS \
@@ -312,15 +298,12 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = cases.map(|(size, (name, cores))| {
         Case::point(name, f64::from(size), move |lab| {
             let path = lab.row_on(&[Nf::Firewall, Nf::L3], Mode::Process, cores, &name.replace(' ', "-"))?;
-            let (pps, disturbed) = trial::saturation(lab, &path, &lab.run_options(Mode::Process, size))?;
-            Ok((pps / 1e6, disturbed))
+            trial::saturation(lab, &path, &lab.run_options(Mode::Process, Some(size)))
         })
     });
-    let cases = cases.collect();
-    let swept = lab.sweep("niu-numa", cases);
-    let mut figure = saturation_figure(lab, figure, swept);
-    let values = (at(&figure, "one socket", 64.0), at(&figure, "two sockets", 64.0));
-    expect(&mut figure, values, "a chain on one socket carries more (Mpps, 64 bytes)", |one, two| one > two);
+    let mut figure = lab.saturate(figure, cases);
+    let values = (figure.at("one socket", 64.0), figure.at("two sockets", 64.0));
+    figure.expect(values, "a chain on one socket carries more (Mpps, 64 bytes)", |one, two| one > two);
     Ok(vec![figure])
 }
 

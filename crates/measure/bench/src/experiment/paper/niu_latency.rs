@@ -1,12 +1,11 @@
 //! Latency as Niu et al. measure it: over the sending rate, with batches, and over the length of a chain.
 
-use super::curves::{at, crowded, expect};
+use super::curves::crowded;
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::load::{Batching, Offer};
 use crate::start::RunOptions;
-use crate::trial::Sample;
 
 pub const RATE: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 5";
 pub const CHAIN: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 6";
@@ -50,17 +49,19 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = WAYS.iter().map(|way| {
         Case::new(way.name, move |lab| {
             let path = lab.row(&[Nf::L3], Mode::Cached)?;
-            let run =
-                RunOptions { burst: way.burst, polls: way.polls, ..lab.run_options(Mode::Cached, SIZE) };
+            let run = RunOptions {
+                burst: way.burst,
+                polls: way.polls,
+                ..lab.run_options(Mode::Cached, Some(SIZE))
+            };
             let chain = trial::open(&path, &run, way.batching)?;
             let offers: Vec<Offer> =
                 rates.iter().map(|rate| Offer::sampled(*rate, trial::latency_s(lab, *rate))).collect();
             let observed = trial::offered(chain, &offers)?;
-            Ok(samples(way.name, rates, &observed))
+            Ok(trial::latencies(way.name, rates, &observed))
         })
     });
-    let swept = lab.sweep("niu-latency-rate", cases.collect());
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "niu-latency-rate",
         "Latency over the sending rate, and batching",
         "L3 forwarding of 128-byte frames, open loop. Adaptive: the chain takes what is there, and waits for nothing. Bursts \
@@ -68,17 +69,15 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
          dataplanes do.",
         RATE,
         Axis::log("sending rate", "packets per second"),
-        Axis { scale: crate::figure::Scale::Log, ..Axis::linear("latency", "µs") },
+        Axis::log("latency", "µs"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
+    let mut figure = lab.sweep(sheet, cases);
     let lowest = rates.first().copied().unwrap_or_default();
     for fixed in WAYS.iter().filter(|way| way.batching != Batching::Adaptive) {
-        let values = (
-            at(&figure, "adaptive, median", lowest),
-            at(&figure, &format!("{}, median", fixed.name), lowest),
-        );
+        let values =
+            (figure.at("adaptive, median", lowest), figure.at(&format!("{}, median", fixed.name), lowest));
         let told = format!("at {lowest} packets a second frames wait less than in {} (µs)", fixed.name);
-        expect(&mut figure, values, &told, |adaptive, fixed| adaptive < fixed);
+        figure.expect(values, &told, |adaptive, fixed| adaptive < fixed);
     }
     figure.notes.push(trial::open_loop(lab.effort.latency_s));
     figure.notes.extend([
@@ -95,22 +94,6 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure])
 }
 
-/// Median and 99th percentile at every rate, where something came out.
-fn samples(name: &str, rates: &[f64], observed: &[crate::load::Observed]) -> Vec<Sample> {
-    let quantiles = [("median", 0.5), ("99 %", 0.99)];
-    let of = |(rate, observed): (&f64, &crate::load::Observed)| {
-        let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
-        let sample = |(told, quantile): (&str, f64)| Sample {
-            series: format!("{name}, {told}"),
-            x: *rate,
-            y: seen.latency.value_at_quantile(quantile) as f64 / 1e3,
-            disturbed: observed.is_disturbed(),
-        };
-        Some(quantiles.map(sample))
-    };
-    rates.iter().zip(observed).filter_map(of).flatten().collect()
-}
-
 /// Figure 6: latency over the length of a chain, at 2 Mpps.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let load = if lab.effort.is_miniature() { 1e4 } else { CHAIN_RATE };
@@ -122,26 +105,25 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = cases.map(|(x, nfs, form)| {
         Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name()), move |lab| {
             let path = lab.row(nfs, form)?;
-            let chain = trial::open(&path, &lab.run_options(form, SIZE), Batching::Adaptive)?;
+            let chain = trial::open(&path, &lab.run_options(form, Some(SIZE)), Batching::Adaptive)?;
             let observed = trial::offered(chain, &[Offer::sampled(load, trial::latency_s(lab, load))])?;
-            let all = samples(form.name(), &[x as f64], &observed);
+            let all = trial::latencies(form.name(), &[x as f64], &observed);
             Ok(all)
         })
     });
-    let swept = lab.sweep("niu-latency-chain", cases.collect());
-    let mut figure = lab.sheet(
+    let sheet = lab.sheet(
         "niu-latency-chain",
         "Latency over the length of a chain",
         &format!("128-byte frames at {} Mpps, open loop.", load / 1e6),
         CHAIN,
         Axis::names("chain", names),
-        Axis { scale: crate::figure::Scale::Log, ..Axis::linear("latency", "µs") },
+        Axis::log("latency", "µs"),
     );
-    (figure.series, figure.skipped) = (swept.series, swept.skipped);
-    let of = |form: Mode| at(&figure, &format!("{}, median", form.name()), 3.0);
+    let mut figure = lab.sweep(sheet, cases);
+    let of = |form: Mode| figure.at(&format!("{}, median", form.name()), 3.0);
     let values = (of(Mode::Cached), of(Mode::Process));
     let told = "three NFs in one function take less than in processes (µs)";
-    expect(&mut figure, values, told, |fused, processes| fused < processes);
+    figure.expect(values, told, |fused, processes| fused < processes);
     figure.notes.push(trial::open_loop(lab.effort.latency_s));
     figure.series.push(Series::paper(
         "BESS",

@@ -1,19 +1,16 @@
 //! What SNF reports: routers and NAPTs in a row, and an ISP's chain, synthesized and not.
 
-use super::curves::{at, expect, line_gbps, saturation_figure};
+use super::curves::line_gbps;
 use crate::BenchError;
 use crate::experiment::acl::acl as many_rules;
 use crate::experiment::growth::per_nf;
-use crate::experiment::lab::{BURST, SLOTS};
 use crate::experiment::lab::{Case, Lab, trial};
 use crate::figure::{Axis, Figure, Series};
 use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::workload;
-use crate::start::{RunOptions, failed};
-use runtime::traffic::Change;
+use crate::start::failed;
 use std::path::PathBuf;
-use traffic::SizeMix;
 
 pub const CHAIN: &str = "SNF (PeerJ CS 2016), figure 7";
 pub const SIZES: &str = "SNF (PeerJ CS 2016), figure 8";
@@ -29,16 +26,10 @@ fn laid_out(lab: &Lab, name: &str) -> Result<PathBuf, BenchError> {
     Stage::new(lab.folder())?.lay_out(workload, PortKind::Memory, FLOWS)
 }
 
-fn run_options(lab: &Lab, shape: Shape, size: u16) -> RunOptions {
-    let change = Change { size: Some(SizeMix::fixed(size)), flows: None, ..Change::default() };
-    RunOptions { burst: BURST, polls: false, cores: lab.cores(1), slots: SLOTS, shape, change }
-}
-
 /// What a workload takes as fast as it goes, in Mpps.
 fn saturated(lab: &Lab, name: &str, shape: Shape, size: u16) -> Result<(f64, bool), BenchError> {
     let path = laid_out(lab, name)?;
-    let (pps, disturbed) = trial::saturation(lab, &path, &run_options(lab, shape, size))?;
-    Ok((pps / 1e6, disturbed))
+    trial::saturation(lab, &path, &lab.run_options(shape, Some(size)))
 }
 
 const KINDS: [(&str, &str); 2] = [("routers", "router"), ("NAPTs", "napt")];
@@ -54,7 +45,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
             })
         })
     });
-    let swept = lab.sweep("snf-chain", cases.collect());
     let sheet = lab.sheet(
         "snf-chain",
         "Routers and NAPTs in a row",
@@ -64,16 +54,16 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, cases);
     let last = lengths.last().map_or(1.0, |length| f64::from(*length));
     for (name, _) in KINDS {
-        let of = |shape: Shape, x: f64| at(&figure, &format!("{name}, {}", shape.name()), x);
+        let of = |shape: Shape, x: f64| figure.at(&format!("{name}, {}", shape.name()), x);
         let values = (of(Shape::Fused, last), of(Shape::Modular, last));
         let told = format!("{last} {name} carry more when synthesized (Mpps)");
         let kept = (of(Shape::Cached, last), of(Shape::Cached, 1.0));
-        expect(&mut figure, values, &told, |fused, modular| fused > modular);
+        figure.expect(values, &told, |fused, modular| fused > modular);
         let told = format!("with a flow cache {last} {name} keep half of the rate of one at least (Mpps)");
-        expect(&mut figure, kept, &told, |many, one| many > one / 2.0);
+        figure.expect(kept, &told, |many, one| many > one / 2.0);
     }
     figure.notes.extend(per_nf(&figure, "NF"));
     figure.notes.push(format!(
@@ -96,7 +86,6 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
             })
         })
     });
-    let swept = lab.sweep("snf-sizes", cases.collect());
     let sheet = lab.sheet(
         "snf-sizes",
         &format!("{length} routers and {length} NAPTs over frame sizes"),
@@ -105,12 +94,12 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Gbit/s"),
     );
-    let mut figure = saturation_figure(lab, sheet, swept);
+    let mut figure = lab.saturate(sheet, cases);
     for (name, _) in KINDS {
-        let of = |shape: Shape| at(&figure, &format!("{name}, {}", shape.name()), 64.0);
+        let of = |shape: Shape| figure.at(&format!("{name}, {}", shape.name()), 64.0);
         let values = (of(Shape::Cached), of(Shape::Modular));
         let told = format!("{name}: more of 64 bytes when synthesized (Gbit/s)");
-        expect(&mut figure, values, &told, |fused, modular| fused > modular);
+        figure.expect(values, &told, |fused, modular| fused > modular);
     }
     let full = |from: f64| {
         let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
