@@ -112,7 +112,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
         polls: false,
         cores: vec![core],
         slots: SLOTS,
-        shape: args.shape,
+        shape: Some(args.shape),
         change: Change { size: args.size.clone(), flows: None, ..Change::default() },
     };
     let (mut attempt, mut again) = (1, make_and_verify(args, &topology, &run)?);

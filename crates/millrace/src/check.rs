@@ -124,7 +124,7 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
     eprint!("{text}");
     let errors = diags.errors();
     if errors > 0 && !short {
-        eprintln!("{errors} mistake{}", if errors == 1 { "" } else { "s" });
+        eprintln!("{}", crate::text::plural(errors, "mistake"));
     }
 }
 

@@ -159,8 +159,7 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
 const MOST_LINES: usize = 12;
 
 fn listed(chain: &str, all: &[Shown]) -> String {
-    let count = all.len();
-    let mut out = format!("{chain}: {count} fused region{}\n", if count == 1 { "" } else { "s" });
+    let mut out = format!("{chain}: {}\n", text::plural(all.len(), "fused region"));
     for (number, shown) in all.iter().enumerate() {
         let verdict = match shown.result {
             RegionResult::Equal => "equal",
@@ -195,9 +194,8 @@ fn listed(chain: &str, all: &[Shown]) -> String {
             out += found;
             continue;
         }
-        for (at, line) in shown.not_decided.iter().take(MOST_LINES).enumerate() {
-            let _ = writeln!(out, "  {}{line}", if at == 0 { "open      " } else { "          " });
-        }
+        let first = shown.not_decided.get(..MOST_LINES).unwrap_or(&shown.not_decided);
+        out += &text::titled("  open", 11, first);
         if shown.not_decided.len() > MOST_LINES {
             let _ = writeln!(out, "            and {} more", shown.not_decided.len() - MOST_LINES);
         }
@@ -221,8 +219,7 @@ fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> Stri
     let data = usize::from(packet.data());
     let bytes = &found.compiled.buffer[data..(data + packet.len() as usize).min(BUF_BYTES)];
     for line in bytes.chunks(HEX_BYTES) {
-        let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
-        let _ = writeln!(out, "            {}", hex.join(" "));
+        let _ = writeln!(out, "            {}", text::hex(line, " "));
     }
     let _ = writeln!(out, "  fields    {}", fields(packet, &found.compiled.buffer).join(", "));
     let three = &found.three;
@@ -302,8 +299,7 @@ fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
         let bytes = &value.to_be_bytes()[8 - usize::from(of.width.div_ceil(8))..];
         Some(match (of.base, of.width) {
             (Base::Mac, 48) => {
-                let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("{name} {}", hex.join(":"))
+                format!("{name} {}", text::hex(bytes, ":"))
             }
             (Base::Net, 32) => {
                 let dotted: Vec<String> = bytes.iter().map(u8::to_string).collect();
@@ -381,8 +377,7 @@ fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
     }
     for (table, records) in seen.records.iter().enumerate() {
         for (key, bytes) in records {
-            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-            lines.push(format!("table {table} holds {key:?}: {}", hex.join(" ")));
+            lines.push(format!("table {table} holds {key:?}: {}", text::hex(bytes, " ")));
         }
     }
     lines

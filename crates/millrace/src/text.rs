@@ -26,14 +26,23 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
 /// A count with thin separators: `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
+}
+
+/// So many of something: `1 core`, `2 cores`.
+pub fn plural(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Bytes in hexadecimal, with something in between.
+pub fn hex(bytes: &[u8], between: &str) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
+}
+
+/// Lines below each other, the first with a title in front, in a column of that width.
+pub fn titled<L: AsRef<str>>(title: &str, width: usize, lines: &[L]) -> String {
+    let titles = std::iter::once(title).chain(std::iter::repeat(""));
+    lines.iter().zip(titles).map(|(line, title)| format!("{title:<width$} {}\n", line.as_ref())).collect()
 }
 
 #[cfg(test)]

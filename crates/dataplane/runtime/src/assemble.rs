@@ -203,27 +203,19 @@ fn make_node(
         services,
     };
     let element = (class.make)(&mut cx)?;
-    let lowered = match element.lower(shape) {
-        None => None,
-        Some(Ok(program)) => Some(program),
-        Some(Err(error)) => panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name),
+    let lowered = element.lower(shape).transpose().unwrap_or_else(|error| {
+        panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name)
+    });
+    // An end keeps what is behind it where packets are pushed by it, and what is in front where they are pulled.
+    let ends = |wires: &HashMap<(ElementId, u32), End>, side: &[Processing], pulls: bool| {
+        let end = |(port, processing): (usize, &Processing)| {
+            let is_kept = (*processing == Processing::Pull) == pulls;
+            wires.get(&(id, port as u32)).copied().filter(|_| is_kept)
+        };
+        side.iter().enumerate().map(end).collect::<Vec<Option<End>>>()
     };
-    let ends = |wires: &HashMap<(ElementId, u32), End>, ports: usize| -> Vec<Option<End>> {
-        (0..ports).map(|port| wires.get(&(id, port as u32)).copied()).collect()
-    };
-    let is_pull = |side: &[Processing], port: usize| side.get(port) == Some(&Processing::Pull);
-    let mut outputs = ends(&wires.next, shape.outputs);
-    let mut inputs = ends(&wires.before, shape.inputs);
-    for (port, end) in outputs.iter_mut().enumerate() {
-        if is_pull(&wired.outputs, port) {
-            *end = None;
-        }
-    }
-    for (port, end) in inputs.iter_mut().enumerate() {
-        if !is_pull(&wired.inputs, port) {
-            *end = None;
-        }
-    }
+    let outputs = ends(&wires.next, &wired.outputs, false);
+    let inputs = ends(&wires.before, &wired.inputs, true);
     let pulls = inputs.iter().any(Option::is_some);
     let elsewhere = class.state == StateScope::OneWorker && worker != 0;
     let (first_cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_deref());
@@ -355,7 +347,7 @@ fn compile(
     let mut of_regions = vec![];
     let wanted = regions.first().into_iter().flatten().filter(|region| region.is_wanted());
     for (number, region) in wanted.enumerate() {
-        of_regions.push(compiler.add_new(&region.compiled.program)?);
+        of_regions.push(compiler.builder.add(&region.compiled.program)?);
         debug_assert!(regions.iter().all(|all| all[number].compiled.program == region.compiled.program));
     }
     let (code, programs) = (compiler.builder.finish()?, compiler.known.len());
@@ -389,10 +381,6 @@ impl Compiler {
         alike.push(self.known.len());
         self.known.push((Arc::clone(program), id));
         Ok((Arc::clone(program), id))
-    }
-
-    fn add_new(&mut self, program: &Arc<Verified>) -> Result<ProgramId, CodegenError> {
-        self.builder.add(program)
     }
 }
 

@@ -85,7 +85,12 @@ impl Outcome {
 
     /// Whether every packet and every slot is accounted for.
     pub fn is_sound(&self) -> bool {
-        self.slots_lost == 0 && self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
+        self.slots_lost == 0 && self.is_balanced()
+    }
+
+    /// Whether every packet was accounted for, by every element.
+    pub fn is_balanced(&self) -> bool {
+        self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
     }
 
     /// Reads `element.handler` as it was at the end, merged over the workers. Those of NFs in processes of their own

@@ -3,7 +3,7 @@
 use chain::TrafficDecl;
 use diag::Diagnostics;
 use port::FrameSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use traffic::replay::replay;
 use traffic::{FlowOrder, SizeMix, TrafficSpec};
@@ -42,36 +42,23 @@ pub fn frame_set(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostic
     if diags.errors() > before {
         return None;
     }
-    if let Some(capture) = &change.capture {
-        return captured(capture, &spec, declared, diags);
-    }
-    let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
-    let frames = (flows * least_frames(&spec).div_ceil(flows)).min(MOST_FRAMES);
-    let made = spec.prepare(frames).map_err(|error| error.to_string());
-    match made.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string())) {
+    match frames(&spec, change) {
         Ok(set) => Some(Arc::new(set)),
-        Err(message) => {
-            diags.error(declared.span, message);
+        Err(error) => {
+            diags.error(declared.span, error.to_string());
             None
         }
     }
 }
 
-/// The frames of a capture.
-fn captured(
-    path: &Path,
-    spec: &TrafficSpec,
-    declared: &TrafficDecl,
-    diags: &mut Diagnostics,
-) -> Option<Arc<FrameSet>> {
-    let found = replay(path, spec).map_err(|error| error.to_string());
-    match found.and_then(|found| FrameSet::new(&found.frames).map_err(|error| error.to_string())) {
-        Ok(set) => Some(Arc::new(set)),
-        Err(message) => {
-            diags.error(declared.span, message);
-            None
-        }
+/// Those of a capture, or generated ones.
+fn frames(spec: &TrafficSpec, change: &Change) -> Result<FrameSet, Box<dyn std::error::Error>> {
+    if let Some(capture) = &change.capture {
+        return Ok(FrameSet::new(&replay(capture, spec)?.frames)?);
     }
+    let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
+    let frames = (flows * least_frames(spec).div_ceil(flows)).min(MOST_FRAMES);
+    Ok(FrameSet::new(spec.prepare(frames)?.iter())?)
 }
 
 /// So many frames show all that differs from frame to frame.

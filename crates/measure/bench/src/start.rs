@@ -16,6 +16,7 @@ use runtime::{Assembly, PortOpener};
 use shm::packet_region::RegionOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use worker::fusion::FlowCache;
 
 /// How a chain runs that is measured.
 #[derive(Clone, PartialEq, Debug)]
@@ -28,8 +29,8 @@ pub struct RunOptions {
     pub cores: Vec<usize>,
     /// Packet slots.
     pub slots: u32,
-    /// How NFs run that run in this process.
-    pub shape: Shape,
+    /// How NFs run that run in this process; as the chain file says where there is none.
+    pub shape: Option<Shape>,
     /// What its traffic is, other than the file says.
     pub change: Change,
 }
@@ -40,6 +41,7 @@ pub struct Loaded {
     pub chain: Chain,
     path: PathBuf,
     sources: Sources,
+    output: NfOutput,
     map: SourceMap,
     diags: Diagnostics,
     frames: Arc<Mutex<Vec<Arc<FrameSet>>>>,
@@ -51,12 +53,20 @@ impl Loaded {
     /// # Errors
     /// When it has mistakes.
     pub fn read(path: &Path) -> Result<Loaded, BenchError> {
-        let (mut map, mut diags, mut sources) = (SourceMap::new(), Diagnostics::new(), Sources::of_files());
+        Loaded::from_sources(Sources::of_files(), path, NfOutput::Inherit)
+    }
+
+    /// The same, where files may have other texts than on disk, and what its NFs print may be kept from the terminal.
+    ///
+    /// # Errors
+    /// As [`Loaded::read`].
+    pub fn from_sources(mut sources: Sources, path: &Path, output: NfOutput) -> Result<Loaded, BenchError> {
+        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let chain = chain::load_from(&mut sources, path, &[], &runtime::KnownClasses, &mut map, &mut diags);
         match chain.filter(|_| !diags.has_errors()) {
             Some(chain) => {
                 let path = path.to_owned();
-                Ok(Loaded { chain, path, sources, map, diags, frames: Arc::default() })
+                Ok(Loaded { chain, path, sources, output, map, diags, frames: Arc::default() })
             }
             None => Err(BenchError::BadChain { message: diags.render_short(&map) }),
         }
@@ -86,8 +96,8 @@ impl Loaded {
             chain: self.path.clone(),
             defines: vec![],
             evaluator: false,
-            fused: options.shape != Shape::Modular,
-            cache: options.shape.cache(),
+            fused: options.shape.is_some_and(|shape| shape != Shape::Modular),
+            cache: options.cache(),
             sources: self.sources.clone(),
         };
         let launch = Launch {
@@ -97,7 +107,7 @@ impl Loaded {
             cores: options.cores.clone(),
             burst: options.burst,
             brief,
-            output: NfOutput::Inherit,
+            output: self.output,
             interrupted: Arc::default(),
         };
         let ports = launch.ports(&mut self.chain, &mut self.diags).map_err(failed)?;
@@ -128,8 +138,8 @@ impl Loaded {
         runtime::Options {
             workers: options.cores.len(),
             folder: self.chain.folder.clone(),
-            fused: self.chain.fused(Some(options.shape.mode())),
-            cache: options.shape.cache(),
+            fused: self.chain.fused(options.shape.map(Shape::mode)),
+            cache: options.cache(),
             ..runtime::Options::default()
         }
     }
@@ -141,9 +151,16 @@ impl RunOptions {
     /// # Errors
     /// When the machine has no memory or threads.
     pub fn start(&self, assembly: Assembly, ports: &Ports) -> Result<Running, BenchError> {
+        launch::start(assembly, ports, self.plan()).map_err(failed)
+    }
+
+    pub(crate) fn plan(&self) -> RunPlan {
         let Self { burst, polls, .. } = *self;
-        let plan = RunPlan { burst, polls, cores: self.cores.clone(), ..RunPlan::default() };
-        launch::start(assembly, ports, plan).map_err(failed)
+        RunPlan { burst, polls, cores: self.cores.clone(), ..RunPlan::default() }
+    }
+
+    fn cache(&self) -> FlowCache {
+        self.shape.map(Shape::cache).unwrap_or_default()
     }
 }
 

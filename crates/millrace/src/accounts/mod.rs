@@ -12,7 +12,7 @@ use table::{align_right, named, table};
 
 /// Elements as a table; without those that no packet reached, unless `all` are asked for.
 pub fn elements(elements: &[Element], all: bool) -> String {
-    let mut rows = table(&["element", "class", "in", "out by port", "dropped", "why"]);
+    let mut rows = table(["element", "class", "in", "out by port", "dropped", "why"]);
     for element in elements {
         let came = element.input + element.received + element.made;
         if came == 0 && element.dropped.is_empty() && !all {

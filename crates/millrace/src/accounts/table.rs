@@ -6,7 +6,7 @@ use comfy_table::{CellAlignment, Table};
 use std::ops::Range;
 
 /// A table without lines.
-pub fn table(header: &[&str]) -> Table {
+pub fn table<'h>(header: impl IntoIterator<Item = &'h str>) -> Table {
     let mut table = Table::new();
     table.load_preset(NOTHING).set_header(header);
     table

@@ -72,7 +72,7 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
         polls: false,
         cores: vec![args.core.or(machine.cores.last().copied()).unwrap_or(0)],
         slots: SLOTS,
-        shape: args.shape,
+        shape: Some(args.shape),
         change: Change { size: args.size.clone(), flows: None, ..Change::default() },
     };
     let options = BreakdownOptions { run, seconds: args.seconds, rounds: usize::from(args.rounds) };

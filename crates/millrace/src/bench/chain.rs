@@ -134,7 +134,7 @@ impl ChainArgs {
                 polls: self.poll,
                 cores: if self.cores.is_empty() { last() } else { self.cores.clone() },
                 slots: 16_384 + self.ring as u32,
-                shape: self.shape,
+                shape: Some(self.shape),
                 change: Change { size: self.size.clone(), flows: self.flows, capture: self.capture.clone() },
             },
             ring: self.ring,

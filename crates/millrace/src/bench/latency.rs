@@ -2,14 +2,13 @@
 
 use super::chain::{ChainArgs, frames_a_second, positive};
 use super::figures;
+use crate::accounts::table::{align_right, table};
 use crate::exit::ExitStatus;
 use ::bench::load::{Arrival, FlowRecord, Offer};
 use ::bench::machine::Machine;
 use ::bench::search::{Goal, GoalResult, Limits, search};
 use ::bench::trial::{Tally, Trials};
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
 /// The load that counts as none, in frames a second: each frame finds the chain at rest.
@@ -123,11 +122,7 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
     if rates.is_empty() {
         let goal = Goal { width: 0.02, ..Goal::PDR.quick(0.1, 5) };
         let limits = Limits { least: 1_000.0, most: args.most * 1e6, patience_s: 600.0 };
-        let carried = match search(&[goal], &limits, &mut trials)?.first() {
-            Some(GoalResult::Regular { lower, .. }) => *lower,
-            Some(GoalResult::AllCarried { highest, .. }) => *highest,
-            _ => 0.0,
-        };
+        let carried = search(&[goal], &limits, &mut trials)?.first().map_or(0.0, GoalResult::carried);
         pdr = Some(carried);
         rates.push(("idle".into(), IDLE));
         rates.extend(SHARES.map(|(name, share)| (name.to_string(), carried * share)));
@@ -168,11 +163,9 @@ impl Found {
                 pdr / 1e6
             );
         }
-        let mut table = Table::new();
-        table.load_preset(NOTHING);
         let header = ["load", "frames/s", "frames", "lost", "twice", "late"];
         let times = ["min µs", "p50", "p90", "p99", "p99.9", "max"];
-        table.set_header(header.iter().chain(&times).chain(&[""]).copied());
+        let mut table = table(header.iter().chain(&times).chain(&[""]).copied());
         for row in &self.rows {
             let counts = [row.frames, row.lost_packets, row.duplicates, row.reordered];
             let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
@@ -188,11 +181,7 @@ impl Found {
             });
             table.add_row(cells);
         }
-        for column in 1..header.len() + times.len() {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
+        align_right(&mut table, 1..header.len() + times.len());
         text += &format!("\n{table}\n\n");
         text += "late: behind a later frame of its flow. Times are from a frame's arrival in its port's ring to when the \
                  chain sends it; stamps cost some cycles a frame.\n";

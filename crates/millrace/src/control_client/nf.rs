@@ -109,7 +109,7 @@ pub fn list(nfs: &[NfStatus]) -> String {
         return "no NF of the chain has a process of its own\n".into();
     }
     let mut rows =
-        table(&["nf", "kind", "state", "process", "restarts", "in", "out", "held", "dropped", "why"]);
+        table(["nf", "kind", "state", "process", "restarts", "in", "out", "held", "dropped", "why"]);
     let mut notes = String::new();
     for nf in nfs {
         let dropped: u64 = nf.dropped.iter().map(|(_, count)| count).sum();

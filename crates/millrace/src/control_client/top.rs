@@ -155,8 +155,17 @@ fn seconds(now: &Stats, last: Option<&Stats>) -> f64 {
     last.map_or(0.0, |last| now.up_s - last.up_s)
 }
 
-fn bold() -> Style {
-    Style::new().add_modifier(Modifier::BOLD)
+/// A table with a frame, whose last column takes what room the others leave.
+fn table<'a, const COLUMNS: usize, const WIDTHS: usize>(
+    title: &'a str,
+    header: [&'a str; COLUMNS],
+    widths: [u16; WIDTHS],
+    rows: impl Iterator<Item = Row<'a>>,
+) -> Table<'a> {
+    let widths = widths.into_iter().map(Constraint::Length).chain([Constraint::Min(10)]);
+    Table::new(rows, widths)
+        .header(Row::new(header).style(Style::new().add_modifier(Modifier::BOLD)))
+        .block(Block::bordered().title(title))
 }
 
 fn nf_table<'a>(stats: &'a Stats, last: Option<&Stats>) -> Table<'a> {
@@ -184,21 +193,8 @@ fn nf_table<'a>(stats: &'a Stats, last: Option<&Stats>) -> Table<'a> {
         ])
         .style(style)
     };
-    let widths = [
-        Constraint::Length(16),
-        Constraint::Length(12),
-        Constraint::Length(10),
-        Constraint::Length(9),
-        Constraint::Length(12),
-        Constraint::Length(12),
-        Constraint::Length(8),
-        Constraint::Length(12),
-        Constraint::Min(10),
-    ];
     let header = ["nf", "kind", "state", "restarts", "in/s", "out/s", "held", "dropped", "why"];
-    Table::new(stats.nfs.iter().map(row), widths)
-        .header(Row::new(header).style(bold()))
-        .block(Block::bordered().title(" NFs in processes "))
+    table(" NFs in processes ", header, [16, 12, 10, 9, 12, 12, 8, 12], stats.nfs.iter().map(row))
 }
 
 fn element_table<'a>(stats: &'a Stats, last: Option<&Stats>, scrolled: usize) -> Table<'a> {
@@ -215,16 +211,6 @@ fn element_table<'a>(stats: &'a Stats, last: Option<&Stats>, scrolled: usize) ->
             named(&element.dropped),
         ])
     });
-    let widths = [
-        Constraint::Length(28),
-        Constraint::Length(18),
-        Constraint::Length(12),
-        Constraint::Length(16),
-        Constraint::Length(14),
-        Constraint::Min(10),
-    ];
     let header = ["element", "class", "packets/s", "packets", "dropped", "why"];
-    Table::new(rows, widths)
-        .header(Row::new(header).style(bold()))
-        .block(Block::bordered().title(" elements "))
+    table(" elements ", header, [28, 18, 12, 16, 14], rows)
 }

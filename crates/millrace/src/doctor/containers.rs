@@ -5,19 +5,15 @@ use super::report::{Finding, Probe};
 use super::virtualization::version;
 
 /// The probes of this section.
-pub const PROBES: &[Probe] = &[runc, crun, podman, docker, namespaces, control_groups, capabilities];
-
-fn runc(machine: &Machine<'_>) -> Vec<Finding> {
-    runtime(machine, "runc", "apt install runc")
-}
-
-fn crun(machine: &Machine<'_>) -> Vec<Finding> {
-    runtime(machine, "crun", "apt install crun")
-}
-
-fn podman(machine: &Machine<'_>) -> Vec<Finding> {
-    runtime(machine, "podman", "apt install podman")
-}
+pub const PROBES: &[Probe] = &[
+    |machine| runtime(machine, "runc", "apt install runc"),
+    |machine| runtime(machine, "crun", "apt install crun"),
+    |machine| runtime(machine, "podman", "apt install podman"),
+    docker,
+    namespaces,
+    control_groups,
+    capabilities,
+];
 
 fn docker(machine: &Machine<'_>) -> Vec<Finding> {
     if version(machine, "docker").is_ok() && !machine.has("/run/docker.sock") {

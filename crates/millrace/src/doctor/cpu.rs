@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::machine::Machine;
 use super::report::{Finding, Probe};
+use crate::text::plural;
 
 /// The probes of this section.
 pub const PROBES: &[Probe] =
@@ -43,7 +44,6 @@ fn topology(machine: &Machine<'_>) -> (usize, usize, usize) {
 fn cores(machine: &Machine<'_>) -> Vec<Finding> {
     let (logical, cores, sockets) = topology(machine);
     let smt = if logical > cores { "SMT on" } else { "no SMT" };
-    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let text = format!("{} on {}, {smt}", plural(cores, "core"), plural(sockets, "socket"));
     vec![match cores {
         0 => Finding::limited("cores", "unknown: /proc/cpuinfo cannot be read"),

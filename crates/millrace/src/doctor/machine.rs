@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A socket family whose presence is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,21 +199,10 @@ impl Kernel for LiveKernel {
             }
             Err(_) => return Answer::Failed,
         };
-        let deadline = Instant::now() + PATIENCE;
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                Ok(None) => {
-                    // It may have ended this moment; either way it must be waited for.
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Answer::TimedOut;
-                }
-                Err(_) => return Answer::Failed,
-            }
+        let status = match ::bench::process::end_within(&mut child, PATIENCE) {
+            Ok(Some(status)) => status,
+            Ok(None) => return Answer::TimedOut,
+            Err(_) => return Answer::Failed,
         };
         let mut output = Vec::new();
         // What a version says fits into a pipe's buffer: the program was not held up by it.

@@ -90,8 +90,6 @@ fn iommu(machine: &Machine<'_>) -> Vec<Finding> {
             "switch it on in the firmware, and on Intel add intel_iommu=on to GRUB_CMDLINE_LINUX in \
              /etc/default/grub, then update-grub && reboot",
         ),
-        groups => {
-            Finding::ok("IOMMU", format!("in use, {groups} group{}", if groups == 1 { "" } else { "s" }))
-        }
+        groups => Finding::ok("IOMMU", format!("in use, {}", crate::text::plural(groups, "group"))),
     }]
 }

@@ -211,9 +211,7 @@ fn said(hop: &Hop, asked: &[&str]) -> String {
     let mut out = String::new();
     let wrote: Vec<&str> = hop.wrote.iter().map(String::as_str).collect();
     for (title, of) in [("asks", asked), ("sets", &wrote), ("goes", &[hop.went.as_str()])] {
-        for (at, line) in of.iter().enumerate() {
-            out += &format!("    {:<5} {line}\n", if at == 0 { title } else { "" });
-        }
+        out += &text::titled(&format!("    {title}"), 9, of);
     }
     out
 }

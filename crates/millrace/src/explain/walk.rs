@@ -52,7 +52,7 @@ pub struct PacketOutcome {
 }
 
 fn as_hex<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    to.serialize_str(&crate::text::hex(bytes, ""))
 }
 
 /// A walk's result.
@@ -146,11 +146,15 @@ impl<'a> Walker<'a> {
         self.walk.fates.push(PacketOutcome { ends, at: self.name(node), why: why.into(), bytes });
     }
 
+    fn wire(&self, node: usize, port: usize) -> Option<&'a click::Connection> {
+        let is_it =
+            |wire: &&click::Connection| (wire.from, wire.from_port as usize) == (ElementId(node), port);
+        self.graph.connections.iter().find(is_it)
+    }
+
     /// A packet that leaves an element.
     fn leave(&mut self, node: usize, port: usize, held: Held) {
-        let wire =
-            |wire: &&click::Connection| wire.from == ElementId(node) && wire.from_port as usize == port;
-        match self.graph.connections.iter().find(wire) {
+        match self.wire(node, port) {
             Some(wire) => {
                 self.open.push_back(Stop { node: wire.to.0, input: wire.to_port as usize, held });
             }
@@ -159,9 +163,7 @@ impl<'a> Walker<'a> {
     }
 
     fn where_to(&self, node: usize, port: usize) -> String {
-        let wire =
-            |wire: &&click::Connection| wire.from == ElementId(node) && wire.from_port as usize == port;
-        match self.graph.connections.iter().find(wire) {
+        match self.wire(node, port) {
             Some(wire) => format!("{}[{port}] -> {}", self.name(node), self.name(wire.to.0)),
             None => format!("{}[{port}], which is not wired", self.name(node)),
         }
@@ -235,24 +237,33 @@ impl<'a> Walker<'a> {
         let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
         let why = why.filter(|why| why.exit == exit);
         let (decided, wrote) = why.map_or_else(Default::default, |why| (why.decided, why.wrote));
-        let went = match exit {
-            Exit::Emit(port) => self.where_to(node, port.into()),
-            Exit::Drop(reason) => format!("dropped: {}", program.reasons[usize::from(reason)]),
-            Exit::Slow(path) => format!("slow path {}", program.slow[usize::from(path)]),
+        let (went, exit) = match exit {
+            Exit::Emit(port) => (self.where_to(node, port.into()), Left::By(node, port.into())),
+            Exit::Drop(reason) => {
+                let reason = program.reasons[usize::from(reason)].clone();
+                (format!("dropped: {reason}"), Left::Dropped(node, reason))
+            }
+            Exit::Slow(path) => {
+                let path = program.slow[usize::from(path)].clone();
+                (format!("slow path {path}"), Left::Slow(node, path))
+            }
         };
         self.walk.hops.push(Hop { at: name, class: None, of: 0, decided, wrote, went });
-        match exit {
-            Exit::Emit(port) => self.leave(node, port.into(), held),
-            Exit::Drop(reason) => self.end(node, "dropped", &program.reasons[usize::from(reason)], held),
-            Exit::Slow(path) => self.slow(node, &program.slow[usize::from(path)], held),
-        }
+        self.go_on(exit, held);
         Ok(())
     }
 
-    fn slow(&mut self, node: usize, path: &str, held: Held) {
-        let class = self.assembly.graphs[0][node].class.name;
-        let why = format!("{class} goes on by its own code, which is not followed ({path})");
-        self.end(node, "unknown", why, held);
+    /// A packet that an element's program has left.
+    fn go_on(&mut self, left: Left, held: Held) {
+        match left {
+            Left::By(node, port) => self.leave(node, port, held),
+            Left::Dropped(node, reason) => self.end(node, "dropped", reason, held),
+            Left::Slow(node, path) => {
+                let class = self.assembly.graphs[0][node].class.name;
+                let why = format!("{class} goes on by its own code, which is not followed ({path})");
+                self.end(node, "unknown", why, held);
+            }
+        }
     }
 
     /// A fused region.
@@ -282,45 +293,38 @@ impl<'a> Walker<'a> {
             let (part, own) = of[usize::from(at)];
             (parts[part], own)
         };
-        let reason_of = |node: usize, own: usize| {
+        let text_of = |node: usize, own: usize, texts: fn(&ir::Program) -> &[String]| {
             let lowered = self.assembly.graphs[0][node].lowered.as_ref();
-            lowered.and_then(|lowered| lowered.program.reasons.get(own)).cloned().unwrap_or_default()
+            lowered.and_then(|lowered| texts(&lowered.program).get(own)).cloned().unwrap_or_default()
         };
-        let went = match exit {
+        let (went, left) = match exit {
             Exit::Emit(output) => {
                 let (node, port) = node_of(&linked.outputs, output);
-                self.where_to(node, port)
+                (self.where_to(node, port), Left::By(node, port))
             }
             Exit::Drop(reason) => {
                 let (node, own) = node_of(&linked.reasons, reason);
-                format!("dropped by {}: {}", self.name(node), reason_of(node, own))
+                let reason = text_of(node, own, |program| &program.reasons);
+                (format!("dropped by {}: {reason}", self.name(node)), Left::Dropped(node, reason))
             }
-            Exit::Slow(path) => format!("slow path {}", linked.program.slow[usize::from(path)]),
-        };
-        let why_dropped = match exit {
-            Exit::Drop(reason) => {
-                let (node, own) = node_of(&linked.reasons, reason);
-                reason_of(node, own)
+            Exit::Slow(path) => {
+                let (node, own) = node_of(&linked.slow, path);
+                let went = format!("slow path {}", linked.program.slow[usize::from(path)]);
+                (went, Left::Slow(node, text_of(node, own, |program| &program.slow)))
             }
-            _ => String::new(),
         };
         let at = format!("fused region {}", entry.region + 1);
         self.walk.hops.push(Hop { at, class, of, decided, wrote, went });
-        match exit {
-            Exit::Emit(output) => {
-                let (node, port) = node_of(&linked.outputs, output);
-                self.leave(node, port, held);
-            }
-            Exit::Drop(reason) => self.end(node_of(&linked.reasons, reason).0, "dropped", why_dropped, held),
-            Exit::Slow(path) => {
-                let (node, own) = node_of(&linked.slow, path);
-                let lowered = self.assembly.graphs[0][node].lowered.as_ref();
-                let path = lowered.and_then(|lowered| lowered.program.slow.get(own)).cloned();
-                self.slow(node, &path.unwrap_or_default(), held);
-            }
-        }
+        self.go_on(left, held);
         Ok(())
     }
+}
+
+/// How a packet left an element: by a port, dropped for a reason, or by a slow path.
+enum Left {
+    By(usize, usize),
+    Dropped(usize, String),
+    Slow(usize, String),
 }
 
 /// Why a program did what it did.

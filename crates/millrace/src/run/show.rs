@@ -2,7 +2,7 @@
 
 use crate::accounts::table::{align_right, table};
 use crate::accounts::{self, view};
-use crate::text::{count, print, print_json};
+use crate::text::{count, plural, print, print_json};
 use runtime::Outcome;
 use serde_json::json;
 use std::fmt::Write;
@@ -91,7 +91,7 @@ fn ports(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     if outcome.ports.is_empty() {
         return Ok(());
     }
-    let mut rows = table(&["port", "element", "in", "bytes in", "out", "bytes out", "lost in", "lost out"]);
+    let mut rows = table(["port", "element", "in", "bytes in", "out", "bytes out", "lost in", "lost out"]);
     for port in &outcome.ports {
         rows.add_row([
             port.name.clone(),
@@ -116,12 +116,11 @@ fn speed(out: &mut String, report: &worker::report::Report) -> std::fmt::Result 
     let rate = packets as f64 / report.busy_s;
     write!(
         out,
-        "{} packets in {:.3} s: {:.3} Mpps on {} worker{}",
+        "{} packets in {:.3} s: {:.3} Mpps on {}",
         count(packets),
         report.busy_s,
         rate / 1e6,
-        report.workers,
-        if report.workers == 1 { "" } else { "s" }
+        plural(report.workers, "worker")
     )?;
     let all_s = report.busy_s * report.workers as f64;
     let worked_s = all_s - report.waited_s;

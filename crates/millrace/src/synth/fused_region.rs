@@ -1,6 +1,7 @@
 //! A fused region as plain data, and as text.
 
 use super::classes::{ClassShown, Walked};
+use crate::text::{self, titled};
 use codegen::CodeBuilder;
 use element::StateScope;
 use serde::Serialize;
@@ -243,8 +244,8 @@ pub fn describe(
     })
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+fn classes(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "class" } else { "classes" })
 }
 
 impl RegionShown {
@@ -257,15 +258,11 @@ impl RegionShown {
     pub fn text(&self, number: usize, every_class: bool) -> String {
         let mut out = format!(
             "\nfused region {number}: {}, {} blocks of {} instructions\n",
-            plural(self.elements.len(), "element", "elements"),
+            text::plural(self.elements.len(), "element"),
             self.blocks,
             self.instructions,
         );
-        let mut list = |title: &str, of: &[String]| {
-            for (at, line) in of.iter().enumerate() {
-                out += &format!("  {:<8} {line}\n", if at == 0 { title } else { "" });
-            }
-        };
+        let mut list = |title: &str, of: &[String]| out += &titled(&format!("  {title}"), 10, of);
         list("enters", &self.enters);
         list("leaves", &self.leaves);
         list("tables", &self.tables.iter().map(TableShown::text).collect::<Vec<_>>());
@@ -351,7 +348,7 @@ impl RegionShown {
             lines.push("written for nothing by the elements, and not at all here:".into());
         }
         for (exit, (count, writes)) in saved {
-            let classes = plural(count, "class", "classes");
+            let classes = classes(count);
             lines.push(format!("  {classes} {exit}: {}", by_element(&writes)));
         }
         lines
@@ -391,7 +388,7 @@ impl TableShown {
             self.key_bytes,
             self.record_bytes,
             self.worker,
-            plural(self.classes, "class", "classes"),
+            classes(self.classes),
             if self.entries.is_empty() { "nowhere".into() } else { self.entries.join(" and ") },
             self.size.as_ref().map(|size| format!("\n             {}", size.text())).unwrap_or_default(),
         )
@@ -409,12 +406,8 @@ impl ClassShown {
             "\n  class {}: {}\n    from  {}\n    goes  {}\n",
             self.number, self.filter, self.enters, self.exit
         );
-        for (at, write) in self.readable_writes().iter().enumerate() {
-            out += &format!("    {:<5} {write}\n", if at == 0 { "sets" } else { "" });
-        }
-        for (at, effect) in self.effects.iter().enumerate() {
-            out += &format!("    {:<5} {effect}\n", if at == 0 { "state" } else { "" });
-        }
+        out += &titled("    sets", 9, &self.readable_writes());
+        out += &titled("    state", 9, &self.effects);
         let Numbers { reads, writes, checksums } = self.before;
         out += &format!(
             "    needs {} of {reads} reads, {} of {writes} writes, {} of {checksums} checksums\n",

@@ -209,11 +209,10 @@ fn why_not(node: &Node) -> String {
 impl Synthesis {
     fn text(&self, chain: &str, every_class: bool) -> String {
         let fused: usize = self.regions.iter().map(|region| region.elements.len()).sum();
-        let count = self.regions.len();
         let mut out = format!(
-            "{chain}: {fused} of {} elements run in {count} fused region{}\n",
+            "{chain}: {fused} of {} elements run in {}\n",
             self.elements,
-            if count == 1 { "" } else { "s" }
+            text::plural(self.regions.len(), "fused region")
         );
         for (number, region) in self.regions.iter().enumerate() {
             out += &region.text(number + 1, every_class);

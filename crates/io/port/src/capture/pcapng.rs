@@ -35,9 +35,9 @@ pub struct Section {
     interfaces: Vec<Interface>,
 }
 
-/// A packet in a block: where its bytes lie, from the start of the block.
+/// A packet in a record of a capture: where its bytes lie, from the start of the record.
 #[derive(Clone, Debug)]
-pub struct BlockPacket {
+pub struct RecordPacket {
     pub timestamp_ns: u64,
     pub original_bytes: u32,
     pub link_type: u32,
@@ -73,7 +73,7 @@ impl Section {
     }
 
     /// Reads a whole block; gives its packet if it has one.
-    pub fn block(&mut self, block: &[u8]) -> Result<Option<BlockPacket>, &'static str> {
+    pub fn block(&mut self, block: &[u8]) -> Result<Option<RecordPacket>, &'static str> {
         let order = self.order;
         let end = block.len() - 4;
         if order.u32(block, end) != order.u32(block, 4) {
@@ -106,7 +106,7 @@ impl Section {
                 let snap =
                     if interface.snap_bytes == 0 { LONGEST_RECORD_BYTES } else { interface.snap_bytes };
                 let captured = (original_bytes.min(snap) as usize).min(body.len() - 12);
-                Ok(Some(BlockPacket {
+                Ok(Some(RecordPacket {
                     timestamp_ns: 0,
                     original_bytes,
                     link_type: interface.link_type,
@@ -117,7 +117,7 @@ impl Section {
         }
     }
 
-    fn stamped(&self, body: &[u8], interface: usize) -> Result<BlockPacket, &'static str> {
+    fn stamped(&self, body: &[u8], interface: usize) -> Result<RecordPacket, &'static str> {
         let short = "a block is shorter than its content";
         let word = |at| self.order.u32(body, at).ok_or(short);
         let interface = self.interfaces.get(interface).ok_or("a packet names an unknown interface")?;
@@ -126,7 +126,7 @@ impl Section {
         if captured > LONGEST_RECORD_BYTES || captured as usize > body.len() - 28.min(body.len()) {
             return Err("a packet is longer than its block");
         }
-        Ok(BlockPacket {
+        Ok(RecordPacket {
             timestamp_ns: interface.nanoseconds(units),
             original_bytes: word(24)?,
             link_type: interface.link_type,

@@ -5,11 +5,10 @@
 //! damage, then one error that says at which byte it is, then nothing more.
 
 use super::format::{ByteOrder, FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, PcapHeader, RECORD_HEADER_BYTES};
-use super::pcapng::{BLOCK_START_BYTES, SECTION_HEADER, Section};
+use super::pcapng::{BLOCK_START_BYTES, RecordPacket, SECTION_HEADER, Section};
 use crate::PortError;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Bytes read at a time.
@@ -37,15 +36,6 @@ enum CaptureInput {
 enum Format {
     Pcap(PcapHeader),
     Pcapng(Section),
-}
-
-/// Where the next frame lies in the window.
-struct Found {
-    timestamp_ns: u64,
-    original_bytes: u32,
-    link_type: u32,
-    bytes: Range<usize>,
-    record_bytes: usize,
 }
 
 /// A capture being read.
@@ -176,8 +166,8 @@ impl CaptureReader {
                 None => break,
                 // A packet in front of any interface is an error of `find`, so this is not reached with
                 // a packet; if it were, it would be lent again.
-                Some(Record::Packet(_)) => break,
-                Some(Record::Other(bytes)) => self.window.pass(bytes),
+                Some(Record { packet: Some(_), .. }) => break,
+                Some(Record { bytes, packet: None }) => self.window.pass(bytes),
             }
         }
         Ok(())
@@ -205,8 +195,8 @@ impl CaptureReader {
         self.window.pass(std::mem::take(&mut self.returned));
         while !self.ended {
             match self.find() {
-                Ok(Some(Record::Packet(found))) => {
-                    self.returned = found.record_bytes;
+                Ok(Some(Record { bytes, packet: Some(found) })) => {
+                    self.returned = bytes;
                     self.whole_frames += 1;
                     let record = self.window.bytes.get(self.window.start..).unwrap_or_default();
                     return Ok(Some(Frame {
@@ -216,7 +206,7 @@ impl CaptureReader {
                         bytes: record.get(found.bytes).unwrap_or_default(),
                     }));
                 }
-                Ok(Some(Record::Other(bytes))) => self.window.pass(bytes),
+                Ok(Some(Record { bytes, packet: None })) => self.window.pass(bytes),
                 Ok(None) => self.ended = true,
                 Err(error) => {
                     self.ended = true;
@@ -275,9 +265,10 @@ impl CaptureReader {
     }
 }
 
-enum Record {
-    Packet(Found),
-    Other(usize),
+/// A record in front of the window, with its length.
+struct Record {
+    bytes: usize,
+    packet: Option<RecordPacket>,
 }
 
 enum FindError {
@@ -314,13 +305,13 @@ fn find_pcap(window: &mut Window, header: &PcapHeader) -> Result<Option<Record>,
     if window.ahead(record_bytes)?.len() < record_bytes {
         return Err("the file ends within a frame".into());
     }
-    Ok(Some(Record::Packet(Found {
+    let packet = RecordPacket {
         timestamp_ns: seconds * 1_000_000_000 + fraction * header.fraction_ns,
         original_bytes,
         link_type: header.link_type,
         bytes: RECORD_HEADER_BYTES..record_bytes,
-        record_bytes,
-    })))
+    };
+    Ok(Some(Record { bytes: record_bytes, packet: Some(packet) }))
 }
 
 fn find_block(window: &mut Window, section: &mut Section) -> Result<Option<Record>, FindError> {
@@ -333,14 +324,5 @@ fn find_block(window: &mut Window, section: &mut Section) -> Result<Option<Recor
     if block.len() < bytes {
         return Err("the file ends within a block".into());
     }
-    Ok(Some(match section.block(block)? {
-        None => Record::Other(bytes),
-        Some(packet) => Record::Packet(Found {
-            timestamp_ns: packet.timestamp_ns,
-            original_bytes: packet.original_bytes,
-            link_type: packet.link_type,
-            bytes: packet.bytes,
-            record_bytes: bytes,
-        }),
-    }))
+    Ok(Some(Record { bytes, packet: section.block(block)? }))
 }

@@ -84,7 +84,8 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
         let ns = Quantiles::of(looks.iter().map(|look| look.ns));
         bursts.extend(ns.map(|ns| BurstCost { burst, ns: ns.median }));
     }
-    let costs = Costs { has_ring, ..Costs::new(run.shape.name(), bursts, vec![], cycles_per_ns) };
+    let costs =
+        Costs { has_ring, ..Costs::new(run.shape.unwrap_or_default().name(), bursts, vec![], cycles_per_ns) };
     let disturbed = Quantiles::of(disturbed).map_or(0.0, |share| share.median);
     Ok(Measured { costs, facts, mean_bytes, disturbed, far: false })
 }
@@ -198,7 +199,7 @@ fn beside_processes(
             }
         }
     }
-    let mut costs = Costs::new(run.shape.name(), bursts, nfs, cycles_per_ns);
+    let mut costs = Costs::new(run.shape.unwrap_or_default().name(), bursts, nfs, cycles_per_ns);
     if discards(path)? {
         let (mut whole, (had, was_far)) = as_whole(path, run, seconds)?;
         (disturbed, far) = (disturbed.max(had), far || was_far);
@@ -261,7 +262,14 @@ mod tests {
     fn run(size: Option<&str>) -> RunOptions {
         let change =
             Change { size: size.map(|size| size.parse().expect("a size")), flows: None, ..Change::default() };
-        RunOptions { burst: 32, polls: false, cores: vec![0], slots: 8192, shape: Shape::Modular, change }
+        RunOptions {
+            burst: 32,
+            polls: false,
+            cores: vec![0],
+            slots: 8192,
+            shape: Some(Shape::Modular),
+            change,
+        }
     }
 
     #[test]

@@ -150,11 +150,6 @@ fn round(
     let limits = Limits { least: capacity / 20.0, most: capacity * 2.0, patience_s: PATIENCE_S };
     let results = search(&[goal], &limits, &mut offered)?;
     let search = results.first().copied().unwrap_or(GoalResult::NoneCarried { lowest: limits.least });
-    let carried = match search {
-        GoalResult::Regular { lower, .. } => lower,
-        GoalResult::AllCarried { highest, .. } => highest,
-        GoalResult::NoneCarried { .. } => 0.0,
-    };
     let (mut latencies, mut losses) = (vec![], vec![]);
     for _ in 0..LATENCY_TRIALS {
         let observed = offered.offer(&Offer::sampled(load, options.trial_s))?;
@@ -165,7 +160,7 @@ fn round(
         }
     }
     *tally = offered.tally;
-    Ok(Round { search, carried, latencies, losses })
+    Ok(Round { carried: search.carried(), search, latencies, losses })
 }
 
 /// The medians of all rounds against what was said.

@@ -16,7 +16,7 @@ use crate::load::DISTURBED;
 use crate::start::{RunOptions, failed};
 use crate::stats::Quantiles;
 use crate::trial::again;
-use crate::trial::closed::{self, ClosedLoop, Window};
+use crate::trial::closed::{ClosedLoop, Window};
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -289,12 +289,11 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     }
     switch(&chain, &probes, false)?;
     let nodes = chain.running().report().nodes;
-    let outcome = chain.end();
-    let sound = closed::is_sound(&outcome);
+    let sound = chain.end().is_balanced();
     let of = |stage: Stage| label(stage, &nodes, &probes);
     let mut found = evaluate(&rounds, cycles_per_ns, &of, &nfs.0);
     found.chain = path.display().to_string();
-    (found.mode, found.burst) = (options.run.shape.name(), options.run.burst);
+    (found.mode, found.burst) = (options.run.shape.unwrap_or_default().name(), options.run.burst);
     found.size = options.run.change.size.clone();
     (found.seconds, found.sound) = (options.seconds, sound);
     Ok(found)

@@ -59,7 +59,7 @@ pub fn colocated(
         None => Axis::linear("chains", ""),
     };
     let y = Axis::linear("throughput", "Mpps");
-    let sheet = lab.sheet("colocation", "Independent chains side by side", &about, "", x, y);
+    let sheet = lab.sheet("colocation", "Independent chains side by side", &about, x, y);
     let mut figure = lab.saturate(sheet, cases);
     for count in cores + 1..=most {
         let why = format!("each chain has a core of its own, and there are {cores}");

@@ -97,6 +97,18 @@ struct Took {
     first_s: Option<f64>,
 }
 
+impl Took {
+    /// How long it takes until a chain sends more packets than before.
+    fn first(chain: &LiveChain, what: &str, before: u64, since: Instant) -> Result<Took, BenchError> {
+        let first_s = chain.await_growth(what, before, since, |report| report.sent())?;
+        Ok(Took { hello_s: None, first_s: Some(first_s) })
+    }
+}
+
+fn repeated(repeats: usize, once: impl FnMut() -> Result<Took, BenchError>) -> Result<Vec<Took>, BenchError> {
+    std::iter::repeat_with(once).take(repeats.max(1)).collect()
+}
+
 /// Measures deployment.
 ///
 /// # Errors
@@ -183,17 +195,13 @@ fn script(keys: &str) -> Script {
 /// The element is there, and is told to let packets through.
 fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start(script, &options.setting)?;
-    let mut all = vec![];
-    for _ in 0..options.repeats.max(1) {
+    repeated(options.repeats, || {
         chain.write("nf/rules.config", SHUT)?;
         std::thread::sleep(RUN_OUT);
         let (before, start) = (chain.report().sent(), Instant::now());
         chain.write("nf/rules.config", OPEN)?;
-        let first_s = chain.await_growth("the filter", before, start, |report| report.sent())?;
-        all.push(Took { hello_s: None, first_s: Some(first_s) });
-    }
-    chain.end();
-    Ok(all)
+        Took::first(&chain, "the filter", before, start)
+    })
 }
 
 /// The chain that runs is ended, and one that has the NF is started.
@@ -204,18 +212,14 @@ fn exchanged(
 ) -> Result<Vec<Took>, BenchError> {
     let setting = Setting { shape, ..options.setting.clone() };
     let empty = self::script("inline = \"FromDevice(0) -> ToDevice(1);\"\n");
-    let mut all = vec![];
-    for _ in 0..options.repeats.max(1) {
+    repeated(options.repeats, || {
         let old = LiveChain::start(&empty, &setting)?;
-        old.await_growth("the chain before", 0, Instant::now(), |report| report.sent())?;
+        Took::first(&old, "the chain before", 0, Instant::now())?;
         let start = Instant::now();
         old.end();
         let new = LiveChain::start(script, &setting)?;
-        let first_s = new.await_growth("the chain", 0, start, |report| report.sent())?;
-        all.push(Took { hello_s: None, first_s: Some(first_s) });
-        new.end();
-    }
-    Ok(all)
+        Took::first(&new, "the chain", 0, start)
+    })
 }
 
 /// The NF is stopped, and started again, in a chain that runs.
@@ -230,8 +234,7 @@ fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, Benc
 
 fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Vec<Took>, BenchError> {
     let (name, element) = (&instance.spec.name, format!("{}/process", instance.spec.name));
-    let mut all = vec![];
-    for _ in 0..repeats.max(1) {
+    repeated(repeats, || {
         chain.want(instance, false);
         await_state(instance, NfState::Stopped)?;
         let (before, start) = (out_of(&chain.report(), &element), Instant::now());
@@ -246,9 +249,8 @@ fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Ve
                 Some(chain.await_growth(&format!("NF `{name}`"), before, start, count)?)
             }
         };
-        all.push(Took { hello_s, first_s });
-    }
-    Ok(all)
+        Ok(Took { hello_s, first_s })
+    })
 }
 
 /// The NFs of a user's chain, one after the other, and the chain as a whole.
@@ -269,16 +271,15 @@ fn of_chain(
     };
     let script = script.nfs()?.iter().try_fold(script, with_drops)?;
     progress("deploy: the whole chain");
-    let mut whole = vec![];
-    for _ in 0..options.repeats.max(1) {
+    let whole = repeated(options.repeats, || {
         let start = Instant::now();
         let chain = LiveChain::start(&script, &options.setting)?;
-        let first_s = chain.await_growth("the chain", 0, start, |report| report.sent())?;
-        whole.push(Took { hello_s: None, first_s: Some(first_s) });
-        if !chain.end() {
-            return Err(failed("not all packets are accounted for: see `millrace run`"));
+        let took = Took::first(&chain, "the chain", 0, start)?;
+        match chain.end() {
+            true => Ok(took),
+            false => Err(failed("not all packets are accounted for: see `millrace run`")),
         }
-    }
+    })?;
     found.add("the whole chain".into(), &whole);
     let chain = LiveChain::start(&script, &options.setting)?;
     chain.await_nfs()?;

@@ -11,21 +11,16 @@ use crate::machine::Machine;
 use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
 use crate::shape::Shape;
-use crate::start::failed;
-use chain::TrafficDecl;
-use diag::{Diagnostics, SourceMap};
+use crate::start::{Loaded, RunOptions, failed};
 use nf_host::doorbell::Doorbell;
 use nf_host::{Instance, NfOutput, NfState};
-use port::FrameSet;
-use runtime::brief::Brief;
-use runtime::launch::{self, Launch};
+use runtime::launch;
 use runtime::ports::Ports;
-use runtime::running::{RunPlan, Running};
-use shm::packet_region::RegionOptions;
+use runtime::running::{Outcome, RunPlan, Running};
+use runtime::traffic::Change;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use traffic::TrafficSpec;
 use worker::report::Report;
 
 /// Frames that wait at a port whose frames arrive at a set rate, at most.
@@ -38,8 +33,6 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const PACKETS: Duration = PATIENCE;
 /// How long packets flow before they are counted.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// Frames of generated traffic that are kept, at most.
-const MOST_FRAMES: u64 = 1 << 18;
 
 /// How a chain runs.
 #[derive(Clone)]
@@ -119,44 +112,16 @@ impl LiveChain {
     /// # Errors
     /// When the chain has mistakes, or something cannot be opened or started.
     pub fn start(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
-        let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-        let mut sources = script.sources();
-        let chain =
-            chain::load_from(&mut sources, &script.path, &[], &runtime::KnownClasses, &mut map, &mut diags);
-        let refused =
-            |map: &SourceMap, diags: &Diagnostics| BenchError::BadChain { message: diags.render_short(map) };
-        let Some(mut chain) = chain.filter(|_| !diags.has_errors()) else {
-            return Err(refused(&map, &diags));
-        };
-        let cores: Vec<usize> = setting.core.into_iter().collect();
-        let brief = Brief {
-            chain: script.path.clone(),
-            defines: vec![],
-            evaluator: false,
-            fused: setting.shape.is_some_and(|shape| shape != Shape::Modular),
-            cache: setting.shape.map(Shape::cache).unwrap_or_default(),
-            sources,
-        };
-        let wanted = runtime::Options {
-            folder: chain.folder.clone(),
-            fused: chain.fused(setting.shape.map(Shape::mode)),
-            cache: setting.shape.map(Shape::cache).unwrap_or_default(),
-            ..runtime::Options::default()
-        };
-        let launch = Launch {
-            options: wanted.clone(),
-            memory: RegionOptions::slots(setting.slots),
-            traffic: Box::new(frame_set),
-            cores: cores.clone(),
+        let mut loaded = Loaded::from_sources(script.sources(), &script.path, NfOutput::Log)?;
+        let run = RunOptions {
             burst: setting.burst,
-            brief,
-            output: NfOutput::Log,
-            interrupted: Arc::default(),
+            polls: false,
+            cores: setting.core.into_iter().collect(),
+            slots: setting.slots,
+            shape: setting.shape,
+            change: Change::default(),
         };
-        let mut ports = launch.ports(&mut chain, &mut diags).map_err(failed)?;
-        if diags.has_errors() {
-            return Err(refused(&map, &diags));
-        }
+        let mut ports = loaded.ports(&run)?;
         let mut opened = Paced {
             ports: &mut ports,
             sources: setting.paced.clone(),
@@ -166,13 +131,11 @@ impl LiveChain {
             rings: vec![],
             notes: HashMap::new(),
         };
-        let assembly = runtime::assemble(&chain.graph, &wanted, &mut opened, &mut diags).map_err(failed)?;
-        let Some(assembly) = assembly else { return Err(refused(&map, &diags)) };
-        let apart = Apart::of_chain(&chain, &cores);
-        let plan = RunPlan { burst: setting.burst, cores, print: |_| {}, ..RunPlan::default() };
+        let assembly = loaded.assemble(&run, &mut opened)?;
+        let plan = RunPlan { print: |_| {}, ..run.plan() };
         let running = launch::start(assembly, &ports, plan).map_err(failed)?;
-        let thread = Thread::find("self", |name| name == "worker-0");
-        Ok(LiveChain { running: Some(running), ports, thread, apart })
+        let thread = Thread::workers(1).pop();
+        Ok(LiveChain { running: Some(running), ports, thread, apart: loaded.apart(&run) })
     }
 
     /// Waits until its cores are as near as they ever are, for a moment at most; whether they are.
@@ -313,13 +276,13 @@ impl LiveChain {
 
     /// Ends it; whether every packet was accounted for.
     pub fn end(mut self) -> bool {
-        self.halt().is_some_and(|report| report.imbalance() == 0 && report.unbalanced().next().is_none())
+        self.halt().is_some_and(|outcome| outcome.is_balanced())
     }
 
-    fn halt(&mut self) -> Option<Report> {
+    fn halt(&mut self) -> Option<Outcome> {
         let running = self.running.take()?;
         running.stop();
-        Some(running.wait().report)
+        Some(running.wait())
     }
 }
 
@@ -359,23 +322,4 @@ pub fn await_until(patience: Duration, holds: impl Fn() -> bool) -> Option<Insta
         }
         std::thread::sleep(LOOK);
     }
-}
-
-/// The frames of a port with generated traffic: each flow once.
-fn frame_set(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
-    let before = diags.errors();
-    let spec: TrafficSpec = declared.read(diags)?;
-    for (key, mistake) in spec.mistakes() {
-        diags.error(declared.place(key), mistake.to_string());
-    }
-    if diags.errors() > before {
-        return None;
-    }
-    let frames = spec.prepare(spec.flows.clamp(1, MOST_FRAMES) as usize).map_err(|error| error.to_string());
-    let set = frames.and_then(|made| FrameSet::new(made.iter()).map_err(|error| error.to_string()));
-    set.map_err(|message| {
-        diags.error(declared.span, message);
-    })
-    .ok()
-    .map(Arc::new)
 }

@@ -64,11 +64,11 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             "{}: open loop, at 50 to 200 % of what is carried with half a percent of loss.",
             path.display()
         ),
-        "RFC 2544, section 26.3",
         Axis::linear("offered", "% of what is carried"),
         Axis::linear("lost", "%"),
     );
     let mut figure = lab.sweep(sheet, cases);
+    figure.source = Some("RFC 2544, section 26.3".into());
     figure.settings.push(("carried with half a percent of loss".into(), carried.join(", ")));
     figure.notes.push(format!(
         "Trials of {} s, where RFC 2544 asks for 60 s; loads by what is carried, where it goes down from the rate of a line.",
@@ -106,11 +106,11 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
             "{}: the longest run of frames at the rate of a line of {gbps} Gbit/s that all come through, up to {LONGEST_S} s.",
             path.display()
         ),
-        "RFC 2544, section 26.4; RFC 9004",
         Axis::log("frame size", "bytes"),
         Axis::log("frames", ""),
     );
     let mut figure = lab.sweep(sheet, cases);
+    figure.source = Some("RFC 2544, section 26.4; RFC 9004".into());
     let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
     let all = sizes.map(|size| (size, LONGEST_S * Rate::Bits(gbps * 1e9).frames(size)));
     figure.notes.push(format!(

@@ -61,7 +61,6 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
         "chain",
         &format!("{} in a row", names.join(", ")),
         &format!("{}: its NFs so many times in a row, in every form.", path.display()),
-        "",
         Axis::linear("times in a row", ""),
         Axis::linear("throughput", "Mpps"),
     );

@@ -78,7 +78,6 @@ fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[Va
         name,
         &format!("Throughput over {over}"),
         &path.display().to_string(),
-        "",
         x,
         Axis::linear("throughput", "Mpps"),
     );

@@ -57,7 +57,6 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
         "Millrace beside dpdk-testpmd on net_pcap",
         "64-byte frames of a capture that DPDK's net_pcap replays from memory and, when they are sent, drops. dpdk-testpmd \
          gets the same device, core and burst; in modes rxonly and io it does not look at frames.",
-        "",
         Axis::names("what is done", names(&report.rows)),
         Axis::linear("throughput", "Mpps"),
     );

@@ -119,13 +119,7 @@ impl ChainUnderTest {
             passed: 1.0,
         };
         chain.warm_up()?;
-        // Threads take their names when they first run, which on a busy machine is later than they are started.
-        chain.threads = (0..workers)
-            .filter_map(|worker| {
-                let name = format!("worker-{worker}");
-                Thread::find("self", |thread| thread == name)
-            })
-            .collect();
+        chain.threads = Thread::workers(workers);
         Ok(chain)
     }
 
@@ -213,8 +207,7 @@ impl UnderTest for ChainUnderTest {
 
     fn end(self: Box<Self>) -> Result<bool, BenchError> {
         self.running.stop();
-        let outcome = self.running.wait();
-        Ok(outcome.report.imbalance() == 0 && outcome.report.unbalanced().next().is_none())
+        Ok(self.running.wait().is_balanced())
     }
 }
 
@@ -234,7 +227,7 @@ mod tests {
             polls: false,
             cores: vec![0],
             slots: 8192,
-            shape: Shape::Modular,
+            shape: Some(Shape::Modular),
             change: Change::default(),
         };
         ChainOptions { run, ring: 1024, batching: Batching::Adaptive }

@@ -16,6 +16,16 @@ pub enum Arrival {
     Bursts(u64),
 }
 
+impl Arrival {
+    /// Frames that are due at once.
+    pub(crate) fn burst(self) -> u64 {
+        match self {
+            Arrival::Even => 1,
+            Arrival::Bursts(frames) => frames.max(1),
+        }
+    }
+}
+
 /// A load that is offered in one trial.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Offer {

@@ -1,6 +1,6 @@
 //! When frames arrive, and what became of them.
 
-use super::offer::{Arrival, Offer};
+use super::offer::Offer;
 use super::recorder::{FlowRecord, Recorder};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,10 +71,7 @@ impl Pace {
     /// come again.
     pub fn start(&self, offer: &Offer, flows: &[u64]) {
         let rings = flows.len().max(1);
-        let burst = match offer.arrival {
-            Arrival::Even => 1,
-            Arrival::Bursts(frames) => frames.max(1),
-        };
+        let burst = offer.arrival.burst();
         let each = offer.frames() / rings as u64 + burst;
         // Ports look at the number first: none takes half of a trial.
         self.end_ns.store(0, Ordering::Release);
@@ -279,6 +276,7 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Arrival;
 
     #[test]
     fn frames_arrive_when_they_are_due_and_are_lost_where_there_is_no_room() {

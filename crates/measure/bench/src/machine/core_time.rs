@@ -21,6 +21,13 @@ impl Thread {
         tasks.flatten().map(|task| task.path()).filter(|task| named(task)).max_by_key(number).map(Thread)
     }
 
+    /// The packet threads of this process. They take their names when they first run, which on a busy machine is later
+    /// than they are started.
+    pub fn workers(count: usize) -> Vec<Thread> {
+        let find = |worker: usize| Thread::find("self", |name| name == format!("worker-{worker}"));
+        (0..count).filter_map(find).collect()
+    }
+
     /// The one that calls this.
     pub fn current() -> Option<Thread> {
         // The link is another one in each thread: what it points to now stays.

@@ -6,13 +6,14 @@
 //! no signal to be caught.
 
 use super::Missing;
+use crate::process::end_within;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long a command may take that is to end by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -130,15 +131,7 @@ impl Space {
     /// Ends every process in there.
     pub fn end(&mut self) {
         drop(self.holder.stdin.take());
-        let until = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < until {
-            if !matches!(self.holder.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let _ = self.holder.kill();
-        let _ = self.holder.wait();
+        let _ = end_within(&mut self.holder, Duration::from_secs(2));
     }
 }
 
@@ -157,19 +150,8 @@ fn finish(mut command: Command, line: &str) -> Result<String, String> {
         .spawn()
         .map_err(|error| failed(&error.to_string()))?;
     let outputs = (Reader::of(child.stdout.take()), Reader::of(child.stderr.take()));
-    let until = Instant::now() + PATIENCE;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(failed(&format!("did not end within {PATIENCE:?}")));
-            }
-            Err(error) => return Err(failed(&error.to_string())),
-        }
-    };
+    let status = end_within(&mut child, PATIENCE).map_err(|error| failed(&error.to_string()))?;
+    let status = status.ok_or_else(|| failed(&format!("did not end within {PATIENCE:?}")))?;
     let (said, complained) = (outputs.0.text(), outputs.1.text());
     match status.success() {
         true => Ok(said),

@@ -109,6 +109,15 @@ pub enum GoalResult {
 }
 
 impl GoalResult {
+    /// The highest load that is carried; 0 where none is.
+    pub fn carried(&self) -> f64 {
+        match *self {
+            GoalResult::Regular { lower, .. } => lower,
+            GoalResult::AllCarried { highest, .. } => highest,
+            GoalResult::NoneCarried { .. } => 0.0,
+        }
+    }
+
     /// Frames a second that come through; 0 where nothing is carried.
     pub fn throughput(&self) -> f64 {
         match *self {

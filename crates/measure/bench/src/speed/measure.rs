@@ -3,7 +3,7 @@
 use crate::BenchError;
 use crate::shape::Shape;
 use crate::start::{RunOptions, failed};
-use crate::trial::closed::{self, ClosedLoop, Window};
+use crate::trial::closed::{ClosedLoop, Window};
 use port::FrameSet;
 use runtime::traffic::Change;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,14 @@ pub struct MeasureOptions {
 impl MeasureOptions {
     fn run(&self) -> RunOptions {
         let MeasureOptions { burst, core, slots, shape, .. } = *self;
-        RunOptions { burst, polls: false, cores: vec![core], slots, shape, change: Change::default() }
+        RunOptions {
+            burst,
+            polls: false,
+            cores: vec![core],
+            slots,
+            shape: Some(shape),
+            change: Change::default(),
+        }
     }
 }
 
@@ -92,7 +99,7 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     let mut sample = Sample { packets, wall_ns, waited_ns, ..Sample::default() };
     let frames = chain.frames.first().cloned();
     let outcome = chain.end();
-    sample.sound = closed::is_sound(&outcome);
+    sample.sound = outcome.is_balanced();
     (sample.sent, sample.received) = (outcome.report.sent(), outcome.report.received());
     for node in &outcome.report.nodes {
         sample

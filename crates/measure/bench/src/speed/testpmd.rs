@@ -9,6 +9,7 @@ use super::child::Answer;
 use super::measure::Sample;
 use crate::BenchError;
 use crate::machine::core_time::Thread;
+use crate::process::end_within;
 use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -107,7 +108,8 @@ pub fn measure(options: &TestpmdOptions) -> Result<Answer, BenchError> {
         .spawn();
     let mut child = spawned.map_err(|cause| BenchError::file("run", "stdbuf".as_ref(), cause))?;
     let answer = talk(&mut child, options);
-    end(&mut child);
+    drop(child.stdin.take());
+    let _ = end_within(&mut child, PATIENCE / 4);
     Ok(answer.unwrap_or_else(|why| Answer::Skip(format!("{PROGRAM}: {why}"))))
 }
 
@@ -170,20 +172,6 @@ fn wait_for(lines: &Receiver<String>, text: &str) -> Result<String, String> {
 /// The packets per second that a line of its statistics tells.
 fn rx_pps(line: &str) -> Option<f64> {
     line.split_once("Rx-pps:")?.1.split_whitespace().next()?.parse().ok()
-}
-
-/// Waits for its end, and makes one if it does not come.
-fn end(child: &mut Child) {
-    drop(child.stdin.take());
-    let until = Instant::now() + PATIENCE / 4;
-    while Instant::now() < until {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 #[cfg(test)]

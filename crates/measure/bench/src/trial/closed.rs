@@ -30,7 +30,7 @@ pub struct ClosedLoop {
     threads: Vec<Thread>,
     workers: usize,
     apart: Apart,
-    shape: Shape,
+    shape: Option<Shape>,
     /// The frames of each port that makes some up.
     pub frames: Vec<Arc<FrameSet>>,
     /// How many of its NFs run in processes of their own.
@@ -141,11 +141,7 @@ impl ClosedLoop {
             return Err(failed(told));
         }
         self.fill_cache();
-        let thread = |worker: usize| {
-            let wanted = format!("worker-{worker}");
-            Thread::find("self", |name| name == wanted)
-        };
-        self.threads = (0..self.workers).filter_map(thread).collect();
+        self.threads = Thread::workers(self.workers);
         Ok(())
     }
 
@@ -153,7 +149,7 @@ impl ClosedLoop {
     fn fill_cache(&self) {
         let start = Instant::now();
         let (mut before, mut quiet) = (self.running.cache_counts(), 0);
-        while self.shape == Shape::Cached
+        while self.shape == Some(Shape::Cached)
             && quiet < 3
             && start.elapsed() < PATIENCE
             && !self.running.is_over()
@@ -233,10 +229,4 @@ pub fn watch_all(chains: &[ClosedLoop], seconds: f64) -> Result<Vec<Window>, Ben
     let before: Vec<Look> = chains.iter().map(ClosedLoop::look).collect();
     std::thread::sleep(Duration::from_secs_f64(seconds));
     chains.iter().zip(before).map(|(chain, before)| chain.since(before)).collect()
-}
-
-/// Whether every packet was accounted for. Slots that did not come back tell nothing here: net_pcap keeps those of the
-/// frames that it replays.
-pub fn is_sound(outcome: &Outcome) -> bool {
-    outcome.report.imbalance() == 0 && outcome.report.unbalanced().next().is_none()
 }

@@ -2,6 +2,7 @@
 
 use super::options::Ends;
 use crate::BenchError;
+use crate::start::failed;
 use port::dpdk::EalOptions;
 use port::{Dpdk, DpdkPort, DpdkSpec, Port};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -126,8 +127,4 @@ impl Devices {
             scope.spawn(open).join().map_err(|_| broken())?
         })
     }
-}
-
-fn failed(error: impl std::fmt::Display) -> BenchError {
-    BenchError::Measurement(error.to_string())
 }

@@ -1,8 +1,8 @@
 //! When which frame of a trial is due.
 
 use crate::BenchError;
+use crate::load::Offer;
 use crate::load::stamp::NUMBERS;
-use crate::load::{Arrival, Offer};
 
 /// The times of a trial, in nanoseconds from its start.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -27,10 +27,7 @@ impl Schedule {
             let told = format!("{load} frames a second for {duration_s} s are no load that can be offered");
             return Err(BenchError::Measurement(told));
         }
-        let burst = match offer.arrival {
-            Arrival::Even => 1,
-            Arrival::Bursts(frames) => frames.max(1),
-        };
+        let burst = offer.arrival.burst();
         Ok(Schedule { frames: offer.frames(), end_ns: (duration_s * 1e9) as u64, gap_ns: 1e9 / load, burst })
     }
 
@@ -51,6 +48,7 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Arrival;
     use proptest::prelude::*;
 
     #[test]

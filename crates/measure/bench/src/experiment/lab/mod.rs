@@ -93,14 +93,14 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// A figure without curves, with the settings of all experiments.
-    pub fn sheet(&self, name: &str, title: &str, about: &str, source: &str, x: Axis, y: Axis) -> Figure {
+    /// A figure without curves, with the settings of all experiments. Whoever runs a paper's experiment says its source.
+    pub fn sheet(&self, name: &str, title: &str, about: &str, x: Axis, y: Axis) -> Figure {
         let effort = &self.effort;
         Figure {
             name: name.into(),
             title: title.into(),
             about: about.into(),
-            source: (!source.is_empty()).then(|| source.into()),
+            source: None,
             command: format!("millrace bench paper {name} --{}", effort.name),
             x,
             y,

@@ -98,7 +98,7 @@ impl Lab<'_> {
             polls: false,
             cores: self.cores(1),
             slots: SLOTS,
-            shape: form.into(),
+            shape: Some(form.into()),
             change: Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() },
         }
     }

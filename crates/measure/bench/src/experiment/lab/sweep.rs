@@ -91,7 +91,7 @@ mod tests {
     use crate::stats::Quantiles;
 
     fn sheet(lab: &Lab) -> Figure {
-        lab.sheet("test", "", "", "", Axis::linear("", ""), Axis::linear("", ""))
+        lab.sheet("test", "", "", Axis::linear("", ""), Axis::linear("", ""))
     }
 
     #[test]

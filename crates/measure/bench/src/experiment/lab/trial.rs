@@ -5,7 +5,7 @@ use crate::BenchError;
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
 use crate::search::{Goal, Limits, search};
 use crate::start::{Loaded, RunOptions, failed};
-use crate::trial::closed::{self, ClosedLoop};
+use crate::trial::closed::ClosedLoop;
 use crate::trial::{Sample, Trials};
 use chain::{PortKind, PortSource};
 use std::path::Path;
@@ -61,11 +61,7 @@ pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool
 /// # Errors
 /// When not every packet is accounted for.
 pub fn sound(chain: ClosedLoop) -> Result<(), BenchError> {
-    if closed::is_sound(&chain.end()) {
-        Ok(())
-    } else {
-        Err(failed("not every packet was accounted for; this is a defect"))
-    }
+    accounted(chain.end().is_balanced())
 }
 
 /// Ends a chain that loads were offered to.
@@ -73,7 +69,11 @@ pub fn sound(chain: ClosedLoop) -> Result<(), BenchError> {
 /// # Errors
 /// As [`sound`].
 pub fn ended(chain: Box<ChainUnderTest>) -> Result<(), BenchError> {
-    if chain.end()? { Ok(()) } else { Err(failed("not every packet was accounted for; this is a defect")) }
+    accounted(chain.end()?)
+}
+
+fn accounted(is_balanced: bool) -> Result<(), BenchError> {
+    if is_balanced { Ok(()) } else { Err(failed("not every packet was accounted for; this is a defect")) }
 }
 
 /// A chain that loads are offered to.

@@ -80,6 +80,7 @@ impl Paper {
         let mut figures = (self.run)(lab)?;
         for figure in &mut figures {
             figure.command = format!("millrace bench paper {} --{}", self.name, lab.effort.name);
+            figure.source = Some(self.source.into());
         }
         Ok(figures)
     }
@@ -90,8 +91,8 @@ impl Paper {
     pub fn run_or_skip(&self, lab: &mut Lab) -> Vec<Figure> {
         self.run(lab).unwrap_or_else(|why| {
             let (x, y) = (Axis::linear("", ""), Axis::linear("", ""));
-            let mut figure =
-                lab.sheet(self.name, self.about, "Nothing could be measured.", self.source, x, y);
+            let mut figure = lab.sheet(self.name, self.about, "Nothing could be measured.", x, y);
+            figure.source = Some(self.source.into());
             figure.skipped.push(Skipped { what: "all of it".into(), why: why.to_string() });
             vec![figure]
         })

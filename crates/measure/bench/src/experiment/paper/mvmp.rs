@@ -28,7 +28,6 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "mvmp-forward",
         "Forwarding in a process of its own",
         "L2 forwarding (addresses exchanged) in the packet thread, and in an NF in a process over shared memory.",
-        FORWARD,
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
@@ -80,7 +79,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "NFs in a row",
         "L2 forwarding, 64-byte frames, over the number of NFs: programs in processes over shared memory, and the same as \
          elements and as one function.",
-        CHAIN,
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );

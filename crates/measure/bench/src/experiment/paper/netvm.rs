@@ -74,7 +74,6 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-forward",
         "What is forwarded of what is offered",
         "64-byte frames, open loop. The program exchanges addresses; Click forwards by ten routes.",
-        FORWARD,
         Axis::linear("offered", "Mpps"),
         Axis::linear("forwarded", "Mpps"),
     );
@@ -109,7 +108,6 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-sizes",
         "L3 forwarding over frame sizes",
         "Bits a second on the line, with 20 bytes of preamble and gap for each frame.",
-        SIZES,
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Gbit/s"),
     );
@@ -150,7 +148,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-chain",
         "Different NFs in a row",
         "An L2 switch, a firewall and L3 forwarders, each in a process of its own over shared memory; 64-byte frames.",
-        CHAIN,
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
@@ -180,7 +177,6 @@ pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-latency",
         "Average latency over the offered load",
         "64-byte frames, open loop: from when a frame was due until the chain sent it.",
-        LATENCY,
         Axis::linear("offered", "Mpps"),
         Axis::log("average latency", "µs"),
     );
@@ -207,7 +203,6 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "Where the time of a packet goes",
         "L3 forwarding in a process: the packet thread's stages by its cycle counter, without what reading it costs, and the \
          time that the NF's process ran for each packet. Ports are in memory here, where the paper has a NIC.",
-        BREAKDOWN,
         Axis::names("task", tasks),
         Axis::linear("time for each packet", "ns"),
     );

@@ -53,7 +53,6 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-baseline",
         "One NF over frame sizes",
         "L3 forwarding by ten routes and a firewall of ten rules, 1,000 flows.",
-        BASELINE,
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
@@ -73,7 +72,6 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
         "niu-baseline-clock",
         "One NF over the CPU's clock, 64-byte frames",
         "L3 forwarding and a firewall on one core, at each frequency that the kernel sets here.",
-        BASELINE,
         Axis::linear("clock", "GHz"),
         Axis::linear("throughput", "Mpps"),
     );
@@ -129,7 +127,6 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "One NF with more queues and cores",
         "L3 forwarding of small frames. Each packet thread has a queue of its own at the port, where the papers' vNICs have \
          one.",
-        BOTTLENECK,
         Axis::linear("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
@@ -178,7 +175,6 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
         "How busy the core is at the rate of 10 GbE",
         "L3 forwarding, open loop at what 10 GbE carries of each size. A packet thread polls, so time counts in which it \
          found packets (cycles of all stages but waiting).",
-        BOTTLENECK,
         Axis::log("frame size", "bytes"),
         Axis::linear("busy", "%"),
     );
@@ -236,7 +232,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-chain",
         "One to three NFs in a row",
         "The papers' chains: L3 forwarding; a firewall before it; L2 forwarding behind both.",
-        CHAIN,
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
@@ -267,7 +262,6 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-numa",
         "A chain across sockets",
         "Firewall and L3 forwarding in processes, on cores of the packet thread's socket and of another one.",
-        NUMA,
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Mpps"),
     );
@@ -317,7 +311,6 @@ pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure.name =
             if form == Mode::Cached { "niu-colocation".into() } else { "niu-colocation-modular".into() };
         figure.title = format!("Independent chains side by side, {}", form.name());
-        figure.source = Some(COLOCATION.into());
         figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());
         figures.push(figure);
     }

@@ -67,7 +67,6 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "L3 forwarding of 128-byte frames, open loop. Adaptive: the chain takes what is there, and waits for nothing. Bursts \
          with a timer: frames are handed out when so many wait, or the first has waited for so long, as the paper's \
          dataplanes do.",
-        RATE,
         Axis::log("sending rate", "packets per second"),
         Axis::log("latency", "µs"),
     );
@@ -115,7 +114,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-latency-chain",
         "Latency over the length of a chain",
         &format!("128-byte frames at {} Mpps, open loop.", load / 1e6),
-        CHAIN,
         Axis::names("chain", names),
         Axis::log("latency", "µs"),
     );

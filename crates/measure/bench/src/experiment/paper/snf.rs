@@ -50,7 +50,6 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "Routers and NAPTs in a row",
         "Standards-compliant routers and NAPTs with 1,000 flows, 64-byte frames, one core: element by element, synthesized \
          (fused), and synthesized with a flow cache (cached).",
-        CHAIN,
         Axis::linear("NFs", ""),
         Axis::linear("throughput", "Mpps"),
     );
@@ -90,7 +89,6 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "snf-sizes",
         &format!("{length} routers and {length} NAPTs over frame sizes"),
         "Bits a second on the line, with 20 bytes of preamble and gap for each frame: what one core would fill.",
-        SIZES,
         Axis::log("frame size", "bytes"),
         Axis::linear("throughput", "Gbit/s"),
     );
@@ -118,7 +116,6 @@ pub fn acl(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figures = many_rules(lab, counts)?;
     for figure in &mut figures {
         figure.name = format!("snf-{}", figure.name);
-        figure.source = Some(ACL.into());
         figure.notes.push(match figure.name.as_str() {
             "snf-acl" => format!(
                 "The paper ({PLACE}): SNF carries up to 8.5 times what FastClick does; FastClick loses a factor of 1.5 with \
