@@ -16,11 +16,13 @@ mod steering;
 mod taps;
 mod throughput;
 
+pub use figures::warn;
+
 use crate::exit::ExitStatus;
 use crate::text::print;
 use ::bench::shape::Shape;
 use ::bench::speed::{self, MeasureOptions, Options, PortKind, workload};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
@@ -229,15 +231,11 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitStatus> {
 
 /// The workloads with these names, or whose names begin so; with those that shares are taken of.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> {
-    let all: Vec<&str> = workload::all().map(|workload| workload.name).collect();
-    if let Some(name) = figures::unknown(names, &all) {
-        bail!("there is no workload `{name}`; there are {}", all.join(", "));
+    if names.is_empty() {
+        return Ok(workload::all().collect());
     }
-    let is_meant = |workload: &workload::Workload| {
-        let shared = ["floor", "forward"].contains(&workload.name);
-        names.is_empty() || shared || figures::is_meant(workload.name, names, &all)
-    };
-    Ok(workload::all().filter(|workload| is_meant(workload)).collect())
+    let names: Vec<String> = ["floor".into(), "forward".into()].into_iter().chain(names.to_vec()).collect();
+    figures::chosen(workload::all().collect(), "workload", |workload| workload.name, &names)
 }
 
 #[cfg(test)]

@@ -104,9 +104,7 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let topology = Topology::look(&machine.cores);
     let core = args.core.or(machine.cores.last().copied()).unwrap_or(0);
-    if cfg!(debug_assertions) {
-        eprintln!("WARNING: not built in release mode: the figures say nothing");
-    }
+    crate::bench::warn();
     let run = RunOptions {
         burst: 1,
         polls: false,

@@ -71,12 +71,13 @@ fn whole(registry: &mut Registry, stats: &Stats) {
         "How often a change of a table ended all entries",
         stats.flow_cache.cleared,
     );
-    let flows: Gauge = Gauge::default();
-    flows.set(i64::try_from(stats.flow_cache.flows).unwrap_or(i64::MAX));
-    registry.register("flow_cache_flows", "Flows that have an entry now", flows);
-    let held: Gauge = Gauge::default();
-    held.set(i64::try_from(stats.held).unwrap_or(i64::MAX));
-    registry.register("packets_held", "Packets that elements and NFs keep now", held);
+    let mut gauge = |name: &str, help: &str, value: u64| {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    };
+    gauge("flow_cache_flows", "Flows that have an entry now", stats.flow_cache.flows);
+    gauge("packets_held", "Packets that elements and NFs keep now", stats.held);
 }
 
 fn elements(registry: &mut Registry, stats: &Stats) {

@@ -32,7 +32,7 @@ use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
-type Shared = Arc<dyn Platform>;
+type At = State<Arc<dyn Platform>>;
 type Body<T> = Result<Json<T>, JsonRejection>;
 
 /// Serves until `end` says so.
@@ -46,17 +46,27 @@ pub async fn serve(
     mut end: watch::Receiver<bool>,
 ) -> io::Result<()> {
     let listener = UnixListener::bind(place.control())?;
+    let chain = post(|at: At, order: Body<Order>| ask(at, |platform| platform.load(body(order)?, false)))
+        .put(|at: At, order: Body<Order>| ask(at, |platform| platform.load(body(order)?, true)))
+        .delete(|at: At| ask(at, |platform| platform.unload()));
+    let set_mode = |at: At, mode: Body<ExecutionMode>| ask(at, |platform| platform.set_mode(body(mode)?));
+    let handler = get(|at: At, Path(handler): Path<String>| {
+        ask(at, move |platform| platform.read(&handler).map(|value| Value { value }))
+    })
+    .put(|at: At, Path(handler): Path<String>, value: Body<Value>| {
+        ask(at, move |platform| platform.write(&handler, &body(value)?.value))
+    });
     let router = Router::new()
-        .route("/v1/status", get(status))
-        .route("/v1/stats", get(stats))
-        .route("/v1/nfs", get(nfs))
+        .route("/v1/status", get(|at: At| ask(at, |platform| Ok(platform.status()))))
+        .route("/v1/stats", get(|at: At| ask(at, |platform| platform.stats())))
+        .route("/v1/nfs", get(|at: At| ask(at, |platform| platform.nfs())))
         .route("/v1/nfs/{nf}/log/{from}", get(log))
         .route("/v1/nfs/{nf}/{act}", post(act))
-        .route("/v1/chain", post(load).put(swap).delete(unload))
+        .route("/v1/chain", chain)
         .route("/v1/chain/mode", put(set_mode))
         // Its name before 0.1.0.
         .route("/v1/chain/form", put(set_mode))
-        .route("/v1/handlers/{handler}", get(read).put(write))
+        .route("/v1/handlers/{handler}", handler)
         .route("/metrics", get(prometheus))
         .fallback(no_such_request)
         .method_not_allowed_fallback(no_such_request)
@@ -99,7 +109,7 @@ fn is_trusted(stream: &UnixStream) -> bool {
 
 /// Asks the platform, on a thread that may wait. A panic is an answer, too.
 async fn ask<T: Serialize + Send + 'static>(
-    platform: Shared,
+    State(platform): At,
     question: impl FnOnce(&dyn Platform) -> Result<T, Refusal> + Send + 'static,
 ) -> Response {
     let ask =
@@ -126,20 +136,8 @@ fn body<T>(read: Body<T>) -> Result<T, Refusal> {
     read.map(|Json(body)| body).map_err(|why| Refusal::Mistakes(why.body_text()))
 }
 
-async fn status(State(platform): State<Shared>) -> Response {
-    ask(platform, |platform| Ok(platform.status())).await
-}
-
-async fn stats(State(platform): State<Shared>) -> Response {
-    ask(platform, |platform| platform.stats()).await
-}
-
-async fn nfs(State(platform): State<Shared>) -> Response {
-    ask(platform, |platform| platform.nfs()).await
-}
-
-async fn log(State(platform): State<Shared>, Path((nf, from)): Path<(String, String)>) -> Response {
-    ask(platform, move |platform| {
+async fn log(at: At, Path((nf, from)): Path<(String, String)>) -> Response {
+    ask(at, move |platform| {
         let number =
             from.parse().map_err(|_| Refusal::Mistakes(format!("`{from}` is no number of a line")))?;
         platform.log(&nf, number)
@@ -147,8 +145,8 @@ async fn log(State(platform): State<Shared>, Path((nf, from)): Path<(String, Str
     .await
 }
 
-async fn act(State(platform): State<Shared>, Path((nf, act)): Path<(String, String)>) -> Response {
-    ask(platform, move |platform| {
+async fn act(at: At, Path((nf, act)): Path<(String, String)>) -> Response {
+    ask(at, move |platform| {
         let act = match act.as_str() {
             "start" => Act::Start,
             "stop" => Act::Stop,
@@ -163,31 +161,7 @@ async fn act(State(platform): State<Shared>, Path((nf, act)): Path<(String, Stri
     .await
 }
 
-async fn load(State(platform): State<Shared>, order: Body<Order>) -> Response {
-    ask(platform, |platform| platform.load(body(order)?, false)).await
-}
-
-async fn swap(State(platform): State<Shared>, order: Body<Order>) -> Response {
-    ask(platform, |platform| platform.load(body(order)?, true)).await
-}
-
-async fn unload(State(platform): State<Shared>) -> Response {
-    ask(platform, |platform| platform.unload()).await
-}
-
-async fn set_mode(State(platform): State<Shared>, form: Body<ExecutionMode>) -> Response {
-    ask(platform, move |platform| platform.set_mode(body(form)?)).await
-}
-
-async fn read(State(platform): State<Shared>, Path(handler): Path<String>) -> Response {
-    ask(platform, move |platform| platform.read(&handler).map(|value| Value { value })).await
-}
-
-async fn write(State(platform): State<Shared>, Path(handler): Path<String>, value: Body<Value>) -> Response {
-    ask(platform, move |platform| platform.write(&handler, &body(value)?.value)).await
-}
-
-async fn prometheus(State(platform): State<Shared>) -> Response {
+async fn prometheus(State(platform): At) -> Response {
     let answer = tokio::task::spawn_blocking(move || {
         diag::caught(|| {
             let (status, stats) = (platform.status(), platform.stats().ok());

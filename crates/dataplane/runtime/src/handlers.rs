@@ -84,17 +84,14 @@ impl Handlers {
     ///
     /// # Errors
     /// A sentence that says why not.
-    pub fn call(&self, name: &str, value: Option<&str>) -> Result<(Merge, String), String> {
+    pub fn call(&self, name: &str, value: Option<&str>) -> Result<(nf::Merge, String), String> {
         let (element, handler) = split(name)?;
         match self.find(element, handler)? {
-            HandlerLocation::There(there) => {
-                let (merge, text) = there.call(value)?;
-                Ok((element_merge(merge), text))
-            }
+            HandlerLocation::There(there) => there.call(value),
             HandlerLocation::Here(node) => {
                 if let ("config", Some(config)) = (handler, value) {
                     self.exchange.replace(node, config)?;
-                    return Ok((Merge::First, String::new()));
+                    return Ok((nf::Merge::First, String::new()));
                 }
                 let ask = |mailbox: &Arc<Mailbox>| mailbox.ask(node, handler, value);
                 let values = self.mailboxes.iter().map(ask).collect::<Result<Vec<String>, String>>()?;
@@ -141,7 +138,11 @@ impl Handlers {
     }
 
     /// Reads a handler of workers that have ended, with how several values are made one.
-    pub(crate) fn read_ended(&self, workers: &mut [Worker], name: &str) -> Result<(Merge, String), String> {
+    pub(crate) fn read_ended(
+        &self,
+        workers: &mut [Worker],
+        name: &str,
+    ) -> Result<(nf::Merge, String), String> {
         let (element, handler) = split(name)?;
         let HandlerLocation::Here(node) = self.find(element, handler)? else {
             return Err(format!("NF `{}` has ended: its handlers are there while it is up", nf_of(element)));
@@ -151,9 +152,9 @@ impl Handlers {
     }
 
     /// What the workers' nodes say as one, and how it was made one.
-    fn as_one(&self, node: usize, element: &str, handler: &str, values: &[String]) -> (Merge, String) {
-        let merge = self.merge(node, handler).unwrap_or(Merge::First);
-        let mut text = nf_merge(merge).merge(values);
+    fn as_one(&self, node: usize, element: &str, handler: &str, values: &[String]) -> (nf::Merge, String) {
+        let merge = nf_merge(self.merge(node, handler).unwrap_or(Merge::First));
+        let mut text = merge.merge(values);
         if handler == "handlers" {
             text += &self.nfs.list(element);
         }
@@ -166,23 +167,12 @@ fn nf_of(element: &str) -> &str {
 }
 
 /// How values are made one, as an NF that runs elements says it to its host.
-pub(crate) fn nf_merge(merge: Merge) -> nf::Merge {
+fn nf_merge(merge: Merge) -> nf::Merge {
     match merge {
         Merge::Sum => nf::Merge::Sum,
         Merge::Max => nf::Merge::Max,
         Merge::First => nf::Merge::First,
         Merge::Concat => nf::Merge::Concat,
         Merge::Named => nf::Merge::Named,
-    }
-}
-
-/// The other way round.
-fn element_merge(merge: nf::Merge) -> Merge {
-    match merge {
-        nf::Merge::Sum => Merge::Sum,
-        nf::Merge::Max => Merge::Max,
-        nf::Merge::First => Merge::First,
-        nf::Merge::Concat => Merge::Concat,
-        nf::Merge::Named => Merge::Named,
     }
 }

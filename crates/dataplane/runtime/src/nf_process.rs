@@ -4,12 +4,10 @@
 //! that the host granted, of which there are always some, and dropped ones among those are used again.
 
 use crate::assemble::{Options, assemble};
-use crate::handlers::nf_merge;
 use crate::running::{Outcome, RunPlan, Running};
 use crate::services::PortOpener;
 use chain::{Body, ProcessNf, instances};
 use diag::Diagnostics;
-use element::Merge;
 use element::configure::Direction;
 use nf::Call;
 use nf::ends::Ends;
@@ -240,9 +238,7 @@ pub fn serve(
     let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
     lock(&interior).ends.ready().map_err(|error| error.to_string())?;
     let next_call = || lock(&interior).ends.next_call();
-    let answer = |call: &Call, said: Result<(Merge, String), String>| {
-        lock(&interior).ends.answer(call, said.map(|(merge, text)| (nf_merge(merge), text)));
-    };
+    let answer = |call: &Call, said| lock(&interior).ends.answer(call, said);
     let asked_to_end = || {
         let mut interior = lock(&interior);
         interior.ends.listen();

@@ -106,7 +106,7 @@ impl Outcome {
     }
 
     /// The same of this process's own elements, with how several values are made one.
-    pub(crate) fn read_here(&mut self, name: &str) -> Result<(element::Merge, String), String> {
+    pub(crate) fn read_here(&mut self, name: &str) -> Result<(nf::Merge, String), String> {
         self.handlers.read_ended(&mut self.workers, name)
     }
 }

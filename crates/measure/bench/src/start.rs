@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use worker::fusion::FlowCache;
 
 /// How a chain runs that is measured.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunOptions {
     /// Packets to work on at a time.
     pub burst: usize,

@@ -3,10 +3,10 @@
 use crate::exit::ExitStatus;
 use crate::text::{print, print_json};
 use ::bench::BenchError;
-use ::bench::experiment::Setting;
+use ::bench::experiment::{Effort, Lab, Setting};
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,18 @@ pub fn setting() -> Setting {
 /// When its file is not known.
 pub fn relay() -> anyhow::Result<(PathBuf, Vec<String>)> {
     Ok((std::env::current_exe()?, vec!["nf-relay".into()]))
+}
+
+/// Where experiments are carried out, with this program for what they start.
+pub fn lab<'a>(
+    effort: Effort,
+    scratch: &Scratch,
+    progress: &'a mut dyn FnMut(&str),
+) -> anyhow::Result<Lab<'a>> {
+    let mut lab = Lab::new(effort, &scratch.folder, progress);
+    lab.program = Some(relay()?);
+    lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
+    Ok(lab)
 }
 
 /// What the user typed.
@@ -81,19 +93,28 @@ pub fn head(what: &str, machine: &Machine) -> String {
     text
 }
 
-/// The first of these names that is the front of none of `all`.
-pub fn unknown<'n>(names: &'n [String], all: &[&str]) -> Option<&'n String> {
-    names.iter().find(|name| !all.iter().any(|known| known.starts_with(name.as_str())))
-}
-
-/// Whether that is meant by one of these names, or by the front of its own. A whole name means no longer one: `l3-10` is
-/// not `l3-10-spread`.
-pub fn is_meant(known: &str, names: &[String], all: &[&str]) -> bool {
-    let meant = |name: &String| match all.contains(&name.as_str()) {
-        true => known == name,
-        false => known.starts_with(name.as_str()),
+/// Those of `all` that are meant by one of these names, or by the front of their own. A whole name means no longer one:
+/// `l3-10` is not `l3-10-spread`.
+///
+/// # Errors
+/// When a name means none.
+pub fn chosen<T>(
+    all: Vec<T>,
+    kind: &str,
+    name_of: impl Fn(&T) -> &str,
+    names: &[String],
+) -> anyhow::Result<Vec<T>> {
+    let is_whole = |name: &String| all.iter().any(|known| name_of(known) == name);
+    let means = |name: &String, known: &T| match is_whole(name) {
+        true => name_of(known) == name,
+        false => name_of(known).starts_with(name.as_str()),
     };
-    names.iter().any(meant)
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|known| means(name, known))) {
+        let all: Vec<&str> = all.iter().map(name_of).collect();
+        bail!("there is no {kind} `{name}`; there are {}", all.join(", "));
+    }
+    let is_meant: Vec<bool> = all.iter().map(|known| names.iter().any(|name| means(name, known))).collect();
+    Ok(all.into_iter().zip(is_meant).filter_map(|(known, is_meant)| is_meant.then_some(known)).collect())
 }
 
 /// A line that replaces the one before, where somebody looks.

@@ -6,7 +6,6 @@ use crate::exit::ExitStatus;
 use ::bench::experiment::lab::{Lab, Mode};
 use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
 use ::bench::figure::Figure;
-use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -140,9 +139,7 @@ impl How {
         let effort = Effort::of(self.full, self.miniature);
         let scratch = Scratch::new(None)?;
         let mut progress = figures::progress;
-        let mut lab = Lab::new(effort, &scratch.folder, &mut progress);
-        lab.program = Some(figures::relay()?);
-        lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
+        let mut lab = figures::lab(effort, &scratch, &mut progress)?;
         let mut figures = experiment(&mut lab)?;
         figures::progress("");
         for figure in &mut figures {

@@ -3,15 +3,15 @@
 use super::figures::{self, Scratch};
 use crate::exit::ExitStatus;
 use crate::text::print;
+use ::bench::experiment::Effort;
 use ::bench::experiment::paper::{self, Paper};
 use ::bench::experiment::peers::{PeersOptions, peers_and_latency};
 use ::bench::experiment::workloads::workloads;
-use ::bench::experiment::{Effort, Lab};
 use ::bench::figure::{Figure, Report, write};
 use ::bench::machine::Machine;
 use ::bench::peer::{self, Peer};
 use ::bench::wire::devices::Means;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -140,11 +140,7 @@ fn finish(report: &Report, folder: &Path) -> anyhow::Result<()> {
 
 /// The experiments with these names, or whose names begin so.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Paper>> {
-    let all: Vec<&str> = paper::ALL.iter().map(|paper| paper.name).collect();
-    if let Some(name) = figures::unknown(names, &all) {
-        bail!("there is no experiment `{name}`; there are {}", all.join(", "));
-    }
-    Ok(paper::ALL.iter().filter(|paper| figures::is_meant(paper.name, names, &all)).collect())
+    figures::chosen(paper::ALL.iter().collect(), "experiment", |paper| paper.name, names)
 }
 
 fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::Result<Report> {
@@ -156,9 +152,7 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
     let scratch = Scratch::new(args.keep.as_deref())?;
     let effort = Effort::of(args.full, args.miniature);
     let mut progress = figures::progress;
-    let mut lab = Lab::new(effort.clone(), &scratch.folder, &mut progress);
-    lab.program = Some(figures::relay()?);
-    lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
+    let mut lab = figures::lab(effort.clone(), &scratch, &mut progress)?;
     let mut found = vec![];
     for paper in papers {
         found.extend(paper.run_or_skip(&mut lab));

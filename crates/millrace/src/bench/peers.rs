@@ -8,7 +8,7 @@ use ::bench::figure::Figure;
 use ::bench::machine::Machine;
 use ::bench::peer::{self, Peer};
 use ::bench::wire::devices::Means;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use clap::Args;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -120,12 +120,11 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
 
 /// The systems with these names, or whose names begin so.
 fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
-    let known: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
-    if let Some(name) = figures::unknown(names, &known) {
-        bail!("there is no system `{name}`; there are {}; `--peer FILE` adds one", known.join(", "));
+    if names.is_empty() {
+        return Ok(all);
     }
-    let keep = |peer: &&Peer| names.is_empty() || figures::is_meant(&peer.name, names, &known);
-    Ok(all.iter().filter(keep).cloned().collect())
+    figures::chosen(all, "system", |peer| &peer.name, names)
+        .map_err(|error| anyhow!("{error}; `--peer FILE` adds one"))
 }
 
 /// Figures as lines. What they have in common, which is all but their points, stands behind the last.

@@ -2,7 +2,7 @@
 
 use crate::exit::ExitStatus;
 use crate::text::print;
-use ::bench::figure::{markdown, markdown_with_plots, read, write};
+use ::bench::figure::{markdown, read, write};
 use anyhow::bail;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -48,10 +48,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
         }
     }
     if args.markdown {
-        print(&match &args.plots {
-            Some(folder) => markdown_with_plots(&report, folder),
-            None => markdown(&report),
-        })?;
+        print(&markdown(&report, args.plots.as_deref()))?;
     }
     Ok(ExitStatus::Good)
 }

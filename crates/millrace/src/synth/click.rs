@@ -349,22 +349,17 @@ fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Res
         _ => {}
     }
     let (field, intervals) = whole_field(of, intervals);
-    let ports = |name: &str| -> Result<Option<String>, String> {
-        let ranges = intervals.iter().map(|(first, last)| match first == last {
-            true => format!("{name} {first}"),
-            false => format!("{name} {first}-{last}"),
-        });
-        Ok(Some(format!("({})", ranges.collect::<Vec<_>>().join(" || "))))
-    };
-    let one = |name: &str, max: u64| {
-        let others = complement(&intervals, max);
-        let (sign, list) =
-            if others.len() < intervals.len() { ("!", others) } else { ("", intervals.clone()) };
+    let ranges = |sign: &str, name: &str, list: &[(u64, u64)]| {
         let ranges = list.iter().map(|(first, last)| match first == last {
             true => format!("{name} {first}"),
             false => format!("{name} {first}-{last}"),
         });
         Ok(Some(format!("{sign}({})", ranges.collect::<Vec<_>>().join(" || "))))
+    };
+    let ports = |name: &str| ranges("", name, &intervals);
+    let one = |name: &str, max: u64| {
+        let others = complement(&intervals, max);
+        if others.len() < intervals.len() { ranges("!", name, &others) } else { ranges("", name, &intervals) }
     };
     match field {
         "ip.src" | "ip.dst" => {

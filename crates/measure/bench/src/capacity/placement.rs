@@ -29,7 +29,6 @@ pub(super) struct Layout {
 
 /// Gives everything a core of its own, on one socket.
 pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topology: &Topology) -> Layout {
-    let named_workers = (0..workers).map(|worker| format!("worker-{worker}"));
     let of_nfs: Vec<Vec<String>> = nfs
         .iter()
         .zip(instances)
@@ -52,13 +51,13 @@ pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topol
     let room = cores.len();
     // What each server has; the first is this one.
     let (groups, is_cut): (Vec<Vec<String>>, bool) = match wanted <= room {
-        true => (vec![named_workers.chain(of_nfs.into_iter().flatten()).collect()], false),
+        true => (vec![worker_names(workers).chain(of_nfs.into_iter().flatten()).collect()], false),
         false => match cut(workers, &of_nfs, room) {
             Some(groups) => (groups, true),
             None => {
                 let servers = wanted.div_ceil(room);
                 let share = |count: usize| count.div_ceil(servers);
-                let own = (0..share(workers)).map(|worker| format!("worker-{worker}"));
+                let own = worker_names(share(workers));
                 let nfs = of_nfs.iter().flat_map(|names| names.iter().take(share(names.len())).cloned());
                 let group: Vec<String> = own.chain(nfs).collect();
                 (vec![group; servers], false)
@@ -108,9 +107,13 @@ fn order<'a>(cores: &[&'a Core], topology: &Topology, wanted: usize) -> Vec<&'a 
     cores
 }
 
+fn worker_names(workers: usize) -> impl Iterator<Item = String> {
+    (0..workers).map(|worker| format!("worker-{worker}"))
+}
+
 /// The chain's NFs one after the other on servers, each with all workers in front; `None` where one NF does not fit.
 fn cut(workers: usize, nfs: &[Vec<String>], room: usize) -> Option<Vec<Vec<String>>> {
-    let own = || (0..workers).map(|worker| format!("worker-{worker}")).collect::<Vec<_>>();
+    let own = || worker_names(workers).collect::<Vec<_>>();
     let mut groups = vec![own()];
     for names in nfs {
         if workers + names.len() > room {

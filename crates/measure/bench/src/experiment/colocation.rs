@@ -107,7 +107,7 @@ fn together(
     let windows = watch_all(&running, lab.effort.seconds);
     running.into_iter().try_for_each(sound)?;
     let rate = |window: &crate::trial::closed::Window| {
-        (window.packets as f64 / (window.wall_ns / 1e3), window.is_disturbed())
+        (window.per_second(window.packets) / 1e6, window.is_disturbed())
     };
     Ok(windows?.iter().map(rate).collect())
 }

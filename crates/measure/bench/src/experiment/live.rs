@@ -4,20 +4,20 @@
 
 use super::script::Script;
 use crate::BenchError;
+use crate::load::Batching;
 use crate::load::pace::Pace;
 use crate::load::ports::Paced;
-use crate::load::{Batching, DISTURBED};
 use crate::machine::Machine;
 use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
 use crate::shape::Shape;
 use crate::start::{Loaded, RunOptions, failed};
+use crate::trial::closed::Window;
 use nf_host::doorbell::Doorbell;
 use nf_host::{Instance, NfOutput, NfState};
 use runtime::launch;
 use runtime::ports::Ports;
 use runtime::running::{Outcome, RunPlan, Running};
-use runtime::traffic::Change;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -77,21 +77,8 @@ impl Setting {
 pub struct LiveChain {
     running: Option<Running>,
     ports: Ports,
-    thread: Option<Thread>,
+    threads: Vec<Thread>,
     apart: Apart,
-}
-
-/// What a while of running came to.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Window {
-    /// Packets received.
-    pub received: u64,
-    /// Packets sent.
-    pub sent: u64,
-    /// How long it was, in seconds.
-    pub wall_s: f64,
-    /// The share of it in which the packet thread was ready and something else had its core.
-    pub disturbed: f64,
 }
 
 /// A window, and what was read before and behind it.
@@ -115,11 +102,10 @@ impl LiveChain {
         let mut loaded = Loaded::from_sources(script.sources(), &script.path, NfOutput::Log)?;
         let run = RunOptions {
             burst: setting.burst,
-            polls: false,
             cores: setting.core.into_iter().collect(),
             slots: setting.slots,
             shape: setting.shape,
-            change: Change::default(),
+            ..RunOptions::default()
         };
         let mut ports = loaded.ports(&run)?;
         let mut opened = Paced {
@@ -134,8 +120,8 @@ impl LiveChain {
         let assembly = loaded.assemble(&run, &mut opened)?;
         let plan = RunPlan { print: |_| {}, ..run.plan() };
         let running = launch::start(assembly, &ports, plan).map_err(failed)?;
-        let thread = Thread::workers(1).pop();
-        Ok(LiveChain { running: Some(running), ports, thread, apart: loaded.apart(&run) })
+        let threads = Thread::workers(1);
+        Ok(LiveChain { running: Some(running), ports, threads, apart: loaded.apart(&run) })
     }
 
     /// Waits until its cores are as near as they ever are, for a moment at most; whether they are.
@@ -233,22 +219,9 @@ impl LiveChain {
     /// # Errors
     /// When it ends by itself, or nothing comes.
     pub fn window(&self, seconds: f64) -> Result<Window, BenchError> {
-        let waited = || self.thread.as_ref().and_then(Thread::waited_ns).unwrap_or(0);
-        let (waited_before, before, start) = (waited(), self.report(), Instant::now());
-        std::thread::sleep(Duration::from_secs_f64(seconds));
-        let (after, wall, waited_after) = (self.report(), start.elapsed(), waited());
-        if self.running()?.is_over() {
-            return Err(failed("the run ended by itself"));
-        }
-        if after.received() == before.received() {
-            return Err(failed("no packets came while it was measured"));
-        }
-        Ok(Window {
-            received: after.received() - before.received(),
-            sent: after.sent() - before.sent(),
-            wall_s: wall.as_secs_f64(),
-            disturbed: waited_after.saturating_sub(waited_before) as f64 / wall.as_nanos().max(1) as f64,
-        })
+        let running = self.running()?;
+        let window = Window::of(running, &self.threads, seconds);
+        if running.is_over() { Err(failed("the run ended by itself")) } else { window }
     }
 
     /// Starts a chain, and once packets have flowed for a while counts them, with what `read` reads before and behind.
@@ -270,7 +243,7 @@ impl LiveChain {
         let after = read(&chain)?;
         let is_far = !was_near || chain.is_far();
         chain.end();
-        let disturbed = is_far || window.disturbed > DISTURBED;
+        let disturbed = is_far || window.is_disturbed();
         Ok(Watched { before, after, window, disturbed })
     }
 

@@ -66,18 +66,10 @@ pub struct PeersOptions {
     pub command: String,
 }
 
-/// Rates that all systems carry, in Mpps.
+/// Rates that all systems carry, in Mpps, and latency at a low rate, in microseconds.
 ///
 /// # Errors
 /// When the frames cannot be made. What this machine cannot do is skipped, and told in the figure.
-pub fn peers(options: &PeersOptions, progress: &mut dyn FnMut(&str)) -> Result<Figure, BenchError> {
-    peers_and_latency(options, progress).map(|(rates, _)| rates)
-}
-
-/// The same, and latency at a low rate, in microseconds.
-///
-/// # Errors
-/// As [`peers`].
 pub fn peers_and_latency(
     options: &PeersOptions,
     progress: &mut dyn FnMut(&str),
@@ -293,19 +285,15 @@ impl Run<'_> {
             ("rounds".into(), options.rounds.to_string()),
         ];
         let (_, measured) = self.names();
-        let mut pacing = histogram();
-        let mut turns = histogram();
-        for turn in measured.iter().flat_map(|(_, _, of)| of.iter()) {
-            pacing += &turn.pacing;
-            turns += &turn.turns;
-        }
+        let pacing = self.summed(|turn| &turn.pacing);
         if !pacing.is_empty() {
             let told = |what: &Histogram<u64>| {
                 let at = |quantile: f64| what.value_at_quantile(quantile) as f64 / 1e3;
                 format!("{:.1} µs median, {:.1} µs at 99 %, {:.1} µs at most", at(0.5), at(0.99), at(1.0))
             };
             settings.push(("frames sent late, at the low rate".into(), told(&pacing)));
-            settings.push(("between looks at the receiving port".into(), told(&turns)));
+            settings
+                .push(("between looks at the receiving port".into(), told(&self.summed(|turn| &turn.turns))));
         }
         let versions = measured.iter().filter_map(|(_, peer, turns)| {
             Some((peer.name.clone(), turns.iter().find_map(|turn| turn.version.clone())?))
@@ -316,9 +304,14 @@ impl Run<'_> {
 
     /// How late the latest frame in a hundred left, at the low rate.
     fn late_ns(&self) -> u64 {
-        let mut pacing = histogram();
-        self.systems.iter().flat_map(|system| &system.turns).for_each(|turn| pacing += &turn.pacing);
+        let pacing = self.summed(|turn| &turn.pacing);
         if pacing.is_empty() { 0 } else { pacing.value_at_quantile(0.99) }
+    }
+
+    fn summed(&self, of: impl Fn(&Turn) -> &Histogram<u64>) -> Histogram<u64> {
+        let mut sum = histogram();
+        self.systems.iter().flat_map(|system| &system.turns).for_each(|turn| sum += of(turn));
+        sum
     }
 
     fn notes(&self) -> Vec<String> {

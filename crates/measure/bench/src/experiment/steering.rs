@@ -230,12 +230,10 @@ fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> R
     };
     let watched = LiveChain::watched(script, &options.setting, options.seconds, given)?;
     let Watched { before, after, window, disturbed } = watched;
-    let received = window.received as f64 / window.wall_s;
+    let received = window.per_second(window.packets);
     let each = match count {
         1 => vec![received],
-        _ => {
-            after.iter().zip(&before).map(|(after, before)| (after - before) as f64 / window.wall_s).collect()
-        }
+        _ => after.iter().zip(&before).map(|(after, before)| window.per_second(after - before)).collect(),
     };
     Ok(Measured { each, received, disturbed })
 }

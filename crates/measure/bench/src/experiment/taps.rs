@@ -239,8 +239,8 @@ fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result
     let Watched { before, after, window, disturbed } = watched;
     let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
     Ok(Rates {
-        through: window.received as f64 / window.wall_s,
-        seen: least.unwrap_or(0) as f64 / window.wall_s,
+        through: window.per_second(window.packets),
+        seen: window.per_second(least.unwrap_or(0)),
         disturbed,
     })
 }

@@ -9,18 +9,9 @@ use super::{Figure, Origin, Report};
 use comfy_table::presets::ASCII_MARKDOWN;
 use std::fmt::{Result, Write};
 
-/// The page, without plots: what `docs/performance.md` is.
-pub fn markdown(report: &Report) -> String {
-    page(report, None)
-}
-
-/// The page with the plots that [`super::write()`] puts into a folder; the folder as seen from the page, `plots` or
-/// `.`.
-pub fn markdown_with_plots(report: &Report, folder: &str) -> String {
-    page(report, Some(folder))
-}
-
-fn page(report: &Report, plots: Option<&str>) -> String {
+/// The page, with the plots that [`super::write()`] puts into a folder, which is named as seen from the page: `plots` or
+/// `.`. Without plots it is what `docs/performance.md` is.
+pub fn markdown(report: &Report, plots: Option<&str>) -> String {
     let names = file_names(report);
     let mut out = String::new();
     // Writing to a string cannot fail.

@@ -20,7 +20,7 @@ mod words;
 
 pub use csv::csv;
 pub use html::html;
-pub use markdown::{markdown, markdown_with_plots};
+pub use markdown::markdown;
 pub use model::{Axis, Expectation, Figure, Origin, Point, Report, Scale, Series, Skipped};
 pub use store::{read, write};
 pub use svg::svg;

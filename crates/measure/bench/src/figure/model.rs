@@ -22,7 +22,7 @@ pub struct Report {
 }
 
 /// What an experiment found.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Figure {
     /// The experiment's name, `niu-baseline`.
     pub name: String,
@@ -51,7 +51,7 @@ pub struct Figure {
 }
 
 /// An axis.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Axis {
     /// What it shows: `frame size`.
     pub label: String,
@@ -64,10 +64,11 @@ pub struct Axis {
 }
 
 /// How values are spaced on an axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scale {
     /// Evenly, from 0.
+    #[default]
     Linear,
     /// By their logarithm.
     Log,

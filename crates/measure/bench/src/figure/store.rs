@@ -1,7 +1,7 @@
 //! Reports as files.
 
 use super::name::file_names;
-use super::{Report, csv, html, markdown_with_plots, svg};
+use super::{Report, csv, html, markdown, svg};
 use crate::BenchError;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError>
     let mut files = vec![
         ("report.html".to_string(), html(report)),
         ("report.json".to_string(), json + "\n"),
-        ("report.md".to_string(), markdown_with_plots(report, ".")),
+        ("report.md".to_string(), markdown(report, Some("."))),
     ];
     for (figure, name) in report.figures.iter().zip(file_names(report)) {
         files.push((format!("{name}.svg"), svg(figure)));

@@ -141,7 +141,7 @@ pub fn any_figure() -> impl Strategy<Value = Figure> {
 fn renderings(figure: &Figure) -> [(&'static str, String); 4] {
     let report = report(vec![figure.clone()]);
     let csv = csv(figure).expect("CSV");
-    [("text", text(figure)), ("markdown", markdown(&report)), ("html", html(&report)), ("csv", csv)]
+    [("text", text(figure)), ("markdown", markdown(&report, None)), ("html", html(&report)), ("csv", csv)]
 }
 
 /// An HTML page of ours is XML but for its elements without an end.
@@ -154,7 +154,7 @@ fn as_xml(page: &str) -> String {
 #[test]
 fn what_was_not_measured_has_no_plot() {
     let report = report(vec![Figure { series: vec![], ..rates() }]);
-    let pages = [markdown_with_plots(&report, "plots"), html(&report)];
+    let pages = [markdown(&report, Some("plots")), html(&report)];
     for page in pages {
         assert!(
             page.contains("Nothing was measured.") && !page.contains("![") && !page.contains("<svg"),
@@ -308,7 +308,7 @@ proptest! {
         }
         // Every row of the table has as many columns.
         // In the span of the command, tags are text.
-        let page = markdown(&report(vec![Figure { command: String::new(), ..figure.clone() }]));
+        let page = markdown(&report(vec![Figure { command: String::new(), ..figure.clone() }]), None);
         let bars = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
         prop_assert!(rows.iter().all(|row| bars(row) == figure.series.len() + 2), "{page}");

@@ -5,7 +5,6 @@ use crate::shape::Shape;
 use crate::start::{RunOptions, failed};
 use crate::trial::closed::{ClosedLoop, Window};
 use port::FrameSet;
-use runtime::traffic::Change;
 use serde::{Deserialize, Serialize};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
@@ -36,14 +35,7 @@ pub struct MeasureOptions {
 impl MeasureOptions {
     fn run(&self) -> RunOptions {
         let MeasureOptions { burst, core, slots, shape, .. } = *self;
-        RunOptions {
-            burst,
-            polls: false,
-            cores: vec![core],
-            slots,
-            shape: Some(shape),
-            change: Change::default(),
-        }
+        RunOptions { burst, cores: vec![core], slots, shape: Some(shape), ..RunOptions::default() }
     }
 }
 

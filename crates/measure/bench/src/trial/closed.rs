@@ -74,6 +74,50 @@ impl Window {
     pub fn is_disturbed(&self) -> bool {
         self.disturbed() > DISTURBED
     }
+
+    /// So many in it, for each second.
+    pub fn per_second(&self, count: u64) -> f64 {
+        count as f64 / (self.wall_ns / 1e9)
+    }
+
+    /// Counts the packets of a chain for a while.
+    ///
+    /// # Errors
+    /// When none come.
+    pub fn of(running: &Running, threads: &[Thread], seconds: f64) -> Result<Window, BenchError> {
+        let before = Look::now(running, threads);
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        before.until_now(running, threads)
+    }
+}
+
+impl Look {
+    fn now(running: &Running, threads: &[Thread]) -> Look {
+        let waited = threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect();
+        let stolen = threads.iter().map(|thread| thread.stolen_ns().unwrap_or(0)).collect();
+        Look { waited, stolen, received: running.report().received(), at: Instant::now() }
+    }
+
+    fn until_now(self, running: &Running, threads: &[Thread]) -> Result<Window, BenchError> {
+        let mut after = Look::now(running, threads);
+        // On a machine that has no core for the packet thread now, it takes longer.
+        while after.received == self.received && self.at.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+            after = Look::now(running, threads);
+        }
+        if after.received == self.received {
+            return Err(failed("no packets came while it was measured"));
+        }
+        let longest = |after: &[u64], before: &[u64]| {
+            after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before)).max().unwrap_or(0)
+        };
+        Ok(Window {
+            packets: after.received - self.received,
+            wall_ns: (after.at - self.at).as_nanos() as f64,
+            waited_ns: longest(&after.waited, &self.waited) as f64,
+            stolen_ns: longest(&after.stolen, &self.stolen) as f64,
+        })
+    }
 }
 
 impl ClosedLoop {
@@ -166,9 +210,7 @@ impl ClosedLoop {
     /// # Errors
     /// When none come.
     pub fn watch(&self, seconds: f64) -> Result<Window, BenchError> {
-        let before = self.look();
-        std::thread::sleep(Duration::from_secs_f64(seconds));
-        self.since(before)
+        Window::of(&self.running, &self.threads, seconds)
     }
 
     /// Whether its cores are further apart than at other times. To be asked beside what is measured, not meanwhile: it
@@ -180,33 +222,6 @@ impl ClosedLoop {
     /// Waits until they are not, for a moment at most; whether they are near.
     pub fn await_near(&self) -> bool {
         self.apart.await_near(NEAR_IN)
-    }
-
-    fn look(&self) -> Look {
-        let waited = self.threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect();
-        let stolen = self.threads.iter().map(|thread| thread.stolen_ns().unwrap_or(0)).collect();
-        Look { waited, stolen, received: self.running.report().received(), at: Instant::now() }
-    }
-
-    fn since(&self, before: Look) -> Result<Window, BenchError> {
-        let mut after = self.look();
-        // On a machine that has no core for the packet thread now, it takes longer.
-        while after.received == before.received && before.at.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(10));
-            after = self.look();
-        }
-        if after.received == before.received {
-            return Err(failed("no packets came while it was measured"));
-        }
-        let longest = |after: &[u64], before: &[u64]| {
-            after.iter().zip(before).map(|(after, before)| after.saturating_sub(*before)).max().unwrap_or(0)
-        };
-        Ok(Window {
-            packets: after.received - before.received,
-            wall_ns: (after.at - before.at).as_nanos() as f64,
-            waited_ns: longest(&after.waited, &before.waited) as f64,
-            stolen_ns: longest(&after.stolen, &before.stolen) as f64,
-        })
     }
 
     /// The chain.
@@ -226,7 +241,8 @@ impl ClosedLoop {
 /// # Errors
 /// When one of them gets none.
 pub fn watch_all(chains: &[ClosedLoop], seconds: f64) -> Result<Vec<Window>, BenchError> {
-    let before: Vec<Look> = chains.iter().map(ClosedLoop::look).collect();
+    let before: Vec<Look> = chains.iter().map(|chain| Look::now(&chain.running, &chain.threads)).collect();
     std::thread::sleep(Duration::from_secs_f64(seconds));
-    chains.iter().zip(before).map(|(chain, before)| chain.since(before)).collect()
+    let pairs = chains.iter().zip(before);
+    pairs.map(|(chain, before)| before.until_now(&chain.running, &chain.threads)).collect()
 }

@@ -177,9 +177,6 @@ fn figure(name: &str, title: &str, options: &DosOptions) -> Figure {
         command: format!(
             "millrace bench dos --normal {normal_pps} --attack {attack_pps} --seconds {attack_s} --repeats {repeats}"
         ),
-        x: Axis::linear("", ""),
-        y: Axis::linear("", ""),
-        series: vec![],
         settings: vec![
             ("frame size".into(), "64 bytes with FCS".into()),
             ("attack flows".into(), options.attack_flows.to_string()),
@@ -189,12 +186,11 @@ fn figure(name: &str, title: &str, options: &DosOptions) -> Figure {
             ),
             ("repeats".into(), repeats.to_string()),
         ],
-        skipped: vec![],
         notes: vec![format!(
             "Scaled: the paper's attack lasts some 7 of 15 minutes, and {PAPER_S} s of it pass until a VM filters it, with \
              detection, provisioning and the start of the application. Here the filter is known and on the machine."
         )],
-        expected: vec![],
+        ..Figure::default()
     }
 }
 

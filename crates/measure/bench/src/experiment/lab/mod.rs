@@ -100,11 +100,9 @@ impl<'a> Lab<'a> {
             name: name.into(),
             title: title.into(),
             about: about.into(),
-            source: None,
             command: format!("millrace bench paper {name} --{}", effort.name),
             x,
             y,
-            series: vec![],
             settings: vec![
                 ("rounds".into(), format!("{}, by turns", effort.rounds)),
                 ("burst".into(), BURST.to_string()),
@@ -113,9 +111,7 @@ impl<'a> Lab<'a> {
                     format!("core {}", self.cores(1).first().copied().unwrap_or(0)),
                 ),
             ],
-            skipped: vec![],
-            notes: vec![],
-            expected: vec![],
+            ..Figure::default()
         }
     }
 }

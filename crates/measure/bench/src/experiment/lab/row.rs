@@ -95,11 +95,11 @@ impl Lab<'_> {
     pub fn run_options(&self, form: impl Into<Shape>, size: Option<u16>) -> RunOptions {
         RunOptions {
             burst: BURST,
-            polls: false,
             cores: self.cores(1),
             slots: SLOTS,
             shape: Some(form.into()),
-            change: Change { size: size.map(SizeMix::fixed), flows: None, ..Change::default() },
+            change: Change { size: size.map(SizeMix::fixed), ..Change::default() },
+            ..RunOptions::default()
         }
     }
 

@@ -53,7 +53,7 @@ pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool
     let is_far = was_far || chain.is_far();
     sound(chain)?;
     let window = window?;
-    Ok((window.packets as f64 / (window.wall_ns / 1e9) / 1e6, is_far || window.is_disturbed()))
+    Ok((window.per_second(window.packets) / 1e6, is_far || window.is_disturbed()))
 }
 
 /// Ends a chain.

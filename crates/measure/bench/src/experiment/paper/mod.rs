@@ -90,8 +90,13 @@ impl Paper {
     /// The same; where nothing at all can be measured, a figure that says why.
     pub fn run_or_skip(&self, lab: &mut Lab) -> Vec<Figure> {
         self.run(lab).unwrap_or_else(|why| {
-            let (x, y) = (Axis::linear("", ""), Axis::linear("", ""));
-            let mut figure = lab.sheet(self.name, self.about, "Nothing could be measured.", x, y);
+            let mut figure = lab.sheet(
+                self.name,
+                self.about,
+                "Nothing could be measured.",
+                Axis::default(),
+                Axis::default(),
+            );
             figure.source = Some(self.source.into());
             figure.skipped.push(Skipped { what: "all of it".into(), why: why.to_string() });
             vec![figure]
