@@ -107,11 +107,11 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     crate::bench::warn();
     let run = RunOptions {
         burst: 1,
-        polls: false,
         cores: vec![core],
         slots: SLOTS,
         shape: Some(args.shape),
-        change: Change { size: args.size.clone(), flows: None, ..Change::default() },
+        change: Change { size: args.size.clone(), ..Change::default() },
+        ..RunOptions::default()
     };
     let (mut attempt, mut again) = (1, make_and_verify(args, &topology, &run)?);
     while let CheckedPlan { verified: Some(verified), .. } = &again

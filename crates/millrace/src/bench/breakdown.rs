@@ -69,11 +69,11 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let run = RunOptions {
         burst: usize::from(args.burst),
-        polls: false,
         cores: vec![args.core.or(machine.cores.last().copied()).unwrap_or(0)],
         slots: SLOTS,
         shape: Some(args.shape),
-        change: Change { size: args.size.clone(), flows: None, ..Change::default() },
+        change: Change { size: args.size.clone(), ..Change::default() },
+        ..RunOptions::default()
     };
     let options = BreakdownOptions { run, seconds: args.seconds, rounds: usize::from(args.rounds) };
     figures::warn();

@@ -3,10 +3,11 @@
 use super::chain::positive;
 use super::figures::{self, Scratch};
 use crate::exit::ExitStatus;
-use ::bench::experiment::lab::{Lab, Mode};
+use ::bench::experiment::lab::Lab;
 use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
 use ::bench::figure::Figure;
-use clap::{Args, ValueEnum};
+use ::bench::shape::Shape;
+use clap::Args;
 use std::path::PathBuf;
 
 /// How thoroughly, and how figures are printed.
@@ -23,24 +24,6 @@ struct How {
     /// The figures as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// How NFs run that run in this process.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Shape {
-    Modular,
-    Fused,
-    Cached,
-}
-
-impl Shape {
-    fn mode(self) -> Mode {
-        match self {
-            Shape::Modular => Mode::Modular,
-            Shape::Fused => Mode::Fused,
-            Shape::Cached => Mode::Cached,
-        }
-    }
 }
 
 /// Measures throughput over how often the NFs of a chain stand in a row, in every form.
@@ -75,7 +58,7 @@ pub struct ColocationArgs {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     most: Option<u16>,
 
-    /// How NFs run that run in this process
+    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
     #[arg(long = "as", value_name = "FORM", default_value = "cached")]
     shape: Shape,
 
@@ -165,7 +148,7 @@ pub fn chain(args: &ChainArgs) -> anyhow::Result<ExitStatus> {
 pub fn colocation(args: &ColocationArgs) -> anyhow::Result<ExitStatus> {
     args.how.carry_out(|lab| {
         let most = args.most.map_or(lab.machine.cores.len(), usize::from);
-        Ok(vec![colocation::colocated(lab, &args.chains, most, args.shape.mode(), None)?])
+        Ok(vec![colocation::colocated(lab, &args.chains, most, args.shape, None)?])
     })
 }
 

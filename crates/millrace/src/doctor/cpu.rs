@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::machine::Machine;
+use super::machine::{Machine, value_of};
 use super::report::{Finding, Probe};
 use crate::text::plural;
 
@@ -23,12 +23,7 @@ fn topology(machine: &Machine<'_>) -> (usize, usize, usize) {
     let text = machine.read(CPUINFO).unwrap_or_default();
     let (mut logical, mut cores, mut sockets) = (0, HashSet::new(), HashSet::new());
     for block in text.split("\n\n") {
-        let value = |key: &str| {
-            block.lines().find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                (name.trim() == key).then(|| value.trim().to_owned())
-            })
-        };
+        let value = |key: &str| value_of(block, key);
         let Some(processor) = value("processor") else {
             continue;
         };

@@ -123,11 +123,7 @@ impl<'a> Machine<'a> {
 
     /// The value of `key` in a file of lines `key : value` (`/proc/cpuinfo`, `/proc/meminfo`).
     pub fn field(&self, path: &str, key: &str) -> Option<String> {
-        let text = self.read(path)?;
-        text.lines().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            (name.trim() == key).then(|| value.trim().to_owned())
-        })
+        value_of(&self.read(path)?, key)
     }
 
     /// Whether the processor has a feature, by its name in `/proc/cpuinfo`.
@@ -150,6 +146,14 @@ impl<'a> Machine<'a> {
         let bits = self.field("/proc/self/status", set).unwrap_or_default();
         u64::from_str_radix(&bits, 16).is_ok_and(|bits| bits >> number & 1 == 1)
     }
+}
+
+/// The value of `key` in lines `key : value`.
+pub fn value_of(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
 }
 
 /// The system that runs this program.

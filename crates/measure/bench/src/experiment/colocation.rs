@@ -1,9 +1,10 @@
 //! Independent chains at once: what all carry together, and how much they disturb each other.
 
 use super::lab::trial::{self, sound};
-use super::lab::{Case, Lab, Mode};
+use super::lab::{Case, Lab};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Skipped};
+use crate::shape::Shape;
 use crate::start::RunOptions;
 use crate::trial::Sample;
 use crate::trial::closed::{ClosedLoop, watch_all};
@@ -18,7 +19,7 @@ pub fn colocated(
     lab: &mut Lab,
     paths: &[PathBuf],
     most: usize,
-    form: Mode,
+    form: Shape,
     sizes: Option<&[u16]>,
 ) -> Result<Figure, BenchError> {
     for path in paths {
@@ -93,7 +94,7 @@ fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
 fn together(
     lab: &Lab,
     paths: &[PathBuf],
-    form: Mode,
+    form: Shape,
     count: usize,
     size: Option<u16>,
 ) -> Result<Vec<(f64, bool)>, BenchError> {
@@ -116,7 +117,7 @@ fn together(
 mod tests {
     use super::*;
     use crate::experiment::Effort;
-    use crate::experiment::lab::Nf;
+    use crate::experiment::lab::{Mode, Nf};
 
     #[test]
     fn chains_run_at_once() {
@@ -125,7 +126,7 @@ mod tests {
         let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
         let paths = [Nf::L3, Nf::L2].map(|nf| lab.row(&[nf], Mode::Modular).expect("written"));
         let cores = lab.machine.cores.len();
-        let figure = colocated(&mut lab, &paths, cores + 1, Mode::Modular, None).expect("a figure");
+        let figure = colocated(&mut lab, &paths, cores + 1, Shape::Modular, None).expect("a figure");
         let all = figure.series("all together").expect("measured");
         let slowest = figure.series("the slowest").expect("measured");
         assert_eq!((all.points.len(), slowest.points.len()), (cores, cores));

@@ -307,7 +307,7 @@ pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     for form in [Mode::Cached, Mode::Modular] {
         let path = lab.row(&[Nf::L3], form)?;
         let sizes = lab.effort.sizes.to_vec();
-        let mut figure = colocated(lab, &[path], BUNDLES, form, Some(&sizes))?;
+        let mut figure = colocated(lab, &[path], BUNDLES, form.into(), Some(&sizes))?;
         figure.name =
             if form == Mode::Cached { "niu-colocation".into() } else { "niu-colocation-modular".into() };
         figure.title = format!("Independent chains side by side, {}", form.name());
