@@ -8,6 +8,7 @@ use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
 use ::bench::figure::Figure;
 use ::bench::shape::Shape;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
 
 /// How thoroughly, and how figures are printed.
@@ -58,8 +59,9 @@ pub struct ColocationArgs {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     most: Option<u16>,
 
-    /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
-    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
+    /// How NFs run that run in this process
+    #[arg(long = "as", value_name = "FORM", default_value = "cached",
+          value_parser = PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|text| text.parse::<Shape>()))]
     shape: Shape,
 
     #[command(flatten)]
