@@ -33,6 +33,16 @@ impl Builder {
         builder
     }
 
+    /// Gives the program a name.
+    pub fn name(&mut self, name: &str) {
+        self.program.name = name.to_string();
+    }
+
+    /// Whether the program has a name.
+    pub fn is_named(&self) -> bool {
+        !self.program.name.is_empty()
+    }
+
     /// Number of output ports.
     pub fn outputs(&self) -> usize {
         usize::from(self.program.outputs)

@@ -5,7 +5,7 @@ use crate::handler::Handlers;
 use crate::steering::FlowSteering;
 use crate::work::Work;
 use ir::verify::VerifyError;
-use ir::{Table, Verified};
+use ir::{Builder, Table, Verified};
 use shm::burst::{Batch, Vector};
 use table::acl::RuleList;
 
@@ -22,15 +22,20 @@ pub enum Progress {
 
 /// An element of one worker.
 ///
-/// A *transparent* element returns a program from [`Element::lower`]; the host runs it, as machine
+/// A *transparent* element builds a program in [`Element::build`]; the host runs it, as machine
 /// code or by the evaluator, and calls [`Element::slow`] for packets that take a slow path. An
-/// *opaque* element returns `None` there and implements [`Element::push`], [`Element::pull`] or
+/// *opaque* element builds none and implements [`Element::push`], [`Element::pull`] or
 /// [`Element::task`], as its processing code says.
 #[expect(unused_variables, reason = "defaults do nothing with what they get")]
 pub trait Element: Send {
-    /// What a transparent element does to a packet. Called once.
+    /// Builds what a transparent element does to a packet, and gives it a name: a program without one is none.
+    fn build(&self, f: &mut Builder) {}
+
+    /// The program of a transparent element with those ports.
     fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        None
+        let mut f = Builder::new("", shape.outputs);
+        self.build(&mut f);
+        f.is_named().then(|| f.finish())
     }
 
     /// Whether what is not in its program may change bytes of packets that came in: elements that pass them on as they

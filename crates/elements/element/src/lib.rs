@@ -27,7 +27,7 @@ pub mod work;
 pub mod testing;
 
 pub use class::{Class, StateScope, find};
-pub use configure::{Configure, Scope, Services, Shape};
+pub use configure::{Configure, Direction, Scope, Services, Shape};
 pub use element::{Element, Progress};
-pub use handler::{Access as HandlerAccess, Handler, Handlers, Merge};
+pub use handler::{Access as HandlerAccess, Handler, Handlers, Merge, Row};
 pub use work::{Host, Work};

@@ -1,14 +1,10 @@
 //! `AverageCounter`: counts packets and measures for how long they come.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Merge, Row};
 use element::value::cell_text;
+use element::{Class, Configure, Element, Handlers, Merge, Row, StateScope};
+use ir::Builder;
 use ir::expr::{cell, now_ns, packet_len, select};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -49,8 +45,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for AverageCounter {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("AverageCounter", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("AverageCounter");
         let (count, bytes) = (f.cell("count", 0), f.cell("byte_count", 0));
         let (first, last) = (f.cell("first_ns", 0), f.cell("last_ns", 0));
         let (now_ns, then_ns) = (f.eval(now_ns()), f.eval(cell(first)));
@@ -64,7 +60,6 @@ impl Element for AverageCounter {
         f.add_to_cell(count, 1);
         f.add_to_cell(bytes, packet_len());
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

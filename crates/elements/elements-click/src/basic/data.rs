@@ -1,8 +1,8 @@
 //! What sources fill their packets with.
 
 use click::config::{Args, parse};
+use element::Work;
 use element::value::written;
-use element::work::Work;
 use packet::Access;
 use shm::Packet;
 use shm::burst::Vector;

@@ -3,12 +3,8 @@
 use super::data::Data;
 use crate::queue::token_bucket::TokenBucket;
 use click::config::{Args, parse};
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::value::{set, time_text, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
 use elements::basic::handler_call::HandlerCall;
 use shm::burst::Vector;
 

@@ -2,10 +2,8 @@
 
 use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
 use element::value::time_text;
+use element::{Class, Configure, Element, StateScope};
 use packet::Access;
 use shm::Packet;
 use shm::bytes::PacketBytes;

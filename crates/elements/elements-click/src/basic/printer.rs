@@ -2,11 +2,8 @@
 
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::configure::{Configure, Scope};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::set;
-use element::work::Work;
+use element::{Configure, Element, Handlers, Row, Scope, Work};
 use shm::Packet;
 use shm::burst::Batch;
 use std::fmt::Write as _;

@@ -1,15 +1,11 @@
 //! `RandomSample`: lets packets pass at random.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::random;
 use element::value::{cell_text, fixed_point_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -77,8 +73,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for RandomSample {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("RandomSample", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("RandomSample");
         let drops = f.cell("drops", 0);
         let probability = f.cell("sampling_prob", u64::from(self.probability));
         let active = f.cell("active", u64::from(self.active));
@@ -89,9 +85,8 @@ impl Element for RandomSample {
             f.emit_or_drop(1, "not-sampled");
         });
         f.check(cell(active), pass);
-        let number = random::next(&mut f, state) & u64::from(ONE - 1);
+        let number = random::next(f, state) & u64::from(ONE - 1);
         f.branch_to(number.less_than(cell(probability)), pass, refuse);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

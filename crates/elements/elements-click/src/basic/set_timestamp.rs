@@ -1,10 +1,7 @@
 //! `SetTimestamp`: sets packets' timestamps.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
 use packet::anno::FIRST_TIMESTAMP;
 use shm::burst::Batch;
 

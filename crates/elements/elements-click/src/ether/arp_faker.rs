@@ -1,10 +1,7 @@
 //! `ARPFaker`: sends ARP replies that nobody asked for.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
 use elements::ether::arp_message::{End, Message, REPLY};
 use elements::ether::header::HEADER_BYTES;
 

@@ -2,10 +2,8 @@
 
 use crate::basic::printer::{Line, Outlet, Printer};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
 use element::value::{ether_text, time_text};
+use element::{Class, Configure, Element, StateScope};
 use elements::ether::header::{HEADER_BYTES, TYPE_IP};
 use packet::Access;
 use shm::Packet;

@@ -3,11 +3,7 @@
 use super::from_dump::place_of;
 use click::config::{parse, split_words};
 use diag::{Spanned, did_you_mean};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Direction};
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
 use elements::io::files::{self, FLUSH_NS};
 use elements::io::link_type;
 use packet::access::Access;

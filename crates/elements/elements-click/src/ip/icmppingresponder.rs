@@ -1,13 +1,9 @@
 //! `ICMPPingResponder`: answers echo requests.
 
-use element::class::{Class, StateScope};
-use element::configure::Shape;
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Element, StateScope, Work};
 use elements::ip::header::{from_network, transport_offset};
 use ir::expr::{csum_update, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Expr, Value, Verified};
+use ir::{Builder, Expr, Value};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
@@ -65,8 +61,8 @@ fn finish(packet: &Packet) -> Option<()> {
 }
 
 impl Element for Responder {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("ICMPPingResponder", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("ICMPPingResponder");
         let (other, zero_sum) = (f.bad_block(1, "not-echo-request"), f.slow_block("zero-sum"));
         f.need(Base::Net, 20, other);
         f.need(Base::Trans, 8, other);
@@ -78,18 +74,17 @@ impl Element for Responder {
         let source = f.eval(pair >> 32);
         f.store(IP_PAIR, (pair << 32) | source);
         let nothing = f.eval(0);
-        let sum = replace(&mut f, IP_OFF, nothing, load(IP_SUM));
-        let sum = replace(&mut f, TTL_WORD, protocol | TTL, sum);
+        let sum = replace(f, IP_OFF, nothing, load(IP_SUM));
+        let sum = replace(f, TTL_WORD, protocol | TTL, sum);
         f.store(IP_SUM, sum);
         f.store_anno(anno::DST_IP, source);
         f.store_anno(anno::PAINT, nothing);
 
-        let sum = replace(&mut f, TYPE_WORD, nothing, load(ICMP_SUM));
+        let sum = replace(f, TYPE_WORD, nothing, load(ICMP_SUM));
         f.store(ICMP_SUM, sum);
         // An update cannot tell the checksum of a message of zeros, 0xffff, from 0.
         f.check(sum, zero_sum);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -1,12 +1,8 @@
 //! `DelayUnqueue` and `DelayShaper`: packets go on some time after their timestamp.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::value::{set, time_text};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
 use shm::Packet;
 use shm::burst::Vector;
 

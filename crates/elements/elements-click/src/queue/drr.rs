@@ -1,10 +1,7 @@
 //! `DRRSched`: pulls bytes from its inputs in turns (deficit round robin).
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
 use shm::Packet;
 use shm::burst::Vector;
 

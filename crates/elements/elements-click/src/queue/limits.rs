@@ -3,8 +3,8 @@
 use super::token_bucket::TokenBucket;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
+use element::Work;
 use element::value::written;
-use element::work::Work;
 use shm::burst::Vector;
 
 /// What is counted against the rate.

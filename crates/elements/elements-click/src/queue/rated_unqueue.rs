@@ -2,12 +2,8 @@
 
 use super::limits::{Limit, Unit};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::value::set;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.

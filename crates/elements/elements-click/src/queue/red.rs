@@ -6,13 +6,9 @@
 //! before it have gone in or out.
 
 use click::config::{parse, split_words};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::random;
 use element::value::{fixed_point_text, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
 use elements::queue::length::QueueLength;
 use shm::burst::Batch;
 use std::sync::Arc;

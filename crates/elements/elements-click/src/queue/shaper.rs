@@ -1,11 +1,7 @@
 //! `Shaper` and `BandwidthShaper`: let pulls through at a rate.
 
 use super::limits::{Limit, Unit};
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.

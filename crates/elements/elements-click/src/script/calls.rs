@@ -4,7 +4,7 @@ use super::expand::{self, shift, without_quotes};
 use super::function;
 use super::interpreter::Interpreter;
 use click::config::quote;
-use element::work::Work;
+use element::Work;
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 

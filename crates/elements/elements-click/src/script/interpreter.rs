@@ -9,7 +9,7 @@ use super::function;
 use super::program::{End, Instruction, Output, Program, Target};
 use click::config::{NoNames, parse};
 use diag::{Span, Spanned};
-use element::work::Work;
+use element::Work;
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -16,11 +16,7 @@ mod tests;
 
 use click::config::{parse, split_words};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope, Shape};
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, Scope, Shape, StateScope, Work};
 use interpreter::{Interpreter, Outcome, Scripts};
 use program::{End, Program};
 use shm::burst::{Batch, Vector};

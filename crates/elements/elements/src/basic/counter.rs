@@ -2,15 +2,10 @@
 
 use super::handler_call::Trigger;
 use super::rate::{self, Average, SCALE};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{cell_text, fixed_point_text, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use ir::Builder;
 use ir::expr::{cell, packet_len, select};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use shm::burst::Batch;
 
 /// The class.
@@ -78,8 +73,8 @@ impl Element for Counter {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Counter", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Counter");
         let [count_call, byte_call] = self.calls();
         let cells = [
             ("count", 0),
@@ -92,8 +87,8 @@ impl Element for Counter {
             f.cell(name, init);
         }
         let averages = [PACKET_RATE, BYTE_RATE];
-        averages.iter().for_each(|average| average.declare(&mut f));
-        rate::turn(&mut f, EPOCH, &averages);
+        averages.iter().for_each(|average| average.declare(f));
+        rate::turn(f, EPOCH, &averages);
         let (count, bytes) = (f.eval(cell(COUNT) + 1), f.eval(cell(BYTES) + packet_len()));
         f.set_cell(COUNT, count);
         f.set_cell(BYTES, bytes);
@@ -109,7 +104,6 @@ impl Element for Counter {
         f.set_cell(BYTE_CALL, select(bytes_due, never, bytes_at));
         let [count_only, bytes_only, both] = PATHS.map(|path| f.slow_block(path));
         f.switch(count_due | (bytes_due << 1), vec![(1, count_only), (2, bytes_only)], both);
-        Some(f.finish())
     }
 
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {

@@ -1,13 +1,8 @@
 //! `Discard`: drops every packet.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
-use element::work::Work;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
+use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use ir::Builder;
 use shm::burst::Vector;
 
 /// The class.
@@ -47,12 +42,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Discard {
-    fn lower(&self, _: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Discard", 0);
+    fn build(&self, f: &mut Builder) {
+        f.name("Discard");
         let count = f.cell("count", 0);
         f.add_to_cell(count, 1);
         f.drop("discarded");
-        Some(f.finish())
     }
 
     fn writes(&self) -> bool {

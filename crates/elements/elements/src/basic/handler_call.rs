@@ -2,7 +2,7 @@
 
 use click::config::{Names, Parsed, parse, split_words};
 use diag::{Diagnostic, Spanned};
-use element::work::Work;
+use element::Work;
 
 /// A write handler and what is written to it.
 #[derive(Clone, PartialEq, Eq, Debug)]

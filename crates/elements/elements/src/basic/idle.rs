@@ -1,8 +1,6 @@
 //! `Idle`: never sends a packet.
 
-use element::class::{Class, StateScope};
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Element, StateScope, Work};
 use shm::burst::Batch;
 
 /// The class.

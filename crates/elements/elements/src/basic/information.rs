@@ -3,9 +3,7 @@
 //! no effect.
 
 use click::config::{parse, split_words};
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
 
 /// The class.
 pub const ADDRESS_INFO: Class = Class {

@@ -1,11 +1,8 @@
 //! `Null` and `Align`: let packets pass.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
+use element::{Class, Configure, Element, StateScope};
+use ir::Builder;
 
 /// The class.
 pub const NULL: Class = Class {
@@ -63,9 +60,8 @@ fn make_align(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Null {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Null", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Null");
         f.emit(0);
-        Some(f.finish())
     }
 }

@@ -1,13 +1,10 @@
 //! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: spread packets over the outputs.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
 use element::random;
+use element::{Class, Configure, Element, StateScope};
 use ir::expr::{cell, load, select};
-use ir::verify::VerifyError;
-use ir::{Builder, Value, Verified};
+use ir::{Builder, Value};
 use packet::field::{Base, Field};
 use shm::chain::SEGMENT_BYTES;
 
@@ -121,9 +118,9 @@ fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
 }
 
 impl Element for OutputPolicy {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let outputs = shape.outputs as u64;
-        let mut f = Builder::new("Spread", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Spread");
+        let outputs = f.outputs() as u64;
         let none = f.drop_block("no-output");
         let output = match *self {
             OutputPolicy::RoundRobin => {
@@ -136,15 +133,14 @@ impl Element for OutputPolicy {
             OutputPolicy::Hash { offset, length } => {
                 let short = f.aside(|f| f.emit(0));
                 f.need(Base::Data, usize::from(offset + length), short);
-                let sum = byte_sum(&mut f, offset, length);
+                let sum = byte_sum(f, offset, length);
                 if matches!(outputs, 2 | 4 | 8) { (sum ^ (sum >> 4)) & (outputs - 1) } else { sum % outputs }
             }
             OutputPolicy::Random { seed } => {
                 let state = f.cell("state", seed);
-                random::next(&mut f, state) % outputs
+                random::next(f, state) % outputs
             }
         };
         f.emit_to(output, none);
-        Some(f.finish())
     }
 }

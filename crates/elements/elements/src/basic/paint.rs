@@ -1,14 +1,10 @@
 //! `Paint`: sets a paint annotation.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{byte_anno, cell_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno::{self, Anno};
 
 /// The class.
@@ -46,13 +42,12 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Paint {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Paint", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Paint");
         // The colour is a state cell, since the handler changes it while packets flow.
         let color = f.cell("color", u64::from(self.color));
         f.store_anno(self.anno, cell(color));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -2,15 +2,10 @@
 
 use super::tee::Copier;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use ir::expr::{anno, cell};
-use ir::verify::VerifyError;
-use ir::{Builder, Expr, Verified};
+use ir::{Builder, Expr};
 use packet::anno::{self, Anno};
 use shm::burst::Batch;
 
@@ -97,14 +92,13 @@ impl Element for PaintSwitch {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("PaintSwitch", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("PaintSwitch");
         let all = f.slow_block("all");
         let none = f.drop_block("no-output");
         let paint = f.eval(anno(self.anno));
         f.leave_if(paint.equals(ALL), all);
         f.emit_to(paint, none);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {
@@ -153,9 +147,9 @@ impl Element for Colored {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new(if self.tee { "PaintTee" } else { "CheckPaint" }, shape.outputs);
-        let painted = self.is_painted(&mut f);
+    fn build(&self, f: &mut Builder) {
+        f.name(if self.tee { "PaintTee" } else { "CheckPaint" });
+        let painted = self.is_painted(f);
         if self.tee {
             let copied = f.slow_block("painted");
             f.leave_if(painted, copied);
@@ -164,7 +158,6 @@ impl Element for Colored {
             f.check(painted, other);
         }
         f.emit(0);
-        Some(f.finish())
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {

@@ -1,12 +1,8 @@
 //! `PullSwitch` and `StaticPullSwitch`: pull from one of several inputs.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::written;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.

@@ -1,13 +1,9 @@
 //! `Strip`, `Unstrip` and `StripToNetworkHeader`: move the packet's front.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
+use ir::Builder;
 use ir::expr::offset;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::Base;
 use shm::burst::Batch;
 use shm::descriptor::{BUF_BYTES, NO_HEADER};
@@ -84,11 +80,10 @@ impl Element for Strip {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Strip", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Strip");
         f.pull(u64::from(self.length));
         f.emit(0);
-        Some(f.finish())
     }
 }
 
@@ -105,13 +100,12 @@ fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Unstrip {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Unstrip", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Unstrip");
         let cramped = f.slow_block("headroom");
         f.room(usize::from(self.length), cramped);
         f.push(usize::from(self.length));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {
@@ -144,15 +138,14 @@ impl Element for StripToNetworkHeader {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("StripToNetworkHeader", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("StripToNetworkHeader");
         let before = f.slow_block("stripped");
         let offset = f.eval(offset(Base::Net));
         // Headers before the front, and those that are not set, are large numbers.
         f.check(offset.less_than(1 << 32), before);
         f.pull(offset);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -1,14 +1,10 @@
 //! `Switch` and `StaticSwitch`: all packets to one of several outputs.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 
 /// The class.
 pub const SWITCH: Class = Class {
@@ -70,13 +66,12 @@ fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Switch {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Switch", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Switch");
         let off = f.drop_block(OFF);
         // A negative number is a large one here, and no output.
         let output = f.cell("switch", i64::from(self.output) as u64);
         f.emit_to(cell(output), off);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {
@@ -106,9 +101,8 @@ fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for StaticSwitch {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("StaticSwitch", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("StaticSwitch");
         f.emit_or_drop(usize::try_from(self.output).unwrap_or(usize::MAX), OFF);
-        Some(f.finish())
     }
 }

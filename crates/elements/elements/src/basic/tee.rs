@@ -1,11 +1,7 @@
 //! `Tee` and `PullTee`: copies of packets to all outputs.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 

@@ -1,13 +1,9 @@
 //! `Truncate`: cuts packets that are too long.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
+use ir::Builder;
 use ir::expr::{anno, packet_len};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno::EXTRA_LENGTH;
 use shm::burst::Batch;
 
@@ -50,8 +46,8 @@ impl Element for Truncate {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Truncate", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Truncate");
         let (short, chain) = (f.aside(|f| f.emit(0)), f.slow_block("chain"));
         let most = f.eval(u64::from(self.length));
         let length = f.eval(packet_len());
@@ -62,7 +58,6 @@ impl Element for Truncate {
         f.take(most);
         f.check(packet_len().equals(most), chain);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

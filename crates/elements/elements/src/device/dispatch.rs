@@ -7,13 +7,8 @@ use crate::basic::tee::Copier;
 use crate::filter::expr::{self, Expr};
 use crate::filter::policies::{MOST, Policies};
 use click::config::unquote;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
+use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
+use ir::Builder;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -87,13 +82,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Dispatch {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        if self.policies.sets().iter().any(|set| set.count_ones() > 1) {
-            return None;
+    fn build(&self, f: &mut Builder) {
+        if self.policies.sets().iter().all(|set| set.count_ones() <= 1) {
+            f.name("Dispatch");
+            self.policies.emit(f, |f, set| f.bad_block(set.trailing_zeros() as usize, UNWANTED));
         }
-        let mut f = Builder::new("Dispatch", shape.outputs);
-        self.policies.emit(&mut f, |f, set| f.bad_block(set.trailing_zeros() as usize, UNWANTED));
-        Some(f.finish())
     }
 
     fn writes(&self) -> bool {

@@ -1,10 +1,7 @@
 //! `FlowSwitch`: all packets of a flow leave by one output.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
 use packet::access::Access;
 use packet::{FlowKey, parse as layers};
 use shm::burst::Batch;

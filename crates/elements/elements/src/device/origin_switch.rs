@@ -1,11 +1,8 @@
 //! `OriginSwitch`: goes by the port that a packet came in by.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use element::{Class, Configure, Element, StateScope};
+use ir::{Builder, Inst};
 use shm::descriptor::NO_PORT;
 
 /// The class.
@@ -69,12 +66,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for OriginSwitch {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("OriginSwitch", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("OriginSwitch");
         let exit = |(output, origin): (usize, &u16)| (u64::from(*origin), f.aside(|f| f.emit(output)));
         let exits = self.origins.iter().enumerate().map(exit).collect();
         let other = f.bad_block(self.otherwise.unwrap_or(usize::MAX), "other-origin");
         f.switch(Inst::Origin, exits, other);
-        Some(f.finish())
     }
 }

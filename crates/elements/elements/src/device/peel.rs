@@ -5,13 +5,9 @@
 
 use click::config::Names;
 use diag::{Diagnostic, Spanned, did_you_mean};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::expr::{load, packet_len};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Expr, Value, Verified};
+use ir::{BlockId, Builder, Expr, Value};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -151,8 +147,8 @@ struct Ways {
 }
 
 impl Element for Peel {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Peel", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Peel");
         let truncated = f.drop_block("truncated");
         let malformed = f.drop_block("malformed");
         let fragment = f.drop_block("fragment");
@@ -165,10 +161,10 @@ impl Element for Peel {
             let ways = Ways { without: lacks.unwrap_or(next), truncated, malformed, fragment, unknown, done };
             f.need(Base::Data, usize::from(ETHER), ways.without);
             match layer {
-                Layer::Vlan => untag(&mut f, 1, ways),
-                Layer::Qinq => untag(&mut f, 2, ways),
-                Layer::Mpls => unlabel(&mut f, ways),
-                Layer::Gre | Layer::Vxlan | Layer::Geneve => untunnel(&mut f, *layer, ways),
+                Layer::Vlan => untag(f, 1, ways),
+                Layer::Qinq => untag(f, 2, ways),
+                Layer::Mpls => unlabel(f, ways),
+                Layer::Gre | Layer::Vxlan | Layer::Geneve => untunnel(f, *layer, ways),
             }
             f.at(done);
             f.add_to_cell(cell, 1);
@@ -179,7 +175,6 @@ impl Element for Peel {
             f.at(next);
         }
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -13,15 +13,10 @@ use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_IP, push_header};
 use super::neighbours::{Answer, Limits, Neighbours};
 use click::config::{Ip4Prefix, parse};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::written;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
 use ir::expr::{anno, now_ns, record};
-use ir::verify::VerifyError;
-use ir::{Builder, Table, Verified};
+use ir::{Builder, Table};
 use packet::Access;
 use packet::anno;
 use shm::Packet;
@@ -297,8 +292,8 @@ impl ArpQuerier {
 }
 
 impl Element for ArpQuerier {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("ARPQuerier", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("ARPQuerier");
         let header = self.header([0; 6]);
         let table = f.table("resolved", 1, RECORD_BYTES);
         let [unknown, refresh, reply] = PATHS.map(|path| f.slow_block(path));
@@ -306,10 +301,9 @@ impl Element for ArpQuerier {
         let next_hop = f.lookup(table, &[dst], unknown);
         f.check(now_ns().less_than(record(next_hop, UNTIL_NS, 8)), refresh);
         f.room(HEADER_BYTES, refresh);
-        push_header(&mut f, record(next_hop, FIRST_BYTES, 8), header.back());
+        push_header(f, record(next_hop, FIRST_BYTES, 8), header.back());
         f.emit(0);
         f.same_entry(reply);
-        Some(f.finish())
     }
 
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {

@@ -3,12 +3,8 @@
 use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
 use click::config::{Ip4Prefix, Names, Parsed, parse, split_words};
 use diag::{Diagnostic, Spanned};
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{ether_text, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use packet::Access;
 use shm::burst::Batch;
 

@@ -1,10 +1,7 @@
 //! `ARPTable`: a table of neighbours that several queriers use.
 
 use super::neighbours::{Limits, Neighbours};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope};
-use element::element::Element;
-use element::handler::{Handlers, Row};
+use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -4,7 +4,7 @@
 
 use super::header::EtherHeader;
 use super::neighbours::{Limits, Neighbours};
-use element::work::Work;
+use element::Work;
 use shm::Packet;
 use shm::burst::Batch;
 use std::collections::VecDeque;

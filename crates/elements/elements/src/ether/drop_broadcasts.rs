@@ -1,12 +1,8 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
-use element::class::{Class, StateScope};
-use element::configure::Shape;
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::cell_text;
-use ir::verify::VerifyError;
-use ir::{Builder, Expr, Inst, Verified};
+use element::{Class, Element, Handlers, Row, StateScope};
+use ir::{Builder, Expr, Inst};
 use shm::descriptor::PacketType;
 
 /// The class.
@@ -33,8 +29,8 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 struct DropBroadcasts;
 
 impl Element for DropBroadcasts {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("DropBroadcasts", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("DropBroadcasts");
         let drops = f.cell("drops", 0);
         let bad = f.aside(|f| {
             f.add_to_cell(drops, 1);
@@ -43,7 +39,6 @@ impl Element for DropBroadcasts {
         let kind = Expr::from(Inst::PacketType);
         f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

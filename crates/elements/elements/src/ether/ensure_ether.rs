@@ -2,13 +2,9 @@
 
 use super::header::{EtherHeader, HEADER_BYTES, TYPE_IP, TYPE_IP6};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
+use ir::Builder;
 use ir::expr::{load, offset};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 use shm::burst::Batch;
 
@@ -59,8 +55,8 @@ fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
 }
 
 impl Element for EnsureEther {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("EnsureEther", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("EnsureEther");
         let unchanged = f.aside(|f| f.emit(0));
         let (behind, stripped, replace) = (f.block(), f.block(), f.block());
         let cramped = f.slow_block("headroom");
@@ -71,13 +67,13 @@ impl Element for EnsureEther {
         f.switch(net, vec![(bytes, behind), (0, stripped)], replace);
         f.at(behind);
         f.need(Base::Data, HEADER_BYTES, replace);
-        leave_if_ip(&mut f, unchanged);
+        leave_if_ip(f, unchanged);
         f.jump(replace);
         f.at(stripped);
         f.room(HEADER_BYTES, cramped);
         f.push(HEADER_BYTES);
         let taken_back = f.aside(|f| f.emit(0));
-        leave_if_ip(&mut f, taken_back);
+        leave_if_ip(f, taken_back);
         f.pull(bytes);
         f.jump(replace);
         f.at(replace);
@@ -87,7 +83,6 @@ impl Element for EnsureEther {
         f.store(super::header::FIRST_BYTES, self.header.first_bytes());
         f.store(super::header::BACK, self.header.back());
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -2,14 +2,9 @@
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::Handlers;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, StateScope, Work};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use shm::burst::Batch;
 
 /// The class.
@@ -49,15 +44,14 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for EtherEncap {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("EtherEncap", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("EtherEncap");
         // The header is in cells, since handlers change it while packets flow.
         let (front, back) = (f.cell("front", self.header.first_bytes()), f.cell("back", self.header.back()));
         let cramped = f.slow_block("headroom");
         f.room(HEADER_BYTES, cramped);
-        push_header(&mut f, cell(front), cell(back));
+        push_header(f, cell(front), cell(back));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -1,11 +1,8 @@
 //! `EtherMirror`: swaps source and destination.
 
-use element::class::{Class, StateScope};
-use element::configure::Shape;
-use element::element::Element;
+use element::{Class, Element, StateScope};
+use ir::Builder;
 use ir::expr::load;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -30,8 +27,8 @@ Swaps the Ethernet source and destination address at the front of each packet.
 struct EtherMirror;
 
 impl Element for EtherMirror {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("EtherMirror", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("EtherMirror");
         let short = f.drop_block("short-frame");
         f.need(Base::Data, 12, short);
         // In pieces that machine code moves as they are.
@@ -42,6 +39,5 @@ impl Element for EtherMirror {
             f.store(piece, value);
         }
         f.emit(0);
-        Some(f.finish())
     }
 }

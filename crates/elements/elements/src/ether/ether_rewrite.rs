@@ -2,13 +2,9 @@
 
 use super::header::EtherHeader;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::Handlers;
+use element::{Class, Configure, Element, Handlers, StateScope};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 
 /// The class.
@@ -48,8 +44,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for EtherRewrite {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("EtherRewrite", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("EtherRewrite");
         let front = f.cell("front", self.header.first_bytes());
         let back = f.cell("back", self.header.back());
         let (headless, short) = (f.block(), f.drop_block("short-frame"));
@@ -60,7 +56,6 @@ impl Element for EtherRewrite {
             f.emit(0);
             f.at(headless);
         }
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -5,12 +5,8 @@
 
 use crate::basic::tee::Copier;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{ether_text, set};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
 use packet::access::Access;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;

@@ -1,7 +1,7 @@
 //! The Ethernet header as two numbers, so that a program writes it by two stores.
 
 use click::config::parse;
-use element::handler::Row;
+use element::Row;
 use element::value::{ether_text, set, set_cell, written};
 use ir::{Builder, Expr};
 use packet::access::Access;

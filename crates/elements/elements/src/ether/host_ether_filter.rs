@@ -2,13 +2,9 @@
 
 use super::header::{self, to_number};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::expr::{cell, load, select};
-use ir::verify::VerifyError;
-use ir::{Builder, Inst, Verified};
+use ir::{Builder, Inst};
 use packet::field::{Base, Field};
 use shm::descriptor::PacketType;
 
@@ -56,8 +52,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for HostEtherFilter {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("HostEtherFilter", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("HostEtherFilter");
         let ours = f.cell("ether", to_number(self.address));
         let short = f.bad_block(1, "short-frame");
         f.need(Base::Data, usize::from(self.offset) + 12, short);
@@ -80,7 +76,6 @@ impl Element for HostEtherFilter {
             f.leave_if(kind.equals(PacketType::OtherHost as u64), other);
         }
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

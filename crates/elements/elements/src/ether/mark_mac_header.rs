@@ -1,11 +1,8 @@
 //! `MarkMACHeader`: says where the MAC header is.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
+use element::{Class, Configure, Element, StateScope};
+use ir::Builder;
 use packet::field::Base;
 
 /// The class.
@@ -39,10 +36,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for MarkMacHeader {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("MarkMACHeader", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("MarkMACHeader");
         f.set_base(Base::Mac, u64::from(self.offset));
         f.emit(0);
-        Some(f.finish())
     }
 }

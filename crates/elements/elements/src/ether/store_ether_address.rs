@@ -3,13 +3,9 @@
 use super::header::{self, to_number};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::{anno, cell};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
@@ -72,8 +68,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for StoreEtherAddress {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("StoreEtherAddress", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("StoreEtherAddress");
         let short = f.bad_block(1, "short-frame");
         f.need(Base::Data, usize::from(self.offset) + 6, short);
         let address = match self.source {
@@ -89,7 +85,6 @@ impl Element for StoreEtherAddress {
         };
         f.store(Field::bytes(Base::Data, self.offset, 6), address);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

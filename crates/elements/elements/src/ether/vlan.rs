@@ -2,15 +2,10 @@
 
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{set, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use ir::expr::{anno, cell, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Expr, Verified};
+use ir::{Builder, Expr};
 use packet::access::Access;
 use packet::anno;
 use packet::field::{Base, Field};
@@ -109,8 +104,8 @@ impl VlanEncap {
 }
 
 impl Element for VlanEncap {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("VLANEncap", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("VLANEncap");
         for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
             f.cell(name, init);
         }
@@ -132,9 +127,8 @@ impl Element for VlanEncap {
         f.store(FIRST_BYTES, front);
         f.store(BACK_ADDRESS, back);
         f.store(TAG, (cell(TYPE_CELL as u16) << 16) | tci);
-        set_headers(&mut f, HEADER_BYTES + TAG_BYTES);
+        set_headers(f, HEADER_BYTES + TAG_BYTES);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {
@@ -254,8 +248,8 @@ impl VlanDecap {
 }
 
 impl Element for VlanDecap {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("VLANDecap", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("VLANDecap");
         let untagged = f.aside(|f| self.leave(f, 0));
         f.need(Base::Data, HEADER_BYTES + TAG_BYTES, untagged);
         let tag = f.eval(load(TAG));
@@ -265,8 +259,7 @@ impl Element for VlanDecap {
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16, 8), front);
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16 + 8, 4), back);
         f.pull(TAG_BYTES as u64);
-        self.leave(&mut f, tag & 0xffff);
-        Some(f.finish())
+        self.leave(f, tag & 0xffff);
     }
 }
 

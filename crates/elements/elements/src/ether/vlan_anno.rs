@@ -2,14 +2,10 @@
 
 use super::vlan::{with_id, with_pcp};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno;
 
 /// The class.
@@ -48,12 +44,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for SetVlanAnno {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("SetVLANAnno", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("SetVLANAnno");
         let tci = f.cell("vlan_tci", u64::from(self.tci));
         f.store_anno(anno::VLAN_TCI, cell(tci));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -14,8 +14,7 @@ use super::expr::{Expr, Headers, Test};
 use super::formula::{Formula, IP_BYTES, PORT_BYTES, unify};
 use super::graph::{Graph, To};
 use ir::expr::{load, record};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Value, Verified};
+use ir::{BlockId, Builder, Value};
 use packet::field::{self, Base};
 use std::sync::Arc;
 use table::acl::RuleList;
@@ -165,15 +164,12 @@ impl FilterPlan {
         Some(RuleList { boxes, others_dropped })
     }
 
-    /// The program of an element.
-    ///
-    /// # Errors
-    /// What the verifier found.
-    pub fn program(&self, name: &str, outputs: usize) -> Result<Verified, VerifyError> {
-        let mut f = Builder::new(name, outputs);
+    /// Builds the program of an element.
+    pub fn build(&self, class: &str, f: &mut Builder) {
+        f.name(class);
         // The same for all rules: others may take their place while packets flow.
         f.reason("no-match");
-        if name == "IPFilter" {
+        if class == "IPFilter" {
             f.reason("denied");
         }
         let mut there = [0; 4];
@@ -182,7 +178,7 @@ impl FilterPlan {
             _ => true,
         });
         if let Some(headless) = headless {
-            let headless = exit(&mut f, headless);
+            let headless = exit(f, headless);
             f.need(Base::Net, usize::from(IP_BYTES), headless);
             there[Base::Net as usize] = IP_BYTES;
         }
@@ -191,14 +187,13 @@ impl FilterPlan {
             let last = at + 1 == self.stages.len();
             exits.next = if last { f.here() } else { f.block() };
             match stage {
-                Stage::Graph(graph) => emit(&mut f, graph, there, |f, decision| exits.block(f, decision)),
-                Stage::Table(acl) => look_up(&mut f, acl, there, &mut exits),
+                Stage::Graph(graph) => emit(f, graph, there, |f, decision| exits.block(f, decision)),
+                Stage::Table(acl) => look_up(f, acl, there, &mut exits),
             }
             if !last {
                 f.at(exits.next);
             }
         }
-        f.finish()
     }
 
     /// The steps, for the `program` handler.

@@ -4,9 +4,7 @@ use super::acl::LIMITS;
 use super::expr;
 use super::sorter::{Sorter, ip_plan};
 use click::config::unquote;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
 
 /// The class.
 pub const CLASS: Class = Class {

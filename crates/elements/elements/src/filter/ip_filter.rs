@@ -6,9 +6,7 @@ use super::filter_plan::DENIED;
 use super::sorter::{Sorter, ip_plan};
 use click::config::{parse, unquote};
 use diag::{Spanned, did_you_mean};
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
 use table::acl::Limits;
 
 /// The class.

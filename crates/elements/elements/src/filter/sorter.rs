@@ -3,11 +3,8 @@
 use super::acl::AclTable;
 use super::expr::Expr;
 use super::filter_plan::FilterPlan;
-use element::configure::{Configure, Scope, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use ir::verify::VerifyError;
-use ir::{Table, Verified};
+use element::{Configure, Element, Handlers, Row, Scope};
+use ir::{Builder, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use table::acl::RuleList;
@@ -55,8 +52,8 @@ pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) ->
 }
 
 impl Element for Sorter {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        Some(self.plan.program(self.class, shape.outputs))
+    fn build(&self, f: &mut Builder) {
+        self.plan.build(self.class, f);
     }
 
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {

@@ -2,7 +2,7 @@
 //!
 //! One for each NF and worker: whoever writes and whoever reads are elements of one thread, and nobody waits.
 
-use element::configure::{Configure, Scope};
+use element::{Configure, Scope};
 pub use packet::flow::MOST_INSTANCES as MOST;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

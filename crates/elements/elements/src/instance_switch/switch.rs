@@ -3,12 +3,8 @@
 use super::buckets::Buckets;
 use super::instances::{Instances, MOST, all};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::steering::keys;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use packet::anno;
 pub use packet::flow::SteeringPolicy as Policy;
 use shm::burst::Batch;

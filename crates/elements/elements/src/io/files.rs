@@ -1,7 +1,7 @@
 //! Which elements of a chain read and write which files: one that is written has one writer and no reader.
 
 use diag::{Span, Spanned};
-use element::configure::{Configure, Direction, Scope};
+use element::{Configure, Direction, Scope};
 use port::FileKey;
 use port::file::whole_name;
 use std::path::{Path, PathBuf};

@@ -3,12 +3,8 @@
 use super::files;
 use super::link_type;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Direction};
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::steering::{FlowSteering, Owners};
-use element::work::Work;
+use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
 use port::{Port, PortStats};
 use shm::burst::LIST_CAPACITY;
 use shm::burst::Vector;

@@ -2,12 +2,8 @@
 
 use crate::instance_switch::instances::Instances;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::nf::{Completions, NfLink};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
 use shm::burst::{Batch, Vector};
 use shm::channel::Completion;
 use shm::descriptor::flag;

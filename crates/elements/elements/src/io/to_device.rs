@@ -3,11 +3,7 @@
 use super::files::{self, FLUSH_NS};
 use super::from_device::DRIVER_KEYWORDS;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Direction};
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
 use port::{Port, PortStats};
 use shm::burst::{Batch, Vector};
 

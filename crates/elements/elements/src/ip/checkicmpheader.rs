@@ -2,10 +2,7 @@
 
 use super::complaint::{Complaints, Reason};
 use super::header::{from_network, transport_offset};
-use element::class::{Class, StateScope};
-use element::element::Element;
-use element::handler::Handlers;
-use element::work::Work;
+use element::{Class, Element, Handlers, StateScope, Work};
 use packet::Access;
 use packet::checksum::{Validity, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};

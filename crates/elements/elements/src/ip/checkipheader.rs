@@ -3,14 +3,9 @@
 use super::argument::offset;
 use super::complaint::{Complaints, Reason};
 use click::config::{Args, Ip4Prefix, parse};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::Handlers;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, StateScope, Work};
 use ir::expr::{avail, ip_sum, load, packet_len};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Verified};
+use ir::{BlockId, Builder};
 use packet::Access;
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
@@ -182,9 +177,9 @@ impl Element for CheckIpHeader {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new(self.class, shape.outputs);
-        let bad = self.complaints.blocks(&mut f);
+    fn build(&self, f: &mut Builder) {
+        f.name(self.class);
+        let bad = self.complaints.blocks(f);
         let chain = f.slow_block("trim-chain");
         let offset = u64::from(self.offset);
         f.need(Base::Data, usize::from(self.offset) + 20, bad.of(TINY));
@@ -201,14 +196,13 @@ impl Element for CheckIpHeader {
         if self.checksum {
             f.check(ip_sum().equals(0xffff), bad.of(CHECKSUM));
         }
-        self.check_source(&mut f, bad.of(SOURCE));
+        self.check_source(f, bad.of(SOURCE));
         f.set_base(Base::Trans, header + offset);
         f.store_anno(anno::DST_IP, load(IP_DST));
         // Padding comes and goes with the traffic: cutting without a branch is cheaper than missing one.
         f.check(avail(Base::Data).equals(packet_len()), chain);
         f.take(end);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

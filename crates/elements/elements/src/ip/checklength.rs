@@ -1,14 +1,10 @@
 //! `CheckLength`: sorts out long packets.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::{anno, cell, packet_len};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno;
 
 /// The class.
@@ -48,14 +44,13 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for CheckLength {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("CheckLength", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("CheckLength");
         let most = f.cell("length", u64::from(self.most));
         let long = f.bad_block(1, "too-long");
         let length = if self.extra { packet_len() + anno(anno::EXTRA_LENGTH) } else { packet_len() };
         f.check(length.at_most(cell(most)), long);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -2,14 +2,9 @@
 
 use super::complaint::{Complaints, Reason};
 use super::header::{from_network, transport_offset};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::Handlers;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, StateScope, Work};
+use ir::Builder;
 use ir::expr::{load, offset, packet_len, transport_sum};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::checksum::{self, Validity};
 use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
@@ -99,9 +94,9 @@ impl Element for CheckTcp {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("CheckTCPHeader", shape.outputs);
-        let bad = self.complaints.blocks(&mut f);
+    fn build(&self, f: &mut Builder) {
+        f.name("CheckTCPHeader");
+        let bad = self.complaints.blocks(f);
         f.need(Base::Net, 20, bad.of(PROTOCOL));
         let protocol = f.eval(load(IP_PROTO));
         f.check(protocol.equals(6), bad.of(PROTOCOL));
@@ -114,7 +109,6 @@ impl Element for CheckTcp {
         f.check(end.at_most(packet_len()), bad.of(LENGTH));
         f.check(transport_sum(protocol).equals(0xffff), bad.of(CHECKSUM));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {
@@ -150,9 +144,9 @@ impl Element for CheckUdp {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("CheckUDPHeader", shape.outputs);
-        let bad = self.complaints.blocks(&mut f);
+    fn build(&self, f: &mut Builder) {
+        f.name("CheckUDPHeader");
+        let bad = self.complaints.blocks(f);
         let shorter = f.slow_block("shorter-than-ip");
         let unchecked = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad.of(PROTOCOL));
@@ -168,7 +162,6 @@ impl Element for CheckUdp {
         f.check(end.equals(offset(Base::Net) + load(IP_LEN)), shorter);
         f.check(transport_sum(protocol).equals(0xffff), bad.of(CHECKSUM));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -5,8 +5,7 @@
 //! an element's own ([`element::Element::reasons`]), in the same order.
 
 use click::config::{Args, parse};
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Handlers, Row, Work};
 use ir::{BlockId, Builder};
 use shm::burst::Batch;
 

@@ -1,14 +1,10 @@
 //! `DecIPTTL`: decrements the time to live.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::{cell, csum_update, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
 
 /// The class.
@@ -51,8 +47,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for DecIpTtl {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("DecIPTTL", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("DecIPTTL");
         let drops = f.cell("drops", 0);
         // A cell, since the handler changes it while packets flow.
         let active = f.cell("active", u64::from(self.active));
@@ -74,7 +70,6 @@ impl Element for DecIpTtl {
         f.store(IP_SUM, csum_update(load(IP_SUM), 0x0100, 0, 16));
         f.store(IP_TTL, ttl - one);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

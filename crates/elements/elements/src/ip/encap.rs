@@ -3,15 +3,10 @@
 use super::value;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{set, set_cell, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use ir::Builder;
 use ir::expr::{anno, cell, ip_sum, packet_len, select, transport_sum};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::Access;
 use packet::anno;
 use packet::checksum::{self, UDP_CHECK};
@@ -253,8 +248,8 @@ impl Encap {
 }
 
 impl Element for Encap {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new(self.class, shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name(self.class);
         let (address, from_anno) = match self.dst {
             Destination::Address(address) => (address, 0),
             Destination::Annotation => (0, 1),
@@ -291,7 +286,6 @@ impl Element for Encap {
             }
         }
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -2,12 +2,9 @@
 
 use super::setipchecksum::compute;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
+use ir::Builder;
 use ir::expr::anno;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno;
 use packet::field::{Base, IP_SRC};
 
@@ -47,16 +44,15 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for FixIpSrc {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("FixIPSrc", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("FixIPSrc");
         let bad = f.drop_block("bad-ip-header");
         let done = f.aside(|f| f.emit(0));
         f.check(anno(anno::FIX_IP_SRC), done);
         f.need(Base::Net, 20, done);
         f.store_anno(anno::FIX_IP_SRC, 0);
         f.store(IP_SRC, u64::from(self.address));
-        compute(&mut f, bad);
+        compute(f, bad);
         f.jump(done);
-        Some(f.finish())
     }
 }

@@ -3,14 +3,10 @@
 use super::argument::{annotation, offset};
 use super::value;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::{cell, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno::{self, Anno};
 use packet::field::{Base, Field, IP_DST, IP_SRC};
 
@@ -85,13 +81,12 @@ fn make_get(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Get {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("GetIPAddress", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("GetIPAddress");
         let short = f.drop_block("short-packet");
         f.need(self.field.base, usize::from(self.field.end_byte()), short);
         f.store_anno(self.anno, load(self.field));
         f.emit(0);
-        Some(f.finish())
     }
 }
 
@@ -110,12 +105,11 @@ fn make_set(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Set {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("SetIPAddress", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("SetIPAddress");
         let address = f.cell("addr", u64::from(self.address));
         f.store_anno(self.anno, cell(address));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

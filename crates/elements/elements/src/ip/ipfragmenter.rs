@@ -2,14 +2,9 @@
 
 use super::header::from_network;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use ir::Builder;
 use ir::expr::{offset, packet_len};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
 use shm::Packet;
@@ -215,13 +210,12 @@ impl IpFragmenter {
 }
 
 impl Element for IpFragmenter {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("IPFragmenter", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("IPFragmenter");
         let (headless, long) = (f.drop_block("no-ip-header"), f.slow_block("long"));
         f.need(Base::Net, IP_BYTES, headless);
         f.check((packet_len() - offset(Base::Net)).at_most(u64::from(self.mtu)), long);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

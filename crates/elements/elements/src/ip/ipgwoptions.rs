@@ -2,14 +2,9 @@
 
 use super::header::from_network;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Shape;
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Element, Handlers, Row, StateScope, Work};
+use ir::Builder;
 use ir::expr::load;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno;
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
@@ -188,14 +183,13 @@ fn milliseconds(timestamp_ns: u64) -> u32 {
 }
 
 impl Element for GatewayOptions {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("IPGWOptions", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("IPGWOptions");
         let headless = f.drop_block("no-ip-header");
         let plain = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, headless);
         f.check(load(IP_HL).greater_than(5), plain);
         f.slow("options");
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -1,12 +1,9 @@
 //! `IPMirror`: turns packets round.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
 use ir::expr::load;
-use ir::verify::VerifyError;
-use ir::{Builder, Value, Verified};
+use ir::{Builder, Value};
 use packet::anno;
 use packet::field::{Base, Field, IP_FRAG, IP_PAIR, IP_PROTO, L4_PORTS};
 
@@ -55,12 +52,12 @@ fn swap(f: &mut Builder, field: Field) -> Value {
 }
 
 impl Element for IpMirror {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("IPMirror", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("IPMirror");
         let bad = f.drop_block("no-ip-header");
         let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
-        let pair = swap(&mut f, IP_PAIR);
+        let pair = swap(f, IP_PAIR);
         if self.dst_anno {
             f.store_anno(anno::DST_IP, pair >> 32);
         }
@@ -69,14 +66,13 @@ impl Element for IpMirror {
         f.switch(load(IP_PROTO), vec![(6, tcp), (17, udp)], done);
         f.at(udp);
         f.need(Base::Trans, 8, done);
-        swap(&mut f, L4_PORTS);
+        swap(f, L4_PORTS);
         f.jump(done);
         f.at(tcp);
         f.need(Base::Trans, 8, done);
-        swap(&mut f, L4_PORTS);
+        swap(f, L4_PORTS);
         f.need(Base::Trans, 12, done);
-        swap(&mut f, TCP_NUMBERS);
+        swap(f, TCP_NUMBERS);
         f.jump(done);
-        Some(f.finish())
     }
 }

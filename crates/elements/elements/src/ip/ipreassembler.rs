@@ -10,14 +10,9 @@ mod datagram;
 
 use click::config::parse;
 use datagram::{Datagram, Fragment, Key};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use ir::Builder;
 use ir::expr::load;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno::Anno;
 use packet::field::{Base, IP_OFF};
 use shm::Packet;
@@ -208,13 +203,12 @@ impl IpReassembler {
 }
 
 impl Element for IpReassembler {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("IPReassembler", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("IPReassembler");
         let (headless, fragment) = (f.drop_block("no-ip-header"), f.slow_block("fragments"));
         f.need(Base::Net, 20, headless);
         f.leave_if(load(IP_OFF) & FRAGMENT, fragment);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -1,12 +1,9 @@
 //! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
 
 use super::argument::offset;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
+use ir::Builder;
 use ir::expr::{self, avail, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, IP_HL};
 
 /// `MarkIPHeader`.
@@ -60,8 +57,8 @@ stands before it.
 struct Mark(u16);
 
 impl Element for Mark {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("MarkIPHeader", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("MarkIPHeader");
         let short = f.aside(|f| {
             f.clear_base(Base::Trans);
             f.emit(0);
@@ -71,21 +68,19 @@ impl Element for Mark {
         f.need(Base::Net, 1, short);
         f.set_base(Base::Trans, (load(IP_HL) << 2) + offset);
         f.emit(0);
-        Some(f.finish())
     }
 }
 
 struct Strip;
 
 impl Element for Strip {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("StripIPHeader", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("StripIPHeader");
         let bad = f.drop_block("no-ip-header");
         // An unset header and one before the packet's start are huge numbers.
         let header = f.eval(expr::offset(Base::Trans));
         f.check(header.at_most(avail(Base::Data)), bad);
         f.pull(header);
         f.emit(0);
-        Some(f.finish())
     }
 }

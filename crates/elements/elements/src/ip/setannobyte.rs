@@ -2,14 +2,10 @@
 
 use super::argument::annotation;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::cell;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::anno::Anno;
 
 /// The class.
@@ -50,12 +46,11 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for SetAnnoByte {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("SetAnnoByte", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("SetAnnoByte");
         let value = f.cell("value", u64::from(self.value));
         f.store_anno(self.anno, cell(value));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -1,13 +1,9 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::cell_text;
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::expr::{avail, ip_sum, load, offset};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Verified};
+use ir::{BlockId, Builder};
 use packet::field::{Base, IP_HL, IP_SUM};
 
 macro_rules! page {
@@ -67,8 +63,8 @@ pub(super) fn compute(f: &mut Builder, bad: BlockId) {
 }
 
 impl Element for SetIpChecksum {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new(self.0, shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name(self.0);
         let drops = f.cell("drops", 0);
         let bad = f.aside(|f| {
             f.add_to_cell(drops, 1);
@@ -81,15 +77,14 @@ impl Element for SetIpChecksum {
         let unmarked = f.block();
         f.leave_if(offset(Base::Net).equals(u64::MAX), unmarked);
         f.need(Base::Net, 20, bad);
-        compute(&mut f, bad);
+        compute(f, bad);
         f.emit(0);
         f.at(unmarked);
         f.set_base(Base::Net, 0);
         f.need(Base::Net, 20, bad_unmarked);
-        compute(&mut f, bad_unmarked);
+        compute(f, bad_unmarked);
         f.clear_base(Base::Net);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -2,13 +2,9 @@
 
 use super::header::{from_network, transport_offset};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
+use ir::Builder;
 use ir::expr::{load, offset, packet_len, select, transport_sum};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::Access;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
@@ -70,8 +66,8 @@ struct SetTcp {
 }
 
 impl Element for SetTcp {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("SetTCPChecksum", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("SetTCPChecksum");
         let bad = f.drop_block("bad-lengths");
         f.need(Base::Net, 20, bad);
         f.need(Base::Trans, 20, bad);
@@ -88,7 +84,6 @@ impl Element for SetTcp {
         f.store(TCP_SUM, 0);
         f.store(TCP_SUM, transport_sum(6) ^ 0xffff);
         f.emit(0);
-        Some(f.finish())
     }
 }
 
@@ -106,8 +101,8 @@ fn set_udp(packet: &mut Packet) -> Option<()> {
 }
 
 impl Element for SetUdp {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("SetUDPChecksum", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("SetUDPChecksum");
         let bad = f.bad_block(1, "fragment-or-short");
         let shorter = f.slow_block("shorter-than-ip");
         f.need(Base::Net, 20, bad);
@@ -122,7 +117,6 @@ impl Element for SetUdp {
         // 0 would say that there is none (RFC 768).
         f.store(UDP_SUM, select(sum, sum, 0xffff));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -3,12 +3,9 @@
 use super::argument;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
 use ir::expr::{anno, csum_update, load, select};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Value, Verified};
+use ir::{BlockId, Builder, Value};
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_FRAG, IP_PROTO, IP_SRC, IP_SUM, TCP_SUM, UDP_SUM};
 
@@ -62,8 +59,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for StoreIpAddress {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("StoreIPAddress", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("StoreIPAddress");
         let bad = f.bad_block(1, "out-of-range");
         let done = f.aside(|f| f.emit(0));
         let address = match self.address {
@@ -79,9 +76,8 @@ impl Element for StoreIpAddress {
             f.jump(done);
         } else {
             f.need(Base::Net, 20, bad);
-            replace_address(&mut f, self.field, address, done);
+            replace_address(f, self.field, address, done);
         }
-        Some(f.finish())
     }
 }
 

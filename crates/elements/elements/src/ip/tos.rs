@@ -2,14 +2,10 @@
 
 use click::config::{Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::{cell_text, set_cell, written};
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::expr::{cell, csum_update, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Expr, Verified};
+use ir::{Builder, Expr};
 use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
 
 /// `SetIPDSCP`.
@@ -146,14 +142,13 @@ fn replace(f: &mut Builder, change: impl FnOnce(Expr) -> Expr) {
 }
 
 impl Element for Set {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new(self.setter.class, shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name(self.setter.class);
         let bits = f.cell(self.setter.handler, u64::from(self.bits) << self.setter.shift);
         let bad = f.drop_block("no-ip-header");
         f.need(Base::Net, 20, bad);
-        replace(&mut f, |old| old & (0xff00 | self.setter.keep) | cell(bits));
+        replace(f, |old| old & (0xff00 | self.setter.keep) | cell(bits));
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {
@@ -184,8 +179,8 @@ fn make_ce(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for MarkIpCe {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("MarkIPCE", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("MarkIPCE");
         let drops = f.cell("drops", 0);
         let bad = f.drop_block("no-ip-header");
         let deaf = f.aside(|f| {
@@ -199,9 +194,8 @@ impl Element for MarkIpCe {
             f.check(ecn, deaf);
         }
         f.leave_if(ecn.equals(3), done);
-        replace(&mut f, |old| old | 3);
+        replace(f, |old| old | 3);
         f.jump(done);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -4,14 +4,9 @@ use super::address::halves;
 use crate::ip::argument::offset;
 use crate::ip::complaint::{Complaints, Reason};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::Handlers;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, StateScope, Work};
 use ir::expr::{load, packet_len};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Verified};
+use ir::{BlockId, Builder};
 use packet::Access;
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
 use shm::burst::Batch;
@@ -97,9 +92,9 @@ impl Element for CheckIp6Header {
         false
     }
 
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("CheckIP6Header", shape.outputs);
-        let bad = self.complaints.blocks(&mut f);
+    fn build(&self, f: &mut Builder) {
+        f.name("CheckIP6Header");
+        let bad = self.complaints.blocks(f);
         let chain = f.slow_block("trim-chain");
         let front = self.offset + HEADER;
         f.need(Base::Data, usize::from(front), bad.of(TINY));
@@ -107,12 +102,11 @@ impl Element for CheckIp6Header {
         f.check(load(IP6_VERSION).equals(6), bad.of(VERSION));
         let end = f.eval(load(IP6_PLEN) + u64::from(front));
         f.check(end.at_most(packet_len()), bad.of(LENGTH));
-        self.check_source(&mut f, bad.of(SOURCE));
+        self.check_source(f, bad.of(SOURCE));
         f.set_base(Base::Trans, u64::from(front));
         f.take(end);
         f.check(packet_len().equals(end), chain);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

@@ -1,13 +1,9 @@
 //! `DecIP6HLIM`: decrements the hop limit.
 
-use element::class::{Class, StateScope};
-use element::configure::Shape;
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::cell_text;
+use element::{Class, Element, Handlers, Row, StateScope};
+use ir::Builder;
 use ir::expr::load;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, IP6_HLIM};
 
 /// The class.
@@ -35,8 +31,8 @@ output 1; usually an ICMP6Error stands there.
 struct DecIp6Hlim;
 
 impl Element for DecIp6Hlim {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("DecIP6HLIM", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("DecIP6HLIM");
         let drops = f.cell("drops", 0);
         let headless = f.drop_block("no-ip6-header");
         let expired = f.aside(|f| {
@@ -48,7 +44,6 @@ impl Element for DecIp6Hlim {
         f.check(limit.greater_than(one), expired);
         f.store(IP6_HLIM, limit - one);
         f.emit(0);
-        Some(f.finish())
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

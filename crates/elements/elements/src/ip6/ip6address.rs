@@ -4,12 +4,9 @@ use super::address::{HIGH, LOW, fields, halves, store};
 use crate::ip::argument::offset;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
+use element::{Class, Configure, Element, StateScope};
+use ir::Builder;
 use ir::expr::{anno, load};
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::field::{Base, Field};
 use std::net::Ipv6Addr;
 
@@ -91,26 +88,24 @@ header. No checksum is updated.
 struct Get(u16);
 
 impl Element for Get {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("GetIP6Address", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("GetIP6Address");
         let short = f.drop_block("short-packet");
         f.need(Base::Data, usize::from(self.0) + 16, short);
         let (high, low) = fields(Base::Data, self.0);
-        store(&mut f, load(high), load(low));
+        store(f, load(high), load(low));
         f.emit(0);
-        Some(f.finish())
     }
 }
 
 struct Set(Ipv6Addr);
 
 impl Element for Set {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("SetIP6Address", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("SetIP6Address");
         let (high, low) = halves(self.0);
-        store(&mut f, high, low);
+        store(f, high, low);
         f.emit(0);
-        Some(f.finish())
     }
 }
 
@@ -139,8 +134,8 @@ fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 }
 
 impl Element for Store {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("StoreIP6Address", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("StoreIP6Address");
         let bad = f.bad_block(1, "out-of-range");
         let done = f.aside(|f| f.emit(0));
         let (high, low) = match self.address.map(halves) {
@@ -155,6 +150,5 @@ impl Element for Store {
         f.store(self.high, high);
         f.store(self.low, low);
         f.jump(done);
-        Some(f.finish())
     }
 }

@@ -3,14 +3,10 @@
 use super::address;
 use super::line::{self, Network};
 use super::table::{HIGH, LOW, PORT, RECORD_BYTES, Routes};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::value::written;
+use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::expr::{anno, record, select};
-use ir::verify::VerifyError;
-use ir::{Builder, Table, Verified};
+use ir::{Builder, Table};
 use std::net::Ipv6Addr;
 
 /// The class.
@@ -94,8 +90,8 @@ impl Lookup {
 }
 
 impl Element for Lookup {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("LookupIP6Route", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("LookupIP6Route");
         let table = f.table("routes", 2, RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
         let key = [f.eval(anno(address::HIGH)), f.eval(anno(address::LOW))];
@@ -103,9 +99,8 @@ impl Element for Lookup {
         let (high, low) = (f.eval(record(hop, HIGH, 8)), f.eval(record(hop, LOW, 8)));
         let gateway = f.eval(high | low);
         let high = select(gateway, high, anno(address::HIGH));
-        address::store(&mut f, high, select(gateway, low, anno(address::LOW)));
+        address::store(f, high, select(gateway, low, anno(address::LOW)));
         f.emit_to(record(hop, PORT, 4), no_output);
-        Some(f.finish())
     }
 
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {

@@ -1,11 +1,8 @@
 //! `MarkIP6Header`: sets the IPv6 header annotation.
 
 use crate::ip::argument::offset;
-use element::class::{Class, StateScope};
-use element::configure::Shape;
-use element::element::Element;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
+use element::{Class, Element, StateScope};
+use ir::Builder;
 use packet::field::Base;
 
 /// The class.
@@ -36,11 +33,10 @@ start and the transport header annotation to 40 bytes behind that. Checks nothin
 struct Mark(u16);
 
 impl Element for Mark {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("MarkIP6Header", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("MarkIP6Header");
         f.set_base(Base::Net, u64::from(self.0));
         f.set_base(Base::Trans, u64::from(self.0) + 40);
         f.emit(0);
-        Some(f.finish())
     }
 }

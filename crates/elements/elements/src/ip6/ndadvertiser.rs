@@ -2,10 +2,7 @@
 
 use super::line::{Network, network};
 use click::config::{parse, split_words};
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::work::Work;
+use element::{Class, Configure, Element, StateScope, Work};
 use packet::MacAddr;
 use packet::checksum::{Validity, pseudo_ipv6, verify_icmp6};
 use packet::view::Ipv6;

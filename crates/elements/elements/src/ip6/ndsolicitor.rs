@@ -3,11 +3,7 @@
 use super::address::destination;
 use super::ndadvertiser::{ETHER_BYTES, ETHERTYPE, IP6_BYTES, read, write};
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
-use element::handler::{Handlers, Row};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use packet::MacAddr;
 use packet::view::nd::{self, Neighbor};
 use shm::Packet;

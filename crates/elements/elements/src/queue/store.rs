@@ -6,12 +6,8 @@
 
 use super::length::QueueLength;
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope};
-use element::element::Element;
-use element::handler::{Handlers, Merge, Row};
 use element::value::written;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Merge, Row, Scope, StateScope, Work};
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 use std::collections::VecDeque;

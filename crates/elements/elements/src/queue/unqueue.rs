@@ -1,12 +1,8 @@
 //! `Unqueue`: from pull to push.
 
 use click::config::parse;
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::value::{set, written};
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.

@@ -2,7 +2,7 @@
 
 use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
 use crate::ip6::ndadvertiser::{self, ETHER_BYTES, IP6_BYTES, is_sound_question};
-use element::work::Work;
+use element::Work;
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{self, Neighbor, SOLICITED};
 use packet::{Access, MacAddr};

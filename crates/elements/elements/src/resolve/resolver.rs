@@ -8,15 +8,10 @@ use crate::ip6::ndadvertiser::advertise;
 use click::config::{Names, Parsed, parse};
 use crossbeam_queue::ArrayQueue;
 use diag::{Diagnostic, Spanned};
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope, Shape};
-use element::element::{Element, Progress};
-use element::handler::{Handlers, Row};
 use element::value::written;
-use element::work::Work;
+use element::{Class, Configure, Element, Handlers, Progress, Row, Scope, StateScope, Work};
+use ir::Builder;
 use ir::expr::load;
-use ir::verify::VerifyError;
-use ir::{Builder, Verified};
 use packet::MacAddr;
 use packet::field::{Base, Field};
 use packet::view::icmp6::{NEIGHBOR_ADVERTISEMENT, NEIGHBOR_SOLICITATION};
@@ -178,8 +173,8 @@ impl Resolver {
 }
 
 impl Element for Resolver {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new("Resolver", shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name("Resolver");
         let others = f.aside(|f| f.emit(0));
         let [arp, discovery] = PATHS.map(|path| f.slow_block(path));
         f.need(Base::Data, 14, others);
@@ -190,7 +185,6 @@ impl Element for Resolver {
         f.check(load(NEXT_HEADER).equals(u64::from(protocol::ICMP6)), others);
         let [solicitation, advertisement] = [NEIGHBOR_SOLICITATION, NEIGHBOR_ADVERTISEMENT].map(u64::from);
         f.branch_to(load(ICMP6_TYPE).within(solicitation, advertisement), discovery, others);
-        Some(f.finish())
     }
 
     fn reasons(&self) -> &'static [&'static str] {

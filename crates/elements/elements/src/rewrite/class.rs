@@ -3,7 +3,7 @@
 use super::flavor::Flavor;
 use super::flow::Kind;
 use super::{page, rewriter};
-use element::class::{Class, StateScope};
+use element::{Class, StateScope};
 use packet::view::protocol::{DCCP, ICMP, TCP, UDP};
 
 const IP: Flavor = Flavor {

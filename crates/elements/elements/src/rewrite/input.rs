@@ -9,8 +9,8 @@ use super::pattern::{Choice, SharedPattern};
 use super::reader::{Mistake, SpecReader};
 use click::config::split_words;
 use diag::Spanned;
-use element::configure::{Configure, Scope};
 use element::steering::OwnerWorker;
+use element::{Configure, Scope};
 use std::sync::{Arc, Mutex};
 
 /// A specification.

@@ -8,10 +8,8 @@ use super::pattern::SharedPattern;
 use super::reader::SpecReader;
 use click::config::{parse, split_words};
 use diag::Spanned;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope};
-use element::element::Element;
 use element::steering::OwnerWorker;
+use element::{Class, Configure, Element, Scope, StateScope};
 use std::sync::{Arc, Mutex};
 
 /// `RoundRobinIPMapper`.

@@ -3,10 +3,8 @@
 use super::pattern::SharedPattern;
 use super::reader::SpecReader;
 use click::config::split_words;
-use element::class::{Class, StateScope};
-use element::configure::{Configure, Scope};
-use element::element::Element;
 use element::steering::OwnerWorker;
+use element::{Class, Configure, Element, Scope, StateScope};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 

@@ -8,8 +8,7 @@
 
 use super::flow::{Kind, LINE_BYTES, at};
 use ir::expr::{self, anno, load, now_ns, record, select};
-use ir::verify::VerifyError;
-use ir::{BlockId, Builder, Expr, Value, Verified};
+use ir::{BlockId, Builder, Expr, Value};
 use packet::anno::{self, Anno};
 use packet::field::{self, Base, Field};
 use packet::view::protocol;
@@ -60,17 +59,14 @@ pub fn pass_cell(output: Option<u8>) -> u64 {
 }
 
 struct Writer<'a> {
-    f: Builder,
+    f: &'a mut Builder,
     what: &'a Lowering,
     table: u16,
 }
 
 /// Writes the program.
-///
-/// # Errors
-/// When it does not verify.
-pub fn lower(what: &Lowering, outputs: usize) -> Result<Verified, VerifyError> {
-    let mut f = Builder::new(what.class, outputs);
+pub fn build(what: &Lowering, f: &mut Builder) {
+    f.name(what.class);
     let table = f.table("mappings", 2, LINE_BYTES);
     let cells: Vec<u16> = what
         .passes
@@ -85,7 +81,6 @@ pub fn lower(what: &Lowering, outputs: usize) -> Result<Verified, VerifyError> {
         }
         writer.input(input, cell);
     }
-    writer.f.finish()
 }
 
 impl Writer<'_> {
@@ -281,7 +276,7 @@ impl Writer<'_> {
 
     /// Notes payload, and SYN, FIN and RST, which few packets have.
     fn watch_tcp(&mut self, mapping: Value) {
-        let f = &mut self.f;
+        let f = &mut *self.f;
         let ip = f.eval(load(Field::bytes(Base::Net, 0, 4)));
         let tcp = f.eval(load(TCP_FRONT));
         let words = (ip >> 24 & 15) + (tcp >> 12);

@@ -11,13 +11,9 @@ use super::table::SharedMappings;
 use super::timeouts::Timeouts;
 use click::config::{Names, NoNames, parse};
 use diag::{SourceMap, Spanned};
-use element::configure::{Configure, Scope, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
 use element::steering::OwnerWorker;
-use element::work::Work;
-use ir::verify::VerifyError;
-use ir::{Table, Verified};
+use element::{Configure, Element, Handlers, Row, Scope, Work};
+use ir::{Builder, Table};
 use packet::anno::{self, ANNO_BYTES, Anno};
 use packet::view::protocol::{TCP, UDP};
 use shm::burst::Batch;
@@ -227,8 +223,8 @@ fn share(capacity: u32, workers: usize) -> u32 {
 }
 
 impl Element for Rewriter {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        Some(program::lower(&self.lowering, shape.outputs))
+    fn build(&self, f: &mut Builder) {
+        program::build(&self.lowering, f);
     }
 
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {

@@ -1,7 +1,7 @@
 //! The classes of IPv4 route lookup: Click's names for one table.
 
 use super::lookup::{CHANGING, FIXED, FLUSHING, Kind, make};
-use element::class::{Class, StateScope};
+use element::{Class, StateScope};
 
 macro_rules! page {
     ($name:literal, $about:literal, $handlers:literal) => {

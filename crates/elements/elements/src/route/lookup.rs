@@ -4,12 +4,9 @@ use super::line::{self, Command, Hop, Line};
 use super::table::{GATEWAY, PORT, RECORD_BYTES, RouteError, Routes};
 use click::config::{NoNames, parse};
 use diag::{Span, Spanned};
-use element::configure::{Configure, Shape};
-use element::element::Element;
-use element::handler::{Handlers, Row};
+use element::{Configure, Element, Handlers, Row};
 use ir::expr::{anno, record, select};
-use ir::verify::VerifyError;
-use ir::{Builder, Table, Verified};
+use ir::{Builder, Table};
 use packet::anno;
 use std::net::Ipv4Addr;
 
@@ -148,8 +145,8 @@ impl Lookup {
 }
 
 impl Element for Lookup {
-    fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
-        let mut f = Builder::new(self.kind.name, shape.outputs);
+    fn build(&self, f: &mut Builder) {
+        f.name(self.kind.name);
         let table = f.prefix_table("routes", RECORD_BYTES);
         let (no_route, no_output) = (f.drop_block("no-route"), f.drop_block("no-such-output"));
         let address = f.eval(anno(anno::DST_IP));
@@ -159,7 +156,6 @@ impl Element for Lookup {
         // gateway, which a branch would mispredict.
         f.store_anno(anno::DST_IP, select(gateway, gateway, anno(anno::DST_IP)));
         f.emit_to(record(hop, PORT, 4), no_output);
-        Some(f.finish())
     }
 
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {

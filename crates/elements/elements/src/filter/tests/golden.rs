@@ -26,7 +26,9 @@ fn programs_are_as_they_were() {
         };
         let read: Vec<(Expr, u32)> = rules.split(",\n").map(read).collect();
         let plan = FilterPlan::ip(&read, crate::filter::acl::LIMITS).expect("fits");
-        let program = plan.program("IPFilter", 2).expect("a valid program");
+        let mut f = ir::Builder::new("", 2);
+        plan.build("IPFilter", &mut f);
+        let program = f.finish().expect("a valid program");
         let said: Vec<String> = read.iter().map(|(expr, _)| expr.to_string()).collect();
         let text = format!(
             "{rules}\n\n-- says\n{}\n\n-- decides\n{}\n\n-- program\n{}",
