@@ -2,6 +2,7 @@
 
 use crate::configure::Configure;
 use crate::element::Element;
+use click::config::Args;
 
 /// Who owns an element's state when a chain runs on several workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,6 +44,20 @@ impl Class {
     /// Whether its elements keep packets that others push until they are pulled.
     pub fn is_queue(&self) -> bool {
         self.processing.starts_with("h/l")
+    }
+}
+
+impl Configure<'_> {
+    /// Makes the element that `read` gives for the arguments; `None` when there were mistakes. That all arguments were
+    /// read is checked, too.
+    pub fn make<E: Element + 'static>(
+        &mut self,
+        read: impl FnOnce(&mut Args<'_>) -> Option<E>,
+    ) -> Option<Box<dyn Element>> {
+        let mut args = self.args();
+        let element = read(&mut args);
+        let fine = args.finish();
+        element.filter(|_| fine).map(|element| Box::new(element) as Box<dyn Element>)
     }
 }
 

@@ -1,8 +1,8 @@
 //! `AverageCounter`: counts packets and measures for how long they come.
 
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::cell_text;
-use element::{Class, Configure, Element, Handlers, Merge, Row, StateScope};
+use element::{Class, Element, Handlers, Merge, Row, StateScope};
 use ir::Builder;
 use ir::expr::{cell, now_ns, packet_len, select};
 
@@ -25,7 +25,7 @@ Passes packets unchanged, counts them, and gives their average rate from the fir
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 /// Times shorter than this count as this long, as in Click, whose clock goes by milliseconds.
@@ -38,10 +38,9 @@ struct AverageCounter {
     ignore_ns: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<AverageCounter> {
     let ignore_ns = args.positional("IGNORE", parse::seconds_ns).unwrap_or(0);
-    args.finish().then(|| Box::new(AverageCounter { ignore_ns }) as Box<dyn Element>)
+    Some(AverageCounter { ignore_ns })
 }
 
 impl Element for AverageCounter {

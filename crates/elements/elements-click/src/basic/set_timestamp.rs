@@ -1,7 +1,7 @@
 //! `SetTimestamp`: sets packets' timestamps.
 
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope, Work};
 use packet::anno::FIRST_TIMESTAMP;
 use shm::burst::Batch;
 
@@ -24,7 +24,7 @@ Sets each packet's timestamp.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct SetTimestamp {
@@ -33,12 +33,11 @@ struct SetTimestamp {
     first: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<SetTimestamp> {
     let time_ns = args.positional("TIMESTAMP", parse::seconds_ns);
     let first = args.keyword("FIRST", parse::bool).unwrap_or(false);
     let _ = args.keyword("PER_BATCH", parse::bool);
-    args.finish().then(|| Box::new(SetTimestamp { time_ns, first }) as Box<dyn Element>)
+    Some(SetTimestamp { time_ns, first })
 }
 
 impl Element for SetTimestamp {

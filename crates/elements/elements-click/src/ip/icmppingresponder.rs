@@ -33,7 +33,7 @@ the time to live to 255.
     processing: "a/ah",
     flow: "x/x",
     state: StateScope::None,
-    make: |cx| cx.args().finish().then(|| Box::new(Responder) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(Responder)),
 };
 
 struct Responder;

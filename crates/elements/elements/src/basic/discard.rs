@@ -1,7 +1,7 @@
 //! `Discard`: drops every packet.
 
-use click::config::parse;
-use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use click::config::{Args, parse};
+use element::{Class, Element, Handlers, Progress, Row, StateScope, Work};
 use ir::Builder;
 use shm::burst::Vector;
 
@@ -24,7 +24,7 @@ Drops every packet it gets. On a pull input it pulls all the time.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct Discard {
@@ -34,11 +34,10 @@ struct Discard {
     burst: Option<usize>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Discard> {
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let burst = args.keyword("BURST", parse::u32).map(|burst| burst as usize);
-    args.finish().then(|| Box::new(Discard { pulled: 0, active, burst }) as Box<dyn Element>)
+    Some(Discard { pulled: 0, active, burst })
 }
 
 impl Element for Discard {

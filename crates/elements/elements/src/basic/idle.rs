@@ -19,7 +19,7 @@ Drops every packet that comes in and never sends one out: stands where a port mu
     processing: "a/a",
     flow: "x/y",
     state: StateScope::None,
-    make: |cx| cx.args().finish().then(|| Box::new(Idle) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(Idle)),
 };
 
 struct Idle;

@@ -19,7 +19,7 @@ Passes packets unchanged.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make: |cx| cx.args().finish().then(|| Box::new(Null) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(Null)),
 };
 
 /// The class.

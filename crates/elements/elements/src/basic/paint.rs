@@ -1,8 +1,8 @@
 //! `Paint`: sets a paint annotation.
 
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno::{self, Anno};
@@ -24,7 +24,7 @@ Sets each packet's paint annotation to COLOR, an integer 0..255.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct Paint {
@@ -32,13 +32,10 @@ struct Paint {
     anno: Anno,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Paint> {
     let color = args.mandatory_positional("COLOR", parse::u8);
     let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
-    let fine = args.finish();
-    let color = color?;
-    fine.then(|| Box::new(Paint { color, anno }) as Box<dyn Element>)
+    Some(Paint { color: color?, anno })
 }
 
 impl Element for Paint {

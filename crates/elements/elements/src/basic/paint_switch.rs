@@ -1,7 +1,7 @@
 //! `PaintSwitch`, `CheckPaint` and `PaintTee`: go by the paint annotation.
 
 use super::tee::Copier;
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
 use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
 use ir::expr::{anno, cell};
@@ -28,7 +28,7 @@ every output.
     processing: "h/h",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make: make_switch,
+    make: |cx| cx.make(make_switch),
 };
 
 /// The class.
@@ -80,11 +80,9 @@ struct PaintSwitch {
     copier: Copier,
 }
 
-fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_switch(args: &mut Args<'_>) -> Option<PaintSwitch> {
     let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
-    let fine = args.finish();
-    fine.then(|| Box::new(PaintSwitch { anno, copier: Copier::default() }) as Box<dyn Element>)
+    Some(PaintSwitch { anno, copier: Copier::default() })
 }
 
 impl Element for PaintSwitch {

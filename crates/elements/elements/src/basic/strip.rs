@@ -1,7 +1,7 @@
 //! `Strip`, `Unstrip` and `StripToNetworkHeader`: move the packet's front.
 
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope, Work};
 use ir::Builder;
 use ir::expr::offset;
 use packet::field::Base;
@@ -25,7 +25,7 @@ Takes LENGTH bytes off the front of each packet; all where it has no more.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make: make_strip,
+    make: |cx| cx.make(make_strip),
 };
 
 /// The class.
@@ -41,7 +41,7 @@ Puts LENGTH bytes before each packet: those that Strip took off, where it did.
 - **arguments**: `LENGTH` (0 to 2240, what a buffer holds)
 - **drop reasons**: `no-headroom`: the packet fills its buffer
 ",
-    make: make_unstrip,
+    make: |cx| cx.make(make_unstrip),
     ..STRIP
 };
 
@@ -59,7 +59,7 @@ stripped off it.
 - **annotations**: reads the network header
 - **drop reasons**: `no-network-header`: it is not set
 ",
-    make: |cx| cx.args().finish().then(|| Box::new(StripToNetworkHeader) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(StripToNetworkHeader)),
     ..STRIP
 };
 
@@ -67,12 +67,9 @@ struct Strip {
     length: u16,
 }
 
-fn make_strip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_strip(args: &mut Args<'_>) -> Option<Strip> {
     let length = args.mandatory_positional("LENGTH", parse::u16);
-    let fine = args.finish();
-    let length = length?;
-    fine.then(|| Box::new(Strip { length }) as Box<dyn Element>)
+    Some(Strip { length: length? })
 }
 
 impl Element for Strip {
@@ -91,12 +88,10 @@ struct Unstrip {
     length: u16,
 }
 
-fn make_unstrip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_unstrip(args: &mut Args<'_>) -> Option<Unstrip> {
     let length = args.mandatory_positional("LENGTH", parse::int_in(0..=BUF_BYTES as i64));
-    let fine = args.finish();
     let length = length? as u16;
-    fine.then(|| Box::new(Unstrip { length }) as Box<dyn Element>)
+    Some(Unstrip { length })
 }
 
 impl Element for Unstrip {

@@ -1,6 +1,6 @@
 //! `Switch` and `StaticSwitch`: all packets to one of several outputs.
 
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{set_cell, written};
 use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::Builder;
@@ -41,7 +41,7 @@ packets.
 - **arguments**: `OUTPUT` (integer)
 - **drop reasons**: `switched-off`
 ",
-    make: make_static,
+    make: |cx| cx.make(make_static),
     ..SWITCH
 };
 
@@ -92,12 +92,9 @@ struct StaticSwitch {
     output: i32,
 }
 
-fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_static(args: &mut Args<'_>) -> Option<StaticSwitch> {
     let output = args.mandatory_positional("OUTPUT", parse::i32);
-    let fine = args.finish();
-    let output = output?;
-    fine.then(|| Box::new(StaticSwitch { output }) as Box<dyn Element>)
+    Some(StaticSwitch { output: output? })
 }
 
 impl Element for StaticSwitch {

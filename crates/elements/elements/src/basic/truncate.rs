@@ -1,7 +1,7 @@
 //! `Truncate`: cuts packets that are too long.
 
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope, Work};
 use ir::Builder;
 use ir::expr::{anno, packet_len};
 use packet::anno::EXTRA_LENGTH;
@@ -24,7 +24,7 @@ Cuts packets that are longer than LENGTH bytes.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct Truncate {
@@ -32,13 +32,10 @@ struct Truncate {
     extra_length: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Truncate> {
     let length = args.mandatory_positional("LENGTH", parse::u16);
     let extra_length = args.keyword("EXTRA_LENGTH", parse::bool).unwrap_or(true);
-    let fine = args.finish();
-    let length = length?;
-    fine.then(|| Box::new(Truncate { length, extra_length }) as Box<dyn Element>)
+    Some(Truncate { length: length?, extra_length })
 }
 
 impl Element for Truncate {

@@ -23,7 +23,7 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make: |cx| cx.args().finish().then(|| Box::new(DropBroadcasts) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(DropBroadcasts)),
 };
 
 struct DropBroadcasts;

@@ -1,8 +1,8 @@
 //! `EnsureEther`: puts an Ethernet header before IP packets that have none.
 
 use super::header::{EtherHeader, HEADER_BYTES, TYPE_IP, TYPE_IP6};
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset};
 use packet::field::{Base, Field};
@@ -29,20 +29,19 @@ replaced by a new one.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct EnsureEther {
     header: EtherHeader,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<EnsureEther> {
     let ethertype = args.positional("ETHERTYPE", parse::u16).unwrap_or(TYPE_IP);
     let src = args.positional("SRC", parse::ether).unwrap_or([1; 6]);
     let dst = args.positional("DST", parse::ether).unwrap_or([2; 6]);
     let header = EtherHeader { dst, src, ethertype };
-    args.finish().then(|| Box::new(EnsureEther { header }) as Box<dyn Element>)
+    Some(EnsureEther { header })
 }
 
 /// Goes on where the EtherType before the network header is that of no IP packet; else to `is_ip`. The

@@ -1,8 +1,8 @@
 //! `EtherEncap`: puts an Ethernet header before packets.
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
-use click::config::parse;
-use element::{Class, Configure, Element, Handlers, StateScope, Work};
+use click::config::{Args, parse};
+use element::{Class, Element, Handlers, StateScope, Work};
 use ir::Builder;
 use ir::expr::cell;
 use shm::burst::Batch;
@@ -26,21 +26,19 @@ Puts an Ethernet header before each packet.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct EtherEncap {
     header: EtherHeader,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<EtherEncap> {
     let ethertype = args.mandatory_positional("ETHERTYPE", parse::u16);
     let src = args.mandatory_positional("SRC", parse::ether);
     let dst = args.mandatory_positional("DST", parse::ether);
-    let fine = args.finish();
     let header = EtherHeader { dst: dst?, src: src?, ethertype: ethertype? };
-    fine.then(|| Box::new(EtherEncap { header }) as Box<dyn Element>)
+    Some(EtherEncap { header })
 }
 
 impl Element for EtherEncap {

@@ -21,7 +21,7 @@ Swaps the Ethernet source and destination address at the front of each packet.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make: |cx| cx.args().finish().then(|| Box::new(EtherMirror) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(EtherMirror)),
 };
 
 struct EtherMirror;

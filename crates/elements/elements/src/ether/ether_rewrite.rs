@@ -1,8 +1,8 @@
 //! `EtherRewrite`: sets source and destination.
 
 use super::header::EtherHeader;
-use click::config::parse;
-use element::{Class, Configure, Element, Handlers, StateScope};
+use click::config::{Args, parse};
+use element::{Class, Element, Handlers, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::field::{Base, Field};
@@ -27,20 +27,18 @@ Sets the source and destination address in the Ethernet header. The type stays.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct EtherRewrite {
     header: EtherHeader,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<EtherRewrite> {
     let src = args.mandatory_positional("SRC", parse::ether);
     let dst = args.mandatory_positional("DST", parse::ether);
-    let fine = args.finish();
     let header = EtherHeader { dst: dst?, src: src?, ethertype: 0 };
-    fine.then(|| Box::new(EtherRewrite { header }) as Box<dyn Element>)
+    Some(EtherRewrite { header })
 }
 
 impl Element for EtherRewrite {

@@ -1,8 +1,8 @@
 //! `HostEtherFilter`: drops frames for others.
 
 use super::header::{self, to_number};
-use click::config::parse;
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use click::config::{Args, parse};
+use element::{Class, Element, Handlers, Row, StateScope};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Inst};
 use packet::field::{Base, Field};
@@ -30,7 +30,7 @@ destination address, and drops frames for others.
     processing: "a/ah",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct HostEtherFilter {
@@ -40,15 +40,12 @@ struct HostEtherFilter {
     offset: u16,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<HostEtherFilter> {
     let address = args.mandatory_positional("ETHER", parse::ether);
     let drop_own = args.positional("DROP_OWN", parse::bool).unwrap_or(false);
     let drop_other = args.positional("DROP_OTHER", parse::bool).unwrap_or(true);
     let offset = args.keyword("OFFSET", parse::int_in(0..=2048)).unwrap_or(0) as u16;
-    let fine = args.finish();
-    let address = address?;
-    fine.then(|| Box::new(HostEtherFilter { address, drop_own, drop_other, offset }) as Box<dyn Element>)
+    Some(HostEtherFilter { address: address?, drop_own, drop_other, offset })
 }
 
 impl Element for HostEtherFilter {

@@ -1,7 +1,7 @@
 //! `MarkMACHeader`: says where the MAC header is.
 
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope};
 use ir::Builder;
 use packet::field::Base;
 
@@ -22,17 +22,16 @@ Says that each packet's MAC header begins OFFSET bytes into it. Looks at no byte
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct MarkMacHeader {
     offset: u16,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<MarkMacHeader> {
     let offset = args.positional("OFFSET", parse::u16).unwrap_or(0);
-    args.finish().then(|| Box::new(MarkMacHeader { offset }) as Box<dyn Element>)
+    Some(MarkMacHeader { offset })
 }
 
 impl Element for MarkMacHeader {

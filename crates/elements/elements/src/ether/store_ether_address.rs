@@ -1,9 +1,9 @@
 //! `StoreEtherAddress`: writes an address into packets.
 
 use super::header::{self, to_number};
-use click::config::{Names, Parsed, parse};
+use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, Row, StateScope};
 use ir::Builder;
 use ir::expr::{anno, cell};
 use packet::anno::{ANNO_BYTES, Anno};
@@ -28,7 +28,7 @@ Writes an Ethernet address into each packet at byte OFFSET. Packets that are too
     processing: "a/ah",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 /// Where the address comes from.
@@ -50,8 +50,7 @@ fn offset(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
     }
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<StoreEtherAddress> {
     // With ANNO, the only bare argument is the offset.
     let source = match args.keyword("ANNO", parse::any) {
         Some(anno) => {
@@ -61,10 +60,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         None => args.mandatory_positional("ADDR", parse::ether).map(AddressSource::Given),
     };
     let offset = args.mandatory_positional("OFFSET", offset);
-    let fine = args.finish();
-    let source = source?;
-    let offset = offset?;
-    fine.then(|| Box::new(StoreEtherAddress { source, offset }) as Box<dyn Element>)
+    Some(StoreEtherAddress { source: source?, offset: offset? })
 }
 
 impl Element for StoreEtherAddress {

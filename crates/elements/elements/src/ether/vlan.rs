@@ -1,9 +1,9 @@
 //! `VLANEncap` and `VLANDecap`: put a VLAN tag into Ethernet frames and take it out.
 
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Element, Handlers, Row, StateScope, Work};
 use ir::expr::{anno, cell, load};
 use ir::{Builder, Expr};
 use packet::access::Access;
@@ -33,7 +33,7 @@ Puts an 802.1Q tag into each Ethernet frame. Frames of the native VLAN stay as t
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make: make_encap,
+    make: |cx| cx.make(make_encap),
 };
 
 /// The class.
@@ -53,7 +53,7 @@ Takes the outermost VLAN tag out of each Ethernet frame that has one.
 - **difference**: the annotation holds the number in host order, as all annotations do here
 ",
     state: StateScope::None,
-    make: make_decap,
+    make: |cx| cx.make(make_decap),
     ..VLAN_ENCAP
 };
 
@@ -77,8 +77,7 @@ fn native_vlan(number: i64) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-fn make_encap(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_encap(args: &mut Args<'_>) -> Option<VlanEncap> {
     let given = args.positional("VLAN_TCI", |text, names| match text.as_str() {
         "ANNO" => Ok(None),
         _ => parse::u16(text, names).map(Some),
@@ -93,7 +92,7 @@ fn make_encap(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         None => Some(id | pcp << 13),
     };
     let native = native_vlan(native);
-    args.finish().then(|| Box::new(VlanEncap { tci, native, ethertype }) as Box<dyn Element>)
+    Some(VlanEncap { tci, native, ethertype })
 }
 
 impl VlanEncap {
@@ -230,11 +229,10 @@ struct VlanDecap {
     ethertype: u16,
 }
 
-fn make_decap(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_decap(args: &mut Args<'_>) -> Option<VlanDecap> {
     let anno = args.positional("ANNO", parse::bool).unwrap_or(true);
     let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
-    args.finish().then(|| Box::new(VlanDecap { anno, ethertype }) as Box<dyn Element>)
+    Some(VlanDecap { anno, ethertype })
 }
 
 impl VlanDecap {

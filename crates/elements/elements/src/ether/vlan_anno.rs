@@ -1,9 +1,9 @@
 //! `SetVLANAnno`: sets the VLAN annotation.
 
 use super::vlan::{with_id, with_pcp};
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno;
@@ -27,20 +27,19 @@ Sets each packet's VLAN annotation.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct SetVlanAnno {
     tci: u16,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<SetVlanAnno> {
     let tci = args.positional("VLAN_TCI", parse::u16);
     let pcp = args.positional("VLAN_PCP", parse::int_in(0..=7)).unwrap_or(0) as u16;
     let id = args.keyword("VLAN_ID", parse::int_in(0..=0xfff)).unwrap_or(0) as u16;
     let tci = tci.unwrap_or(id) | pcp << 13;
-    args.finish().then(|| Box::new(SetVlanAnno { tci }) as Box<dyn Element>)
+    Some(SetVlanAnno { tci })
 }
 
 impl Element for SetVlanAnno {

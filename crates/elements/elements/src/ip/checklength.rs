@@ -1,8 +1,8 @@
 //! `CheckLength`: sorts out long packets.
 
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, Row, StateScope};
 use ir::Builder;
 use ir::expr::{anno, cell, packet_len};
 use packet::anno;
@@ -26,7 +26,7 @@ Packets of up to LENGTH bytes leave by output 0, longer ones by output 1.
     processing: "a/ah",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct CheckLength {
@@ -34,13 +34,10 @@ struct CheckLength {
     extra: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<CheckLength> {
     let most = args.mandatory_positional("LENGTH", parse::u32);
     let extra = args.keyword("EXTRA_LENGTH", parse::bool).unwrap_or(false);
-    let fine = args.finish();
-    let most = most?;
-    fine.then(|| Box::new(CheckLength { most, extra }) as Box<dyn Element>)
+    Some(CheckLength { most: most?, extra })
 }
 
 impl Element for CheckLength {

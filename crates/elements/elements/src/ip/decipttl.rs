@@ -1,8 +1,8 @@
 //! `DecIPTTL`: decrements the time to live.
 
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, Row, StateScope};
 use ir::Builder;
 use ir::expr::{cell, csum_update, load};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
@@ -28,7 +28,7 @@ live is 0 or 1 are not changed and leave by output 1; usually an ICMPError stand
     processing: "a/ah",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 const DROPS: u16 = 0;
@@ -39,11 +39,10 @@ struct DecIpTtl {
     multicast: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<DecIpTtl> {
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let multicast = args.keyword("MULTICAST", parse::bool).unwrap_or(true);
-    args.finish().then(|| Box::new(DecIpTtl { active, multicast }) as Box<dyn Element>)
+    Some(DecIpTtl { active, multicast })
 }
 
 impl Element for DecIpTtl {

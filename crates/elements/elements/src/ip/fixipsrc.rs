@@ -1,8 +1,8 @@
 //! `FixIPSrc`: sets the source address of packets that ask for it.
 
 use super::setipchecksum::compute;
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope};
 use ir::Builder;
 use ir::expr::anno;
 use packet::anno;
@@ -28,19 +28,17 @@ interface that an error leaves by is known only here.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct FixIpSrc {
     address: u32,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<FixIpSrc> {
     let address = args.mandatory_positional("IPADDR", parse::ip4);
-    let fine = args.finish();
     let address = u32::from(address?);
-    fine.then(|| Box::new(FixIpSrc { address }) as Box<dyn Element>)
+    Some(FixIpSrc { address })
 }
 
 impl Element for FixIpSrc {

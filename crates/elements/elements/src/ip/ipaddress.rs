@@ -2,7 +2,7 @@
 
 use super::argument::{annotation, offset};
 use super::value;
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{set_cell, written};
 use element::{Class, Configure, Element, Handlers, Row, StateScope};
 use ir::Builder;
@@ -52,7 +52,7 @@ Sets the destination address annotation to IPADDR.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make: make_set,
+    make: |cx| cx.make(make_set),
 };
 
 struct Get {
@@ -95,13 +95,11 @@ struct Set {
     anno: Anno,
 }
 
-fn make_set(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_set(args: &mut Args<'_>) -> Option<Set> {
     let address = args.mandatory_positional("IPADDR", parse::ip4);
     let anno = args.keyword("ANNO", annotation(4)).unwrap_or(anno::DST_IP);
-    let fine = args.finish();
     let address = u32::from(address?);
-    fine.then(|| Box::new(Set { address, anno }) as Box<dyn Element>)
+    Some(Set { address, anno })
 }
 
 impl Element for Set {

@@ -1,7 +1,7 @@
 //! `IPMirror`: turns packets round.
 
-use click::config::parse;
-use element::{Class, Configure, Element, StateScope};
+use click::config::{Args, parse};
+use element::{Class, Element, StateScope};
 use ir::expr::load;
 use ir::{Builder, Value};
 use packet::anno;
@@ -28,17 +28,16 @@ ports too; of TCP packets also sequence and acknowledgment number. Checksums sta
     processing: "a/a",
     flow: "x/x",
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct IpMirror {
     dst_anno: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<IpMirror> {
     let dst_anno = args.positional("DST_ANNO", parse::bool).unwrap_or(true);
-    args.finish().then(|| Box::new(IpMirror { dst_anno }) as Box<dyn Element>)
+    Some(IpMirror { dst_anno })
 }
 
 /// Sequence and acknowledgment number together.

@@ -1,6 +1,6 @@
 //! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
 
-use click::config::{Names, Parsed, parse};
+use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::value::{cell_text, set_cell, written};
 use element::{Class, Configure, Element, Handlers, Row, StateScope};
@@ -67,7 +67,7 @@ sender does not understand that.
   set or cut off
 - **difference**: `drops` counts, because Click's stays 0 by mistake
 ",
-    make: make_ce,
+    make: |cx| cx.make(make_ce),
     ..DSCP
 };
 
@@ -172,10 +172,9 @@ struct MarkIpCe {
     force: bool,
 }
 
-fn make_ce(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make_ce(args: &mut Args<'_>) -> Option<MarkIpCe> {
     let force = args.positional("FORCE", parse::bool).unwrap_or(false);
-    args.finish().then(|| Box::new(MarkIpCe { force }) as Box<dyn Element>)
+    Some(MarkIpCe { force })
 }
 
 impl Element for MarkIpCe {

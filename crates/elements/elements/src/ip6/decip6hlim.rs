@@ -25,7 +25,7 @@ output 1; usually an ICMP6Error stands there.
     processing: "a/ah",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make: |cx| cx.args().finish().then(|| Box::new(DecIp6Hlim) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(DecIp6Hlim)),
 };
 
 struct DecIp6Hlim;

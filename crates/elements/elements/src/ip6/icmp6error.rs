@@ -2,9 +2,9 @@
 
 use super::address::{destination, set_destination};
 use crate::ip::header::from_network;
-use click::config::{Names, Parsed, parse};
+use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Element, StateScope, Work};
 use packet::anno::{self, ANNO_BYTES};
 use packet::checksum::{self, ICMP_CHECK};
 use shm::Packet;
@@ -42,7 +42,7 @@ limited in rate: put a RatedSplitter or Shaper behind it.
     processing: "a/a",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 const REASONS: &[&str] = &[
@@ -89,14 +89,12 @@ fn kind(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
     }
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Icmp6Error> {
     let src = args.mandatory_positional("SRC", parse::ip6);
     let kind = args.mandatory_positional("TYPE", kind);
     let code = args.mandatory_positional("CODE", parse::u8);
-    let fine = args.finish();
     let (src, kind, code) = (src?, kind?, code?);
-    fine.then(|| Box::new(Icmp6Error { src, kind, code }) as Box<dyn Element>)
+    Some(Icmp6Error { src, kind, code })
 }
 
 /// A packet's fixed header, and what follows its extension headers.

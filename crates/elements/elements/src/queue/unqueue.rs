@@ -1,8 +1,8 @@
 //! `Unqueue`: from pull to push.
 
-use click::config::parse;
+use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Element, Handlers, Progress, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -26,7 +26,7 @@ Pulls packets whenever there are some, and pushes them.
     processing: "l/h",
     flow: "x/x",
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.make(make),
 };
 
 struct Unqueue {
@@ -37,12 +37,11 @@ struct Unqueue {
     count: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Unqueue> {
     let burst = args.positional("BURST", parse::i32);
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
-    args.finish().then(|| Box::new(Unqueue { burst, active, limit, count: 0 }) as Box<dyn Element>)
+    Some(Unqueue { burst, active, limit, count: 0 })
 }
 
 impl Element for Unqueue {
