@@ -65,6 +65,6 @@ fn shape(class: &element::Class) -> String {
     };
     format!(
         "- **codes**: ports `{}`, processing `{}`, flow `{}`; state: {state}",
-        class.ports, class.processing, class.flow
+        class.codes.ports, class.codes.processing, class.codes.flow
     )
 }

@@ -102,7 +102,7 @@ pub fn prepare(
         return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
     };
     // What has no ports only tells other elements something.
-    if assembly.graphs[0].iter().all(|node| node.class.ports == "0/0" && !node.has_task) {
+    if assembly.graphs[0].iter().all(|node| node.class.codes.ports == "0/0" && !node.has_task) {
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
     let polls = order.poll || chain.poll;

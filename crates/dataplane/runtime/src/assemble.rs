@@ -313,7 +313,7 @@ fn fuse(
 
 /// Whether a class's outputs are pull by nature: its elements answer pulls themselves.
 fn answers_pull(class: &Class) -> bool {
-    class.processing.split('/').next_back().is_some_and(|outputs| outputs.contains('l'))
+    class.codes.processing.split('/').next_back().is_some_and(|outputs| outputs.contains('l'))
 }
 
 /// Cells, names of drop reasons, and where the element's own start among them. The last two are the

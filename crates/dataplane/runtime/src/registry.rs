@@ -61,8 +61,7 @@ impl click::Classes for KnownClasses {
     }
 
     fn codes(&self, name: &str) -> Option<PortCodes> {
-        let class = find(name)?;
-        Some(PortCodes { ports: class.ports, processing: class.processing, flow: class.flow })
+        find(name).map(|class| class.codes)
     }
 
     fn keeps_flows(&self, name: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::configure::Configure;
 use crate::element::Element;
+pub use click::PortCodes;
 use click::config::Args;
 
 /// Who owns an element's state when a chain runs on several workers.
@@ -28,12 +29,8 @@ pub struct Class {
     /// Its page: purpose, ports, arguments, annotations, handlers, drop reasons, and each difference
     /// to Click with its reason. Markdown.
     pub page: &'static str,
-    /// Click's port count code, such as `1/1-2` (`PORTS_1_1`, …).
-    pub ports: &'static str,
-    /// Click's processing code, such as `a/ah`.
-    pub processing: &'static str,
-    /// Click's flow code, such as `x/x`.
-    pub flow: &'static str,
+    /// What its ports are like.
+    pub codes: PortCodes,
     /// Who owns its state.
     pub state: StateScope,
     /// Makes an element from its configuration; `None` when that has mistakes, which are recorded.
@@ -43,7 +40,7 @@ pub struct Class {
 impl Class {
     /// Whether its elements keep packets that others push until they are pulled.
     pub fn is_queue(&self) -> bool {
-        self.processing.starts_with("h/l")
+        self.codes.processing.starts_with("h/l")
     }
 }
 

@@ -26,7 +26,7 @@ pub mod work;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use class::{Class, StateScope, find};
+pub use class::{Class, PortCodes, StateScope, find};
 pub use configure::{Configure, Direction, Scope, Services, Shape};
 pub use element::{Element, Progress};
 pub use handler::{Access as HandlerAccess, Handler, Handlers, Merge, Row};

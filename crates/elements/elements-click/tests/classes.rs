@@ -8,7 +8,7 @@ fn every_class_has_sound_codes_and_a_page_of_its_own() {
     let mut names = HashSet::new();
     for class in elements::CLASSES.iter().chain(elements_click::CLASSES).copied().flatten() {
         assert!(names.insert(class.name), "{} stands twice in the list", class.name);
-        if let Err(error) = PortSpec::new(class.ports, class.processing, class.flow) {
+        if let Err(error) = PortSpec::new(class.codes.ports, class.codes.processing, class.codes.flow) {
             panic!("{}: {error}", class.name);
         }
         assert!(

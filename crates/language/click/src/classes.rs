@@ -13,6 +13,20 @@ pub struct PortCodes {
     pub flow: &'static str,
 }
 
+impl PortCodes {
+    /// One input and one output, pushed or pulled.
+    pub const AGNOSTIC: PortCodes = PortCodes::new("1/1", "a/a");
+    /// The same, with a second output to which packets are pushed that do not pass.
+    pub const CHECK: PortCodes = PortCodes::new("1/1-2", "a/ah");
+    /// An input from which packets are pushed to any number of outputs.
+    pub const SORTER: PortCodes = PortCodes::new("1/-", "h/h");
+
+    /// Of an element all whose inputs lead to all its outputs.
+    pub const fn new(ports: &'static str, processing: &'static str) -> PortCodes {
+        PortCodes { ports, processing, flow: "x/x" }
+    }
+}
+
 /// The element classes that exist outside the configuration.
 pub trait Classes {
     /// Whether there is a class of this name.

@@ -172,7 +172,7 @@ impl<'a> Walker<'a> {
     /// An element whose code is its own.
     fn through_code(&mut self, stop: Stop) {
         let node = &self.assembly.graphs[0][stop.node];
-        let (class, processing, outputs) = (node.class.name, node.class.processing, node.outputs.len());
+        let (class, processing, outputs) = (node.class.name, node.class.codes.processing, node.outputs.len());
         let mut hop = |went: &str| {
             let (at, went) = (node.name.clone(), went.to_string());
             self.walk.hops.push(Hop { at, class: None, of: 0, decided: vec![], wrote: vec![], went });

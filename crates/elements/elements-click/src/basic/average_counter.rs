@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::cell_text;
-use element::{Class, Element, Handlers, Merge, Row, StateScope};
+use element::{Class, Element, Handlers, Merge, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::{cell, now_ns, packet_len, select};
 
@@ -21,9 +21,7 @@ Passes packets unchanged, counts them, and gives their average rate from the fir
   packets, bytes and bits a second; `time` (read): seconds from the first packet, less IGNORE, to the last;
   `reset` (write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -4,7 +4,7 @@ use super::data::Data;
 use crate::queue::token_bucket::TokenBucket;
 use click::config::{Args, parse};
 use element::value::{set, time_text, written};
-use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::basic::handler_call::HandlerCall;
 use shm::burst::Vector;
 
@@ -29,9 +29,7 @@ Makes packets and pushes them as fast as it can.
 - **difference**: `BURST` is the run's burst where it is not given (Click: 1), because packets travel in
   bursts here. The output is push only. With several workers each makes its own packets
 ",
-    ports: "0/1",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("0/1", "h/h"),
     state: StateScope::PerWorker,
     make: make_infinite,
 };

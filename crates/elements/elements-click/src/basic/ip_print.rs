@@ -5,7 +5,7 @@ use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::value::{ether_text, time_text};
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use packet::anno::{AGGREGATE, Anno, PAINT, VLAN_TCI};
 use shm::Packet;
 use shm::descriptor::NO_HEADER;
@@ -30,9 +30,7 @@ Prints a line for each IP packet, in the way of tcpdump. Passes packets unchange
 - **annotations**: needs the network and the transport header; packets without network header pass untold
 - **handlers**: `active` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
 };

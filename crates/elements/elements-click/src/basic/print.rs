@@ -3,7 +3,7 @@
 use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::parse;
 use element::value::time_text;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use packet::Access;
 use shm::Packet;
 use shm::bytes::PacketBytes;
@@ -25,9 +25,7 @@ Prints a line for each packet: label, length, bytes. Passes packets unchanged.
   `ACTIVE` (default true): whether it prints
 - **handlers**: `active` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
 };

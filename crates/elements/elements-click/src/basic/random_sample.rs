@@ -3,7 +3,7 @@
 use click::config::parse;
 use element::random;
 use element::value::{cell_text, fixed_point_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 
@@ -25,9 +25,7 @@ Lets each packet pass with probability P. The others leave by output 1.
 - **difference**: the sequence of random numbers depends on the element's name and worker only, so that a
   run can be repeated
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make,
 };

@@ -1,7 +1,7 @@
 //! `SetTimestamp`: sets packets' timestamps.
 
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use packet::anno::FIRST_TIMESTAMP;
 use shm::burst::Batch;
 
@@ -20,9 +20,7 @@ Sets each packet's timestamp.
 - **annotations**: sets the timestamp, or `FIRST_TIMESTAMP`
 - **difference**: packets of a burst get the same time, because the clock is read once for each burst
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make),
 };

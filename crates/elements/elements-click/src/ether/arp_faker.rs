@@ -1,7 +1,7 @@
 //! `ARPFaker`: sends ARP replies that nobody asked for.
 
 use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use elements::ether::arp_message::{End, Message, REPLY};
 use elements::ether::header::HEADER_BYTES;
 
@@ -18,9 +18,7 @@ after one second.
 - **ports**: no input, 1 push output
 - **arguments**: `DSTIP`, `SRCIP`: IP addresses; `DSTETH`, `SRCETH`: Ethernet addresses
 ",
-    ports: "0/1",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("0/1", "h/h"),
     state: StateScope::OneWorker,
     make,
 };

@@ -3,7 +3,7 @@
 use crate::basic::printer::{Line, Outlet, Printer};
 use click::config::parse;
 use element::value::{ether_text, time_text};
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use elements::ether::header::{HEADER_BYTES, TYPE_IP};
 use packet::Access;
 use shm::Packet;
@@ -26,9 +26,7 @@ Prints a line for each ARP packet, in the way of tcpdump. Passes packets unchang
 - **annotations**: needs the network header; packets without it pass untold
 - **handlers**: `active` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
 };

@@ -1,8 +1,6 @@
 //! `DPDKInfo`: FastClick's way to say how DPDK is set up.
 
-use element::class::{Class, StateScope};
-use element::configure::Configure;
-use element::element::Element;
+use element::{Class, Element, PortCodes, StateScope};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -17,19 +15,16 @@ FastClick's element that sizes DPDK's packet pools. It is taken, so that configu
 - **arguments**: any
 - **difference**: has no effect: the chain file and the command line say how much memory packets get
 ",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,
-    make,
+    make: |cx| {
+        cx.make(|args| {
+            let _ = args.rest();
+            Some(DpdkInfo)
+        })
+    },
 };
 
 struct DpdkInfo;
 
 impl Element for DpdkInfo {}
-
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let _ = args.rest();
-    args.finish().then(|| Box::new(DpdkInfo) as Box<dyn Element>)
-}

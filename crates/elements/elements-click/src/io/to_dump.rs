@@ -3,7 +3,7 @@
 use super::from_dump::place_of;
 use click::config::{parse, split_words};
 use diag::{Spanned, did_you_mean};
-use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files::{self, FLUSH_NS};
 use elements::io::link_type;
 use packet::access::Access;
@@ -40,9 +40,7 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
   packets, and the run's report says how many it holds; Click leaves half a packet. Files are not
   compressed whatever their name
 ",
-    ports: "1/0-1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("1/0-1", "a/a"),
     state: StateScope::OneWorker,
     make,
 };

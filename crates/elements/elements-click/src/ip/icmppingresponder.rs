@@ -1,6 +1,6 @@
 //! `ICMPPingResponder`: answers echo requests.
 
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use elements::ip::header::{from_network, transport_offset};
 use ir::expr::{csum_update, load};
 use ir::{Builder, Expr, Value};
@@ -29,9 +29,7 @@ the time to live to 255.
 - **drop reasons**: `not-echo-request`
 - **difference**: the reply keeps the timestamp of the request, because no clock is read for a packet
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::None,
     make: |cx| cx.make(|_| Some(Responder)),
 };

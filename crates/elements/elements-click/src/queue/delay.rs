@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::{set, time_text};
-use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use shm::Packet;
 use shm::burst::Vector;
 
@@ -22,9 +22,7 @@ the time at which they were pulled. The timestamp is set to the time at which th
 - **handlers**: `delay` (read/write)
 - **drop reasons**: `delay-stopped`: kept when the run ended
 ",
-    ports: "1/1",
-    processing: "l/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1", "l/h"),
     state: StateScope::PerWorker,
     make: |cx| make(cx, true),
 };
@@ -45,7 +43,7 @@ get the time at which they were pulled. The timestamp is set to the time at whic
 - **handlers**: `delay` (read/write)
 - **drop reasons**: `delay-stopped`: kept when the run ended
 ",
-    processing: "l/l",
+    codes: PortCodes::new("1/1", "l/l"),
     make: |cx| make(cx, false),
     ..DELAY_UNQUEUE
 };

@@ -1,7 +1,7 @@
 //! `DRRSched`: pulls bytes from its inputs in turns (deficit round robin).
 
 use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use shm::Packet;
 use shm::burst::Vector;
 
@@ -19,9 +19,7 @@ and Varghese, 1995).
 - **arguments**: `QUANTUM` (default 500): bytes that an input may send in a round
 - **drop reasons**: `scheduler-stopped`: kept when the run ended
 ",
-    ports: "1-/1",
-    processing: "l/l",
-    flow: "x/x",
+    codes: PortCodes::new("1-/1", "l/l"),
     state: StateScope::PerWorker,
     make,
 };

@@ -3,7 +3,7 @@
 use super::limits::{Limit, Unit};
 use click::config::parse;
 use element::value::set;
-use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -21,9 +21,7 @@ Pulls packets and pushes them, RATE of them a second.
 - **handlers**: `rate`, `active` (read/write); `calls` (read): how often it was asked and what came of it
 - **difference**: with several workers each has the whole rate
 ",
-    ports: "1/1",
-    processing: "l/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1", "l/h"),
     state: StateScope::PerWorker,
     make: |cx| make(cx, Unit::Packets),
 };

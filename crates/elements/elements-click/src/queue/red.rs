@@ -8,7 +8,7 @@
 use click::config::{parse, split_words};
 use element::random;
 use element::value::{fixed_point_text, written};
-use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
 use elements::queue::length::QueueLength;
 use shm::burst::Batch;
 use std::sync::Arc;
@@ -35,9 +35,7 @@ from MAX_P to 1. Marked packets are dropped, or leave by output 1 where that is 
   before its batch; while they are empty the average falls as if a
   packet came each millisecond. Random numbers depend on the element's name and worker only
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make,
 };

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -16,9 +16,7 @@ Pulls each packet from the input after the one that gave the last, passing over 
 
 - **ports**: 1 or more pull inputs, 1 pull output
 ",
-    ports: "1-/1",
-    processing: "l/l",
-    flow: "x/x",
+    codes: PortCodes::new("1-/1", "l/l"),
     state: StateScope::PerWorker,
     make: |cx| {
         let inputs = cx.shape.inputs;

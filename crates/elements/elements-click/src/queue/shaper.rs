@@ -1,7 +1,7 @@
 //! `Shaper` and `BandwidthShaper`: let pulls through at a rate.
 
 use super::limits::{Limit, Unit};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -19,9 +19,7 @@ Lets no more than RATE packets a second be pulled through it.
 - **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
 - **difference**: with several workers each has the whole rate
 ",
-    ports: "1/1",
-    processing: "l/l",
-    flow: "x/x",
+    codes: PortCodes::new("1/1", "l/l"),
     state: StateScope::PerWorker,
     make: |cx| make(cx, Unit::Packets),
 };

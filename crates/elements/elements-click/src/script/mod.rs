@@ -16,7 +16,9 @@ mod tests;
 
 use click::config::{parse, split_words};
 use diag::Spanned;
-use element::{Class, Configure, Element, Handlers, Progress, Row, Scope, Shape, StateScope, Work};
+use element::{
+    Class, Configure, Element, Handlers, PortCodes, Progress, Row, Scope, Shape, StateScope, Work,
+};
 use interpreter::{Interpreter, Outcome, Scripts};
 use program::{End, Program};
 use shm::burst::{Batch, Vector};
@@ -59,9 +61,7 @@ Carries out instructions: sets variables, reads and writes handlers, waits, and 
   or a jump back: the end cannot be put off. A step that comes by the handler from outside may take up to
   half a second. Variables must occur in the script. `random` gives the same numbers in every run
 ",
-    ports: "-/-",
-    processing: "ah/ah",
-    flow: "x/x",
+    codes: PortCodes::new("-/-", "ah/ah"),
     state: StateScope::OneWorker,
     make: make_script,
 };

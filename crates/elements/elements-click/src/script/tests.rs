@@ -401,6 +401,6 @@ fn a_driver_manager_prints_at_the_end() {
 #[test]
 fn the_classes_have_codes_that_the_language_knows() {
     for class in CLASSES {
-        click::flow::PortSpec::new(class.ports, class.processing, class.flow).unwrap();
+        click::flow::PortSpec::new(class.codes.ports, class.codes.processing, class.codes.flow).unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use super::handler_call::Trigger;
 use super::rate::{self, Average, SCALE};
 use element::value::{cell_text, fixed_point_text, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::{cell, packet_len, select};
 use shm::burst::Batch;
@@ -26,9 +26,7 @@ Passes packets unchanged and counts them.
   `count_call` (read/write), `byte_count_call` (write): change the arguments
 - **difference**: with several workers each counts for itself, and calls when its own count is reached
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
 };

@@ -1,7 +1,7 @@
 //! `Discard`: drops every packet.
 
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use ir::Builder;
 use shm::burst::Vector;
 
@@ -20,9 +20,7 @@ Drops every packet it gets. On a pull input it pulls all the time.
 - **handlers**: `count` (read): packets dropped; `reset_counts` (write); `active` (read/write)
 - **drop reasons**: `discarded`
 ",
-    ports: "1/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("1/0", "a/a"),
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -1,6 +1,6 @@
 //! `Idle`: never sends a packet.
 
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use shm::burst::Batch;
 
 /// The class.
@@ -15,9 +15,7 @@ Drops every packet that comes in and never sends one out: stands where a port mu
 - **ports**: any number of inputs and outputs, agnostic
 - **drop reasons**: `idle`
 ",
-    ports: "-/-",
-    processing: "a/a",
-    flow: "x/y",
+    codes: PortCodes { ports: "-/-", processing: "a/a", flow: "x/y" },
     state: StateScope::None,
     make: |cx| cx.make(|_| Some(Idle)),
 };

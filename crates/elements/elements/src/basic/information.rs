@@ -2,8 +2,8 @@
 //! for Click's scheduler and packet alignment, which is taken, so that configurations load unchanged, and has
 //! no effect.
 
-use click::config::{parse, split_words};
-use element::{Class, Configure, Element, StateScope};
+use click::config::{Args, parse, split_words};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 
 /// The class.
 pub const ADDRESS_INFO: Class = Class {
@@ -54,11 +54,9 @@ Has no effect.
 - **ports**: none
 - **difference**: taken and ignored, because nothing here needs aligned packets
 ",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,
-    make,
+    make: |cx| cx.make(make),
 };
 
 /// The class.
@@ -80,10 +78,9 @@ struct Information;
 
 impl Element for Information {}
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Information> {
     let _ = args.rest();
-    args.finish().then(|| Box::new(Information) as Box<dyn Element>)
+    Some(Information)
 }
 
 fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {

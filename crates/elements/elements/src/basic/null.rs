@@ -1,7 +1,7 @@
 //! `Null` and `Align`: let packets pass.
 
 use click::config::parse;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::Builder;
 
 /// The class.
@@ -15,9 +15,7 @@ Passes packets unchanged.
 
 - **ports**: 1 input, 1 output, agnostic
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(|_| Some(Null)),
 };

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::random;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Value};
 use packet::field::{Base, Field};
@@ -19,9 +19,7 @@ Sends each packet to the output after the one that the last packet left by.
 
 - **ports**: 1 input, 1 or more outputs, push
 ",
-    ports: "1/1-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
     make: |cx| make(cx, |_| Some(OutputPolicy::RoundRobin)),
 };

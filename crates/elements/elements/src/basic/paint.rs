@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno::{self, Anno};
@@ -20,9 +20,7 @@ Sets each packet's paint annotation to COLOR, an integer 0..255.
 - **arguments**: `COLOR`; `ANNO`: which one-byte annotation, by name or offset, default `PAINT`
 - **handlers**: `color` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

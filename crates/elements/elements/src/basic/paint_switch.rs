@@ -3,7 +3,7 @@
 use super::tee::Copier;
 use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::expr::{anno, cell};
 use ir::{Builder, Expr};
 use packet::anno::{self, Anno};
@@ -24,9 +24,7 @@ every output.
 - **handlers**: `copy_failures` (read): copies that could not be made, because no packet was free
 - **drop reasons**: `no-output`: there is no output of that number
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make_switch),
 };
@@ -45,9 +43,7 @@ Lets packets pass whose paint annotation is COLOR. Others leave by output 1.
 - **handlers**: `color` (read/write)
 - **drop reasons**: `other-paint`
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| make_colored(cx, false),
 };
@@ -67,7 +63,7 @@ Passes packets unchanged, and pushes a copy of those whose paint annotation is C
   packet was free
 - **difference**: the copies of a burst leave after its packets
 ",
-    ports: "1/2",
+    codes: PortCodes::new("1/2", "a/ah"),
     make: |cx| make_colored(cx, true),
     ..CHECK_PAINT
 };

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -18,9 +18,7 @@ Pulls from input INPUT. A negative INPUT gives no packets.
 - **arguments**: `INPUT` (integer, default 0)
 - **handlers**: `switch` (read/write): INPUT; a number without input becomes -1
 ",
-    ports: "-/1",
-    processing: "l/l",
-    flow: "x/x",
+    codes: PortCodes::new("-/1", "l/l"),
     state: StateScope::PerWorker,
     make: make_switch,
 };

@@ -1,7 +1,7 @@
 //! `Strip`, `Unstrip` and `StripToNetworkHeader`: move the packet's front.
 
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::offset;
 use packet::field::Base;
@@ -21,9 +21,7 @@ Takes LENGTH bytes off the front of each packet; all where it has no more.
 - **arguments**: `LENGTH` (0 to 65535)
 - **difference**: of a packet in several segments no more than the first is taken off
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make_strip),
 };

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 
@@ -20,9 +20,7 @@ Sends every packet out of output OUTPUT. A negative OUTPUT drops all packets.
 - **handlers**: `switch` (read/write): OUTPUT; a number without output becomes -1
 - **drop reasons**: `switched-off`
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
     make: make_switch,
 };

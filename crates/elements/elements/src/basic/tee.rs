@@ -1,7 +1,7 @@
 //! `Tee` and `PullTee`: copies of packets to all outputs.
 
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 
@@ -20,9 +20,7 @@ Sends a copy of each packet out of each output.
 - **difference**: copies are deep, so that no element needs to ask whether it may write. The packets
   of a burst leave by the last output before their copies leave by the others
 ",
-    ports: "1/1-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
     make,
 };
@@ -41,7 +39,7 @@ When a packet is pulled out of output 0, pushes a copy of it out of each other o
 - **handlers**: `copy_failures` (read): copies that could not be made, because no packet was free
 - **difference**: copies are deep, so that no element needs to ask whether it may write
 ",
-    processing: "l/lh",
+    codes: PortCodes::new("1/1-", "l/lh"),
     ..TEE
 };
 

@@ -1,7 +1,7 @@
 //! `Truncate`: cuts packets that are too long.
 
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{anno, packet_len};
 use packet::anno::EXTRA_LENGTH;
@@ -20,9 +20,7 @@ Cuts packets that are longer than LENGTH bytes.
 - **arguments**: `LENGTH` (0 to 65535); `EXTRA_LENGTH` (default true): whether the annotation is set
 - **annotations**: adds the bytes that are cut off to `EXTRA_LENGTH`
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make),
 };

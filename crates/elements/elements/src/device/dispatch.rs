@@ -7,7 +7,7 @@ use crate::basic::tee::Copier;
 use crate::filter::expr::{self, Expr};
 use crate::filter::policies::{MOST, Policies};
 use click::config::unquote;
-use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
 use ir::Builder;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;
@@ -34,9 +34,7 @@ The chain file puts it into the configuration, to give virtual devices what they
   made, because no packet was free
 - **drop reasons**: `unwanted`: it matches no pattern
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
     make,
 };

@@ -1,7 +1,7 @@
 //! `FlowSwitch`: all packets of a flow leave by one output.
 
 use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use packet::access::Access;
 use packet::{FlowKey, parse as layers};
 use shm::burst::Batch;
@@ -20,9 +20,7 @@ addresses and type.
 - **ports**: 1 input, 1 or more outputs, push
 - **arguments**: `SYMMETRIC` (bool, default false): whether both directions of a flow leave by one output
 ",
-    ports: "1/1-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::None,
     make,
 };

@@ -1,7 +1,7 @@
 //! `OriginSwitch`: goes by the port that a packet came in by.
 
 use click::config::parse;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::{Builder, Inst};
 use shm::descriptor::NO_PORT;
 
@@ -21,9 +21,7 @@ to the opposite side.
   none by default
 - **drop reasons**: `other-origin`: it came in by none of these ports, and there is no OTHERWISE
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::None,
     make,
 };

@@ -5,7 +5,7 @@
 
 use click::config::Names;
 use diag::{Diagnostic, Spanned, did_you_mean};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder, Expr, Value};
 use packet::field::{Base, Field};
@@ -41,9 +41,7 @@ frame.
   `fragment`: a fragment of a packet that is a tunnel's; `unknown-payload`: labels in front of something that is not
   IP; `no-layer`: STRICT, and the second output is not wired
 ",
-    ports: "1/1-2",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-2", "h/h"),
     state: StateScope::PerWorker,
     make,
 };

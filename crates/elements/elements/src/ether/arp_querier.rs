@@ -14,7 +14,7 @@ use super::neighbours::{Answer, Limits, Neighbours};
 use click::config::{Ip4Prefix, parse};
 use diag::Spanned;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
 use ir::expr::{anno, now_ns, record};
 use ir::{Builder, Table};
 use packet::Access;
@@ -58,9 +58,7 @@ multicast addresses to the group's Ethernet address (RFC 1112).
   there are too many, the oldest are dropped (Click: those of the oldest entries). All frames that come in
   by input 1 are counted under one of the last two drop reasons
 ",
-    ports: "2/1-2",
-    processing: "h/h",
-    flow: "xy/x",
+    codes: PortCodes { ports: "2/1-2", processing: "h/h", flow: "xy/x" },
     state: StateScope::Shared,
     make,
 };

@@ -4,7 +4,7 @@ use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
 use click::config::{Ip4Prefix, Names, Parsed, parse, split_words};
 use diag::{Diagnostic, Spanned};
 use element::value::{ether_text, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use packet::Access;
 use shm::burst::Batch;
 
@@ -29,9 +29,7 @@ ARP). The longest prefix that holds the address counts. All other packets leave 
 - **difference**: the reply is written into the query's packet. There is no `lookup` handler, because read
   handlers take no parameters here
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make,
 };

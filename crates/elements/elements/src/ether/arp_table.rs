@@ -1,7 +1,7 @@
 //! `ARPTable`: a table of neighbours that several queriers use.
 
 use super::neighbours::{Limits, Neighbours};
-use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -24,9 +24,7 @@ Holds the ARP table of one or more ARPQueriers, which name it with TABLE. All wo
   `delete` (`IP`), `clear` (write)
 - **difference**: packets wait at the worker that they came by, and `CAPACITY` holds for each worker
 ",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::Shared,
     make,
 };

@@ -1,7 +1,7 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
 use element::value::cell_text;
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::{Builder, Expr, Inst};
 use shm::descriptor::PacketType;
 
@@ -19,9 +19,7 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 - **handlers**: `drops` (read)
 - **drop reasons**: `link-broadcast`
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(|_| Some(DropBroadcasts)),
 };

@@ -2,7 +2,7 @@
 
 use super::header::{EtherHeader, HEADER_BYTES, TYPE_IP, TYPE_IP6};
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset};
 use packet::field::{Base, Field};
@@ -25,9 +25,7 @@ replaced by a new one.
 - **annotations**: reads the network header; packets without it stay as they are
 - **drop reasons**: `no-headroom`: the packet fills its buffer
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make),
 };

@@ -2,7 +2,7 @@
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::cell;
 use shm::burst::Batch;
@@ -22,9 +22,7 @@ Puts an Ethernet header before each packet.
 - **handlers**: `src`, `dst`, `ethertype` (read/write); `etht`: the same as `ethertype`
 - **drop reasons**: `no-headroom`: the packet fills its buffer
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -1,6 +1,6 @@
 //! `EtherMirror`: swaps source and destination.
 
-use element::{Class, Element, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::load;
 use packet::field::{Base, Field};
@@ -17,9 +17,7 @@ Swaps the Ethernet source and destination address at the front of each packet.
 - **ports**: 1 input, 1 output, agnostic
 - **drop reasons**: `short-frame`: no two addresses in it
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(|_| Some(EtherMirror)),
 };

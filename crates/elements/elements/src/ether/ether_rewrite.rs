@@ -2,7 +2,7 @@
 
 use super::header::EtherHeader;
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, StateScope};
+use element::{Class, Element, Handlers, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::field::{Base, Field};
@@ -23,9 +23,7 @@ Sets the source and destination address in the Ethernet header. The type stays.
 - **handlers**: `src`, `dst` (read/write)
 - **drop reasons**: `short-frame`: no two addresses in it
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -6,7 +6,7 @@
 use crate::basic::tee::Copier;
 use click::config::parse;
 use element::value::{ether_text, set};
-use element::{Class, Configure, Element, Handlers, Row, Scope, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
 use packet::access::Access;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;
@@ -35,9 +35,7 @@ other address, or to a group, by all but the one that it came from.
   sources; time is the run's, not the packets'. Copies leave after the batch that they were made from: a
   frame that goes everywhere can be overtaken by later ones of the same batch
 ",
-    ports: "1-/=",
-    processing: "h/h",
-    flow: "#/[^#]",
+    codes: PortCodes { ports: "1-/=", processing: "h/h", flow: "#/[^#]" },
     state: StateScope::Shared,
     make,
 };

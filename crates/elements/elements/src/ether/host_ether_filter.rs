@@ -2,7 +2,7 @@
 
 use super::header::{self, to_number};
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Inst};
 use packet::field::{Base, Field};
@@ -26,9 +26,7 @@ destination address, and drops frames for others.
 - **handlers**: `ether` (read/write)
 - **drop reasons**: `other-host`; `own-frame`; `short-frame`: no two addresses in it
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -1,7 +1,7 @@
 //! `MarkMACHeader`: says where the MAC header is.
 
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::Builder;
 use packet::field::Base;
 
@@ -18,9 +18,7 @@ Says that each packet's MAC header begins OFFSET bytes into it. Looks at no byte
 - **arguments**: `OFFSET` (default 0)
 - **annotations**: sets the MAC header
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make),
 };

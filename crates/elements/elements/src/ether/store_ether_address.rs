@@ -3,7 +3,7 @@
 use super::header::{self, to_number};
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::{anno, cell};
 use packet::anno::{ANNO_BYTES, Anno};
@@ -24,9 +24,7 @@ Writes an Ethernet address into each packet at byte OFFSET. Packets that are too
 - **handlers**: `addr` (read/write)
 - **drop reasons**: `short-frame`
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -3,7 +3,7 @@
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
 use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::expr::{anno, cell, load};
 use ir::{Builder, Expr};
 use packet::access::Access;
@@ -29,9 +29,7 @@ Puts an 802.1Q tag into each Ethernet frame. Frames of the native VLAN stay as t
 - **handlers**: `vlan_tci`, `vlan_id`, `vlan_pcp`, `native_vlan`, `ethertype` (read/write)
 - **drop reasons**: `short-frame`: no two addresses in it; `no-headroom`: the frame fills its buffer
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make_encap),
 };

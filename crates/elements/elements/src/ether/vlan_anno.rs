@@ -3,7 +3,7 @@
 use super::vlan::{with_id, with_pcp};
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno;
@@ -23,9 +23,7 @@ Sets each packet's VLAN annotation.
 - **annotations**: sets `VLAN_TCI`
 - **handlers**: `vlan_tci`, `vlan_id`, `vlan_pcp` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

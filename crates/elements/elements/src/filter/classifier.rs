@@ -5,7 +5,7 @@ use super::formula::{Formula, Var};
 use super::sorter::Sorter;
 use click::config::unquote;
 use diag::{Diagnostic, Diagnostics, Spanned};
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::analysis::interval::IntervalSet;
 use packet::field::{Base, Field};
 use std::ops::Range;
@@ -33,9 +33,7 @@ everything. A packet too short for a clause does not match it.
 
     Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -)
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::None,
     make,
 };

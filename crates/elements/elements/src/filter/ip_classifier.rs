@@ -4,7 +4,7 @@ use super::acl::LIMITS;
 use super::expr;
 use super::sorter::{Sorter, ip_plan};
 use click::config::unquote;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -55,9 +55,7 @@ A test of bytes that the packet does not have fails. On a packet without an IP h
 - **difference**: `program` lists decisions over header fields, because that is what runs
 - **difference**: no `pattern` write handlers: `config` replaces them as a whole
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::None,
     make,
 };

@@ -6,7 +6,7 @@ use super::filter_plan::DENIED;
 use super::sorter::{Sorter, ip_plan};
 use click::config::{parse, unquote};
 use diag::{Spanned, did_you_mean};
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use table::acl::Limits;
 
 /// The class.
@@ -35,9 +35,7 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
 - **difference**: `program` lists decisions over header fields, because that is what runs
 - **difference**: no `cache_...` handlers, because nothing is cached
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::None,
     make,
 };

@@ -4,7 +4,7 @@ use super::buckets::Buckets;
 use super::instances::{Instances, MOST, all};
 use click::config::parse;
 use element::steering::keys;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use packet::anno;
 pub use packet::flow::SteeringPolicy as Policy;
 use shm::burst::Batch;
@@ -31,9 +31,7 @@ no other use for it.
 - **handlers** (read): `packets` and `buckets`: how many each instance was given, and how many of the 4,096 buckets of
   flows it has, a line each; `moves`: how many buckets went to another instance, in all
 ",
-    ports: "-/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("-/-", "h/h"),
     state: StateScope::PerFlow,
     make,
 };

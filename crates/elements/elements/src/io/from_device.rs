@@ -4,7 +4,7 @@ use super::files;
 use super::link_type;
 use click::config::parse;
 use element::steering::{FlowSteering, Owners};
-use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use port::{Port, PortStats};
 use shm::burst::LIST_CAPACITY;
 use shm::burst::Vector;
@@ -33,9 +33,7 @@ Receives packets from a port and pushes them out.
 - **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket.
   `BPF_FILTER` is refused: put an IPClassifier behind, which is compiled with the rest
 ",
-    ports: "0/1-2",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("0/1-2", "h/h"),
     state: StateScope::PerWorker,
     make,
 };
@@ -54,7 +52,7 @@ each worker receives from its own queue.
 
 - **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)
 ",
-    ports: "0/1",
+    codes: PortCodes::new("0/1", "h/h"),
     make,
     ..FROM_DEVICE
 };

@@ -3,7 +3,7 @@
 use crate::instance_switch::instances::Instances;
 use click::config::parse;
 use element::nf::{Completions, NfLink};
-use element::{Class, Configure, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use shm::burst::{Batch, Vector};
 use shm::channel::Completion;
 use shm::descriptor::flag;
@@ -40,9 +40,7 @@ file puts it into the configuration; there is no other use for it.
   packet came back; `segments`: the packet is larger than a slot; `observed`: an observer saw it, and sends
   nothing on
 ",
-    ports: "-/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("-/-", "h/h"),
     state: StateScope::PerFlow,
     make,
 };

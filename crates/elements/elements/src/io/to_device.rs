@@ -3,7 +3,7 @@
 use super::files::{self, FLUSH_NS};
 use super::from_device::DRIVER_KEYWORDS;
 use click::config::parse;
-use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use port::{Port, PortStats};
 use shm::burst::{Batch, Vector};
 
@@ -24,9 +24,7 @@ Sends packets out of a port: pulled ones as the port takes them, pushed ones at 
 - **difference**: Click's ToDevice is pull only. A pushed packet that the port does not take is dropped
   and counted; put a Queue in front to wait instead
 ",
-    ports: "1/0-2",
-    processing: "a/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/0-2", "a/h"),
     state: StateScope::PerWorker,
     make,
 };

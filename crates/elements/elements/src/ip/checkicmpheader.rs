@@ -2,7 +2,7 @@
 
 use super::complaint::{Complaints, Reason};
 use super::header::{from_network, transport_offset};
-use element::{Class, Element, Handlers, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, StateScope, Work};
 use packet::Access;
 use packet::checksum::{Validity, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};
@@ -29,9 +29,7 @@ right.
 - **difference**: without `VERBOSE` nothing is printed for the first bad packet, because bad packets
   are counted by reason
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();

@@ -3,7 +3,7 @@
 use super::argument::offset;
 use super::complaint::{Complaints, Reason};
 use click::config::{Args, Ip4Prefix, parse};
-use element::{Class, Configure, Element, Handlers, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
 use ir::expr::{avail, ip_sum, load, packet_len};
 use ir::{BlockId, Builder};
 use packet::Access;
@@ -47,9 +47,7 @@ pub const CLASS: Class = Class {
     name: "CheckIPHeader",
     summary: "checks IP header",
     page: page!("CheckIPHeader", "true", ""),
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| make(cx, "CheckIPHeader", true),
 };

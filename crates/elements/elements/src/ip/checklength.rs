@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::{anno, cell, packet_len};
 use packet::anno;
@@ -22,9 +22,7 @@ Packets of up to LENGTH bytes leave by output 0, longer ones by output 1.
 - **handlers**: `length` (read/write)
 - **drop reasons**: `too-long`
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -2,7 +2,7 @@
 
 use super::complaint::{Complaints, Reason};
 use super::header::{from_network, transport_offset};
-use element::{Class, Configure, Element, Handlers, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, transport_sum};
 use packet::checksum::{self, Validity};
@@ -41,9 +41,7 @@ pub const TCP: Class = Class {
         "Checks that packets are TCP, that their lengths agree, and that the TCP checksum is right.",
         "`not-tcp`, `bad-packet-length`, `bad-tcp-checksum`"
     ),
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::{cell, csum_update, load};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
@@ -24,9 +24,7 @@ live is 0 or 1 are not changed and leave by output 1; usually an ICMPError stand
 - **handlers**: `drops` (read): expired packets; `active` (read/write)
 - **drop reasons**: `ttl-expired`; `no-ip-header`: the network header is not set or cut off
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -4,7 +4,7 @@ use super::value;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
 use element::value::{set, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::{anno, cell, ip_sum, packet_len, select, transport_sum};
 use packet::Access;
@@ -34,9 +34,7 @@ Puts an IP header in front of each packet.
 - **drop reasons**: `too-long`: the packet would be longer than 65535 bytes; `no-room`: there is no room
   for a header
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: make_ip,
 };

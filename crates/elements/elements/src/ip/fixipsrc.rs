@@ -2,7 +2,7 @@
 
 use super::setipchecksum::compute;
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::anno;
 use packet::anno;
@@ -24,9 +24,7 @@ interface that an error leaves by is known only here.
 - **annotations**: reads and clears `FIX_IP_SRC`; needs the network header
 - **drop reasons**: `bad-ip-header`: the header is cut off or its length field wrong
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make),
 };

@@ -5,7 +5,7 @@ use super::icmpname;
 use super::value::address;
 use click::config::parse;
 use element::value::set;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use packet::anno::{self, ANNO_BYTES, Anno};
 use packet::checksum::{self, ICMP_CHECK, IPV4_CHECK};
 use packet::field::IP_HL;
@@ -41,9 +41,7 @@ packet's IP header and the beginning of its payload. Sends none where RFC 1122 (
   `later-fragment`; `source-routed`: for a redirect; `no-ip-header`; `no-room`
 - **difference**: the error keeps the packet's timestamp, because no clock is read for a packet
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
 };

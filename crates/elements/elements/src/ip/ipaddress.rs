@@ -4,7 +4,7 @@ use super::argument::{annotation, offset};
 use super::value;
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::{cell, load};
 use packet::anno::{self, Anno};
@@ -27,9 +27,7 @@ destination stands in an IP packet.
 - **drop reasons**: `short-packet`: the bytes are not there
 - **difference**: packets that are too short are dropped, because Click reads what stands behind them
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: make_get,
 };
@@ -48,9 +46,7 @@ Sets the destination address annotation to IPADDR.
 - **annotations**: sets `ANNO`
 - **handlers**: `addr` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make_set),
 };

@@ -2,7 +2,7 @@
 
 use super::header::from_network;
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::{offset, packet_len};
 use packet::checksum::{IPV4_CHECK, Sum};
@@ -36,9 +36,7 @@ with the first fragment only: strip it first.
 - **difference**: `HEADROOM` has no effect, because all buffers here have the same; without `VERBOSE`
   nothing is printed, because the packets are counted
 ",
-    ports: "1/1-2",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-2", "h/h"),
     state: StateScope::PerWorker,
     make,
 };

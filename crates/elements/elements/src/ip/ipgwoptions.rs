@@ -2,7 +2,7 @@
 
 use super::header::from_network;
 use click::config::parse;
-use element::{Class, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno;
@@ -33,9 +33,7 @@ Belongs on the way out, since MYADDR is the address of the interface that the pa
   where that is not known, because no clock is read for a packet; a packet with a bad option is not
   changed, because Click leaves half of its changes in it
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| {
         let mut args = cx.args();

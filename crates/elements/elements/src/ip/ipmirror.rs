@@ -1,7 +1,7 @@
 //! `IPMirror`: turns packets round.
 
 use click::config::{Args, parse};
-use element::{Class, Element, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::expr::load;
 use ir::{Builder, Value};
 use packet::anno;
@@ -24,9 +24,7 @@ ports too; of TCP packets also sequence and acknowledgment number. Checksums sta
 - **difference**: the numbers of a TCP header that is cut off before them are left alone, because
   Click swaps what stands behind the packet
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| cx.make(make),
 };

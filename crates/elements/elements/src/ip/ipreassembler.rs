@@ -10,7 +10,7 @@ mod datagram;
 
 use click::config::parse;
 use datagram::{Datagram, Fragment, Key};
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno::Anno;
@@ -45,9 +45,7 @@ ICMPError(..., timeexceeded, reassembly) may stand there.
 - **difference**: fragments are kept 30 seconds after the last one, as Click's page says (its code
   counts from the first in order); the IPREASSEMBLER annotation is not used
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerFlow,
     make,
 };

@@ -1,7 +1,7 @@
 //! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
 
 use super::argument::offset;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::{self, avail, load};
 use packet::field::{Base, IP_HL};
@@ -22,9 +22,7 @@ start and the transport header annotation to where the IP header ends. Checks no
 - **difference**: where the packet ends before the IP header, no transport header is marked, because
   its place would be made up
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| {
         let mut args = cx.args();
@@ -47,9 +45,7 @@ stands before it.
 - **annotations**: needs the transport header, which CheckIPHeader and MarkIPHeader set
 - **drop reasons**: `no-ip-header`: the annotation is not set, or points outside of the packet
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx: &mut Configure<'_>| cx.args().finish().then(|| Box::new(Strip) as Box<dyn Element>),
 };

@@ -3,7 +3,7 @@
 use super::argument::annotation;
 use click::config::parse;
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno::Anno;
@@ -22,9 +22,7 @@ Sets the annotation byte ANNO to VALUE. Obsolete: Paint(VALUE, ANNO) does the sa
 - **annotations**: sets `ANNO`
 - **handlers**: `anno` (read); `value` (read/write)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make,
 };

@@ -1,7 +1,7 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
 use element::value::cell_text;
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::expr::{avail, ip_sum, load, offset};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP_HL, IP_SUM};
@@ -26,9 +26,7 @@ pub const SET: Class = Class {
     name: "SetIPChecksum",
     summary: "sets IP packets' checksums",
     page: page!("SetIPChecksum", "Computes the IP header's checksum and writes it into the header."),
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| make(cx, "SetIPChecksum"),
 };

@@ -2,7 +2,7 @@
 
 use super::header::{from_network, transport_offset};
 use click::config::parse;
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, select, transport_sum};
 use packet::Access;
@@ -27,9 +27,7 @@ Computes the TCP checksum and writes it into the header.
 - **annotations**: needs the network and the transport header
 - **drop reasons**: `bad-lengths`: the segment has no whole header, or is not all there
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx: &mut Configure<'_>| {
         let mut args = cx.args();
@@ -52,8 +50,7 @@ Computes the UDP checksum and writes it into the header. The protocol field is n
 - **annotations**: needs the network and the transport header
 - **drop reasons**: `fragment-or-short`: a fragment, or the packet is shorter than its UDP length
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
+    codes: PortCodes::CHECK,
     make: |cx: &mut Configure<'_>| cx.args().finish().then(|| Box::new(SetUdp) as Box<dyn Element>),
     ..TCP
 };

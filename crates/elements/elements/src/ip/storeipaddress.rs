@@ -3,7 +3,7 @@
 use super::argument;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::expr::{anno, csum_update, load, select};
 use ir::{BlockId, Builder, Value};
 use packet::anno;
@@ -28,9 +28,7 @@ no checksum is.
 - **difference**: with an annotation of 0, `src` and `dst` leave the packet alone, because Click's page
   says so (its code writes 0)
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::None,
     make,
 };

@@ -3,7 +3,7 @@
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::expr::{cell, csum_update, load};
 use ir::{Builder, Expr};
 use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
@@ -23,9 +23,7 @@ Sets the diffserv code point of IP packets (RFC 2474) and updates the checksum.
 - **handlers**: `dscp` (read/write)
 - **drop reasons**: `no-ip-header`: the network header is not set or cut off
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| make(cx, &SET_DSCP),
 };

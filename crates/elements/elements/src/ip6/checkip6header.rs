@@ -4,7 +4,7 @@ use super::address::halves;
 use crate::ip::argument::offset;
 use crate::ip::complaint::{Complaints, Reason};
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder};
 use packet::Access;
@@ -33,9 +33,7 @@ the header annotations and cuts off what lies behind the payload length.
   reason; a packet that is long enough but bad has its network header annotation set, because the
   checks read the header by it
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make,
 };

@@ -1,7 +1,7 @@
 //! `DecIP6HLIM`: decrements the hop limit.
 
 use element::value::cell_text;
-use element::{Class, Element, Handlers, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::load;
 use packet::field::{Base, IP6_HLIM};
@@ -21,9 +21,7 @@ output 1; usually an ICMP6Error stands there.
 - **handlers**: `drops` (read): expired packets
 - **drop reasons**: `hop-limit-expired`; `no-ip6-header`: the network header is not set or cut off
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
-    flow: "x/x",
+    codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| cx.make(|_| Some(DecIp6Hlim)),
 };

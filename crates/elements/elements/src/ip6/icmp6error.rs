@@ -4,7 +4,7 @@ use super::address::{destination, set_destination};
 use crate::ip::header::from_network;
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
-use element::{Class, Element, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use packet::anno::{self, ANNO_BYTES};
 use packet::checksum::{self, ICMP_CHECK};
 use shm::Packet;
@@ -38,9 +38,7 @@ limited in rate: put a RatedSplitter or Shaper behind it.
   in the wrong byte order); packet too big is sent for multicast destinations too (RFC 4443); a
   redirect carries the packet in a redirected header option (RFC 4861)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

@@ -4,7 +4,7 @@ use super::address::{HIGH, LOW, fields, halves, store};
 use crate::ip::argument::offset;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Configure, Element, StateScope};
+use element::{Class, Configure, Element, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::{anno, load};
 use packet::field::{Base, Field};
@@ -26,9 +26,7 @@ destination stands in an IPv6 packet.
 - **drop reasons**: `short-packet`: the bytes are not there
 - **difference**: packets that are too short are dropped, because Click reads what stands behind them
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| {
         let mut args = cx.args();
@@ -79,8 +77,7 @@ header. No checksum is updated.
 - **difference**: a numeric OFFSET counts from the packet's start, as Click's page says (its code counts
   from the IPv6 header)
 ",
-    ports: "1/1-2",
-    processing: "a/ah",
+    codes: PortCodes::CHECK,
     make: make_store,
     ..GET
 };

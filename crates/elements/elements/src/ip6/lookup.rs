@@ -4,7 +4,7 @@ use super::address;
 use super::line::{self, Network};
 use super::table::{HIGH, LOW, PORT, RECORD_BYTES, Routes};
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Row, StateScope};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::expr::{anno, record, select};
 use ir::{Builder, Table};
 use std::net::Ipv6Addr;
@@ -29,9 +29,7 @@ gateway where it has one, and sends the packet out of the route's output.
 - **difference**: `add` refuses a route for a prefix that has one, because Click keeps both and never
   uses the second; `table` lists routes by address, because that is how they are kept
 ",
-    ports: "1/-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
     make,
 };

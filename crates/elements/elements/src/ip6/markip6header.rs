@@ -1,7 +1,7 @@
 //! `MarkIP6Header`: sets the IPv6 header annotation.
 
 use crate::ip::argument::offset;
-use element::{Class, Element, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::Builder;
 use packet::field::Base;
 
@@ -19,9 +19,7 @@ start and the transport header annotation to 40 bytes behind that. Checks nothin
 - **arguments**: `OFFSET` (default 0)
 - **annotations**: sets the network and the transport header
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| {
         let mut args = cx.args();

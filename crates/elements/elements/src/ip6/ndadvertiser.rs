@@ -2,7 +2,7 @@
 
 use super::line::{Network, network};
 use click::config::{parse, split_words};
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use packet::MacAddr;
 use packet::checksum::{Validity, pseudo_ipv6, verify_icmp6};
 use packet::view::Ipv6;
@@ -29,9 +29,7 @@ them, where the target is one of its addresses or lies in one of its prefixes.
 - **difference**: to a solicitation without source address (duplicate address detection) the answer goes
   to all nodes and is not marked as solicited (RFC 4861, 7.2.4)
 ",
-    ports: "1/1",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make,
 };

@@ -3,7 +3,7 @@
 use super::address::destination;
 use super::ndadvertiser::{ETHER_BYTES, ETHERTYPE, IP6_BYTES, read, write};
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, Row, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use packet::MacAddr;
 use packet::view::nd::{self, Neighbor};
 use shm::Packet;
@@ -36,9 +36,7 @@ solicitation from IP (RFC 4861); advertisements come in by input 1, with their E
   advertisements that are not right (RFC 4861, 7.1.2) change nothing; multicast packets get their
   group's Ethernet address (RFC 2464)
 ",
-    ports: "2/1-2",
-    processing: "h/h",
-    flow: "xy/x",
+    codes: PortCodes { ports: "2/1-2", processing: "h/h", flow: "xy/x" },
     state: StateScope::OneWorker,
     make,
 };

@@ -7,7 +7,7 @@
 use super::length::QueueLength;
 use click::config::parse;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Merge, Row, Scope, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, Merge, PortCodes, Row, Scope, StateScope, Work};
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 use std::collections::VecDeque;
@@ -44,9 +44,7 @@ pub const QUEUE: Class = Class {
         "Keeps packets in the order in which they came. Drops packets that come when it is full.",
         ""
     ),
-    ports: "1/1-2",
-    processing: "h/lh",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-2", "h/lh"),
     state: StateScope::PerWorker,
     make: |cx| make(cx, Full::DropNew),
 };

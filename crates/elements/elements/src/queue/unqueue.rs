@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -22,9 +22,7 @@ Pulls packets whenever there are some, and pushes them.
 - **difference**: `BURST` is the run's burst where it is not given (Click: 1), because packets travel in
   bursts here
 ",
-    ports: "1/1",
-    processing: "l/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1", "l/h"),
     state: StateScope::PerWorker,
     make: |cx| cx.make(make),
 };

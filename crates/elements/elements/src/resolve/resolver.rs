@@ -9,7 +9,7 @@ use click::config::{Names, Parsed, parse};
 use crossbeam_queue::ArrayQueue;
 use diag::{Diagnostic, Spanned};
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Progress, Row, Scope, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, Scope, StateScope, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::MacAddr;
@@ -57,9 +57,7 @@ apart, holds for 15 to 45 seconds and is then asked again where it was, as long 
 - **drop reasons**: `neighbour-read`: it told of a neighbour; `neighbour-malformed`: a message for this station that is
   not right
 ",
-    ports: "1/2",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/2", "h/h"),
     state: StateScope::Shared,
     make,
 };

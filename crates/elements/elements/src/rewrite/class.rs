@@ -3,7 +3,7 @@
 use super::flavor::Flavor;
 use super::flow::Kind;
 use super::{page, rewriter};
-use element::{Class, StateScope};
+use element::{Class, PortCodes, StateScope};
 use packet::view::protocol::{DCCP, ICMP, TCP, UDP};
 
 const IP: Flavor = Flavor {
@@ -56,9 +56,7 @@ macro_rules! classes {
             name: $flavor.class,
             summary: $summary,
             page: $page,
-            ports: "1-/1-",
-            processing: "h/h",
-            flow: "x/x",
+            codes: PortCodes::new("1-/1-", "h/h"),
             state: StateScope::PerFlow,
             make: |cx| rewriter::make(cx, &const { $flavor }),
         };

@@ -5,7 +5,7 @@ use super::mappings::MappingEntry;
 use super::rewriter::{CLASSES, mappings_of, one_byte_anno};
 use super::table::SharedMappings;
 use click::config::{parse, split_words};
-use element::{Class, Configure, Element, StateScope, Work};
+use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use packet::access::Access;
 use packet::anno::{self, Anno};
 use packet::checksum::Delta;
@@ -42,9 +42,7 @@ mended: of both IP headers, of the inner transport header as far as it is there,
 - **difference**: Click sends packets that are not ICMP behind its last output, which drops them; here
   they are counted as `not-icmp`
 ",
-    ports: "1/1-",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerFlow,
     make,
 };

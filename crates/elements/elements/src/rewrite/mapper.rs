@@ -9,7 +9,7 @@ use super::reader::SpecReader;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use element::steering::OwnerWorker;
-use element::{Class, Configure, Element, Scope, StateScope};
+use element::{Class, Configure, Element, PortCodes, Scope, StateScope};
 use std::sync::{Arc, Mutex};
 
 /// `RoundRobinIPMapper`.
@@ -28,9 +28,7 @@ A load balancer in one line.
   `IPRewriterPatterns` may stand for the first four
 - **workers**: each goes round by itself
 ",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::PerFlow,
     make: make_round_robin,
 };
@@ -52,9 +50,7 @@ When patterns are added or removed, most addresses keep theirs.
 - **difference**: which address goes to which pattern differs from Click, because Click takes its
   ring from the C library's `random`
 ",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::PerFlow,
     make: make_source_hash,
 };

@@ -4,7 +4,7 @@ use super::pattern::SharedPattern;
 use super::reader::SpecReader;
 use click::config::split_words;
 use element::steering::OwnerWorker;
-use element::{Class, Configure, Element, Scope, StateScope};
+use element::{Class, Configure, Element, PortCodes, Scope, StateScope};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -25,9 +25,7 @@ another has in use towards the same remote end.
 - **difference**: elements that share a pattern never choose the same port for the same remote end,
   because replies could not be told apart; in Click each looks at its own mappings only
 ",
-    ports: "0/0",
-    processing: "a/a",
-    flow: "x/x",
+    codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::PerFlow,
     make,
 };

@@ -1,7 +1,7 @@
 //! The classes of IPv4 route lookup: Click's names for one table.
 
 use super::lookup::{CHANGING, FIXED, FLUSHING, Kind, make};
-use element::{Class, StateScope};
+use element::{Class, PortCodes, StateScope};
 
 macro_rules! page {
     ($name:literal, $about:literal, $handlers:literal) => {
@@ -33,9 +33,7 @@ macro_rules! class {
             name: $name,
             summary: $summary,
             page: page!($name, $about, $handlers),
-            ports: "1/-",
-            processing: "h/h",
-            flow: "x/x",
+            codes: PortCodes::SORTER,
             state: StateScope::PerWorker,
             make: |cx| {
                 static KIND: Kind = Kind { name: $name, handlers: $list, deprecated: $deprecated };

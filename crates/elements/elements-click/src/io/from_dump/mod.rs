@@ -8,7 +8,7 @@ use capture_source::{CaptureSource, Put};
 use click::config::{NoNames, parse, split_words};
 use diag::Spanned;
 use element::value::written;
-use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files;
 use elements::io::link_type;
 use port::{LINK_ETHERNET, PortStats};
@@ -52,9 +52,7 @@ Reads packets from a pcap or pcapng file, such as `tcpdump -w` or ToDump write, 
   wrong and at which byte stands in the run's report. At its end the source is over: `active` and
   `extend_interval` revive it only while something else (END_CALL) kept it from ending
 ",
-    ports: "0/1-2",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("0/1-2", "h/h"),
     state: StateScope::OneWorker,
     make,
 };

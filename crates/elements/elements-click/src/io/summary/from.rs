@@ -8,7 +8,7 @@ use super::lines::Lines;
 use click::config::{NoNames, parse, split_words};
 use diag::{Diagnostic, Span, Spanned};
 use element::value::written;
-use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files;
 use packet::anno::{AGGREGATE, Anno, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::protocol;
@@ -44,9 +44,7 @@ Makes a packet for each line of a file that ToIPSummaryDump or ipsumdump wrote.
   are alike; sampling picks the same packets in every run. Binary and compressed dumps are not read. Lines
   that make no sense are told in the run's report with their number. Fields as for ToIPSummaryDump
 ",
-    ports: "0/1",
-    processing: "h/h",
-    flow: "x/x",
+    codes: PortCodes::new("0/1", "h/h"),
     state: StateScope::OneWorker,
     make,
 };

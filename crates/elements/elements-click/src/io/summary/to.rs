@@ -5,7 +5,7 @@ use super::describe::{Description, Options, anno, time_text};
 use super::field::{self, Field};
 use super::line_file::LineFile;
 use click::config::{parse, quote};
-use element::{Class, Configure, Direction, Element, Handlers, Progress, Row, StateScope, Work};
+use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files::{self, FLUSH_NS};
 use packet::anno::{Anno, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
 use port::PortStats;
@@ -42,9 +42,7 @@ Writes a line for each packet, with the fields that are asked for.
   ip_opt, tcp_opt, tcp_ntopt, tcp_sack, icmp_code_name and payload_md5, and BINARY, are refused aloud: no
   configuration that we know needs them
 ",
-    ports: "1/0-1",
-    processing: "a/h",
-    flow: "x/x",
+    codes: PortCodes::new("1/0-1", "a/h"),
     state: StateScope::OneWorker,
     make,
 };
