@@ -119,16 +119,16 @@ fn common(args: &mut Args<'_>) -> Common {
 
 fn make_infinite(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let name = cx.name.to_string();
-    let mut args = cx.args();
-    let text = args.positional("DATA", parse::bytes);
-    let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
-    let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
-    let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
-    let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
-    let Common { length, end_call } = common(&mut args);
-    let (data, pace) = (Data::new(text, length), Pace::Always(burst));
-    let source = FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false };
-    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+    cx.make(|args| {
+        let text = args.positional("DATA", parse::bytes);
+        let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+        let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
+        let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+        let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
+        let Common { length, end_call } = common(args);
+        let (data, pace) = (Data::new(text, length), Pace::Always(burst));
+        Some(FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false })
+    })
 }
 
 /// Packets that a rated source may have saved up, and those that it begins with.
@@ -138,34 +138,43 @@ fn rated_burst(rate_per_s: u64) -> u64 {
 
 fn make_rated(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let name = cx.name.to_string();
-    let mut args = cx.args();
-    let text = args.positional("DATA", parse::bytes);
-    let rate = args.positional("RATE", parse::u64).unwrap_or(10);
-    let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
-    let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
-    let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
-    let Common { length, end_call } = common(&mut args);
-    let data = Data::new(text, length);
-    let rate = if bandwidth > 0 { bandwidth / (data.len() as u64).max(1) } else { rate };
-    let mut bucket = TokenBucket::new(rate, rated_burst(rate));
-    bucket.set_level(1);
-    let (pace, timestamp) = (Pace::Rate(bucket), true);
-    let source = FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false };
-    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+    cx.make(|args| {
+        let text = args.positional("DATA", parse::bytes);
+        let rate = args.positional("RATE", parse::u64).unwrap_or(10);
+        let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+        let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+        let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
+        let Common { length, end_call } = common(args);
+        let data = Data::new(text, length);
+        let rate = if bandwidth > 0 { bandwidth / (data.len() as u64).max(1) } else { rate };
+        let mut bucket = TokenBucket::new(rate, rated_burst(rate));
+        bucket.set_level(1);
+        let (pace, timestamp) = (Pace::Rate(bucket), true);
+        Some(FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false })
+    })
 }
 
 fn make_timed(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let name = cx.name.to_string();
-    let mut args = cx.args();
-    let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
-    let text = args.positional("DATA", parse::bytes);
-    let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
-    let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
-    let Common { length, end_call } = common(&mut args);
-    let (data, pace) = (Data::new(text, length), Pace::Every { interval_ns, next_ns: 0 });
-    let source =
-        FrameSource { name, data, pace, limit, active, timestamp: true, end_call, count: 0, ended: false };
-    args.finish().then(|| Box::new(source) as Box<dyn Element>)
+    cx.make(|args| {
+        let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
+        let text = args.positional("DATA", parse::bytes);
+        let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
+        let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
+        let Common { length, end_call } = common(args);
+        let (data, pace) = (Data::new(text, length), Pace::Every { interval_ns, next_ns: 0 });
+        Some(FrameSource {
+            name,
+            data,
+            pace,
+            limit,
+            active,
+            timestamp: true,
+            end_call,
+            count: 0,
+            ended: false,
+        })
+    })
 }
 
 impl FrameSource {

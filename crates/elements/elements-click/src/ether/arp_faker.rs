@@ -33,16 +33,16 @@ struct ArpFaker {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let is_here = cx.worker == 0;
-    let mut args = cx.args();
-    let mut end = |ip: &'static str, mac: &'static str| {
-        let ip = args.mandatory_positional(ip, parse::ip4);
-        let mac = args.mandatory_positional(mac, parse::ether);
-        Some(End { ip: ip?.into(), mac: mac? })
-    };
-    let (target, sender) = (end("DSTIP", "DSTETH"), end("SRCIP", "SRCETH"));
-    let fine = args.finish();
-    let reply = Message { operation: REPLY, sender: sender?, target: target? };
-    fine.then(|| Box::new(ArpFaker { reply, is_here }) as Box<dyn Element>)
+    cx.make(|args| {
+        let mut end = |ip: &'static str, mac: &'static str| {
+            let ip = args.mandatory_positional(ip, parse::ip4);
+            let mac = args.mandatory_positional(mac, parse::ether);
+            Some(End { ip: ip?.into(), mac: mac? })
+        };
+        let (target, sender) = (end("DSTIP", "DSTETH"), end("SRCIP", "SRCETH"));
+        let reply = Message { operation: REPLY, sender: sender?, target: target? };
+        Some(ArpFaker { reply, is_here })
+    })
 }
 
 impl Element for ArpFaker {

@@ -59,12 +59,13 @@ struct Delay {
 }
 
 fn make(cx: &mut Configure<'_>, pushes: bool) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let delay_ns = args.mandatory_positional("DELAY", parse::seconds_ns);
-    let fine = args.finish();
-    let delay_ns = delay_ns?;
-    fine.then(|| {
-        Box::new(Delay { pushes, delay_ns, waiting: None, arrivals: Vector::new() }) as Box<dyn Element>
+    cx.make(|args| {
+        Some(Delay {
+            pushes,
+            delay_ns: args.mandatory_positional("DELAY", parse::seconds_ns)?,
+            waiting: None,
+            arrivals: Vector::new(),
+        })
     })
 }
 

@@ -41,12 +41,10 @@ struct Drr {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let clients = vec![Client::default(); cx.shape.inputs];
-    let mut args = cx.args();
-    let quantum = args.positional("QUANTUM", parse::int_in(1..=1 << 30)).unwrap_or(500);
-    let fine = args.finish();
-    let quantum_bytes = quantum as u64;
-    fine.then(|| {
-        Box::new(Drr { quantum_bytes, clients, next: 0, arrivals: Vector::new() }) as Box<dyn Element>
+    cx.make(|args| {
+        let quantum = args.positional("QUANTUM", parse::int_in(1..=1 << 30)).unwrap_or(500);
+        let quantum_bytes = quantum as u64;
+        Some(Drr { quantum_bytes, clients, next: 0, arrivals: Vector::new() })
     })
 }
 

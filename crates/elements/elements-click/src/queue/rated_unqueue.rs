@@ -57,13 +57,11 @@ struct RatedUnqueue {
 }
 
 fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let limit = Limit::read(&mut args, unit);
-    let fine = args.finish();
-    let limit = limit?;
-    let (active, runs, empty_runs, pushes, failed_pulls, packets) = (true, 0, 0, 0, 0, 0);
-    let unqueue = RatedUnqueue { limit, active, runs, empty_runs, pushes, failed_pulls, packets };
-    fine.then(|| Box::new(unqueue) as Box<dyn Element>)
+    cx.make(|args| {
+        let limit = Limit::read(args, unit)?;
+        let (active, runs, empty_runs, pushes, failed_pulls, packets) = (true, 0, 0, 0, 0, 0);
+        Some(RatedUnqueue { limit, active, runs, empty_runs, pushes, failed_pulls, packets })
+    })
 }
 
 impl Element for RatedUnqueue {

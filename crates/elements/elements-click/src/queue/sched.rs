@@ -20,7 +20,7 @@ Pulls each packet from the input after the one that gave the last, passing over 
     state: StateScope::PerWorker,
     make: |cx| {
         let inputs = cx.shape.inputs;
-        cx.args().finish().then(|| Box::new(RoundRobin { inputs, next: 0 }) as Box<dyn Element>)
+        cx.make(|_| Some(RoundRobin { inputs, next: 0 }))
     },
 };
 
@@ -38,7 +38,7 @@ Pulls each packet from the first input that has one.
     state: StateScope::None,
     make: |cx| {
         let inputs = cx.shape.inputs;
-        cx.args().finish().then(|| Box::new(Prio { inputs }) as Box<dyn Element>)
+        cx.make(|_| Some(Prio { inputs }))
     },
     ..ROUND_ROBIN
 };

@@ -49,11 +49,7 @@ struct Shaper {
 }
 
 fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let limit = Limit::read(&mut args, unit);
-    let fine = args.finish();
-    let limit = limit?;
-    fine.then(|| Box::new(Shaper { limit }) as Box<dyn Element>)
+    cx.make(|args| Some(Shaper { limit: Limit::read(args, unit)? }))
 }
 
 impl Element for Shaper {

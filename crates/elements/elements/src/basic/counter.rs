@@ -53,11 +53,11 @@ struct Counter {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let name = cx.name.to_string();
-    let mut args = cx.args();
-    let count_call = args.keyword("COUNT_CALL", Trigger::parse);
-    let byte_call = args.keyword("BYTE_COUNT_CALL", Trigger::parse);
-    let fine = args.finish();
-    fine.then(|| Box::new(Counter { name, count_call, byte_call, now_ns: 0 }) as Box<dyn Element>)
+    cx.make(|args| {
+        let count_call = args.keyword("COUNT_CALL", Trigger::parse);
+        let byte_call = args.keyword("BYTE_COUNT_CALL", Trigger::parse);
+        Some(Counter { name, count_call, byte_call, now_ns: 0 })
+    })
 }
 
 impl Counter {

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::random;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Value};
 use packet::field::{Base, Field};
@@ -21,7 +21,7 @@ Sends each packet to the output after the one that the last packet left by.
 ",
     codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
-    make: |cx| make(cx, |_| Some(OutputPolicy::RoundRobin)),
+    make: |cx| cx.make(|_| Some(OutputPolicy::RoundRobin)),
 };
 
 /// The class.
@@ -40,7 +40,7 @@ short go to output 0.
 - **difference**: the bytes must lie in the first 2 kB of the packet, in its first segment
 ",
     state: StateScope::None,
-    make: |cx| make(cx, hash_arguments),
+    make: |cx| cx.make(hash_arguments),
     ..ROUND_ROBIN
 };
 
@@ -59,7 +59,7 @@ Sends each packet to an output chosen at random, each with the same probability.
 ",
     make: |cx| {
         let seed = random::seed(cx);
-        make(cx, |_| Some(OutputPolicy::Random { seed }))
+        cx.make(|_| Some(OutputPolicy::Random { seed }))
     },
     ..ROUND_ROBIN
 };
@@ -69,17 +69,6 @@ enum OutputPolicy {
     RoundRobin,
     Hash { offset: u16, length: u16 },
     Random { seed: u64 },
-}
-
-fn make(
-    cx: &mut Configure<'_>,
-    arguments: impl FnOnce(&mut click::config::Args<'_>) -> Option<OutputPolicy>,
-) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let spread = arguments(&mut args);
-    let fine = args.finish();
-    let spread = spread?;
-    fine.then(|| Box::new(spread) as Box<dyn Element>)
 }
 
 fn hash_arguments(args: &mut click::config::Args<'_>) -> Option<OutputPolicy> {

@@ -120,12 +120,12 @@ struct Colored {
 }
 
 fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let color = args.mandatory_positional("COLOR", parse::u8);
-    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
-    let fine = args.finish();
-    let color = color?;
-    fine.then(|| Box::new(Colored { color, anno, tee, copier: Copier::default() }) as Box<dyn Element>)
+    cx.make(|args| {
+        let color = args.mandatory_positional("COLOR", parse::u8);
+        let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+        let color = color?;
+        Some(Colored { color, anno, tee, copier: Copier::default() })
+    })
 }
 
 impl Colored {

@@ -60,11 +60,9 @@ fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
 
 fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let inputs = cx.shape.inputs;
-    let mut args = cx.args();
-    let input = args.mandatory_positional("INPUT", parse::i32);
-    let fine = args.finish();
-    let input = input?;
-    fine.then(|| Box::new(PullSwitch { input, inputs, settable: false }) as Box<dyn Element>)
+    cx.make(|args| {
+        Some(PullSwitch { input: args.mandatory_positional("INPUT", parse::i32)?, inputs, settable: false })
+    })
 }
 
 impl Element for PullSwitch {

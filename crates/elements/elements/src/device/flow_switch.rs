@@ -35,9 +35,9 @@ struct FlowSwitch {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let outputs = cx.shape.outputs;
-    let mut args = cx.args();
-    let symmetric = args.keyword("SYMMETRIC", parse::bool).unwrap_or(false);
-    args.finish().then(|| Box::new(FlowSwitch { symmetric, outputs }) as Box<dyn Element>)
+    cx.make(|args| {
+        Some(FlowSwitch { symmetric: args.keyword("SYMMETRIC", parse::bool).unwrap_or(false), outputs })
+    })
 }
 
 /// A bit of difference goes everywhere (the finalizer of MurmurHash3).

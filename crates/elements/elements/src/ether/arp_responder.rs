@@ -75,15 +75,14 @@ fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<ResponderEntry>> {
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let mut all = vec![];
-    for argument in args.rest() {
-        all.extend(args.read(&argument, entries).unwrap_or_default());
-    }
-    args.finish().then(|| {
+    cx.make(|args| {
+        let mut all = vec![];
+        for argument in args.rest() {
+            all.extend(args.read(&argument, entries).unwrap_or_default());
+        }
         let mut responder = ArpResponder { entries: vec![] };
         responder.add(all);
-        Box::new(responder) as Box<dyn Element>
+        Some(responder)
     })
 }
 

@@ -1,6 +1,6 @@
 //! `CheckICMPHeader`: checks ICMP headers.
 
-use super::complaint::{Complaints, Reason};
+use super::complaint::{Complaints, Faults};
 use super::header::{from_network, transport_offset};
 use element::{Class, Element, Handlers, PortCodes, StateScope, Work};
 use packet::Access;
@@ -33,20 +33,18 @@ right.
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();
-        let mut args = cx.args();
-        let complaints = Complaints::new(REASONS, "ICMP header check failed", element, &mut args);
-        args.finish().then(|| Box::new(CheckIcmp { complaints }) as Box<dyn Element>)
+        cx.make(|args| Some(CheckIcmp { complaints: Complaints::new(&FAULTS, element, args) }))
     },
 };
 
 const PROTOCOL: usize = 0;
 const LENGTH: usize = 1;
 const CHECKSUM: usize = 2;
-const REASONS: &[Reason] = &[
-    Reason { name: "not-icmp", text: "not ICMP" },
-    Reason { name: "bad-packet-length", text: "bad packet length" },
-    Reason { name: "bad-icmp-checksum", text: "bad ICMP checksum" },
-];
+const FAULTS: Faults = Faults {
+    what: "ICMP header check failed",
+    names: &["not-icmp", "bad-packet-length", "bad-icmp-checksum"],
+    texts: &["not ICMP", "bad packet length", "bad ICMP checksum"],
+};
 
 /// Bytes of an ICMP header.
 const HEADER: usize = 8;
@@ -85,7 +83,7 @@ impl Element for CheckIcmp {
     }
 
     fn reasons(&self) -> &'static [&'static str] {
-        &["not-icmp", "bad-packet-length", "bad-icmp-checksum"]
+        FAULTS.names
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {

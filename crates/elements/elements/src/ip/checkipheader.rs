@@ -1,12 +1,11 @@
 //! `CheckIPHeader` and `CheckIPHeader2`: check the IP header.
 
 use super::argument::offset;
-use super::complaint::{Complaints, Reason};
+use super::complaint::{Complaints, Faults};
 use click::config::{Args, Ip4Prefix, parse};
 use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
 use ir::expr::{avail, ip_sum, load, packet_len};
 use ir::{BlockId, Builder};
-use packet::Access;
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
 use shm::burst::Batch;
@@ -67,25 +66,26 @@ const HEADER_LENGTH: usize = 2;
 const LENGTH: usize = 3;
 const CHECKSUM: usize = 4;
 const SOURCE: usize = 5;
-const REASONS: &[Reason] = &[
-    Reason { name: "tiny-packet", text: "tiny packet" },
-    Reason { name: "bad-ip-version", text: "bad IP version" },
-    Reason { name: "bad-ip-header-length", text: "bad IP header length" },
-    Reason { name: "bad-ip-length", text: "bad IP length" },
-    Reason { name: "bad-ip-checksum", text: "bad IP checksum" },
-    Reason { name: "bad-source-address", text: "bad source address" },
-];
-const REASON_NAMES: &[&str] = &[
-    "tiny-packet",
-    "bad-ip-version",
-    "bad-ip-header-length",
-    "bad-ip-length",
-    "bad-ip-checksum",
-    "bad-source-address",
-    "impossible-length",
-];
-/// Cutting a chain that holds more than its IP length says failed: its segments contradict it.
-const IMPOSSIBLE: usize = 6;
+const FAULTS: Faults = Faults {
+    what: "IP header check failed",
+    names: &[
+        "tiny-packet",
+        "bad-ip-version",
+        "bad-ip-header-length",
+        "bad-ip-length",
+        "bad-ip-checksum",
+        "bad-source-address",
+        "impossible-length",
+    ],
+    texts: &[
+        "tiny packet",
+        "bad IP version",
+        "bad IP header length",
+        "bad IP length",
+        "bad IP checksum",
+        "bad source address",
+    ],
+};
 
 /// Version 4 and a header length of 5 words: the smallest first byte of a good header.
 const FIRST_BYTE: u64 = 0x45;
@@ -122,7 +122,7 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     bad_sources.extend(addresses(bad.unwrap_or_default()));
     let good = args.keyword("GOODDST", parse::list(parse::ip4));
     good_destinations.extend(addresses(good.unwrap_or_default()));
-    let complaints = Complaints::new(REASONS, "IP header check failed", element, &mut args);
+    let complaints = Complaints::new(&FAULTS, element, &mut args);
     let checksum = args.keyword("CHECKSUM", parse::bool).unwrap_or(checksum);
     let at = offset_argument(&mut args, &mut bad_sources);
     if !args.finish() {
@@ -204,22 +204,13 @@ impl Element for CheckIpHeader {
     }
 
     fn reasons(&self) -> &'static [&'static str] {
-        REASON_NAMES
+        FAULTS.names
     }
 
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        if self.complaints.tell(path, batch, work) {
-            return;
-        }
-        for &index in batch.list() {
-            let length = IP_LEN.load(&batch.bytes(index), usize::from(self.offset)).unwrap_or(0);
-            let end = usize::from(self.offset) + length as usize;
-            let excess = batch.bytes(index).len().saturating_sub(end);
-            if batch.packet_mut(index).take(excess) {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, IMPOSSIBLE);
-            }
+        let offset = usize::from(self.offset);
+        if !self.complaints.tell(path, batch, work) {
+            self.complaints.trim(batch, |bytes| offset + IP_LEN.load(bytes, offset).unwrap_or(0) as usize);
         }
     }
 

@@ -1,6 +1,6 @@
 //! `CheckTCPHeader` and `CheckUDPHeader`: check transport headers.
 
-use super::complaint::{Complaints, Reason};
+use super::complaint::{Complaints, Faults};
 use super::header::{from_network, transport_offset};
 use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
 use ir::Builder;
@@ -45,9 +45,7 @@ pub const TCP: Class = Class {
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();
-        let mut args = cx.args();
-        let complaints = Complaints::new(TCP_REASONS, "TCP header check failed", element, &mut args);
-        args.finish().then(|| Box::new(CheckTcp { complaints }) as Box<dyn Element>)
+        cx.make(|args| Some(CheckTcp { complaints: Complaints::new(&TCP_FAULTS, element, args) }))
     },
 };
 
@@ -62,9 +60,7 @@ pub const UDP: Class = Class {
     ),
     make: |cx: &mut Configure<'_>| {
         let element = cx.name.to_string();
-        let mut args = cx.args();
-        let complaints = Complaints::new(UDP_REASONS, "UDP header check failed", element, &mut args);
-        args.finish().then(|| Box::new(CheckUdp { complaints }) as Box<dyn Element>)
+        cx.make(|args| Some(CheckUdp { complaints: Complaints::new(&UDP_FAULTS, element, args) }))
     },
     ..TCP
 };
@@ -72,16 +68,16 @@ pub const UDP: Class = Class {
 const PROTOCOL: usize = 0;
 const LENGTH: usize = 1;
 const CHECKSUM: usize = 2;
-const TCP_REASONS: &[Reason] = &[
-    Reason { name: "not-tcp", text: "not TCP" },
-    Reason { name: "bad-packet-length", text: "bad packet length" },
-    Reason { name: "bad-tcp-checksum", text: "bad TCP checksum" },
-];
-const UDP_REASONS: &[Reason] = &[
-    Reason { name: "not-udp", text: "not UDP" },
-    Reason { name: "bad-packet-length", text: "bad packet length" },
-    Reason { name: "bad-udp-checksum", text: "bad UDP checksum" },
-];
+const TCP_FAULTS: Faults = Faults {
+    what: "TCP header check failed",
+    names: &["not-tcp", "bad-packet-length", "bad-tcp-checksum"],
+    texts: &["not TCP", "bad packet length", "bad TCP checksum"],
+};
+const UDP_FAULTS: Faults = Faults {
+    what: "UDP header check failed",
+    names: &["not-udp", "bad-packet-length", "bad-udp-checksum"],
+    texts: &["not UDP", "bad packet length", "bad UDP checksum"],
+};
 
 struct CheckTcp {
     complaints: Complaints,
@@ -110,7 +106,7 @@ impl Element for CheckTcp {
     }
 
     fn reasons(&self) -> &'static [&'static str] {
-        &["not-tcp", "bad-packet-length", "bad-tcp-checksum"]
+        TCP_FAULTS.names
     }
 
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
@@ -163,7 +159,7 @@ impl Element for CheckUdp {
     }
 
     fn reasons(&self) -> &'static [&'static str] {
-        &["not-udp", "bad-packet-length", "bad-udp-checksum"]
+        UDP_FAULTS.names
     }
 
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {

@@ -7,22 +7,24 @@
 use click::config::{Args, parse};
 use element::{Handlers, Row, Work};
 use ir::{BlockId, Builder};
+use packet::Access;
 use shm::burst::Batch;
+use shm::bytes::PacketBytes;
 
-/// A reason: its name as a drop reason, and Click's words for it.
-pub struct Reason {
-    /// The name.
-    pub name: &'static str,
-    /// The words.
-    pub text: &'static str,
+/// What an element has to complain of.
+pub struct Faults {
+    /// How a message begins, such as `IP header check failed`.
+    pub what: &'static str,
+    /// The element's drop reasons, those that it complains of first.
+    pub names: &'static [&'static str],
+    /// Click's words for the reasons that the element complains of.
+    pub texts: &'static [&'static str],
 }
 
 /// The reasons of an element and what the user wants to know of them.
 pub struct Complaints {
-    /// All reasons.
-    pub reasons: &'static [Reason],
-    /// How a message begins, such as `IP header check failed`.
-    pub what: &'static str,
+    /// What there is to complain of.
+    pub faults: &'static Faults,
     /// The element's name.
     pub element: String,
     /// Whether every bad packet is told.
@@ -45,31 +47,27 @@ impl BadBlocks {
 
 impl Complaints {
     /// Reads the keywords `VERBOSE` and `DETAILS`.
-    pub fn new(
-        reasons: &'static [Reason],
-        what: &'static str,
-        element: String,
-        args: &mut Args<'_>,
-    ) -> Complaints {
+    pub fn new(faults: &'static Faults, element: String, args: &mut Args<'_>) -> Complaints {
         let verbose = args.keyword("VERBOSE", parse::bool).unwrap_or(false);
         let details = args.keyword("DETAILS", parse::bool).unwrap_or(false);
-        Complaints { reasons, what, element, verbose, details, found: vec![0; reasons.len()] }
+        Complaints { verbose, details, ..Complaints::silent(faults, element) }
     }
 
     /// Without the keywords: nothing is told, counts by reason are not shown.
-    pub fn silent(reasons: &'static [Reason], element: String) -> Complaints {
-        let found = vec![0; reasons.len()];
-        Complaints { reasons, what: "", element, verbose: false, details: false, found }
+    pub fn silent(faults: &'static Faults, element: String) -> Complaints {
+        let found = vec![0; faults.texts.len()];
+        Complaints { faults, element, verbose: false, details: false, found }
     }
 
     /// Makes cells and a block for each reason; the current block stays. To be called before other
     /// cells and slow paths are made.
     pub fn blocks(&self, f: &mut Builder) -> BadBlocks {
-        let blocks = self.reasons.iter().map(|reason| {
-            let cell = f.cell(reason.name, 0);
+        let complained_of = self.faults.texts.iter().zip(self.faults.names);
+        let blocks = complained_of.map(|(_, reason)| {
+            let cell = f.cell(reason, 0);
             f.aside(|f| {
                 f.add_to_cell(cell, 1);
-                if self.verbose { f.slow(reason.name) } else { f.emit_or_drop(1, reason.name) }
+                if self.verbose { f.slow(reason) } else { f.emit_or_drop(1, reason) }
             })
         });
         BadBlocks(blocks.collect())
@@ -77,7 +75,7 @@ impl Complaints {
 
     /// Tells of packets that took the slow path of a reason; false for other slow paths.
     pub fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
-        if !self.verbose || path >= self.reasons.len() {
+        if !self.verbose || path >= self.faults.texts.len() {
             return false;
         }
         batch.list().iter().for_each(|&index| self.send_off(index, path, batch, work));
@@ -92,9 +90,24 @@ impl Complaints {
 
     fn send_off(&self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         if self.verbose {
-            work.print(&format!("{}: {}: {}", self.element, self.what, self.reasons[reason].text));
+            let Faults { what, texts, .. } = self.faults;
+            work.print(&format!("{}: {what}: {}", self.element, texts[reason]));
         }
         batch.emit_or_drop(index, 1, reason);
+    }
+
+    /// Cuts packets behind what `end_of` says is their end, where they are chains. One that cannot be cut is
+    /// dropped for the reason behind those that are complained of: its segments contradict its length.
+    pub fn trim(&self, batch: &mut Batch<'_>, end_of: impl Fn(&PacketBytes<'_>) -> usize) {
+        for &index in batch.list() {
+            let bytes = batch.bytes(index);
+            let excess = bytes.len().saturating_sub(end_of(&bytes));
+            if batch.packet_mut(index).take(excess) {
+                batch.emit(index, 0);
+            } else {
+                batch.drop(index, self.faults.texts.len());
+            }
+        }
     }
 
     /// The handlers.
@@ -111,8 +124,8 @@ impl Complaints {
     }
 
     fn details(&self, cells: &[u64]) -> Option<String> {
-        let lines = self.counts(cells).zip(self.reasons);
-        let lines: Vec<String> = lines.map(|(count, reason)| format!("{count}\t{}", reason.text)).collect();
+        let lines = self.counts(cells).zip(self.faults.texts);
+        let lines: Vec<String> = lines.map(|(count, text)| format!("{count}\t{text}")).collect();
         Some(lines.join("\n"))
     }
 }

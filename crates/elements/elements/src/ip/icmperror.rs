@@ -90,20 +90,17 @@ struct IcmpError {
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     // Workers number their errors from different starts.
     let id = (cx.worker * 0x10000 / cx.workers.max(1)) as u16;
-    let mut args = cx.args();
-    let src = args.mandatory_positional("SRC", parse::ip4);
-    let kind = args.mandatory_positional("TYPE", icmpname::error_type);
-    let code = args.positional("CODE", icmpname::code(kind.unwrap_or(UNREACHABLE))).unwrap_or(0);
-    let bad_addresses = args.positional("BADADDRS", parse::list(parse::ip4)).unwrap_or_default();
-    let mtu = args.keyword("MTU", parse::u32).unwrap_or(576);
-    let pmtu = args.keyword("PMTU", parse::u16).unwrap_or(0);
-    let set_fix_anno = args.keyword("SET_FIX_ANNO", parse::bool).unwrap_or(true);
-    let fine = args.finish();
-    let (src, kind) = (u32::from(src?), kind?);
-    let bad_addresses = bad_addresses.into_iter().map(u32::from).collect();
-    fine.then(|| {
-        Box::new(IcmpError { src, kind, code, bad_addresses, mtu, pmtu, set_fix_anno, id })
-            as Box<dyn Element>
+    cx.make(|args| {
+        let src = args.mandatory_positional("SRC", parse::ip4);
+        let kind = args.mandatory_positional("TYPE", icmpname::error_type);
+        let code = args.positional("CODE", icmpname::code(kind.unwrap_or(UNREACHABLE))).unwrap_or(0);
+        let bad_addresses = args.positional("BADADDRS", parse::list(parse::ip4)).unwrap_or_default();
+        let mtu = args.keyword("MTU", parse::u32).unwrap_or(576);
+        let pmtu = args.keyword("PMTU", parse::u16).unwrap_or(0);
+        let set_fix_anno = args.keyword("SET_FIX_ANNO", parse::bool).unwrap_or(true);
+        let (src, kind) = (u32::from(src?), kind?);
+        let bad_addresses = bad_addresses.into_iter().map(u32::from).collect();
+        Some(IcmpError { src, kind, code, bad_addresses, mtu, pmtu, set_fix_anno, id })
     })
 }
 

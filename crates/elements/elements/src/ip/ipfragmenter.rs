@@ -68,18 +68,15 @@ struct IpFragmenter {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let random = 0x9e37_79b9_7f4a_7c15 ^ cx.worker as u64;
-    let mut args = cx.args();
-    let mtu = args.mandatory_positional("MTU", parse::int_in(8..=i64::from(u32::MAX)));
-    let honor_df = args.positional("HONOR_DF", parse::bool).unwrap_or(true);
-    let verbose = args.positional("VERBOSE", parse::bool).unwrap_or(false);
-    args.keyword("HEADROOM", parse::u32);
-    let fine = args.finish();
-    let mtu = mtu? as u32;
-    fine.then(|| {
+    cx.make(|args| {
+        let mtu = args.mandatory_positional("MTU", parse::int_in(8..=i64::from(u32::MAX)));
+        let honor_df = args.positional("HONOR_DF", parse::bool).unwrap_or(true);
+        let verbose = args.positional("VERBOSE", parse::bool).unwrap_or(false);
+        args.keyword("HEADROOM", parse::u32);
+        let mtu = mtu? as u32;
         let (whole, part) = (Vec::with_capacity(MOST_PACKET), Vec::with_capacity(MOST_PACKET));
         let (drops, fragments, produced) = (0, 0, vec![]);
-        let new = IpFragmenter { mtu, honor_df, verbose, drops, fragments, random, whole, part, produced };
-        Box::new(new) as Box<dyn Element>
+        Some(IpFragmenter { mtu, honor_df, verbose, drops, fragments, random, whole, part, produced })
     })
 }
 

@@ -36,13 +36,13 @@ Belongs on the way out, since MYADDR is the address of the interface that the pa
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| {
-        let mut args = cx.args();
-        let address = args.mandatory_positional("MYADDR", parse::ip4);
-        let others = args.positional("OTHERADDRS", parse::list(parse::ip4)).unwrap_or_default();
-        let fine = args.finish();
-        let address = u32::from(address?);
-        let others = others.into_iter().map(u32::from).collect();
-        fine.then(|| Box::new(GatewayOptions { address, others, drops: 0 }) as Box<dyn Element>)
+        cx.make(|args| {
+            let address = args.mandatory_positional("MYADDR", parse::ip4);
+            let others = args.positional("OTHERADDRS", parse::list(parse::ip4)).unwrap_or_default();
+            let address = u32::from(address?);
+            let others = others.into_iter().map(u32::from).collect();
+            Some(GatewayOptions { address, others, drops: 0 })
+        })
     },
 };
 

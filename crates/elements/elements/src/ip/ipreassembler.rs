@@ -77,11 +77,10 @@ struct IpReassembler {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let outputs = cx.shape.outputs;
-    let mut args = cx.args();
-    let most_bytes = args.keyword("HIMEM", parse::u32).unwrap_or(256 * 1024) as usize;
-    let mtu_anno = args.keyword("MAX_MTU_ANNO", super::argument::annotation(2));
-    args.finish().then(|| {
-        Box::new(IpReassembler {
+    cx.make(|args| {
+        let most_bytes = args.keyword("HIMEM", parse::u32).unwrap_or(256 * 1024) as usize;
+        let mtu_anno = args.keyword("MAX_MTU_ANNO", super::argument::annotation(2));
+        Some(IpReassembler {
             outputs,
             most_bytes,
             mtu_anno,
@@ -91,7 +90,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             completed: 0,
             failed: 0,
             bad: 0,
-        }) as Box<dyn Element>
+        })
     })
 }
 

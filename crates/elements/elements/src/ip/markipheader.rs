@@ -1,7 +1,7 @@
 //! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
 
 use super::argument::offset;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::{self, avail, load};
 use packet::field::{Base, IP_HL};
@@ -24,11 +24,7 @@ start and the transport header annotation to where the IP header ends. Checks no
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| {
-        let mut args = cx.args();
-        let at = args.positional("OFFSET", offset).unwrap_or(0);
-        args.finish().then(|| Box::new(Mark(at)) as Box<dyn Element>)
-    },
+    make: |cx| cx.make(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
 };
 
 /// `StripIPHeader`.
@@ -47,7 +43,7 @@ stands before it.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx: &mut Configure<'_>| cx.args().finish().then(|| Box::new(Strip) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(Strip)),
 };
 
 struct Mark(u16);

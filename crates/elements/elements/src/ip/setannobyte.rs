@@ -35,12 +35,12 @@ struct SetAnnoByte {
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let span = cx.span;
     cx.diags.warning(span, "SetAnnoByte(ANNO, VALUE) is obsolete").help("use Paint(VALUE, ANNO) instead");
-    let mut args = cx.args();
-    let anno = args.mandatory_positional("ANNO", annotation(1));
-    let value = args.mandatory_positional("VALUE", parse::u8);
-    let fine = args.finish();
-    let (anno, value) = (anno?, value?);
-    fine.then(|| Box::new(SetAnnoByte { anno, value }) as Box<dyn Element>)
+    cx.make(|args| {
+        let anno = args.mandatory_positional("ANNO", annotation(1));
+        let value = args.mandatory_positional("VALUE", parse::u8);
+        let (anno, value) = (anno?, value?);
+        Some(SetAnnoByte { anno, value })
+    })
 }
 
 impl Element for SetAnnoByte {

@@ -47,7 +47,7 @@ pub const RESET: Class = Class {
 struct SetIpChecksum(&'static str);
 
 fn make(cx: &mut Configure<'_>, class: &'static str) -> Option<Box<dyn Element>> {
-    cx.args().finish().then(|| Box::new(SetIpChecksum(class)) as Box<dyn Element>)
+    cx.make(|_| Some(SetIpChecksum(class)))
 }
 
 /// Computes the header checksum and writes it; `bad` where the header is cut off. The first 20 bytes

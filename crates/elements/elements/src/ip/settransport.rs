@@ -2,7 +2,7 @@
 
 use super::header::{from_network, transport_offset};
 use click::config::parse;
-use element::{Class, Configure, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, select, transport_sum};
 use packet::Access;
@@ -29,10 +29,8 @@ Computes the TCP checksum and writes it into the header.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx: &mut Configure<'_>| {
-        let mut args = cx.args();
-        let fix_offset = args.positional("FIXOFF", parse::bool).unwrap_or(false);
-        args.finish().then(|| Box::new(SetTcp { fix_offset }) as Box<dyn Element>)
+    make: |cx| {
+        cx.make(|args| Some(SetTcp { fix_offset: args.positional("FIXOFF", parse::bool).unwrap_or(false) }))
     },
 };
 
@@ -51,7 +49,7 @@ Computes the UDP checksum and writes it into the header. The protocol field is n
 - **drop reasons**: `fragment-or-short`: a fragment, or the packet is shorter than its UDP length
 ",
     codes: PortCodes::CHECK,
-    make: |cx: &mut Configure<'_>| cx.args().finish().then(|| Box::new(SetUdp) as Box<dyn Element>),
+    make: |cx| cx.make(|_| Some(SetUdp)),
     ..TCP
 };
 

@@ -48,12 +48,12 @@ fn place(text: &Spanned, names: &dyn Names) -> Parsed<Field> {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let count = click::config::split_args(cx.config).len();
-    let mut args = cx.args();
-    let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip4) } else { None };
-    let field = args.mandatory_positional("OFFSET", place);
-    let fine = args.finish();
-    let (address, field) = (address.map(u32::from), field?);
-    fine.then(|| Box::new(StoreIpAddress { address, field }) as Box<dyn Element>)
+    cx.make(|args| {
+        let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip4) } else { None };
+        let field = args.mandatory_positional("OFFSET", place);
+        let (address, field) = (address.map(u32::from), field?);
+        Some(StoreIpAddress { address, field })
+    })
 }
 
 impl Element for StoreIpAddress {

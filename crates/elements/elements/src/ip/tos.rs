@@ -120,12 +120,13 @@ struct Set {
 }
 
 fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<Box<dyn Element>> {
-    let mut args = cx.args();
-    let both = |text: &Spanned, names: &dyn Names| Ok((text.text.to_string(), (setter.parse)(text, names)?));
-    let value = args.mandatory_positional(setter.argument, both);
-    let fine = args.finish();
-    let (text, bits) = value?;
-    fine.then(|| Box::new(Set { setter, text, bits }) as Box<dyn Element>)
+    cx.make(|args| {
+        let both =
+            |text: &Spanned, names: &dyn Names| Ok((text.text.to_string(), (setter.parse)(text, names)?));
+        let value = args.mandatory_positional(setter.argument, both);
+        let (text, bits) = value?;
+        Some(Set { setter, text, bits })
+    })
 }
 
 /// The header's first two bytes: the word that its checksum sees the byte in.

@@ -2,12 +2,11 @@
 
 use super::address::halves;
 use crate::ip::argument::offset;
-use crate::ip::complaint::{Complaints, Reason};
+use crate::ip::complaint::{Complaints, Faults};
 use click::config::parse;
 use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder};
-use packet::Access;
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
 use shm::burst::Batch;
 use std::net::Ipv6Addr;
@@ -42,13 +41,17 @@ const TINY: usize = 0;
 const VERSION: usize = 1;
 const LENGTH: usize = 2;
 const SOURCE: usize = 3;
-const IMPOSSIBLE: usize = 4;
-const REASONS: &[Reason] = &[
-    Reason { name: "tiny-packet", text: "tiny packet" },
-    Reason { name: "bad-ip6-version", text: "bad IPv6 version" },
-    Reason { name: "bad-payload-length", text: "bad payload length" },
-    Reason { name: "bad-source-address", text: "bad source address" },
-];
+const FAULTS: Faults = Faults {
+    what: "",
+    names: &[
+        "tiny-packet",
+        "bad-ip6-version",
+        "bad-payload-length",
+        "bad-source-address",
+        "impossible-length",
+    ],
+    texts: &["tiny packet", "bad IPv6 version", "bad payload length", "bad source address"],
+};
 
 /// Bytes of the fixed header.
 const HEADER: u16 = 40;
@@ -71,7 +74,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut bad_sources: Vec<(u64, u64)> = bad.into_iter().chain([all_ones]).map(halves).collect();
     bad_sources.sort_unstable();
     bad_sources.dedup();
-    let complaints = Complaints::silent(REASONS, element);
+    let complaints = Complaints::silent(&FAULTS, element);
     Some(Box::new(CheckIp6Header { offset, bad_sources, complaints }))
 }
 
@@ -108,20 +111,12 @@ impl Element for CheckIp6Header {
     }
 
     fn reasons(&self) -> &'static [&'static str] {
-        &["tiny-packet", "bad-ip6-version", "bad-payload-length", "bad-source-address", "impossible-length"]
+        FAULTS.names
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            let payload = IP6_PLEN.load(&batch.bytes(index), usize::from(self.offset)).unwrap_or(0);
-            let end = usize::from(self.offset + HEADER) + payload as usize;
-            let excess = batch.bytes(index).len().saturating_sub(end);
-            if batch.packet_mut(index).take(excess) {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, IMPOSSIBLE);
-            }
-        }
+        let (offset, front) = (usize::from(self.offset), usize::from(self.offset + HEADER));
+        self.complaints.trim(batch, |bytes| front + IP6_PLEN.load(bytes, offset).unwrap_or(0) as usize);
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -28,13 +28,7 @@ destination stands in an IPv6 packet.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| {
-        let mut args = cx.args();
-        let at = args.mandatory_positional("OFFSET", offset);
-        let fine = args.finish();
-        let at = at?;
-        fine.then(|| Box::new(Get(at)) as Box<dyn Element>)
-    },
+    make: |cx| cx.make(|args| Some(Get(args.mandatory_positional("OFFSET", offset)?))),
 };
 
 /// `SetIP6Address`.
@@ -51,11 +45,7 @@ Sets the destination address annotation to IPADDR.
 - **annotations**: sets `DST_IP6`
 ",
     make: |cx: &mut Configure<'_>| {
-        let mut args = cx.args();
-        let address = args.mandatory_positional("IPADDR", parse::ip6);
-        let fine = args.finish();
-        let address = address?;
-        fine.then(|| Box::new(Set(address)) as Box<dyn Element>)
+        cx.make(|args| Some(Set(args.mandatory_positional("IPADDR", parse::ip6)?)))
     },
     ..GET
 };
@@ -122,12 +112,12 @@ fn place(text: &Spanned, names: &dyn Names) -> Parsed<(Field, Field)> {
 
 fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let count = click::config::split_args(cx.config).len();
-    let mut args = cx.args();
-    let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip6) } else { None };
-    let place = args.mandatory_positional("OFFSET", place);
-    let fine = args.finish();
-    let (high, low) = place?;
-    fine.then(|| Box::new(Store { address, high, low }) as Box<dyn Element>)
+    cx.make(|args| {
+        let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip6) } else { None };
+        let place = args.mandatory_positional("OFFSET", place);
+        let (high, low) = place?;
+        Some(Store { address, high, low })
+    })
 }
 
 impl Element for Store {

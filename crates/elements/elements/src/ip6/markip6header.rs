@@ -21,11 +21,7 @@ start and the transport header annotation to 40 bytes behind that. Checks nothin
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| {
-        let mut args = cx.args();
-        let at = args.positional("OFFSET", offset).unwrap_or(0);
-        args.finish().then(|| Box::new(Mark(at)) as Box<dyn Element>)
-    },
+    make: |cx| cx.make(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
 };
 
 struct Mark(u16);

@@ -78,15 +78,12 @@ struct Solicitor {
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let query_output = cx.shape.outputs.saturating_sub(1);
-    let mut args = cx.args();
-    let address = args.mandatory_positional("IP", parse::ip6);
-    let station = args.mandatory_positional("ETH", parse::ether);
-    let fine = args.finish();
-    let (address, own_address) = (address?, MacAddr(station?));
-    fine.then(|| {
+    cx.make(|args| {
+        let address = args.mandatory_positional("IP", parse::ip6);
+        let station = args.mandatory_positional("ETH", parse::ether);
+        let (address, own_address) = (address?, MacAddr(station?));
         let neighbors = HashMap::new();
-        Box::new(Solicitor { address, own_address, query_output, neighbors, killed: 0, queries: 0 })
-            as Box<dyn Element>
+        Some(Solicitor { address, own_address, query_output, neighbors, killed: 0, queries: 0 })
     })
 }
 
