@@ -16,6 +16,24 @@ pub struct Anno {
     pub len: u8,
 }
 
+impl Anno {
+    /// The value among all annotations of a packet; of more than eight bytes, that of the first eight.
+    #[inline]
+    pub fn load(self, annos: &[u8; ANNO_BYTES]) -> u64 {
+        let mut value = [0; 8];
+        let bytes = annos.iter().skip(self.offset.into()).take(self.len.into());
+        value.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(value)
+    }
+
+    /// Sets the value among all annotations of a packet.
+    #[inline]
+    pub fn store(self, annos: &mut [u8; ANNO_BYTES], value: u64) {
+        let place = annos.iter_mut().skip(self.offset.into()).take(self.len.into());
+        place.zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
+    }
+}
+
 macro_rules! annos {
     ($( $(#[$doc:meta])* $konst:ident = $name:literal, $offset:expr, $len:expr; )*) => {
         $( $(#[$doc])* pub const $konst: Anno = Anno { offset: $offset, len: $len }; )*

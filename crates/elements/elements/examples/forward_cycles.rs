@@ -28,11 +28,10 @@ fn frame(flow: u32, destination: u32) -> [u8; 64] {
 
 /// A packet whose headers nobody looked for, or one that is to go to its destination.
 fn prepare(marked: bool) -> impl Fn(&mut Packet, &[u8; 64]) {
-    let at = usize::from(anno::DST_IP.offset);
     move |packet, frame| {
         if marked {
             let destination = u32::from_be_bytes([frame[30], frame[31], frame[32], frame[33]]);
-            packet.anno[at..at + 4].copy_from_slice(&destination.to_le_bytes());
+            anno::DST_IP.store(&mut packet.anno, destination.into());
         } else {
             (packet.net, packet.trans) = (NO_HEADER, NO_HEADER);
         }

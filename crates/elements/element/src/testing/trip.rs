@@ -52,17 +52,13 @@ impl TestPacket {
 
     /// The same with an annotation set.
     pub fn with_anno(mut self, anno: Anno, value: u64) -> TestPacket {
-        let at = usize::from(anno.offset);
-        let len = usize::from(anno.len).min(8);
-        self.anno[at..at + len].copy_from_slice(&value.to_le_bytes()[..len]);
+        anno.store(&mut self.anno, value);
         self
     }
 
     /// The value of an annotation.
     pub fn anno(&self, anno: Anno) -> u64 {
-        let at = usize::from(anno.offset);
-        let bytes = &self.anno[at..at + usize::from(anno.len).min(8)];
-        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+        anno.load(&self.anno)
     }
 }
 

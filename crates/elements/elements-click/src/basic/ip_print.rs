@@ -6,7 +6,7 @@ use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::value::{ether_text, time_text};
 use element::{Class, Configure, Element, PortCodes, StateScope};
-use packet::anno::{AGGREGATE, Anno, PAINT, VLAN_TCI};
+use packet::anno::{AGGREGATE, PAINT, VLAN_TCI};
 use shm::Packet;
 use shm::descriptor::NO_HEADER;
 use std::fmt::Write as _;
@@ -98,11 +98,6 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     Some(Box::new(Printer { line, active, outlet }))
 }
 
-fn anno(packet: &Packet, anno: Anno) -> u64 {
-    let bytes = packet.anno.get(usize::from(anno.offset)..usize::from(anno.offset + anno.len));
-    bytes.unwrap_or_default().iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
-}
-
 impl Line for IpPrint {
     /// The line for a packet; `None` when its network header is not known.
     fn line(&self, packet: &Packet) -> Option<String> {
@@ -117,14 +112,14 @@ impl Line for IpPrint {
             let _ = write!(line, "{}: ", time_text(packet.timestamp_ns));
         }
         if self.aggregate {
-            let _ = write!(line, "#{}", anno(packet, AGGREGATE));
+            let _ = write!(line, "#{}", AGGREGATE.load(&packet.anno));
         }
         if self.vlan {
-            let _ = write!(line, " VLAN:{}", anno(packet, VLAN_TCI));
+            let _ = write!(line, " VLAN:{}", VLAN_TCI.load(&packet.anno));
         }
         if self.paint {
             let word = if self.aggregate { "." } else { "paint " };
-            let _ = write!(line, "{word}{}", anno(packet, PAINT));
+            let _ = write!(line, "{word}{}", PAINT.load(&packet.anno));
         }
         if self.aggregate || self.paint {
             line.push_str(": ");

@@ -45,12 +45,10 @@ impl Element for SetTimestamp {
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let time_ns = self.time_ns.unwrap_or(work.now_ns());
-        let first =
-            usize::from(FIRST_TIMESTAMP.offset)..usize::from(FIRST_TIMESTAMP.offset + FIRST_TIMESTAMP.len);
         for &index in batch.list() {
             let packet = batch.packet_mut(index);
             if self.first {
-                packet.anno[first.clone()].copy_from_slice(&time_ns.to_le_bytes());
+                FIRST_TIMESTAMP.store(&mut packet.anno, time_ns);
             } else {
                 packet.timestamp_ns = time_ns;
             }

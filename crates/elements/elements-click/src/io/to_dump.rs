@@ -167,8 +167,7 @@ impl ToDump {
     fn store(&mut self, packet: &Packet, now_ns: u64) -> bool {
         let Some(writer) = self.writer.as_mut().filter(|_| !self.failed) else { return false };
         let timestamp_ns = if packet.timestamp_ns == 0 { now_ns } else { packet.timestamp_ns };
-        let cut_off = packet.anno.get::<4>(usize::from(EXTRA_LENGTH.offset));
-        let cut_off = cut_off.filter(|_| self.extra_length).map_or(0, u32::from_ne_bytes);
+        let cut_off = if self.extra_length { EXTRA_LENGTH.load(&packet.anno) as u32 } else { 0 };
         let original_bytes = packet.total().saturating_add(cut_off);
         let result = if packet.total() <= self.snap_bytes {
             writer.write_packet(timestamp_ns, original_bytes, packet)

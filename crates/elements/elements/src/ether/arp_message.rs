@@ -98,10 +98,9 @@ pub fn answer(batch: &mut Batch<'_>, index: u16, reply: &[u8; FRAME_BYTES]) {
 
 /// Makes a packet that asked one that answers: its annotations but for `VLAN_TCI` were the question's.
 pub fn forget_annotations(packet: &mut Packet) {
-    let vlan = anno::VLAN_TCI.offset.into()..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
-    let mut kept = [0; ANNO_BYTES];
-    kept[vlan.clone()].copy_from_slice(&packet.anno[vlan]);
-    packet.anno = kept;
+    let vlan = anno::VLAN_TCI.load(&packet.anno);
+    packet.anno = [0; ANNO_BYTES];
+    anno::VLAN_TCI.store(&mut packet.anno, vlan);
     (packet.mac, packet.net) = (packet.data(), packet.data() + HEADER_BYTES as u16);
     (packet.trans, packet.timestamp_ns, packet.packet_type) = (NO_HEADER, 0, 0);
 }

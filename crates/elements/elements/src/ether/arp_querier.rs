@@ -185,10 +185,7 @@ fn group_mac(ip: u32) -> [u8; 6] {
 }
 
 fn destination(packet: &Packet) -> u32 {
-    let at = usize::from(anno::DST_IP.offset);
-    let mut bytes = [0; 4];
-    bytes.copy_from_slice(&packet.anno[at..at + 4]);
-    u32::from_le_bytes(bytes)
+    anno::DST_IP.load(&packet.anno) as u32
 }
 
 impl ArpQuerier {
@@ -252,9 +249,7 @@ impl ArpQuerier {
         let frame = arp_message::request(sender, wanted).frame(to);
         let Some(mut query) = work.make(&frame) else { return };
         query.timestamp_ns = because_of.timestamp_ns;
-        let vlan =
-            usize::from(anno::VLAN_TCI.offset)..usize::from(anno::VLAN_TCI.offset + anno::VLAN_TCI.len);
-        query.anno[vlan.clone()].copy_from_slice(&because_of.anno[vlan]);
+        anno::VLAN_TCI.store(&mut query.anno, anno::VLAN_TCI.load(&because_of.anno));
         query.mac = query.data();
         query.net = query.data() + HEADER_BYTES as u16;
         self.common.queries.fetch_add(1, Relaxed);

@@ -141,11 +141,7 @@ impl Element for VlanEncap {
                 batch.drop(index, 0);
                 continue;
             }
-            let from_anno = || {
-                let at = usize::from(anno::VLAN_TCI.offset);
-                u16::from_le_bytes([packet.anno[at], packet.anno[at + 1]])
-            };
-            let tci = self.tci.unwrap_or_else(from_anno);
+            let tci = self.tci.unwrap_or_else(|| anno::VLAN_TCI.load(&packet.anno) as u16);
             packet.mac = packet.data();
             packet.net = packet.data() + (HEADER_BYTES + TAG_BYTES) as u16;
             let mut bytes = batch.bytes_mut(index);

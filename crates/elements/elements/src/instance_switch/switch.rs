@@ -138,8 +138,7 @@ impl Element for InstanceSwitch {
                     self.buckets.of_hash(keys::address(&batch.bytes(index), false))
                 }
                 (None, Policy::Paint) => {
-                    let paint = batch.packet(index).anno.get(usize::from(anno::PAINT.offset));
-                    self.buckets.of_number(paint.copied().unwrap_or(0).into())
+                    self.buckets.of_number(anno::PAINT.load(&batch.packet(index).anno) as usize)
                 }
                 (None, _) => self.buckets.of_hash(keys::flow(&batch.bytes(index))),
             };

@@ -100,10 +100,7 @@ pub fn mark_ip(packet: &mut Packet, link_type: u32) -> bool {
     let offset = |at: usize| u16::try_from(usize::from(packet.data()) + at).unwrap_or(NO_HEADER);
     (packet.net, packet.trans) = (offset(at), offset(at + header));
     if let Some(destination) = destination {
-        let start = usize::from(DST_IP.offset);
-        if let Some(anno) = packet.anno.get_mut(start..start + 4) {
-            anno.copy_from_slice(&(destination as u32).to_ne_bytes());
-        }
+        DST_IP.store(&mut packet.anno, destination);
     }
     true
 }

@@ -212,15 +212,10 @@ impl Encap {
         if !packet.make_headroom(bytes) || !packet.push(bytes) {
             return Err(NO_ROOM);
         }
-        let at = usize::from(anno::DST_IP.offset);
-        let place = packet.anno.get_mut(at..at + 4).ok_or(NO_ROOM)?;
-        let dst = match self.dst {
-            Destination::Address(address) => {
-                place.copy_from_slice(&address.to_ne_bytes());
-                address
-            }
-            Destination::Annotation => place.iter().rev().fold(0, |acc, byte| acc << 8 | u32::from(*byte)),
-        };
+        if let Destination::Address(address) = self.dst {
+            anno::DST_IP.store(&mut packet.anno, address.into());
+        }
+        let dst = anno::DST_IP.load(&packet.anno) as u32;
         (packet.net, packet.trans) = (packet.data(), packet.data() + IP_BYTES as u16);
         let length = packet.total() as u16;
         self.id = self.id.wrapping_add(1);

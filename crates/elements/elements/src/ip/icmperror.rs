@@ -6,7 +6,7 @@ use super::value::address;
 use click::config::parse;
 use element::value::set;
 use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
-use packet::anno::{self, ANNO_BYTES, Anno};
+use packet::anno::{self, ANNO_BYTES};
 use packet::checksum::{self, ICMP_CHECK, IPV4_CHECK};
 use packet::field::IP_HL;
 use shm::Packet;
@@ -154,12 +154,6 @@ impl Question {
     }
 }
 
-fn read_anno(packet: &Packet, anno: Anno) -> u32 {
-    let at = usize::from(anno.offset);
-    let bytes = packet.anno.get(at..at + usize::from(anno.len)).unwrap_or_default();
-    bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u32::from(*byte))
-}
-
 /// The way back: the addresses that a source route has recorded, in reverse, behind a pointer to the
 /// first. Padded to whole words; bytes beyond the length are 0, the end of the option list.
 fn reversed(option: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
@@ -215,7 +209,7 @@ impl IcmpError {
         use packet::Access as _;
         let question = Question::read(packet).ok_or(NO_IP_HEADER)?;
         self.may_answer(packet, &question)?;
-        let pointer = read_anno(packet, anno::ICMP_PARAMPROB);
+        let pointer = anno::ICMP_PARAMPROB.load(&packet.anno) as u32;
         let at_pointer = self.kind == PARAMETER_PROBLEM && self.code == 0;
         let mut route = question.source_route();
         if let Some((at, option)) = route {
@@ -248,7 +242,9 @@ impl IcmpError {
         (icmp[0], icmp[1]) = (self.kind, self.code);
         match (self.kind, self.code) {
             (PARAMETER_PROBLEM, 0) => icmp[4] = pointer as u8,
-            (REDIRECT, _) => icmp[4..8].copy_from_slice(&read_anno(packet, anno::DST_IP).to_be_bytes()),
+            (REDIRECT, _) => {
+                icmp[4..8].copy_from_slice(&(anno::DST_IP.load(&packet.anno) as u32).to_be_bytes())
+            }
             (UNREACHABLE, NEED_FRAGMENT) => icmp[6..8].copy_from_slice(&self.pmtu.to_be_bytes()),
             _ => {}
         }
@@ -275,9 +271,8 @@ impl IcmpError {
     fn annotate(&self, answer: &mut Packet, destination: u32, ip_bytes: usize) {
         (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + ip_bytes as u16);
         answer.anno = [0; ANNO_BYTES];
-        let at = usize::from(anno::DST_IP.offset);
-        answer.anno[at..at + 4].copy_from_slice(&destination.to_le_bytes());
-        answer.anno[usize::from(anno::FIX_IP_SRC.offset)] = u8::from(self.set_fix_anno);
+        anno::DST_IP.store(&mut answer.anno, destination.into());
+        anno::FIX_IP_SRC.store(&mut answer.anno, self.set_fix_anno.into());
         (answer.packet_type, answer.flow_hash, answer.flags) = (PacketType::Host as u8, 0, 0);
         answer.origin = NO_PORT;
     }

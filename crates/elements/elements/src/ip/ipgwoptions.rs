@@ -162,7 +162,7 @@ impl GatewayOptions {
                 if written { Ok(()) } else { Err(NO_HEADER) }
             }
             Err(bad) => {
-                packet.anno[usize::from(anno::ICMP_PARAMPROB.offset)] = bad;
+                anno::ICMP_PARAMPROB.store(&mut packet.anno, bad.into());
                 Err(BAD_OPTION)
             }
         }

@@ -30,19 +30,13 @@ pub fn store(f: &mut Builder, high: impl Into<Expr>, low: impl Into<Expr>) {
 
 /// The destination annotation of a packet.
 pub fn destination(packet: &Packet) -> Ipv6Addr {
-    let half = |anno: Anno| {
-        let at = usize::from(anno.offset);
-        let bytes = packet.anno.get(at..at + 8).and_then(|bytes| <[u8; 8]>::try_from(bytes).ok());
-        u64::from_ne_bytes(bytes.unwrap_or_default())
-    };
-    Ipv6Addr::from(u128::from(half(HIGH)) << 64 | u128::from(half(LOW)))
+    let half = |anno: Anno| u128::from(anno.load(&packet.anno));
+    Ipv6Addr::from(half(HIGH) << 64 | half(LOW))
 }
 
 /// Sets the destination annotation of a packet.
 pub fn set_destination(packet: &mut Packet, address: Ipv6Addr) {
     let (high, low) = halves(address);
-    for (anno, half) in [(HIGH, high), (LOW, low)] {
-        let at = usize::from(anno.offset);
-        packet.anno[at..at + 8].copy_from_slice(&half.to_ne_bytes());
-    }
+    HIGH.store(&mut packet.anno, high);
+    LOW.store(&mut packet.anno, low);
 }

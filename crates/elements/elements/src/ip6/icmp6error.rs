@@ -176,7 +176,7 @@ impl Icmp6Error {
         }
         match self.kind {
             TOO_BIG => message[4..8].copy_from_slice(&(LEAST_MTU as u32).to_be_bytes()),
-            PARAMETER_PROBLEM => message[7] = packet.anno[usize::from(anno::ICMP_PARAMPROB.offset)],
+            PARAMETER_PROBLEM => message[7] = anno::ICMP_PARAMPROB.load(&packet.anno) as u8,
             _ => {}
         }
         (message, ERROR_BYTES, question.bytes.min(LEAST_MTU - IP6_BYTES - ERROR_BYTES))
@@ -211,7 +211,7 @@ impl Icmp6Error {
         }
         (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + IP6_BYTES as u16);
         answer.anno = [0; ANNO_BYTES];
-        answer.anno[usize::from(anno::FIX_IP_SRC.offset)] = 1;
+        anno::FIX_IP_SRC.store(&mut answer.anno, 1);
         set_destination(&mut answer, question.src);
         (answer.packet_type, answer.flow_hash, answer.flags) = (PacketType::Host as u8, 0, 0);
         answer.origin = NO_PORT;

@@ -249,20 +249,12 @@ impl IcmpRewriter {
         let dst = bytes.u32(inner.ip + 16);
         let packet = batch.packet_mut(index);
         if let (true, Some(dst)) = (self.dst_anno, dst) {
-            set_anno(packet, anno::DST_IP, u64::from(dst));
+            anno::DST_IP.store(&mut packet.anno, dst.into());
         }
         if let (Some(anno), true) = (self.reply_anno, entry.is_reply) {
-            set_anno(packet, anno, u64::from(entry.reply_anno));
+            anno.store(&mut packet.anno, entry.reply_anno.into());
         }
         Ok(port_offset.map_or(0, |offset| offset + usize::from(entry.output)))
-    }
-}
-
-fn set_anno(packet: &mut Packet, anno: Anno, value: u64) {
-    let (at, len) = (usize::from(anno.offset), usize::from(anno.len));
-    let bytes = value.to_le_bytes();
-    if let (Some(place), Some(bytes)) = (packet.anno.get_mut(at..at + len), bytes.as_slice().get(..len)) {
-        place.copy_from_slice(bytes);
     }
 }
 

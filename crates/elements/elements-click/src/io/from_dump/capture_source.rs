@@ -134,9 +134,6 @@ pub fn put(pool: &mut PacketPool, place: &mut Packet, frame: &Frame<'_>) -> Put 
     }
     place.timestamp_ns = frame.timestamp_ns;
     let cut_off_bytes = frame.original_bytes.saturating_sub(len as u32);
-    let at = usize::from(EXTRA_LENGTH.offset);
-    if let Some(anno) = place.anno.get_mut(at..at + 4) {
-        anno.copy_from_slice(&cut_off_bytes.to_ne_bytes());
-    }
+    EXTRA_LENGTH.store(&mut place.anno, cut_off_bytes.into());
     Put::Done
 }

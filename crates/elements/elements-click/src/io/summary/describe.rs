@@ -2,7 +2,7 @@
 
 use super::field::{Field, ICMP_TYPES, TCP_FLAGS, icmp_has_flow};
 use packet::access::Access;
-use packet::anno::{AGGREGATE, Anno, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
+use packet::anno::{AGGREGATE, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::protocol;
 use shm::Packet;
 use shm::bytes::PacketBytes;
@@ -37,15 +37,6 @@ pub struct Description<'a> {
     bad: Option<String>,
 }
 
-/// The value of an annotation.
-pub fn anno(packet: &Packet, anno: Anno) -> u64 {
-    let at = usize::from(anno.offset);
-    let bytes = packet.anno.as_slice().get(at..at + usize::from(anno.len.min(8))).unwrap_or_default();
-    let mut value = [0; 8];
-    value.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-    u64::from_le_bytes(value)
-}
-
 /// A time in seconds: with six digits behind the point, or nine where they are needed.
 pub fn time_text(out: &mut String, time_ns: u64) {
     let (seconds, fraction) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
@@ -63,7 +54,7 @@ impl<'a> Description<'a> {
     /// Looks at a packet's headers.
     pub fn new(packet: &'a Packet, options: Options) -> Description<'a> {
         let bytes = PacketBytes::new(packet);
-        let extra_bytes = if options.extra_length { anno(packet, EXTRA_LENGTH) as u32 } else { 0 };
+        let extra_bytes = if options.extra_length { EXTRA_LENGTH.load(&packet.anno) as u32 } else { 0 };
         let mut this = Description {
             packet,
             length: bytes.len(),
@@ -159,7 +150,7 @@ impl<'a> Description<'a> {
         if there >= need {
             return self.bytes.get(at + self.header_bytes + offset);
         }
-        let captured = anno(self.packet, EXTRA_LENGTH) as usize + there >= need;
+        let captured = EXTRA_LENGTH.load(&self.packet.anno) as usize + there >= need;
         self.missing(&format!("truncated {name} header{}", if captured { " capture" } else { "" }))
     }
 
@@ -211,16 +202,16 @@ impl<'a> Description<'a> {
             Field::Microseconds => number(out, packet.timestamp_ns % 1_000_000_000 / 1_000),
             Field::AllMicroseconds => number(out, packet.timestamp_ns / 1_000),
             Field::FirstTimestamp | Field::FirstNanoTimestamp => {
-                time_text(out, anno(packet, FIRST_TIMESTAMP))
+                time_text(out, FIRST_TIMESTAMP.load(&packet.anno))
             }
-            Field::Count => number(out, 1 + anno(packet, EXTRA_PACKETS)),
-            Field::Link | Field::Paint => number(out, anno(packet, PAINT)),
-            Field::Direction => match anno(packet, PAINT) {
+            Field::Count => number(out, 1 + EXTRA_PACKETS.load(&packet.anno)),
+            Field::Link | Field::Paint => number(out, PAINT.load(&packet.anno)),
+            Field::Direction => match PAINT.load(&packet.anno) {
                 0 => out.push('>'),
                 1 => out.push('<'),
                 link => number(out, link),
             },
-            Field::Aggregate => number(out, anno(packet, AGGREGATE)),
+            Field::Aggregate => number(out, AGGREGATE.load(&packet.anno)),
             Field::WireLength => number(out, self.bytes.len() as u64),
             Field::Thread => out.push('0'),
             Field::EthSource => mac_text(out, self.ethernet(6)?),

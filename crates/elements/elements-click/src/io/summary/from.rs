@@ -10,7 +10,7 @@ use diag::{Diagnostic, Span, Spanned};
 use element::value::written;
 use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files;
-use packet::anno::{AGGREGATE, Anno, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
+use packet::anno::{AGGREGATE, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::protocol;
 use port::PortStats;
 use shm::Packet;
@@ -189,14 +189,6 @@ fn flow_id(text: &Spanned, _names: &dyn click::config::Names) -> parse::Parsed<(
     };
     let flow = Flow { addresses: [address(0)?, address(2)?], ports: [port(1)?, port(3)?] };
     Ok((flow, proto))
-}
-
-/// Puts a number into an annotation.
-fn put_anno(packet: &mut Packet, anno: Anno, value: u64) {
-    let (at, len) = (usize::from(anno.offset), usize::from(anno.len.min(8)));
-    if let Some(place) = packet.anno.get_mut(at..at + len) {
-        place.iter_mut().zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
-    }
 }
 
 impl FromSummary {
@@ -381,7 +373,7 @@ impl FromSummary {
             packet.trans = packet.data() + trans as u16;
             let destination = built.bytes.get(net + 16..net + 20).and_then(|bytes| bytes.first_chunk());
             let destination = destination.map_or(0, |bytes: &[u8; 4]| u32::from_be_bytes(*bytes));
-            put_anno(&mut packet, DST_IP, u64::from(destination));
+            DST_IP.store(&mut packet.anno, destination.into());
         }
         packet.timestamp_ns = built.timestamp_ns;
         for (anno, value) in [
@@ -391,7 +383,7 @@ impl FromSummary {
             (PAINT, u64::from(built.paint)),
             (AGGREGATE, u64::from(built.aggregate)),
         ] {
-            put_anno(&mut packet, anno, value);
+            anno.store(&mut packet.anno, value);
         }
         Some(packet)
     }

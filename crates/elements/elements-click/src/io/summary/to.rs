@@ -1,13 +1,13 @@
 //! `ToIPSummaryDump`: a line for each packet.
 
 use super::super::from_dump::place_of;
-use super::describe::{Description, Options, anno, time_text};
+use super::describe::{Description, Options, time_text};
 use super::field::{self, Field};
 use super::line_file::LineFile;
 use click::config::{parse, quote};
 use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files::{self, FLUSH_NS};
-use packet::anno::{Anno, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
+use packet::anno::{EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
 use port::PortStats;
 use shm::Packet;
 use shm::burst::{Batch, Vector};
@@ -140,15 +140,6 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     }))
 }
 
-/// Changes an annotation of four or eight bytes.
-fn set_anno(packet: &mut Packet, anno: Anno, value: u64) {
-    let at = usize::from(anno.offset);
-    let bytes = value.to_le_bytes();
-    if let Some(place) = packet.anno.get_mut(at..at + usize::from(anno.len.min(8))) {
-        place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
-    }
-}
-
 /// A date of the Gregorian calendar from the days since 1970, after Hinnant's `civil_from_days`.
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
@@ -199,12 +190,12 @@ impl ToSummary {
 
     /// A line for each packet that this one stands for; lengths and times are divided among them.
     fn describe_all(&mut self, packet: &Packet) {
-        let count = (1 + anno(packet, EXTRA_PACKETS)).min(MOST_LINES);
-        let (len, extra) = (u64::from(packet.total()), anno(packet, EXTRA_LENGTH));
+        let count = (1 + EXTRA_PACKETS.load(&packet.anno)).min(MOST_LINES);
+        let (len, extra) = (u64::from(packet.total()), EXTRA_LENGTH.load(&packet.anno));
         let mut total = len + if self.options.extra_length { extra } else { 0 };
         total = total.max(count * len);
-        let (mut one, end_ns, first_ns) = (*packet, packet.timestamp_ns, anno(packet, FIRST_TIMESTAMP));
-        set_anno(&mut one, EXTRA_PACKETS, 0);
+        let (mut one, end_ns, first_ns) = (*packet, packet.timestamp_ns, FIRST_TIMESTAMP.load(&packet.anno));
+        EXTRA_PACKETS.store(&mut one.anno, 0);
         let step_ns = if first_ns == 0 { 0 } else { end_ns.saturating_sub(first_ns) / (count - 1).max(1) };
         if first_ns != 0 {
             one.timestamp_ns = first_ns;
@@ -212,7 +203,7 @@ impl ToSummary {
         for left in (1..=count).rev() {
             let share = total / left;
             total -= share;
-            set_anno(&mut one, EXTRA_LENGTH, share - len);
+            EXTRA_LENGTH.store(&mut one.anno, share - len);
             if left == 1 {
                 one.timestamp_ns = end_ns;
             }
@@ -227,7 +218,7 @@ impl ToSummary {
             return false;
         }
         self.lines.clear();
-        if self.multipacket && anno(packet, EXTRA_PACKETS) > 0 {
+        if self.multipacket && EXTRA_PACKETS.load(&packet.anno) > 0 {
             self.describe_all(packet);
         } else {
             self.describe(packet);

@@ -1,7 +1,7 @@
 //! What is known of one packet that comes in fragments.
 
 use crate::ip::header::from_network;
-use packet::anno::{ANNO_BYTES, Anno};
+use packet::anno::Anno;
 use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::IP_HL;
 use shm::Packet;
@@ -215,8 +215,7 @@ impl Datagram {
         (packet.anno, packet.packet_type) = (model.anno, model.packet_type);
         (packet.origin, packet.flow_hash) = (model.origin, model.flow_hash);
         if let Some(anno) = mtu_anno {
-            let at = usize::from(anno.offset).min(ANNO_BYTES - 2);
-            packet.anno[at..at + 2].copy_from_slice(&(self.longest as u16).to_le_bytes());
+            anno.store(&mut packet.anno, self.longest as u64);
         }
     }
 
