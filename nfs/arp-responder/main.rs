@@ -1,7 +1,7 @@
 //! Answers ARP requests and IPv6 neighbour solicitations for addresses that it is told.
 
 use millrace_nfs::Prefix;
-use millrace_nfs::configuration::{as_a, read};
+use millrace_nfs::configuration::{interface, mac, read};
 use nf::{Batch, Nf, Options, Packet};
 use packet::view::ethernet::EthernetFacts;
 use packet::view::nd::{self, Neighbor};
@@ -44,13 +44,8 @@ impl Responder {
         read(config, |keys| {
             let addresses = keys.tables("address", |keys| {
                 let ip = keys.required("ip", str::parse);
-                let mac = keys.required("mac", as_a("an Ethernet address such as 02:00:00:00:00:01"));
-                let interface = keys.value("interface", |text| {
-                    let found = interfaces.iter().position(|interface| interface == text);
-                    found.ok_or_else(|| {
-                        format!("there is no interface `{text}`, only {}", interfaces.join(", "))
-                    })
-                });
+                let mac = keys.required("mac", mac);
+                let interface = keys.value("interface", interface(interfaces));
                 Some(Address { ip: ip?, mac: mac?, interface })
             });
             if addresses.is_empty() {

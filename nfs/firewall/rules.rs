@@ -3,7 +3,7 @@
 //! For IPv4 the classifier of the crate `table` answers, which thousands of rules do not slow down much. Its keys
 //! have no room for IPv6 addresses; there rules are asked one by one.
 
-use millrace_nfs::configuration::{Keys, as_a, choose, ports, read};
+use millrace_nfs::configuration::{Keys, as_a, choose, interface, ports, read};
 use millrace_nfs::{Prefix, check_across};
 use packet::FlowKey;
 use packet::view::{ethernet, protocol};
@@ -121,10 +121,6 @@ fn schema() -> Result<Schema, table::acl::AclError> {
 
 impl Line {
     fn read(keys: &mut Keys<'_>, interfaces: &[String]) -> Option<Line> {
-        let number = |text: &str| {
-            let found = interfaces.iter().position(|interface| interface == text);
-            found.ok_or_else(|| format!("there is no interface `{text}`, only {}", interfaces.join(", ")))
-        };
         let line = Line {
             action: keys.required("action", choose(&ACTIONS))?,
             name: keys.value("name", |text| Ok::<_, String>(text.to_string())).unwrap_or_default(),
@@ -133,7 +129,7 @@ impl Line {
             protocol: keys.value("protocol", protocol_number),
             from_port: keys.value("from-port", ports),
             to_port: keys.value("to-port", ports),
-            interface: keys.value("interface", number),
+            interface: keys.value("interface", interface(interfaces)),
         };
         let families = [line.from, line.to].map(|prefix| prefix.map(|prefix| prefix.address().is_ipv4()));
         if let [Some(from), Some(to)] = families

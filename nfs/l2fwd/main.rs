@@ -1,6 +1,6 @@
 //! A learning bridge over any number of interfaces (IEEE 802.1D without a spanning tree).
 
-use millrace_nfs::configuration::{as_a, read};
+use millrace_nfs::configuration::{interface, mac, read};
 use millrace_nfs::{Clock, SECOND_NS};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::MacAddr;
@@ -51,11 +51,6 @@ enum Way {
 
 impl Bridge {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Bridge, String> {
-        let number = |name: &str| {
-            let found = interfaces.iter().position(|interface| interface == name);
-            found.ok_or_else(|| format!("there is no interface `{name}`, only {}", interfaces.join(", ")))
-        };
-        let mac = || as_a::<MacAddr>("an Ethernet address such as 02:00:00:00:00:01");
         read(config, |keys| {
             let mut bridge = Bridge {
                 most: keys.integer("addresses", 1..=1 << 24, 65_536) as usize,
@@ -65,16 +60,16 @@ impl Bridge {
                 ..Bridge::default()
             };
             let places = keys.tables("static", |keys| {
-                let address = keys.required("mac", mac());
-                let interface = keys.required("interface", number);
+                let address = keys.required("mac", mac);
+                let interface = keys.required("interface", interface(interfaces));
                 Some((address?, interface?))
             });
             for (address, interface) in places {
                 bridge.known.insert(address, Place { interface, seen_ns: 0, stays: true });
             }
             let next = keys.tables("next", |keys| {
-                let interface = keys.required("interface", number);
-                let address = keys.required("mac", mac());
+                let interface = keys.required("interface", interface(interfaces));
+                let address = keys.required("mac", mac);
                 Some((interface?, address?))
             });
             for (interface, address) in next {

@@ -2,7 +2,7 @@
 
 use millrace_nfs::Keys;
 use millrace_nfs::Prefix;
-use millrace_nfs::configuration::{as_a, read};
+use millrace_nfs::configuration::{as_a, interface, ipv4, mac, read};
 use nf::message::{InterfaceFacts, OwnAddress};
 use packet::MacAddr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -52,6 +52,12 @@ pub struct Interface<'a> {
     pub station: Option<&'a InterfaceFacts>,
 }
 
+impl AsRef<str> for Interface<'_> {
+    fn as_ref(&self) -> &str {
+        self.name
+    }
+}
+
 impl Interface<'_> {
     fn addresses(&self) -> &[OwnAddress] {
         self.station.map_or(&[], |station| &station.addresses)
@@ -84,9 +90,9 @@ impl Interface<'_> {
 /// Reads a route.
 fn route(keys: &mut Keys<'_>, interfaces: &[Interface<'_>]) -> Option<(Prefix, Hop)> {
     let to: Option<Prefix> = keys.required("to", str::parse);
-    let interface = keys.value("interface", |name| number(name, interfaces));
+    let interface = keys.value("interface", interface(interfaces));
     let named = keys.has("interface");
-    let mac = keys.value("mac", mac());
+    let mac = keys.value("mac", mac);
     let gateway: Option<IpAddr> = keys.value("gateway", as_a("an IP address"));
     let (has_mac, has_gateway) = (keys.has("mac"), keys.has("gateway"));
     if has_mac && has_gateway {
@@ -147,18 +153,6 @@ fn route(keys: &mut Keys<'_>, interfaces: &[Interface<'_>]) -> Option<(Prefix, H
     Some((to?, Hop { interface: interface?, next }))
 }
 
-fn mac() -> impl Fn(&str) -> Result<MacAddr, String> {
-    as_a::<MacAddr>("an Ethernet address such as 02:00:00:00:00:01")
-}
-
-fn number(name: &str, interfaces: &[Interface<'_>]) -> Result<usize, String> {
-    let found = interfaces.iter().position(|interface| interface.name == name);
-    found.ok_or_else(|| {
-        let names: Vec<&str> = interfaces.iter().map(|interface| interface.name).collect();
-        format!("there is no interface `{name}`, only {}", names.join(", "))
-    })
-}
-
 /// The networks that interfaces are on: what a router knows without being told.
 fn connected(interfaces: &[Interface<'_>]) -> Vec<(Prefix, Hop)> {
     let mut routes = vec![];
@@ -185,11 +179,11 @@ impl Routes {
     pub fn read(config: &[u8], interfaces: &[Interface<'_>]) -> Result<Routes, String> {
         let (own, routes) = read(config, |keys| {
             let named = keys.named("interface", |name, keys| {
-                let number = number(name, interfaces).inspect_err(|sentence| keys.mistake(sentence)).ok();
+                let number = interface(interfaces)(name).inspect_err(|sentence| keys.mistake(sentence)).ok();
                 let known = number.and_then(|number| interfaces.get(number)?.own());
                 let stated = match known {
-                    Some(known) => keys.value("mac", mac()).or(Some(known.mac)),
-                    None => keys.required("mac", mac()),
+                    Some(known) => keys.value("mac", mac).or(Some(known.mac)),
+                    None => keys.required("mac", mac),
                 };
                 if let (Some(known), Some(stated)) = (known, stated)
                     && known.mac != stated
@@ -197,7 +191,7 @@ impl Routes {
                     let why = "the port answers for in the chain file: leave `mac` out here";
                     keys.mistake(format_args!("{stated} is not {}, which {why}", known.mac));
                 }
-                let ipv4 = keys.value("address", as_a("an IPv4 address")).or(known.and_then(|own| own.ipv4));
+                let ipv4 = keys.value("address", ipv4).or(known.and_then(|own| own.ipv4));
                 let ipv6 = keys.value("address6", as_a("an IPv6 address")).or(known.and_then(|own| own.ipv6));
                 Some((number?, Own { mac: stated?, ipv4, ipv6 }))
             });

@@ -4,12 +4,12 @@
 mod backends;
 
 use backends::{Backend, Table};
-use millrace_nfs::configuration::{as_a, choose, read};
+use millrace_nfs::configuration::{as_a, choose, ipv4, mac, read};
 use millrace_nfs::rewrite::{End, whole};
-use millrace_nfs::{Clock, Flows, SECOND_NS};
+use millrace_nfs::{Clock, Flows, SECOND_NS, check_pair};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Ethernet, Ipv4, Tcp, protocol, tcp};
-use packet::{FlowKey, MacAddr, parse};
+use packet::{FlowKey, parse};
 use std::net::Ipv4Addr;
 
 millrace_nfs::numbered! { REASONS from 1:
@@ -39,16 +39,18 @@ struct Balancer {
 impl Balancer {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Balancer, String> {
         let (service, number, backends, most, idle) = read(config, |keys| {
-            if interfaces.len() != 2 {
-                keys.mistake("a load balancer has two interfaces: the clients', then the backends'");
-            }
-            let address = keys.required("address", as_a::<Ipv4Addr>("an IPv4 address"));
+            check_pair(
+                keys,
+                interfaces,
+                "a load balancer has two interfaces: the clients', then the backends'",
+            );
+            let address = keys.required("address", ipv4);
             let port = keys.required("port", as_a::<u16>("a port"));
             let number = keys.value("protocol", choose(&[("tcp", protocol::TCP), ("udp", protocol::UDP)]));
             let backends = keys.tables("backend", |keys| {
-                let address = keys.required("address", as_a::<Ipv4Addr>("an IPv4 address"));
+                let address = keys.required("address", ipv4);
                 let port = keys.value("port", as_a::<u16>("a port"));
-                let mac = keys.value("mac", as_a::<MacAddr>("an Ethernet address such as 02:00:00:00:00:01"));
+                let mac = keys.value("mac", mac);
                 let weight = keys.integer("weight", 1..=100, 1) as usize;
                 Some((address?, port, mac, weight))
             });

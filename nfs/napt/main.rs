@@ -5,9 +5,9 @@ mod errors;
 mod mappings;
 
 use mappings::{Full, Mappings};
-use millrace_nfs::configuration::{as_a, ports, read};
+use millrace_nfs::configuration::{ipv4, ports, read};
 use millrace_nfs::rewrite::{End, whole};
-use millrace_nfs::{Clock, Prefix};
+use millrace_nfs::{Clock, Prefix, check_pair};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Icmp, Ipv4, Tcp, icmp, ipv4::Ipv4Facts, protocol};
 use packet::{Access, parse};
@@ -40,10 +40,8 @@ type Verdict = Result<(usize, usize), usize>;
 impl Napt {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Napt, String> {
         let (external, range, most, inside) = read(config, |keys| {
-            if interfaces.len() != 2 {
-                keys.mistake("a translator has two interfaces: the inside, then the outside");
-            }
-            let external = keys.required("external", as_a::<Ipv4Addr>("an IPv4 address"));
+            check_pair(keys, interfaces, "a translator has two interfaces: the inside, then the outside");
+            let external = keys.required("external", ipv4);
             let range = keys.value("ports", ports).unwrap_or((1024, 65_535));
             let most = keys.integer("mappings", 1..=1 << 20, 65_536) as u32;
             (external, range, most, keys.list("inside", str::parse))

@@ -3,8 +3,10 @@
 //! Serde would stop at the first mistake. Here each key is asked for, every mistake is noted with its line, and
 //! [`read`] gives all of them at once, those keys among them that nobody asked for.
 
+use packet::MacAddr;
 use std::cell::RefCell;
 use std::fmt::Display;
+use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use toml::Spanned;
@@ -249,6 +251,34 @@ pub fn as_a<T: FromStr>(wanted: &str) -> impl Fn(&str) -> Result<T, String> {
     move |text| text.parse().map_err(|_| format!("`{text}` is not {wanted}"))
 }
 
+/// Reads an IPv4 address.
+///
+/// # Errors
+///
+/// A sentence, when the text is none.
+pub fn ipv4(text: &str) -> Result<Ipv4Addr, String> {
+    as_a("an IPv4 address")(text)
+}
+
+/// Reads an Ethernet address.
+///
+/// # Errors
+///
+/// A sentence, when the text is none.
+pub fn mac(text: &str) -> Result<MacAddr, String> {
+    as_a("an Ethernet address such as 02:00:00:00:00:01")(text)
+}
+
+/// Reads the name of one of the NF's interfaces: its number.
+pub fn interface(names: &[impl AsRef<str>]) -> impl Fn(&str) -> Result<usize, String> {
+    move |text| {
+        names.iter().position(|name| name.as_ref() == text).ok_or_else(|| {
+            let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+            format!("there is no interface `{text}`, only {}", names.join(", "))
+        })
+    }
+}
+
 /// Reads a range of ports: `80` or `1024-65535`.
 ///
 /// # Errors
@@ -265,7 +295,6 @@ pub fn ports(text: &str) -> Result<(u16, u16), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
 
     #[derive(PartialEq, Debug)]
     struct Example {

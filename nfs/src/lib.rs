@@ -39,6 +39,13 @@ pub fn check_across(keys: &Keys<'_>, interfaces: &[String]) {
     }
 }
 
+/// Notes a mistake when an NF that stands between two networks has not one interface for each.
+pub fn check_pair(keys: &Keys<'_>, interfaces: &[String], sentence: &str) {
+    if interfaces.len() != 2 {
+        keys.mistake(sentence);
+    }
+}
+
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
 

@@ -1,7 +1,8 @@
 //! A VXLAN gateway (RFC 7348): frames from the local network leave in UDP to the other end of the tunnel, and those
 //! that come from there are unwrapped.
 
-use millrace_nfs::configuration::{as_a, read};
+use millrace_nfs::check_pair;
+use millrace_nfs::configuration::{ipv4, mac, read};
 use nf::{Batch, Nf, Options, Packet};
 use packet::view::ethernet::EthernetFacts;
 use packet::view::{Ethernet, Ipv4, Udp, ethernet, ipv4, protocol, udp};
@@ -45,17 +46,13 @@ struct Gateway {
 impl Gateway {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Gateway, String> {
         let gateway = read(config, |keys| {
-            if interfaces.len() != 2 {
-                keys.mistake("a gateway has two interfaces: the local network, then the tunnel");
-            }
-            let address = || as_a::<Ipv4Addr>("an IPv4 address");
-            let mac = || as_a::<MacAddr>("an Ethernet address such as 02:00:00:00:00:01");
+            check_pair(keys, interfaces, "a gateway has two interfaces: the local network, then the tunnel");
             let vni = keys.required("vni", |text| {
                 let vni = text.parse().ok().filter(|vni| *vni < 1 << 24);
                 vni.ok_or_else(|| format!("{text} is no network identifier: 0 to 16777215"))
             });
-            let local = (keys.required("local", address()), keys.required("local-mac", mac()));
-            let remote = (keys.required("remote", address()), keys.required("remote-mac", mac()));
+            let local = (keys.required("local", ipv4), keys.required("local-mac", mac));
+            let remote = (keys.required("remote", ipv4), keys.required("remote-mac", mac));
             let port = keys.integer("port", 1..=65_535, 4789) as u16;
             let ttl = keys.integer("ttl", 1..=255, 64) as u8;
             let mtu = keys.integer("mtu", 68..=9000, 1500) as usize;

@@ -15,13 +15,24 @@ pub fn seed(cx: &Configure<'_>) -> u64 {
         | 1
 }
 
-/// Takes the next number from a sequence outside of programs, as a fraction: 0 to below 1.
-pub fn next_unit(state: &mut u64) -> f64 {
+/// Takes the next number from a sequence outside of programs.
+#[inline]
+pub fn next_number(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
+    *state
+}
+
+/// The same as a fraction: 0 to below 1.
+pub fn next_unit(state: &mut u64) -> f64 {
     // As many bits as a fraction has.
-    (*state >> 11) as f64 / (1u64 << 53) as f64
+    (next_number(state) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The same as a whole number below a limit.
+pub fn next_below(state: &mut u64, below: u64) -> u64 {
+    (next_number(state) >> 11) % below.max(1)
 }
 
 /// Takes the next number from the sequence in a cell. Its low bits are as good as the others.

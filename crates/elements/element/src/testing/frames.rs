@@ -1,18 +1,14 @@
 //! Frames made at random, for runs that compare the evaluator with machine code.
 
 use super::trip::TestPacket;
+use crate::random;
 
 /// Frames made at random from a seed, for differential runs: Ethernet with IPv4 (options, fragments,
 /// wrong lengths and checksums), IPv6, ARP, VLAN tags and noise, cut off and extended at random. Half
 /// of the IPv4 packets have all checksums right.
 pub fn random_frames(seed: u64, count: usize) -> Vec<Vec<u8>> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = move |below: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) % below.max(1)
-    };
+    let mut next = move |below: u64| random::next_below(&mut state, below);
     (0..count).map(|_| random_frame(&mut next)).collect()
 }
 

@@ -1,5 +1,7 @@
 //! What sources that read files have in common: sampling, and keeping the times between packets.
 
+use element::random;
+
 /// Bits of a sampling probability behind the point, as in Click.
 pub(super) const SAMPLING_SHIFT: u32 = 28;
 const ALWAYS: u32 = 1 << SAMPLING_SHIFT;
@@ -21,10 +23,7 @@ impl Sampler {
         if self.probability == ALWAYS {
             return true;
         }
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        ((self.state >> 32) as u32 & (ALWAYS - 1)) < self.probability
+        ((random::next_number(&mut self.state) >> 32) as u32 & (ALWAYS - 1)) < self.probability
     }
 
     /// The probability as the shortest decimal number that means it.

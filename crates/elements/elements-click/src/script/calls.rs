@@ -4,7 +4,7 @@ use super::expand::{self, shift, without_quotes};
 use super::function;
 use super::interpreter::Interpreter;
 use click::config::quote;
-use element::Work;
+use element::{Work, random};
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
@@ -46,7 +46,8 @@ impl Interpreter {
         } else if let Some((full, script)) = other {
             // Functions are the same in all scripts; the rest runs in the other one.
             let random = &mut self.random;
-            if let Some(value) = function::call(handler, args, &mut |below| next_random(random, below)) {
+            if let Some(value) = function::call(handler, args, &mut |below| random::next_below(random, below))
+            {
                 return value;
             }
             let mut script = script.try_lock().map_err(|_| format!("`{full}` is running"))?;
@@ -101,7 +102,7 @@ impl Interpreter {
                     return Some(Ok(value.to_string()));
                 }
                 let random = &mut self.random;
-                return function::call(handler, args, &mut |below| next_random(random, below));
+                return function::call(handler, args, &mut |below| random::next_below(random, below));
             }
         })
     }
@@ -195,13 +196,6 @@ const OWN_HANDLERS: &[&str] = &[
     "if", "in", "first", "length", "unquote", "sprintf", "random", "now", "cat", "catq", "get", "shift",
     "readable",
 ];
-
-fn next_random(state: &mut u64, below: u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    (*state >> 11) % below.max(1)
-}
 
 /// Values for substitutions in a script's texts.
 struct Environment<'a, 'b, 'c> {

@@ -6,6 +6,7 @@ use element::{Class, Element, Handlers, PortCodes, StateScope, Work};
 use packet::Access;
 use packet::checksum::{Validity, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};
+use packet::view::icmp::{HEADER_BYTES as HEADER, is_error};
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::PacketBytes;
@@ -46,9 +47,6 @@ const FAULTS: Faults = Faults {
     texts: &["not ICMP", "bad packet length", "bad ICMP checksum"],
 };
 
-/// Bytes of an ICMP header.
-const HEADER: usize = 8;
-
 struct CheckIcmp {
     complaints: Complaints,
 }
@@ -64,7 +62,7 @@ fn fault(packet: &Packet) -> Result<(), usize> {
     let length = bytes.len().checked_sub(at).ok_or(LENGTH)?;
     let fits = match ICMP_TYPE.load(&bytes, at).ok_or(LENGTH)? {
         // Errors bring the IP header and 8 bytes of the packet that they are about (RFC 792).
-        3 | 4 | 5 | 11 | 12 => length >= HEADER + 28,
+        kind if is_error(kind as u8) => length >= HEADER + 28,
         // Timestamps are three words.
         13 | 14 => length == HEADER + 12,
         15 | 16 => length == HEADER,

@@ -1,5 +1,6 @@
 //! `IPEncap` and `UDPIPEncap`: put packets into IP and UDP.
 
+use super::header::{IP_BYTES, first_id};
 use super::value;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
@@ -73,7 +74,6 @@ const DPORT: u16 = 5;
 /// Don't fragment, in the word of flags and offset.
 const DONT_FRAGMENT: u16 = 0x4000;
 const UDP_PROTOCOL: u8 = 17;
-const IP_BYTES: usize = 20;
 const UDP_BYTES: usize = 8;
 
 /// Where the destination comes from.
@@ -110,11 +110,6 @@ struct Encap {
     udp: Option<UdpPart>,
     /// Identification of the first packet, and of the next one that takes the slow path.
     id: u16,
-}
-
-/// Workers number their packets from different starts.
-fn first_id(cx: &Configure<'_>) -> u16 {
-    (cx.worker * 0x10000 / cx.workers.max(1)) as u16
 }
 
 fn ect(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
@@ -166,19 +161,17 @@ fn type_of_service(args: &mut Args<'_>) -> Result<u8, &'static str> {
 
 fn make_udp(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let id = first_id(cx);
-    let mut args = cx.args();
-    let src = args.mandatory_positional("SRC", parse::ip4);
-    let sport = args.mandatory_positional("SPORT", parse::udp_port);
-    let dst = args.mandatory_positional("DST", destination);
-    let dport = args.mandatory_positional("DPORT", parse::udp_port);
-    let checksum = args.positional("CHECKSUM", parse::bool).unwrap_or(true);
-    if !args.finish() {
-        return None;
-    }
-    let udp = Some(UdpPart { sport: sport?, dport: dport?, checksum });
-    let (src, dst) = (u32::from(src?), dst?);
-    let (class, protocol) = ("UDPIPEncap", UDP_PROTOCOL);
-    Some(Box::new(Encap { class, protocol, tos: 0, ttl: 250, flags: 0, src, dst, udp, id }))
+    cx.make(|args| {
+        let src = args.mandatory_positional("SRC", parse::ip4);
+        let sport = args.mandatory_positional("SPORT", parse::udp_port);
+        let dst = args.mandatory_positional("DST", destination);
+        let dport = args.mandatory_positional("DPORT", parse::udp_port);
+        let checksum = args.positional("CHECKSUM", parse::bool).unwrap_or(true);
+        let udp = Some(UdpPart { sport: sport?, dport: dport?, checksum });
+        let (src, dst) = (u32::from(src?), dst?);
+        let (class, protocol) = ("UDPIPEncap", UDP_PROTOCOL);
+        Some(Encap { class, protocol, tos: 0, ttl: 250, flags: 0, src, dst, udp, id })
+    })
 }
 
 impl Encap {

@@ -1,7 +1,18 @@
 //! A packet as seen from its IP header, for code that is not a program.
 
+use element::Configure;
+use packet::Access;
+use packet::checksum;
+use packet::field::IP_HL;
 use shm::Packet;
+use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
+use std::ops::Range;
+
+/// Bytes of an IPv4 header without options.
+pub const IP_BYTES: usize = 20;
+/// Bytes of the longest IPv4 header.
+pub const MOST_HEADER: usize = 60;
 
 /// The packet starting at its network header, which may lie before its first byte (it was stripped)
 /// or behind; `None` when it is not set. The descriptor is a copy: it shares the bytes.
@@ -16,4 +27,65 @@ pub fn transport_offset(packet: &Packet) -> Option<usize> {
         return None;
     }
     packet.trans.checked_sub(packet.net).map(usize::from)
+}
+
+/// An IPv4 header with its options, copied out of a packet.
+pub struct Ipv4Header {
+    copy: [u8; MOST_HEADER],
+    len: usize,
+    /// Bytes of the packet from the header on.
+    pub there: usize,
+}
+
+impl Ipv4Header {
+    /// The header at the front of a packet; `None` when it is not all there.
+    pub fn read(from_net: &Packet) -> Option<Ipv4Header> {
+        let bytes = PacketBytes::new(from_net);
+        let len = IP_HL.load(&bytes, 0)? as usize * 4;
+        let mut copy = [0; MOST_HEADER];
+        let whole = len >= IP_BYTES && bytes.copy_out(0, copy.get_mut(..len)?);
+        whole.then(|| Ipv4Header { copy, len, there: bytes.len() })
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.copy[..self.len]
+    }
+
+    /// Its bytes, to change them.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.copy[..self.len]
+    }
+
+    /// Two bytes of it.
+    pub fn half(&self, at: usize) -> u16 {
+        u16::from_be_bytes([self.copy[at], self.copy[at + 1]])
+    }
+
+    /// Four bytes of it.
+    pub fn word(&self, at: usize) -> u32 {
+        u32::from(self.half(at)) << 16 | u32::from(self.half(at + 2))
+    }
+}
+
+/// Where the option stands that is the next one at or behind a place in a header; `None` behind the last, and
+/// the place of an option that is cut off as the error.
+pub fn option_at(header: &[u8], from: usize) -> Option<Result<Range<usize>, usize>> {
+    let at = from + header.get(from..)?.iter().take_while(|kind| **kind == 1).count();
+    if *header.get(at)? == 0 {
+        return None;
+    }
+    let end = at + header.get(at + 1).map_or(0, |length| usize::from(*length));
+    Some(if end >= at + 2 && end <= header.len() { Ok(at..end) } else { Err(at) })
+}
+
+/// Sets the checksum of a header.
+pub fn set_checksum(header: &mut [u8]) {
+    let set = checksum::set_ipv4_header(header, 0, header.len());
+    debug_assert!(set, "the header is whole");
+}
+
+/// The identification that a worker's first packet has: workers number theirs from different starts.
+pub fn first_id(cx: &Configure<'_>) -> u16 {
+    (cx.worker * 0x10000 / cx.workers.max(1)) as u16
 }

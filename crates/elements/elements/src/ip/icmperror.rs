@@ -1,14 +1,16 @@
 //! `ICMPError`: answers packets with ICMP errors.
 
-use super::header::from_network;
+use super::header::{IP_BYTES, Ipv4Header, MOST_HEADER, first_id, from_network, option_at, set_checksum};
 use super::icmpname;
 use super::value::address;
 use click::config::parse;
 use element::value::set;
 use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use packet::anno::{self, ANNO_BYTES};
-use packet::checksum::{self, ICMP_CHECK, IPV4_CHECK};
-use packet::field::IP_HL;
+use packet::checksum::{self, ICMP_CHECK};
+use packet::view::icmp::{
+    self, FRAGMENTATION_NEEDED, HEADER_BYTES as ICMP_BYTES, PARAMETER_PROBLEM, REDIRECT, UNREACHABLE,
+};
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
@@ -65,16 +67,8 @@ const SOURCE_ROUTED: usize = 5;
 const NO_IP_HEADER: usize = 6;
 const NO_ROOM: usize = 7;
 
-const UNREACHABLE: u8 = 3;
-const REDIRECT: u8 = 5;
-const PARAMETER_PROBLEM: u8 = 12;
-const NEED_FRAGMENT: u8 = 4;
 /// Click's time to live of errors.
 const TTL: u8 = 200;
-/// Bytes of an IP header without options, of the longest one, and of an ICMP header.
-const IP_BYTES: usize = 20;
-const MOST_HEADER: usize = 60;
-const ICMP_BYTES: usize = 8;
 
 struct IcmpError {
     src: u32,
@@ -88,8 +82,7 @@ struct IcmpError {
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    // Workers number their errors from different starts.
-    let id = (cx.worker * 0x10000 / cx.workers.max(1)) as u16;
+    let id = first_id(cx);
     cx.make(|args| {
         let src = args.mandatory_positional("SRC", parse::ip4);
         let kind = args.mandatory_positional("TYPE", icmpname::error_type);
@@ -104,54 +97,19 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     })
 }
 
-/// What an error says of its packet beyond type and code.
-struct Question {
-    header: [u8; MOST_HEADER],
-    header_bytes: usize,
-    /// Length of the packet from its IP header on.
-    bytes: usize,
-}
-
-impl Question {
-    fn read(packet: &Packet) -> Option<Question> {
-        use packet::Access as _;
-        let from_net = from_network(packet)?;
-        let view = PacketBytes::new(&from_net);
-        let header_bytes = IP_HL.load(&view, 0)? as usize * 4;
-        let mut header = [0; MOST_HEADER];
-        let whole = header_bytes >= IP_BYTES && view.copy_out(0, header.get_mut(..header_bytes)?);
-        whole.then(|| Question { header, header_bytes, bytes: view.len() })
-    }
-
-    fn word(&self, at: usize) -> u32 {
-        u32::from_be_bytes([self.header[at], self.header[at + 1], self.header[at + 2], self.header[at + 3]])
-    }
-
-    /// The source route that the packet has come along: place and bytes of a right source route
-    /// option.
-    fn source_route(&self) -> Option<(usize, &[u8])> {
-        let header = &self.header[..self.header_bytes];
-        let mut at = IP_BYTES;
-        while at < header.len() {
-            match header[at] {
-                0 => return None,
-                1 => {
-                    at += 1;
-                    continue;
-                }
-                _ => {}
-            }
-            let length = usize::from(*header.get(at + 1)?);
-            let option = header.get(at..at + length).filter(|_| length >= 2)?;
-            let pointer = option.get(2).map_or(0, |pointer| usize::from(*pointer));
-            let routed = matches!(option[0], 131 | 137);
-            if routed && pointer >= 4 && pointer % 4 == 0 && pointer <= length + 1 {
-                return Some((at, option));
-            }
-            at += length;
+/// The source route that a packet has come along: place and bytes of a right source route option.
+fn source_route(header: &[u8]) -> Option<(usize, &[u8])> {
+    let mut next = IP_BYTES;
+    while let Some(Ok(place)) = option_at(header, next) {
+        let (at, option) = (place.start, &header[place.clone()]);
+        let pointer = option.get(2).map_or(0, |pointer| usize::from(*pointer));
+        let routed = matches!(option[0], 131 | 137);
+        if routed && pointer >= 4 && pointer % 4 == 0 && pointer <= option.len() + 1 {
+            return Some((at, option));
         }
-        None
+        next = place.end;
     }
+    None
 }
 
 /// The way back: the addresses that a source route has recorded, in reverse, behind a pointer to the
@@ -179,12 +137,11 @@ impl IcmpError {
     }
 
     /// Whether a packet gets an error; the reason why not.
-    fn may_answer(&self, packet: &Packet, question: &Question) -> Result<(), usize> {
+    fn may_answer(&self, from_net: &Packet, question: &Ipv4Header) -> Result<(), usize> {
         use packet::Access as _;
-        if question.header[9] == 1 {
-            let from_net = from_network(packet).ok_or(NO_IP_HEADER)?;
-            let kind = PacketBytes::new(&from_net).u8(question.header_bytes);
-            if kind.is_none_or(|kind| matches!(kind, 3 | 4 | 5 | 11 | 12)) {
+        if question.bytes()[9] == 1 {
+            let kind = PacketBytes::new(from_net).u8(question.bytes().len());
+            if kind.is_none_or(icmp::is_error) {
                 return Err(IS_ERROR);
             }
         }
@@ -192,13 +149,13 @@ impl IcmpError {
             return Err(BAD_DESTINATION);
         }
         let link = [PacketType::Broadcast as u8, PacketType::Multicast as u8];
-        if link.contains(&packet.packet_type) {
+        if link.contains(&from_net.packet_type) {
             return Err(LINK_BROADCAST);
         }
         if !self.is_host(question.word(12)) {
             return Err(BAD_SOURCE);
         }
-        if u16::from_be_bytes([question.header[6], question.header[7]]) & 0x1fff != 0 {
+        if question.half(6) & 0x1fff != 0 {
             return Err(LATER_FRAGMENT);
         }
         Ok(())
@@ -207,11 +164,12 @@ impl IcmpError {
     /// Turns a packet into its error.
     fn answer(&mut self, packet: &mut Packet) -> Result<(), usize> {
         use packet::Access as _;
-        let question = Question::read(packet).ok_or(NO_IP_HEADER)?;
-        self.may_answer(packet, &question)?;
+        let mut answer = from_network(packet).ok_or(NO_IP_HEADER)?;
+        let question = Ipv4Header::read(&answer).ok_or(NO_IP_HEADER)?;
+        self.may_answer(&answer, &question)?;
         let pointer = anno::ICMP_PARAMPROB.load(&packet.anno) as u32;
         let at_pointer = self.kind == PARAMETER_PROBLEM && self.code == 0;
-        let mut route = question.source_route();
+        let mut route = source_route(question.bytes());
         if let Some((at, option)) = route {
             if self.kind == REDIRECT {
                 return Err(SOURCE_ROUTED);
@@ -225,7 +183,7 @@ impl IcmpError {
         let ip_bytes = IP_BYTES + back_bytes;
         let headers = ip_bytes + ICMP_BYTES;
         let payload =
-            question.bytes.min((self.mtu as usize).min(usize::from(u16::MAX)).saturating_sub(headers));
+            question.there.min((self.mtu as usize).min(usize::from(u16::MAX)).saturating_sub(headers));
 
         let mut head = [0u8; MOST_HEADER + ICMP_BYTES];
         head[0] = 0x40 | (ip_bytes / 4) as u8;
@@ -234,10 +192,9 @@ impl IcmpError {
         head[4..6].copy_from_slice(&self.id.to_be_bytes());
         (head[8], head[9]) = (TTL, 1);
         head[12..16].copy_from_slice(&self.src.to_be_bytes());
-        head[16..20].copy_from_slice(&question.header[12..16]);
+        head[16..20].copy_from_slice(&question.bytes()[12..16]);
         head[IP_BYTES..ip_bytes].copy_from_slice(&back[..back_bytes]);
-        let sum = checksum::ipv4_header(&head, 0, ip_bytes).ok_or(NO_ROOM)?;
-        head[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+        set_checksum(&mut head[..ip_bytes]);
         let icmp = &mut head[ip_bytes..headers];
         (icmp[0], icmp[1]) = (self.kind, self.code);
         match (self.kind, self.code) {
@@ -245,12 +202,11 @@ impl IcmpError {
             (REDIRECT, _) => {
                 icmp[4..8].copy_from_slice(&(anno::DST_IP.load(&packet.anno) as u32).to_be_bytes())
             }
-            (UNREACHABLE, NEED_FRAGMENT) => icmp[6..8].copy_from_slice(&self.pmtu.to_be_bytes()),
+            (UNREACHABLE, FRAGMENTATION_NEEDED) => icmp[6..8].copy_from_slice(&self.pmtu.to_be_bytes()),
             _ => {}
         }
 
-        let mut answer = from_network(packet).ok_or(NO_IP_HEADER)?;
-        let made = answer.take(question.bytes - payload)
+        let made = answer.take(question.there - payload)
             && answer.make_headroom(headers)
             && answer.push(headers)
             && PacketBytesMut::new(&mut answer).copy_in(0, &head[..headers]);

@@ -1,11 +1,11 @@
 //! `IPFragmenter`: cuts long packets into fragments.
 
-use super::header::from_network;
+use super::header::{IP_BYTES, MOST_HEADER, from_network, set_checksum};
 use click::config::parse;
+use element::random;
 use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::{offset, packet_len};
-use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
 use shm::Packet;
 use shm::burst::Batch;
@@ -47,8 +47,6 @@ const NO_BUFFER: usize = 2;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
-const IP_BYTES: usize = 20;
-const MOST_HEADER: usize = 60;
 /// The longest IP packet.
 const MOST_PACKET: usize = u16::MAX as usize;
 
@@ -100,20 +98,7 @@ fn copied_options(options: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
     (copied, used.div_ceil(4) * 4)
 }
 
-fn set_checksum(header: &mut [u8]) {
-    header[IPV4_CHECK..IPV4_CHECK + 2].fill(0);
-    let sum = Sum::ZERO.add_bytes(header).checksum();
-    header[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
-}
-
 impl IpFragmenter {
-    fn next_random(&mut self) -> u16 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random >> 32) as u16
-    }
-
     /// Reads a packet from its IP header on: bytes of the header and of the whole by its own length.
     fn read(&mut self, packet: &Packet) -> Option<(usize, usize)> {
         use packet::Access as _;
@@ -137,7 +122,7 @@ impl IpFragmenter {
         }
         if off & DONT_FRAGMENT != 0 {
             // Who forbids fragments need not number packets apart.
-            let id = self.next_random().to_be_bytes();
+            let id = ((random::next_number(&mut self.random) >> 32) as u16).to_be_bytes();
             self.whole[4..6].copy_from_slice(&id);
         }
         let had_more = off & MORE_FRAGMENTS;

@@ -1,16 +1,15 @@
 //! `IPGWOptions`: processes the options that every router processes.
 
-use super::header::from_network;
+use super::header::{IP_BYTES, Ipv4Header, from_network, option_at, set_checksum};
 use click::config::parse;
 use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno;
-use packet::checksum::{IPV4_CHECK, Sum};
 use packet::field::{Base, IP_HL};
 use shm::Packet;
 use shm::burst::Batch;
-use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::bytes::PacketBytesMut;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -49,9 +48,6 @@ Belongs on the way out, since MYADDR is the address of the interface that the pa
 const BAD_OPTION: usize = 0;
 const NO_HEADER: usize = 1;
 
-/// The longest IP header in bytes.
-const MOST_HEADER: usize = 60;
-
 struct GatewayOptions {
     address: u32,
     others: Vec<u32>,
@@ -65,27 +61,18 @@ impl GatewayOptions {
     /// Processes the options of a header. `header[..20]` exists; `time` is what timestamps say.
     fn process(&self, header: &mut [u8], time: u32) -> Outcome {
         let mut changed = false;
-        let mut at = 20;
-        while at < header.len() {
-            match header[at] {
-                0 => break,
-                1 => {
-                    at += 1;
-                    continue;
-                }
-                _ => {}
-            }
-            let length = header.get(at + 1).map_or(0, |length| usize::from(*length));
-            let Some(option) = header.get_mut(at..at + length).filter(|_| length >= 2) else {
-                return Err(at as u8 + 1);
-            };
+        let mut next = IP_BYTES;
+        while let Some(place) = option_at(header, next) {
+            let place = place.map_err(|at| at as u8 + 1)?;
+            let at = place.start;
+            next = place.end;
+            let option = &mut header[place];
             let done = match option[0] {
                 7 => self.record_route(option),
                 68 => self.timestamp(option, time),
                 _ => Ok(false),
             };
             changed |= done.map_err(|bad| at as u8 + bad)?;
-            at += length;
         }
         Ok(changed)
     }
@@ -145,19 +132,12 @@ impl GatewayOptions {
     fn handle(&self, packet: &mut Packet) -> Result<(), usize> {
         use packet::Access as _;
         let mut from_net = from_network(packet).ok_or(NO_HEADER)?;
-        let bytes = PacketBytes::new(&from_net);
-        let length = IP_HL.load(&bytes, 0).ok_or(NO_HEADER)? as usize * 4;
-        let mut header = [0; MOST_HEADER];
-        let header = header.get_mut(..length).ok_or(NO_HEADER)?;
-        if !bytes.copy_out(0, header) {
-            return Err(NO_HEADER);
-        }
+        let mut header = Ipv4Header::read(&from_net).ok_or(NO_HEADER)?;
+        let header = header.bytes_mut();
         match self.process(header, milliseconds(packet.timestamp_ns)) {
             Ok(false) => Ok(()),
             Ok(true) => {
-                header[IPV4_CHECK..IPV4_CHECK + 2].fill(0);
-                let sum = Sum::ZERO.add_bytes(header).checksum();
-                header[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+                set_checksum(header);
                 let written = PacketBytesMut::new(&mut from_net).copy_in(0, header);
                 if written { Ok(()) } else { Err(NO_HEADER) }
             }

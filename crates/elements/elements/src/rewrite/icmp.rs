@@ -9,6 +9,7 @@ use element::{Class, Configure, Element, PortCodes, StateScope, Work};
 use packet::access::Access;
 use packet::anno::{self, Anno};
 use packet::checksum::Delta;
+use packet::view::icmp::{ECHO, ECHO_REPLY, HEADER_BYTES, is_error};
 use packet::view::protocol;
 use shm::burst::Batch;
 use shm::descriptor::{NO_HEADER, Packet};
@@ -105,13 +106,6 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     fine.then(|| Box::new(IcmpRewriter { maps: found, dst_anno, reply_anno }) as Box<dyn Element>)
 }
 
-/// ICMP types that speak of another packet: unreachable, source quench, redirect, time exceeded,
-/// parameter problem.
-const ERRORS: &[u8] = &[3, 4, 5, 11, 12];
-const ICMP_HEADER_BYTES: usize = 8;
-const ECHO: u8 = 8;
-const ECHO_REPLY: u8 = 0;
-
 /// Where things lie in an error, counted from the packet's first byte, and what it speaks of.
 struct Inner {
     ip: usize,
@@ -141,11 +135,11 @@ fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, Reason> {
         return Err(Reason::NotIcmp);
     }
     let icmp = ip + header;
-    let is_error = bytes.u8(icmp).is_some_and(|kind| ERRORS.contains(&kind));
+    let is_error = bytes.u8(icmp).is_some_and(is_error);
     if !is_error || bytes.u16(ip + 6).is_none_or(|offset| offset & 0x1fff != 0) {
         return Err(Reason::NotAnError);
     }
-    let inner_ip = icmp + ICMP_HEADER_BYTES;
+    let inner_ip = icmp + HEADER_BYTES;
     let pair = bytes.u64(inner_ip + 12).ok_or(Reason::CutOff)?;
     let first = bytes.u8(inner_ip).ok_or(Reason::CutOff)?;
     let inner_header = usize::from(first & 15) * 4;

@@ -1,9 +1,7 @@
 //! What is known of one packet that comes in fragments.
 
-use crate::ip::header::from_network;
+use crate::ip::header::{IP_BYTES, Ipv4Header, from_network, set_checksum};
 use packet::anno::Anno;
-use packet::checksum::{IPV4_CHECK, Sum};
-use packet::field::IP_HL;
 use shm::Packet;
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
@@ -13,7 +11,6 @@ use std::net::Ipv4Addr;
 pub type Key = (u32, u32, u16, u8);
 
 const MORE_FRAGMENTS: u16 = 0x2000;
-const IP_BYTES: usize = 20;
 /// The longest IP packet.
 const MOST_PACKET: usize = u16::MAX as usize;
 /// What a datagram costs beyond its bytes, as Click counts it.
@@ -23,11 +20,9 @@ const OVERHEAD_BYTES: usize = 40;
 pub struct Fragment {
     /// What it is a fragment of.
     pub key: Key,
-    header: [u8; 60],
-    header_bytes: usize,
-    /// IP length, and what is there from the IP header on.
+    header: Ipv4Header,
+    /// IP length.
     length: usize,
-    there: usize,
     /// Place of its payload in the whole packet's.
     offset: usize,
     more: bool,
@@ -36,39 +31,29 @@ pub struct Fragment {
 impl Fragment {
     /// Reads a packet's header; `None` when it has none.
     pub fn read(packet: &Packet) -> Option<Fragment> {
-        use packet::Access as _;
-        let from_net = from_network(packet)?;
-        let bytes = PacketBytes::new(&from_net);
-        let header_bytes = IP_HL.load(&bytes, 0)? as usize * 4;
-        let mut header = [0; 60];
-        if header_bytes < IP_BYTES || !bytes.copy_out(0, header.get_mut(..header_bytes)?) {
-            return None;
-        }
-        let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
+        let header = Ipv4Header::read(&from_network(packet)?)?;
         Some(Fragment {
-            key: (word(12), word(16), half(4), header[9]),
+            key: (header.word(12), header.word(16), header.half(4), header.bytes()[9]),
+            length: usize::from(header.half(2)),
+            offset: usize::from(header.half(6) & 0x1fff) * 8,
+            more: header.half(6) & MORE_FRAGMENTS != 0,
             header,
-            header_bytes,
-            length: usize::from(half(2)),
-            there: bytes.len(),
-            offset: usize::from(half(6) & 0x1fff) * 8,
-            more: half(6) & MORE_FRAGMENTS != 0,
         })
     }
 
     /// Whether its lengths make sense: it has a payload, which is there, of whole 8 bytes unless it is
     /// the last, and the packet that it is a part of is no longer than packets may be.
     pub fn is_sound(&self) -> bool {
-        let payload = self.length.saturating_sub(self.header_bytes);
+        let header_bytes = self.header.bytes().len();
+        let payload = self.length.saturating_sub(header_bytes);
         payload > 0
-            && self.length <= self.there
+            && self.length <= self.header.there
             && (payload.is_multiple_of(8) || !self.more)
-            && self.header_bytes + self.offset + payload <= MOST_PACKET
+            && header_bytes + self.offset + payload <= MOST_PACKET
     }
 
     fn end(&self) -> usize {
-        self.offset + self.length - self.header_bytes
+        self.offset + self.length - self.header.bytes().len()
     }
 }
 
@@ -108,7 +93,7 @@ impl Datagram {
             longest: 0,
         };
         // The carrier's header stands in until the first fragment comes.
-        datagram.head.extend_from_slice(&fragment.header[..IP_BYTES]);
+        datagram.head.extend_from_slice(&fragment.header.bytes()[..IP_BYTES]);
         datagram.head[0] = 0x45;
         let added = datagram.add(fragment, packet, now_ns);
         debug_assert!(added, "a sound fragment begins a datagram");
@@ -140,7 +125,7 @@ impl Datagram {
         let Some(from_net) = from_network(packet) else { return false };
         let bytes = PacketBytes::new(&from_net);
         // Where fragments overlap, what comes later counts (RFC 791).
-        if !bytes.copy_out(fragment.header_bytes, &mut self.payload[from..to]) {
+        if !bytes.copy_out(fragment.header.bytes().len(), &mut self.payload[from..to]) {
             return false;
         }
         if !fragment.more {
@@ -163,7 +148,7 @@ impl Datagram {
         if before > 0 && !PacketBytes::new(packet).copy_out(0, &mut self.head) {
             return false;
         }
-        self.head.extend_from_slice(&fragment.header[..fragment.header_bytes]);
+        self.head.extend_from_slice(fragment.header.bytes());
         (self.ip_offset, self.has_first, self.model) = (before, true, *packet);
         true
     }
@@ -197,9 +182,7 @@ impl Datagram {
         let flags = u16::from_be_bytes([header[6], header[7]]) & 0xc000;
         let more = if self.total.is_none() { MORE_FRAGMENTS } else { 0 };
         header[6..8].copy_from_slice(&(flags | more).to_be_bytes());
-        header[IPV4_CHECK..IPV4_CHECK + 2].fill(0);
-        let sum = Sum::ZERO.add_bytes(header).checksum();
-        header[IPV4_CHECK..IPV4_CHECK + 2].copy_from_slice(&sum.to_be_bytes());
+        set_checksum(header);
         frame
     }
 
