@@ -1,5 +1,6 @@
 //! Prefixes of IP addresses.
 
+use packet::interface_address::{bits, mask};
 use std::net::IpAddr;
 use std::str::FromStr;
 
@@ -10,22 +11,10 @@ pub struct Prefix {
     len: u8,
 }
 
-/// An address with as many bits as its family has, at the top of 128.
-fn bits(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
-        IpAddr::V6(address) => address.to_bits(),
-    }
-}
-
-fn mask(len: u8) -> u128 {
-    if len == 0 { 0 } else { u128::MAX << (128 - u32::from(len.min(128))) }
-}
-
 impl Prefix {
     /// The prefix of so many bits that an address lies in.
     pub fn of(address: IpAddr, len: u8) -> Prefix {
-        let kept = bits(address) & mask(len);
+        let kept = bits(address).0 & mask(len);
         let address = match address {
             IpAddr::V4(_) => IpAddr::V4(((kept >> 96) as u32).into()),
             IpAddr::V6(_) => IpAddr::V6(kept.into()),
@@ -50,7 +39,8 @@ impl Prefix {
 
     /// Whether an address lies in it.
     pub fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.address.is_ipv4() && bits(address) & mask(self.len) == bits(self.address)
+        address.is_ipv4() == self.address.is_ipv4()
+            && bits(address).0 & mask(self.len) == bits(self.address).0
     }
 }
 
@@ -64,7 +54,7 @@ impl FromStr for Prefix {
         let address: IpAddr = address
             .parse()
             .map_err(|_| format!("`{text}` is no prefix: write `10.0.0.0/8` or `fd00::/8`"))?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
+        let most = bits(address).1;
         let len = match len {
             None => most,
             Some(len) => len

@@ -13,7 +13,7 @@ pub struct InterfaceAddress {
 }
 
 /// An address with all its bits at the top of 128, and how many it has.
-fn bits(ip: IpAddr) -> (u128, u8) {
+pub fn bits(ip: IpAddr) -> (u128, u8) {
     match ip {
         IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96, 32),
         IpAddr::V6(ip) => (ip.to_bits(), 128),
@@ -21,7 +21,7 @@ fn bits(ip: IpAddr) -> (u128, u8) {
 }
 
 /// The bits of an address, at the top of 128, that a prefix of that length covers.
-fn mask(len: u8) -> u128 {
+pub fn mask(len: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
 }
 

@@ -13,7 +13,7 @@ pub mod checksum;
 pub mod error;
 pub mod field;
 pub mod flow;
-mod interface_address;
+pub mod interface_address;
 pub mod mac_addr;
 pub mod parse;
 pub mod view;

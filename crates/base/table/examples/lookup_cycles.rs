@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 use std::time::Instant;
+use table::Random;
 use table::flow::{FlowConfig, FlowTable};
 use table::lpm::{Lpm4, Lpm6};
 
@@ -31,19 +32,6 @@ fn cycles_per_ns() -> f64 {
     let (start, start_cycles) = (Instant::now(), cycles());
     while start.elapsed().as_millis() < 50 {}
     (cycles() - start_cycles) as f64 / start.elapsed().as_nanos() as f64
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }
 
 /// Runs `round` (which returns how many lookups it did) and prints a line.
@@ -82,11 +70,11 @@ fn flow<const W: usize>(flows: u64, record_bytes: usize, use_record: bool, per_n
     for n in 0..flows {
         table.insert(&flow_key(n)).expect("sized for them");
     }
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     const PER_ROUND: usize = 1 << 17;
     for (case, first) in [("hit", 0), ("miss", flows)] {
         let keys: Vec<[u64; W]> =
-            (0..PER_ROUND * 2).map(|_| flow_key(first + random.next() % flows)).collect();
+            (0..PER_ROUND * 2).map(|_| flow_key(first + random.bits() % flows)).collect();
         for burst in [32usize, 64] {
             let list: Vec<u16> = (0..burst as u16).collect();
             let mut out = vec![0u64; burst];
@@ -159,14 +147,14 @@ fn full_routes() -> Routes {
         return (four, six);
     }
     println!("no file with a full table is named: routes are made up\n");
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     for _ in 0..900_000 {
-        let bits = random.next();
+        let bits = random.bits();
         let len = 24 - (bits >> 40 & 15).saturating_sub(7) as u8;
         four.push(((bits as u32 % 0xd000_0000) + 0x0100_0000, len));
     }
     for _ in 0..160_000 {
-        let bits = u128::from(random.next());
+        let bits = u128::from(random.bits());
         six.push((0x2 << 124 | (bits & 0xffff_ffff_ffff) << 76, 48 - (bits >> 60) as u8));
     }
     (four, six)
@@ -206,17 +194,17 @@ fn lpm(per_ns: f64) {
     }
     println!("slowest remove and insert, default route included: {} µs", worst.as_micros());
 
-    let mut random = Random(9);
-    let anywhere: Vec<u32> = (0..PER_ROUND * 2).map(|_| random.next() as u32).collect();
+    let mut random = Random::new(9);
+    let anywhere: Vec<u32> = (0..PER_ROUND * 2).map(|_| random.bits() as u32).collect();
     let in_table: Vec<u32> = (0..PER_ROUND * 2)
         .map(|_| {
-            let (prefix, len) = four[random.next() as usize % four.len()];
-            prefix | (random.next() as u32).checked_shr(u32::from(len)).unwrap_or(0)
+            let (prefix, len) = four[random.bits() as usize % four.len()];
+            prefix | (random.bits() as u32).checked_shr(u32::from(len)).unwrap_or(0)
         })
         .collect();
     let private: Vec<u32> = (0..PER_ROUND * 2)
         .map(|_| {
-            let bits = random.next() as u32;
+            let bits = random.bits() as u32;
             if bits & 1 == 0 { 0x0a00_0000 | bits >> 8 } else { 0xc0a8_0000 | bits >> 16 }
         })
         .collect();
@@ -252,8 +240,8 @@ fn lpm(per_ns: f64) {
     );
     let in_table: Vec<u128> = (0..PER_ROUND * 2)
         .map(|_| {
-            let (prefix, len) = six[random.next() as usize % six.len()];
-            let host = u128::from(random.next()) << 64 | u128::from(random.next());
+            let (prefix, len) = six[random.bits() as usize % six.len()];
+            let host = u128::from(random.bits()) << 64 | u128::from(random.bits());
             prefix | host.checked_shr(u32::from(len)).unwrap_or(0)
         })
         .collect();

@@ -13,6 +13,8 @@ pub mod lpm;
 mod memory;
 pub mod portpool;
 mod prefetch;
+mod random;
 pub mod timer;
 
 pub use error::TableError;
+pub use random::Random;

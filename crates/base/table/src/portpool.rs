@@ -10,7 +10,7 @@
 //!
 //! Not here: which mappings exist, per-host limits, timeouts.
 
-use crate::TableError;
+use crate::{Random, TableError};
 
 /// Where the search for a free port starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +120,7 @@ pub struct PortPool {
     order: PortOrder,
     /// Offset from `low` at which a sequential search goes on.
     cursor: u32,
-    random: u64,
+    random: Random,
 }
 
 impl PortPool {
@@ -144,10 +144,10 @@ impl PortPool {
             halves: [Half::all_free(count.div_ceil(2)), Half::all_free(count / 2)],
             order,
             cursor: 0,
-            random: match order {
+            random: Random::new(match order {
                 PortOrder::Sequential => 0,
                 PortOrder::Random { seed } => seed,
-            },
+            }),
         })
     }
 
@@ -182,7 +182,7 @@ impl PortPool {
         }
         let from = match self.order {
             PortOrder::Sequential => self.cursor,
-            PortOrder::Random { .. } => self.next_random(),
+            PortOrder::Random { .. } => self.random.below(self.len() as u64) as u32,
         };
         let wanted = usize::from((internal ^ self.low) & 1);
         let found = match preserve {
@@ -241,16 +241,6 @@ impl PortPool {
         // First index of this half at or behind the offset.
         let index = (from + 1).saturating_sub(half as u32) / 2;
         self.halves[half].next(index).map(|index| index * 2 + half as u32)
-    }
-
-    /// A random offset into the pool (SplitMix64, then Lemire's multiplication).
-    fn next_random(&mut self) -> u32 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        ((u128::from(z) * self.len() as u128) >> 64) as u32
     }
 }
 

@@ -11,8 +11,9 @@ use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, frame, median};
 use elements::filter::classbench::configuration;
 use std::io::Read;
 use std::time::Instant;
+use table::Random;
 use table::acl::classbench::{Filter, parse_filters, parse_trace};
-use table::acl::generate::{Profile, Random, filters, headers};
+use table::acl::generate::{Profile, filters, headers};
 use table::acl::{Rule, Schema};
 
 const BURST: usize = 32;

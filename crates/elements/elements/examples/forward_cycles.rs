@@ -12,7 +12,7 @@ use packet::anno;
 use shm::Packet;
 use shm::descriptor::NO_HEADER;
 use std::time::Instant;
-use table::acl::generate::Random;
+use table::Random;
 
 const BURST: usize = 32;
 const BURSTS_PER_ROUND: usize = 4096;

@@ -12,7 +12,7 @@
 mod cycles;
 
 use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, median};
-use table::acl::generate::Random;
+use table::Random;
 
 const PACKETS_PER_ROUND: usize = 1 << 17;
 

@@ -13,11 +13,12 @@ use super::Limits;
 use super::block::Blocks;
 use super::forest::{Forest, Line, Tree, Word};
 use super::forest_plan::{Cut, POLICIES, Planner, each_slot, fits, rank_children};
-use super::generate::{Random, inside};
+use super::generate::inside;
 use super::row::{ID_LANE, Key, Row, SEPARATORS};
 use super::rule::{AclError, Interval, MISS, Rule, Schema};
 use super::simd::{Lanes, Portable};
 use super::walk::{Single, Steps};
+use crate::Random;
 
 /// Trees at most; the last takes whatever is left.
 const MAX_TREES: usize = 8;

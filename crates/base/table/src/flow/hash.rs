@@ -5,6 +5,8 @@
 //! collide do so under every seed, so that one crafted set of flows floods one bucket of every
 //! table. Here which keys collide depends on the seed.
 
+use crate::Random;
+
 /// Secret of one table's hash.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed([u64; 8]);
@@ -16,16 +18,10 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Seed {
-    /// Extends one number into the secret (SplitMix64).
+    /// Extends one number into the secret.
     pub(super) fn new(seed: u64) -> Self {
-        let mut state = seed;
-        Self(std::array::from_fn(|_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            (z ^ (z >> 31)) | 1
-        }))
+        let mut random = Random::new(seed);
+        Self(std::array::from_fn(|_| random.bits() | 1))
     }
 
     #[inline(always)]

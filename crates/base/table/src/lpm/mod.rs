@@ -33,119 +33,117 @@ const STAGE4: usize = 64;
 /// IPv6 addresses that go down the trie together.
 const STAGE6: usize = 32;
 
-macro_rules! table {
-    ($(#[$doc:meta])* $name:ident, $address:ty) => {
-        $(#[$doc])*
-        #[derive(Debug)]
-        pub struct $name {
-            trie: Trie<$address>,
-        }
-
-        impl $name {
-            /// An empty table.
-            ///
-            /// # Errors
-            ///
-            /// [`TableError::NoMemory`] if the system refuses the address space.
-            pub fn new() -> Result<Self, TableError> {
-                Ok(Self { trie: Trie::new()? })
-            }
-
-            /// Makes `prefix/len` lead to `value`; gives the value it replaces. Bits of
-            /// `prefix` beyond `len` are ignored.
-            ///
-            /// # Errors
-            ///
-            /// [`TableError::BadParameter`] if `len` exceeds the address or `value`
-            /// [`MAX_VALUE`], [`TableError::NoMemory`].
-            pub fn insert(
-                &mut self,
-                prefix: $address,
-                len: u8,
-                value: u32,
-            ) -> Result<Option<u32>, TableError> {
-                self.trie.insert(prefix, len, value)
-            }
-
-            /// Removes exactly `prefix/len` and gives its value.
-            pub fn remove(&mut self, prefix: $address, len: u8) -> Option<u32> {
-                self.trie.remove(prefix, len)
-            }
-
-            /// The value of exactly `prefix/len`.
-            pub fn get_exact(&self, prefix: $address, len: u8) -> Option<u32> {
-                self.trie.get_exact(prefix, len)
-            }
-
-            /// Prefix, length and value of each route, by prefix and then length.
-            pub fn iter(&self) -> impl Iterator<Item = ($address, u8, u32)> {
-                self.trie.iter()
-            }
-
-            /// Number of prefixes.
-            pub fn len(&self) -> usize {
-                self.trie.len()
-            }
-
-            /// Whether there is no prefix.
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-
-            /// Bytes that lookups may read (the list of prefixes, kept for changes, is
-            /// separate).
-            pub fn lookup_bytes(&self) -> usize {
-                self.trie.lookup_bytes()
-            }
-
-            /// The value of the longest prefix that covers an address.
-            #[inline]
-            pub fn lookup(&self, address: $address) -> Option<u32> {
-                match self.trie.lookup(address) {
-                    0 => None,
-                    code => Some(code - 1),
-                }
-            }
-
-            /// Looks up each address and writes its value, or [`MISS`], to the same place.
-            ///
-            /// # Panics
-            ///
-            /// If `values` is shorter than `addresses`.
-            #[inline]
-            pub fn lookup_batch(&self, addresses: &[$address], values: &mut [u32]) {
-                self.lookup_each(addresses.len(), |i| addresses[i], |i, value| values[i] = value);
-            }
-
-            /// Looks up `addresses[i]` for each `i` in `list` and writes `values[i]`.
-            ///
-            /// # Panics
-            ///
-            /// If an index lies outside `addresses` or `values`.
-            #[inline]
-            pub fn lookup_batch_list(
-                &self,
-                addresses: &[$address],
-                list: &[u16],
-                values: &mut [u32],
-            ) {
-                let place = |i: usize| usize::from(list[i]);
-                self.lookup_each(list.len(), |i| addresses[place(i)], |i, value| values[place(i)] = value);
-            }
-        }
-    };
+/// An address that a table is looked up by, as a number in host byte order.
+pub trait Address: trie::Address {
+    /// What [`Lpm::lookup_each`] does.
+    fn lookup_each(
+        table: &Lpm<Self>,
+        count: usize,
+        address: impl Fn(usize) -> Self,
+        found: impl FnMut(usize, u32),
+    );
 }
 
-table!(
-    /// Routes of IPv4 addresses, as numbers in host byte order.
-    Lpm4,
-    u32
-);
-table!(
-    /// Routes of IPv6 addresses, as numbers in host byte order.
-    Lpm6,
-    u128
-);
+/// Routes.
+#[derive(Debug)]
+pub struct Lpm<A> {
+    trie: Trie<A>,
+}
+
+/// Routes of IPv4 addresses.
+pub type Lpm4 = Lpm<u32>;
+/// Routes of IPv6 addresses.
+pub type Lpm6 = Lpm<u128>;
+
+impl<A: Address> Lpm<A> {
+    /// An empty table.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::NoMemory`] if the system refuses the address space.
+    pub fn new() -> Result<Self, TableError> {
+        Ok(Self { trie: Trie::new()? })
+    }
+
+    /// Makes `prefix/len` lead to `value`; gives the value it replaces. Bits of
+    /// `prefix` beyond `len` are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::BadParameter`] if `len` exceeds the address or `value`
+    /// [`MAX_VALUE`], [`TableError::NoMemory`].
+    pub fn insert(&mut self, prefix: A, len: u8, value: u32) -> Result<Option<u32>, TableError> {
+        self.trie.insert(prefix, len, value)
+    }
+
+    /// Removes exactly `prefix/len` and gives its value.
+    pub fn remove(&mut self, prefix: A, len: u8) -> Option<u32> {
+        self.trie.remove(prefix, len)
+    }
+
+    /// The value of exactly `prefix/len`.
+    pub fn get_exact(&self, prefix: A, len: u8) -> Option<u32> {
+        self.trie.get_exact(prefix, len)
+    }
+
+    /// Prefix, length and value of each route, by prefix and then length.
+    pub fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> {
+        self.trie.iter()
+    }
+
+    /// Number of prefixes.
+    pub fn len(&self) -> usize {
+        self.trie.len()
+    }
+
+    /// Whether there is no prefix.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that lookups may read (the list of prefixes, kept for changes, is
+    /// separate).
+    pub fn lookup_bytes(&self) -> usize {
+        self.trie.lookup_bytes()
+    }
+
+    /// The value of the longest prefix that covers an address.
+    #[inline]
+    pub fn lookup(&self, address: A) -> Option<u32> {
+        match self.trie.lookup(address) {
+            0 => None,
+            code => Some(code - 1),
+        }
+    }
+
+    /// Looks up each address and writes its value, or [`MISS`], to the same place.
+    ///
+    /// # Panics
+    ///
+    /// If `values` is shorter than `addresses`.
+    #[inline]
+    pub fn lookup_batch(&self, addresses: &[A], values: &mut [u32]) {
+        self.lookup_each(addresses.len(), |i| addresses[i], |i, value| values[i] = value);
+    }
+
+    /// Looks up `addresses[i]` for each `i` in `list` and writes `values[i]`.
+    ///
+    /// # Panics
+    ///
+    /// If an index lies outside `addresses` or `values`.
+    #[inline]
+    pub fn lookup_batch_list(&self, addresses: &[A], list: &[u16], values: &mut [u32]) {
+        let place = |i: usize| usize::from(list[i]);
+        self.lookup_each(list.len(), |i| addresses[place(i)], |i, value| values[place(i)] = value);
+    }
+
+    /// Looks up `address(i)` for each `i` below `count` and calls `found` with `i` and the value or
+    /// [`MISS`].
+    #[inline(always)]
+    pub fn lookup_each(&self, count: usize, address: impl Fn(usize) -> A, found: impl FnMut(usize, u32)) {
+        A::lookup_each(self, count, address, found);
+    }
+}
 
 /// The table's memory, for machine code that walks it: a *code* is a value plus one, 0 for none.
 ///
@@ -184,15 +182,14 @@ impl Lpm4 {
         let [root, entries, above] = self.trie.addresses();
         Layout4 { root, entries, above }
     }
+}
 
-    /// Looks up `address(i)` for each `i` below `count` and calls `found` with `i` and the value or
-    /// [`MISS`].
-    ///
+impl Address for u32 {
     /// Reads the root for a whole stage before any node: the nodes' cache lines are on their
     /// way together.
     #[inline(always)]
-    pub fn lookup_each(
-        &self,
+    fn lookup_each(
+        table: &Lpm4,
         count: usize,
         address: impl Fn(usize) -> u32,
         mut found: impl FnMut(usize, u32),
@@ -202,10 +199,10 @@ impl Lpm4 {
         while start < count {
             let here = (count - start).min(STAGE4);
             for (i, step) in steps[..here].iter_mut().enumerate() {
-                *step = self.trie.step_root(address(start + i));
+                *step = table.trie.step_root(address(start + i));
             }
             for (i, step) in steps[..here].iter().enumerate() {
-                let code = self.trie.finish4(*step, || address(start + i));
+                let code = table.trie.finish4(*step, || address(start + i));
                 found(start + i, code.wrapping_sub(1));
             }
             start += here;
@@ -213,14 +210,11 @@ impl Lpm4 {
     }
 }
 
-impl Lpm6 {
-    /// Looks up `address(i)` for each `i` below `count` and calls `found` with `i` and the value or
-    /// [`MISS`].
-    ///
+impl Address for u128 {
     /// A stage goes down level by level together, those that are done falling out.
     #[inline(always)]
-    pub fn lookup_each(
-        &self,
+    fn lookup_each(
+        table: &Lpm6,
         count: usize,
         address: impl Fn(usize) -> u128,
         mut found: impl FnMut(usize, u32),
@@ -231,7 +225,7 @@ impl Lpm6 {
         while start < count {
             let here = (count - start).min(STAGE6);
             for (i, step) in steps[..here].iter_mut().enumerate() {
-                *step = self.trie.step_root(address(start + i));
+                *step = table.trie.step_root(address(start + i));
                 walking[i] = i as u8;
             }
             let mut left = here;
@@ -242,7 +236,7 @@ impl Lpm6 {
                 for at in 0..left {
                     let i = walking[at];
                     let step = &mut steps[usize::from(i)];
-                    let more = self.trie.step_down(step, address(start + usize::from(i)), done);
+                    let more = table.trie.step_down(step, address(start + usize::from(i)), done);
                     walking[kept] = i;
                     kept += usize::from(more);
                 }

@@ -23,8 +23,8 @@ const FIRST_NODES: usize = if cfg!(all(target_os = "linux", not(miri))) { 1 << 1
 /// Nodes from which huge pages are asked for: before, they would outweigh the table.
 const HUGE_FROM_NODES: usize = 1024;
 
-/// Address types.
-pub(super) trait Address: Copy + Ord + Debug {
+/// Address types, as the trie takes them apart.
+pub trait Address: Copy + Ord + Debug {
     const BITS: u32;
     /// The first `len` bits, the rest zero.
     fn prefix(self, len: u8) -> Self;

@@ -71,6 +71,15 @@ struct NeighbourEntry {
 }
 
 impl NeighbourEntry {
+    fn new(mac: Option<[u8; 6]>, now_ns: u64) -> NeighbourEntry {
+        NeighbourEntry { mac, live_at_ns: now_ns, query_from_ns: 0, queries: 0 }
+    }
+
+    /// The address, where that is known now.
+    fn mac_at(&self, now_ns: u64, timeout_ns: u64) -> Option<[u8; 6]> {
+        self.mac.filter(|_| !self.is_expired(now_ns, timeout_ns))
+    }
+
     /// Whether a query may be sent now; says that one is.
     fn query(&mut self, now_ns: u64) -> bool {
         if now_ns < self.query_from_ns {
@@ -170,8 +179,7 @@ impl Neighbours {
         }
         if !inner.entries.contains_key(&ip) {
             self.make_room(&mut inner, now_ns);
-            let entry = NeighbourEntry { mac: None, live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
-            inner.entries.insert(ip, entry);
+            inner.entries.insert(ip, NeighbourEntry::new(None, now_ns));
         }
         let timeout_ns = inner.limits.timeout_ns;
         let Some(entry) = inner.entries.get_mut(&ip) else { return Answer::Unknown { query: false } };
@@ -185,14 +193,13 @@ impl Neighbours {
     /// What is known of a neighbour now.
     pub(super) fn known(&self, ip: u32, now_ns: u64) -> Option<[u8; 6]> {
         let inner = self.lock();
-        let entry = inner.entries.get(&ip)?;
-        entry.mac.filter(|_| !entry.is_expired(now_ns, inner.limits.timeout_ns))
+        inner.entries.get(&ip)?.mac_at(now_ns, inner.limits.timeout_ns)
     }
 
     fn find(&self, inner: &mut Inner, ip: u32, now_ns: u64, poll_ns: u64) -> Option<Answer> {
         let timeout_ns = inner.limits.timeout_ns;
         let entry = inner.entries.get_mut(&ip)?;
-        let mac = entry.mac.filter(|_| !entry.is_expired(now_ns, timeout_ns))?;
+        let mac = entry.mac_at(now_ns, timeout_ns)?;
         let poll_from_ns = entry.live_at_ns.saturating_add(poll_ns);
         let query = poll_ns > 0 && now_ns >= poll_from_ns && entry.query(now_ns);
         Some(Answer::Known { known: known(entry, mac, timeout_ns, poll_ns), query })
@@ -242,16 +249,14 @@ impl Neighbours {
         if !inner.entries.contains_key(&ip) {
             self.make_room(&mut inner, now_ns);
         }
-        let entry = NeighbourEntry { mac: Some(mac), live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
-        inner.entries.insert(ip, entry);
+        inner.entries.insert(ip, NeighbourEntry::new(Some(mac), now_ns));
         self.changed(&mut inner, ip);
     }
 
     /// Forgets a neighbour's address; the entry stays.
     pub(super) fn delete(&self, ip: u32, now_ns: u64) {
         let mut inner = self.lock();
-        let entry = NeighbourEntry { mac: None, live_at_ns: now_ns, query_from_ns: 0, queries: 0 };
-        inner.entries.insert(ip, entry);
+        inner.entries.insert(ip, NeighbourEntry::new(None, now_ns));
         self.changed(&mut inner, ip);
     }
 
@@ -279,7 +284,7 @@ impl Neighbours {
         let timeout_ns = inner.limits.timeout_ns;
         let state = |ip: u32| {
             let entry = inner.entries.get(&ip)?;
-            let mac = entry.mac.filter(|_| !entry.is_expired(now_ns, timeout_ns))?;
+            let mac = entry.mac_at(now_ns, timeout_ns)?;
             Some(known(entry, mac, timeout_ns, poll_ns))
         };
         let behind = version.wrapping_sub(seen);
@@ -299,7 +304,7 @@ impl Neighbours {
         let mut entries: Vec<(&u32, &NeighbourEntry)> = inner.entries.iter().collect();
         entries.sort_by_key(|(ip, entry)| (entry.live_at_ns, **ip));
         let line = |(ip, entry): &(&u32, &NeighbourEntry)| {
-            let is_known = entry.mac.is_some() && !entry.is_expired(now_ns, inner.limits.timeout_ns);
+            let is_known = entry.mac_at(now_ns, inner.limits.timeout_ns).is_some();
             let mac = ether_text(entry.mac.unwrap_or([0xff; 6]));
             let age = time_text(now_ns.saturating_sub(entry.live_at_ns));
             format!("{} {} {mac} {age}", Ipv4Addr::from(**ip), u8::from(is_known))

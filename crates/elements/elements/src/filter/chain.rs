@@ -20,15 +20,8 @@ pub fn chain(rules: &[(Formula, u32)], default: u32) -> Graph {
     let root = rules.iter().rev().fold(To::Leaf(default), |rest, (formula, decision)| {
         place(&mut nodes, formula, To::Leaf(*decision), rest)
     });
-    // Made from the last test to the first: the other way round, parents stand first.
-    let last = nodes.len().saturating_sub(1);
-    let turn = |to: To| match to {
-        To::Node(node) => To::Node(last - node),
-        leaf => leaf,
-    };
-    nodes.reverse();
-    nodes.iter_mut().flat_map(|node: &mut Node| &mut node.arms).for_each(|arm| arm.to = turn(arm.to));
-    threaded(Graph { nodes, root: turn(root) }).pruned()
+    // Made from the last test to the first.
+    threaded(Graph::turned(nodes, root)).pruned()
 }
 
 fn place(nodes: &mut Vec<Node>, formula: &Formula, yes: To, no: To) -> To {

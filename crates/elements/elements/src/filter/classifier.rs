@@ -51,14 +51,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let plan = FilterPlan::new(rules);
-    for (output, text) in patterns.iter().enumerate() {
-        if !plan.decides(output as u32) {
-            cx.diags
-                .warning(text.span, "no packet matches this pattern")
-                .help("it contradicts itself, or patterns before it match all that it does");
-        }
-    }
-    Some(Box::new(Sorter::new("Classifier", Arc::new(plan))))
+    Some(Box::new(Sorter::of_patterns(cx, "Classifier", Arc::new(plan), &patterns)))
 }
 
 /// Reads a pattern.

@@ -123,20 +123,8 @@ fn build(rules: &[(Formula, u32)], default: u32, order: &[Var]) -> (Result<Graph
         builder.choose(condition, To::Leaf(*decision), rest)
     });
     let made = MAX_ARMS - builder.budget;
-    let graph = root.map(|root| turned(builder.nodes, root));
+    let graph = root.map(|root| Graph::turned(builder.nodes, root).pruned());
     (graph, made)
-}
-
-/// Parents before children, reached ones only.
-fn turned(mut nodes: Vec<Node>, root: To) -> Graph {
-    let last = nodes.len().saturating_sub(1);
-    let turn = |to: To| match to {
-        To::Node(node) => To::Node(last - node),
-        leaf => leaf,
-    };
-    nodes.reverse();
-    nodes.iter_mut().flat_map(|node| &mut node.arms).for_each(|arm| arm.to = turn(arm.to));
-    Graph { nodes, root: turn(root) }.pruned()
 }
 
 /// The fields, and the reaches that each of them stands behind.

@@ -80,6 +80,18 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// A graph of nodes whose children stand before them: the other way round, parents stand first.
+    pub fn turned(mut nodes: Vec<Node>, root: To) -> Graph {
+        let last = nodes.len().saturating_sub(1);
+        let turn = |to: To| match to {
+            To::Node(node) => To::Node(last - node),
+            leaf => leaf,
+        };
+        nodes.reverse();
+        nodes.iter_mut().flat_map(|node| &mut node.arms).for_each(|arm| arm.to = turn(arm.to));
+        Graph { nodes, root: turn(root) }
+    }
+
     /// The same without the nodes that are not reached, in the same order.
     pub fn pruned(self) -> Graph {
         let mut number: Vec<Option<usize>> = vec![None; self.nodes.len()];

@@ -73,12 +73,5 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let plan = ip_plan(cx, &rules, LIMITS)?;
-    for (output, text) in patterns.iter().enumerate() {
-        if !plan.decides(output as u32) {
-            cx.diags
-                .warning(text.span, "no packet matches this pattern")
-                .help("it contradicts itself, or patterns before it match all that it does");
-        }
-    }
-    Some(Box::new(Sorter::new("IPClassifier", plan)))
+    Some(Box::new(Sorter::of_patterns(cx, "IPClassifier", plan, &patterns)))
 }

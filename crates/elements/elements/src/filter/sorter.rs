@@ -3,6 +3,7 @@
 use super::acl::AclTable;
 use super::expr::Expr;
 use super::filter_plan::FilterPlan;
+use diag::Spanned;
 use element::{Configure, Element, Handlers, Row, Scope};
 use ir::{Builder, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,6 +23,23 @@ impl Sorter {
     pub fn new(class: &'static str, plan: Arc<FilterPlan>) -> Sorter {
         let tables = plan.tables().map(|acl| AclTable::new(acl.clone())).collect();
         Sorter { class, plan, tables }
+    }
+
+    /// One that has an output for each of some patterns; those that decide nothing are told.
+    pub fn of_patterns(
+        cx: &mut Configure<'_>,
+        class: &'static str,
+        plan: Arc<FilterPlan>,
+        patterns: &[Spanned],
+    ) -> Sorter {
+        for (output, text) in patterns.iter().enumerate() {
+            if !plan.decides(output as u32) {
+                cx.diags
+                    .warning(text.span, "no packet matches this pattern")
+                    .help("it contradicts itself, or patterns before it match all that it does");
+            }
+        }
+        Sorter::new(class, plan)
     }
 }
 

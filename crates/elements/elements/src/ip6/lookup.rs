@@ -1,8 +1,9 @@
 //! `LookupIP6Route`: looks routes up.
 
 use super::address;
-use super::line::{self, Network};
-use super::table::{HIGH, LOW, PORT, RECORD_BYTES, Routes};
+use super::line::{self, Hop, Network};
+use super::table::{HIGH, LOW, PORT, RECORD_BYTES};
+use crate::route::table::Routes;
 use element::value::written;
 use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
 use ir::expr::{anno, record, select};
@@ -35,7 +36,7 @@ gateway where it has one, and sends the packet out of the route's output.
 };
 
 struct Lookup {
-    routes: Routes,
+    routes: Routes<Hop>,
     outputs: usize,
 }
 
@@ -52,9 +53,9 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut again = vec![];
     for text in args.rest() {
         let Some((network, hop)) = args.read(&text, line::route(outputs)) else { continue };
-        if routes.exact(network).is_some() {
+        if routes.exact(network.0, network.1).is_some() {
             again.push(text.span);
-        } else if let Err(error) = routes.set(network, hop) {
+        } else if let Err(error) = routes.set(network.0, network.1, hop) {
             args.error(text.span, error.to_string());
         }
     }
@@ -69,18 +70,22 @@ fn show((address, len): Network) -> String {
     format!("{}/{len}", Ipv6Addr::from(address))
 }
 
+fn show_route(address: u128, len: u8, Hop { gateway, port }: Hop) -> String {
+    format!("{}\t{gateway}\t{port}", show((address, len)))
+}
+
 impl Lookup {
     fn add(&mut self, text: &str) -> Result<(), String> {
         let (network, hop) = written(text, line::route(self.outputs))?;
-        if self.routes.exact(network).is_some() {
+        if self.routes.exact(network.0, network.1).is_some() {
             return Err(format!("there is a route for {}", show(network)));
         }
-        self.routes.set(network, hop).map_err(|error| error.to_string())
+        self.routes.set(network.0, network.1, hop).map_err(|error| error.to_string())
     }
 
     fn remove(&mut self, text: &str) -> Result<(), String> {
         let network = written(text, line::network)?;
-        match self.routes.remove(network) {
+        match self.routes.clear(network.0, network.1) {
             Some(_) => Ok(()),
             None => Err(format!("there is no route for {}", show(network))),
         }
@@ -123,7 +128,7 @@ impl Lookup {
 }
 
 const HANDLERS: &[Row<Lookup>] = &[
-    Row::read("table", |lookup, _| Some(lookup.routes.dump())),
+    Row::read("table", |lookup, _| Some(lookup.routes.dump(show_route))),
     Row::write("add", |lookup, route, _| lookup.add(route)),
     Row::write("remove", |lookup, prefix, _| lookup.remove(prefix)),
     Row::write("ctrl", Lookup::control),

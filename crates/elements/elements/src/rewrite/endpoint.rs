@@ -4,10 +4,10 @@
 //! An endpoint lives as long as any mapping uses it.
 
 use super::flow::{FlowId, Key};
-use super::free::Random;
 use super::input::Spec;
 use super::model::Request;
 use super::pattern::Choice;
+use table::Random;
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 

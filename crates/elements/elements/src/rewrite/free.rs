@@ -11,6 +11,7 @@
 
 use super::flow::Key;
 use std::collections::HashMap;
+use table::Random;
 use table::portpool::{PortOrder, PortPool, Preserve};
 
 /// Ranges up to this size are always searched from end to end.
@@ -23,31 +24,6 @@ const PROBES_WIDE: u32 = 4096;
 const SCAN_STEP: u32 = 1024;
 /// A bitmap says that a value is free that a mapping of another pattern uses: how often to go on.
 const RETRIES: usize = 16;
-
-/// SplitMix64.
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// A sequence that the seed determines.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// The next number.
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number from 0 to `top`.
-    fn up_to(&mut self, top: u32) -> u32 {
-        ((u128::from(self.next()) * (u128::from(top) + 1)) >> 64) as u32
-    }
-}
 
 /// The values used towards one remote end.
 struct Crowd {
@@ -105,7 +81,11 @@ impl FreeSearch {
         let first = self.first;
         let suits = |offset: &u32| suits(first.wrapping_add(*offset));
         let offset = same.map(|same| same.wrapping_sub(first)).filter(|offset| *offset <= self.top);
-        let from = if self.sequential { self.next.min(self.top) } else { random.up_to(self.top) };
+        let from = if self.sequential {
+            self.next.min(self.top)
+        } else {
+            random.below(u64::from(self.top) + 1) as u32
+        };
         let values = u64::from(self.top) + 1;
         let mut others = (0..PROBES.min(self.top.saturating_add(1)))
             .map(|count| ((u64::from(from) + u64::from(count)) % values) as u32);
@@ -128,7 +108,11 @@ impl FreeSearch {
         if let Some(found) = self.search_crowd(crowd, &free) {
             return found;
         }
-        let from = if self.sequential { self.next.min(self.top) } else { random.up_to(self.top) };
+        let from = if self.sequential {
+            self.next.min(self.top)
+        } else {
+            random.below(u64::from(self.top) + 1) as u32
+        };
         let limit = match self.top {
             top if top < SMALL => top + 1,
             top if top > u32::from(u16::MAX) => PROBES_WIDE,
@@ -177,7 +161,7 @@ impl FreeSearch {
 
     fn start_crowd(&mut self, crowd: Key, random: &mut Random) {
         let order =
-            if self.sequential { PortOrder::Sequential } else { PortOrder::Random { seed: random.next() } };
+            if self.sequential { PortOrder::Sequential } else { PortOrder::Random { seed: random.bits() } };
         if let Ok(pool) = PortPool::new(0, self.top as u16, order) {
             self.crowds.entry(crowd).or_insert(Crowd { pool, scanned: 0 });
         }

@@ -1,7 +1,6 @@
 //! Input specifications: what an input port does with packets that have no mapping.
 
 use super::flow::FlowId;
-use super::free::Random;
 use super::mapper::{MapperCell, SharedMapper};
 use super::model::{Outputs, Request};
 use super::named::{self, NamedPatterns};
@@ -12,6 +11,7 @@ use diag::Spanned;
 use element::steering::OwnerWorker;
 use element::{Configure, Scope};
 use std::sync::{Arc, Mutex};
+use table::Random;
 
 /// A specification.
 pub enum Spec {

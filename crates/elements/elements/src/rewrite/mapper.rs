@@ -1,7 +1,6 @@
 //! `RoundRobinIPMapper` and `SourceIPHashMapper`: elements that choose a pattern for each new flow.
 
 use super::flow::FlowId;
-use super::free::Random;
 use super::model::{Outputs, Request};
 use super::pattern::Choice;
 use super::pattern::SharedPattern;
@@ -11,6 +10,7 @@ use diag::Spanned;
 use element::steering::OwnerWorker;
 use element::{Class, Configure, Element, PortCodes, Scope, StateScope};
 use std::sync::{Arc, Mutex};
+use table::Random;
 
 /// `RoundRobinIPMapper`.
 pub const ROUND_ROBIN: Class = Class {
@@ -105,7 +105,7 @@ impl MapperCell {
                 attempt(entry)
             }),
             Turn::Ring(places) => {
-                let place = Random::new(u64::from(request.flow.src)).next() as u32;
+                let place = Random::new(u64::from(request.flow.src)).bits() as u32;
                 let at = places.partition_point(|(on_ring, _)| *on_ring < place);
                 let (_, entry) = places.get(at).or_else(|| places.first())?;
                 attempt(entries.get(*entry)?)
@@ -150,7 +150,7 @@ fn make_source_hash(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let mut places = vec![];
     for (at, (_, id)) in entries.iter().enumerate() {
         let mut random = Random::new(u64::from(*seed) << 32 | u64::from(*id));
-        places.extend((0..*nodes_each).map(|_| (random.next() as u32, at)));
+        places.extend((0..*nodes_each).map(|_| (random.bits() as u32, at)));
     }
     places.sort_unstable();
     let entries = entries.into_iter().map(|(entry, _)| entry).collect();

@@ -8,7 +8,6 @@
 
 use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
-use super::free::Random;
 use super::input::Spec;
 use super::model::{Outputs, Request};
 use super::pattern::Choice;
@@ -18,6 +17,7 @@ use element::steering::{OwnerWorker, Whose};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use table::Random;
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable, RecordId};
 
@@ -153,11 +153,11 @@ impl Mappings {
         let config = FlowConfig {
             record_bytes: RECORD_BYTES,
             capacity: settings.capacity.clamp(1, (1 << 29) - SLACK) + SLACK,
-            seed: random.next(),
+            seed: random.bits(),
             ..FlowConfig::default()
         };
         let endpoints = match settings.endpoint_independent {
-            true => Some(Endpoints::new(config.capacity, random.next())?),
+            true => Some(Endpoints::new(config.capacity, random.bits())?),
             false => None,
         };
         Ok(Mappings {

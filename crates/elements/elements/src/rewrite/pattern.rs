@@ -8,7 +8,7 @@
 //! Formats, preferences and order follow Click's `IPRewriterPattern`.
 
 use super::flow::{FlowId, Key, Kind};
-use super::free::{FreeSearch, Random};
+use super::free::FreeSearch;
 use super::model::{Outputs, Request};
 use click::config::{Names, parse};
 use diag::Spanned;
@@ -16,6 +16,7 @@ use element::steering::OwnerWorker;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
+use table::Random;
 use table::flow::{FlowConfig, FlowTable};
 
 /// A pattern as it is written.

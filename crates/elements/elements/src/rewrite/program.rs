@@ -6,6 +6,7 @@
 //! one store, and each checksum by one addition of the change that was worked out when the mapping was
 //! made (RFC 1624).
 
+use super::flavor::Flavor;
 use super::flow::{Kind, LINE_BYTES, at};
 use ir::expr::{self, anno, load, now_ns, record, select};
 use ir::{BlockId, Builder, Expr, Value};
@@ -13,19 +14,10 @@ use packet::anno::{self, Anno};
 use packet::field::{self, Base, Field};
 use packet::view::protocol;
 
-/// What a class does.
-#[derive(Clone, Debug)]
+/// What a rewriter does.
 pub struct Lowering {
-    /// Name of the class.
-    pub class: &'static str,
-    /// Which packets are of one flow.
-    pub kind: Kind,
-    /// Protocols whose ports are rewritten.
-    pub protocols: &'static [u8],
-    /// The drop reason for other protocols.
-    pub other_protocol: &'static str,
-    /// Whether TCP is watched for payload and its end.
-    pub watch_tcp: bool,
+    /// The class.
+    pub flavor: &'static Flavor,
     /// Set the destination address annotation.
     pub dst_anno: bool,
     /// The annotation that replies get from the mapping.
@@ -66,7 +58,7 @@ struct Writer<'a> {
 
 /// Writes the program.
 pub fn build(what: &Lowering, f: &mut Builder) {
-    f.name(what.class);
+    f.name(what.flavor.class);
     let table = f.table("mappings", 2, LINE_BYTES);
     let cells: Vec<u16> = what
         .passes
@@ -87,13 +79,13 @@ impl Writer<'_> {
     fn input(&mut self, input: usize, cell: u16) {
         let no_header = self.pass_or_drop(cell, "no-ip-header");
         self.f.need(Base::Net, 20, no_header);
-        let (key, fail) = match self.what.kind {
+        let (key, fail) = match self.what.flavor.kind {
             Kind::Ports => self.ports_key(cell),
             Kind::Ping => self.ping_key(cell),
             Kind::Pair | Kind::Address => self.address_key(cell),
         };
         let mut args = vec![self.f.eval(input as u64)];
-        if self.what.kind == Kind::Address {
+        if self.what.flavor.kind == Kind::Address {
             args.push(self.f.eval(load(field::IP_DST)));
         }
         if let Some(reply) = self.what.reply_anno {
@@ -101,7 +93,7 @@ impl Writer<'_> {
         }
         let mapping = self.f.create(self.table, &key, &args, fail);
         self.rewrite_addresses(mapping);
-        match self.what.kind {
+        match self.what.flavor.kind {
             Kind::Ports => self.rewrite_ports(mapping),
             Kind::Ping => self.rewrite_ping(mapping),
             Kind::Pair | Kind::Address => self.mend_transport(mapping),
@@ -138,8 +130,8 @@ impl Writer<'_> {
     fn need_protocol(&mut self, cell: u16) -> (Value, BlockId) {
         self.need_first_fragment(cell);
         let proto = self.f.eval(load(field::IP_PROTO));
-        let other = self.pass_or_drop(cell, self.what.other_protocol);
-        self.f.check(is_any_of(proto, self.what.protocols), other);
+        let other = self.pass_or_drop(cell, self.what.flavor.other_protocol);
+        self.f.check(is_any_of(proto, self.what.flavor.protocols), other);
         let short = self.pass_or_drop(cell, "short-transport");
         self.f.need(Base::Trans, MIN_TRANSPORT_BYTES, short);
         (proto, other)
@@ -169,7 +161,7 @@ impl Writer<'_> {
         let other = self.pass_or_drop(cell, "no-ip-header");
         self.f.check(load(field::IP_VERSION).equals(4), other);
         let mut key = load(field::IP_PAIR);
-        if self.what.kind == Kind::Address {
+        if self.what.flavor.kind == Kind::Address {
             key = key & (0xffff_ffff << 32);
         }
         let key = [self.f.eval(key), self.f.eval(0)];
@@ -183,7 +175,7 @@ impl Writer<'_> {
     }
 
     fn rewrite_addresses(&mut self, mapping: Value) {
-        let one_address = self.what.kind == Kind::Address;
+        let one_address = self.what.flavor.kind == Kind::Address;
         let mut pair = record(mapping, at::PAIR, 8);
         if one_address {
             pair = pair | (load(field::IP_PAIR) & record(mapping, at::KEEP_MASK, 8));
@@ -218,8 +210,8 @@ impl Writer<'_> {
 
     fn rewrite_ports(&mut self, mapping: Value) {
         self.f.store(field::L4_PORTS, record(mapping, at::PORTS, 4));
-        let tcp = self.what.protocols.contains(&protocol::TCP);
-        if !tcp || self.what.protocols.len() > 1 {
+        let tcp = self.what.flavor.protocols.contains(&protocol::TCP);
+        if !tcp || self.what.flavor.protocols.len() > 1 {
             let proto = self.f.eval(load(field::IP_PROTO));
             if tcp {
                 let (yes, no) = self.f.branch(proto.equals(u64::from(protocol::TCP)));
@@ -245,7 +237,7 @@ impl Writer<'_> {
     fn mend_at_6(&mut self, mapping: Value, proto: Value) {
         let old = self.f.eval(load(field::UDP_SUM));
         let sum = self.changed(old, record(mapping, at::L4_DELTA, 2));
-        let has_one = match self.what.protocols {
+        let has_one = match self.what.flavor.protocols {
             // Whatever comes here is UDP.
             [protocol::TCP, protocol::UDP] => old.into(),
             _ => proto.differs(u64::from(protocol::UDP)) | old,
@@ -264,7 +256,7 @@ impl Writer<'_> {
         let short = self.f.block();
         self.f.need(Base::Trans, TCP_CHECKED_BYTES, short);
         self.mend_tcp(mapping);
-        if self.what.watch_tcp {
+        if self.what.flavor.has_tcp_timeouts {
             self.watch_tcp(mapping);
         } else {
             self.count_seen(mapping);

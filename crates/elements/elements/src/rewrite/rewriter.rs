@@ -2,13 +2,11 @@
 
 use super::flavor::Flavor;
 use super::flow::Kind;
-use super::free::Random;
 use super::input::{self, Spec};
 use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Settings};
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
-use super::timeouts::Timeouts;
 use click::config::{Names, NoNames, parse};
 use diag::{SourceMap, Spanned};
 use element::steering::OwnerWorker;
@@ -20,6 +18,7 @@ use shm::burst::Batch;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use table::Random;
 
 /// Classes whose elements have mappings.
 pub const CLASSES: &[&str] =
@@ -30,7 +29,6 @@ const OLD_INTERVALS: &[&str] = &["REAP_TCP", "REAP_TCP_DONE", "REAP_UDP"];
 
 /// A rewriter on one worker.
 pub struct Rewriter {
-    flavor: &'static Flavor,
     mappings: SharedMappings,
     lowering: Lowering,
     outputs: usize,
@@ -54,14 +52,10 @@ pub fn one_byte_anno(text: &Spanned, names: &dyn Names) -> parse::Parsed<Anno> {
 
 /// What the arguments say, but for the input specifications.
 struct Arguments {
-    timeouts: Timeouts,
-    reap_interval_ns: u64,
+    settings: Settings,
     capacity: Option<Spanned>,
     dst_anno: bool,
     reply_anno: Option<Anno>,
-    endpoint_independent: bool,
-    open_filter: bool,
-    seed: Option<u64>,
     specs: Vec<Spanned>,
 }
 
@@ -117,17 +111,20 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
     if open_filter && !endpoint_independent {
         args.error(span, "FILTERING ENDPOINT_INDEPENDENT needs MAPPING ENDPOINT_INDEPENDENT");
     }
-    args.finish().then_some(Arguments {
+    let fine = args.finish();
+    let seed = seed.unwrap_or_else(|| RandomState::new().hash_one(cx.name));
+    let settings = Settings {
+        kind: flavor.kind,
+        name: cx.name.to_string(),
         timeouts,
         reap_interval_ns,
-        capacity,
-        dst_anno,
-        reply_anno,
         endpoint_independent,
         open_filter,
-        seed,
-        specs,
-    })
+        seed: Random::new(seed.wrapping_add(cx.worker as u64)).bits(),
+        capacity: DEFAULT_CAPACITY,
+        owner_worker: OwnerWorker::of(cx),
+    };
+    fine.then_some(Arguments { settings, capacity, dst_anno, reply_anno, specs })
 }
 
 /// Makes a rewriter of one of the classes.
@@ -153,29 +150,13 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn E
     if cx.diags.errors() > before {
         return None;
     }
-    let capacity = limit.unwrap_or(DEFAULT_CAPACITY).min(DEFAULT_CAPACITY.max(limit.unwrap_or(0)));
-    let seed = arguments.seed.unwrap_or_else(|| RandomState::new().hash_one(cx.name));
     let lowering = Lowering {
-        class: flavor.class,
-        kind: flavor.kind,
-        protocols: flavor.protocols,
-        other_protocol: flavor.other_protocol,
-        watch_tcp: flavor.has_tcp_timeouts,
+        flavor,
         dst_anno: arguments.dst_anno,
         reply_anno: arguments.reply_anno,
         passes: specs.iter().map(Spec::passes_to).collect(),
     };
-    let settings = Settings {
-        kind: flavor.kind,
-        name: cx.name.to_string(),
-        timeouts: arguments.timeouts,
-        reap_interval_ns: arguments.reap_interval_ns,
-        endpoint_independent: arguments.endpoint_independent,
-        open_filter: arguments.open_filter,
-        seed: Random::new(seed.wrapping_add(cx.worker as u64)).next(),
-        capacity,
-        owner_worker: OwnerWorker::of(cx),
-    };
+    let settings = Settings { capacity: limit.unwrap_or(DEFAULT_CAPACITY), ..arguments.settings };
     let mappings = match Mappings::new(settings, specs, budget) {
         Ok(mappings) => mappings,
         Err(error) => {
@@ -187,7 +168,6 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn E
     let shared = mappings_of(cx, name)?;
     shared.0.lock().ok()?.0 = Some(mappings);
     Some(Box::new(Rewriter {
-        flavor,
         mappings: shared,
         lowering,
         outputs: cx.shape.outputs,
@@ -254,7 +234,7 @@ impl Element for Rewriter {
     }
 
     fn handlers(&mut self) -> Handlers<'_> {
-        let rows = match (self.flavor.has_tcp_timeouts, self.flavor.has_udp_timeouts) {
+        let rows = match (self.lowering.flavor.has_tcp_timeouts, self.lowering.flavor.has_udp_timeouts) {
             (true, true) => BY_PROTOCOL,
             (true, false) => TCP_ONLY,
             (false, _) => OTHERS,
@@ -311,7 +291,7 @@ impl Rewriter {
             .and_then(|spec| {
                 spec.ok_or((text.span, "names of patterns and elements cannot be given here".into()))
             })
-            .and_then(|spec| self.flavor.check(text.span, spec))
+            .and_then(|spec| self.lowering.flavor.check(text.span, spec))
             .map_err(|(_, message)| message)?;
         if let Some(cell) = cells.get_mut(number) {
             *cell = program::pass_cell(spec.passes_to());

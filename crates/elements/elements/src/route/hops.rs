@@ -5,13 +5,23 @@
 //! `numbers`.
 
 use element::record::Records;
+use ir::table::PrefixWalk;
 use std::collections::HashMap;
 use std::hash::Hash;
+use table::lpm::{Address, Lpm};
 
-/// What a record says, as the program reads it.
+/// Where a route of a family of addresses leads, which is what its record says, as the program reads it.
 pub trait Next: Copy + Eq + Hash + Send {
+    /// The addresses.
+    type Address: Address + Send;
+    /// Words of a program's key, which is an address.
+    const KEY_WORDS: usize;
     /// Bytes of a record.
     const BYTES: usize;
+    /// The address that begins at a word of some keys.
+    fn address(keys: &[u64], at: usize) -> Self::Address;
+    /// How machine code walks a table whose records begin there, where that pays.
+    fn walk(table: &Lpm<Self::Address>, records: u64) -> Option<PrefixWalk>;
     /// Writes a record.
     fn store(&self, records: &Records, record: u64);
 }

@@ -1,6 +1,6 @@
 //! The element behind all classes of IPv4 route lookup.
 
-use super::line::{self, Command, Hop, Line};
+use super::line::{self, Command, Hop, Line, Shown};
 use super::table::{GATEWAY, PORT, RECORD_BYTES, RouteError, Routes};
 use click::config::{NoNames, parse};
 use diag::{Span, Spanned};
@@ -26,7 +26,7 @@ const MOST_MISTAKES: usize = 100;
 /// The element.
 pub struct Lookup {
     kind: &'static Kind,
-    routes: Routes,
+    routes: Routes<Hop>,
     outputs: usize,
     /// Where the element is declared: what handlers write has no place of its own.
     span: Span,
@@ -169,7 +169,9 @@ impl Element for Lookup {
 
 /// The handlers of a table that can be flushed.
 pub const FLUSHING: &[Row<Lookup>] = &[
-    Row::read("table", |lookup, _| Some(lookup.routes.dump())),
+    Row::read("table", |lookup, _| {
+        Some(lookup.routes.dump(|prefix, len, hop| Shown(prefix, len, hop).columns()))
+    }),
     Row::ask("lookup", Lookup::find),
     Row::write("add", |lookup, route, _| lookup.change(Command::Add, route)),
     Row::write("set", |lookup, route, _| lookup.change(Command::Set, route)),

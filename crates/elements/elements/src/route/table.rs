@@ -11,7 +11,7 @@ use ir::table::PrefixWalk;
 use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use std::hint::select_unpredictable;
 use table::TableError;
-use table::lpm::{Lpm4, MISS};
+use table::lpm::{Lpm, Lpm4, MISS};
 
 /// Offset of the gateway in a record.
 pub const GATEWAY: u16 = 0;
@@ -39,7 +39,24 @@ pub enum RouteError {
 }
 
 impl Next for Hop {
+    type Address = u32;
+    const KEY_WORDS: usize = 1;
     const BYTES: usize = RECORD_BYTES;
+
+    #[inline(always)]
+    fn address(keys: &[u64], at: usize) -> u32 {
+        keys[at] as u32
+    }
+
+    fn walk(table: &Lpm4, records: u64) -> Option<PrefixWalk> {
+        let layout = table.layout();
+        (table.nodes() <= WALKED_NODES).then_some(PrefixWalk {
+            root: layout.root as u64,
+            entries: layout.entries as u64,
+            above: layout.above as u64,
+            records,
+        })
+    }
 
     fn store(&self, records: &Records, record: u64) {
         records.store(record, GATEWAY, 4, u64::from(self.gateway));
@@ -47,23 +64,81 @@ impl Next for Hop {
     }
 }
 
-/// Routes.
+/// Routes of a family of addresses.
 #[derive(Debug)]
-pub struct Routes {
-    trie: Lpm4,
-    hops: Hops<Hop>,
+pub struct Routes<H: Next> {
+    trie: Lpm<H::Address>,
+    hops: Hops<H>,
     changes: u64,
 }
 
-impl Routes {
+impl<H: Next> Routes<H> {
     /// No routes.
     ///
     /// # Errors
     /// When the system refuses the memory.
-    pub fn new() -> Result<Routes, RouteError> {
-        Ok(Routes { trie: Lpm4::new()?, hops: Hops::default(), changes: 0 })
+    pub fn new() -> Result<Routes<H>, TableError> {
+        Ok(Routes { trie: Lpm::new()?, hops: Hops::default(), changes: 0 })
     }
 
+    /// Where exactly that prefix's route leads to.
+    pub fn exact(&self, prefix: H::Address, len: u8) -> Option<H> {
+        self.trie.get_exact(prefix, len).map(|number| self.hops.get(number))
+    }
+
+    /// Adds a route, or replaces the one for that prefix.
+    ///
+    /// # Errors
+    /// When memory is short. Nothing is changed then.
+    pub fn set(&mut self, prefix: H::Address, len: u8, hop: H) -> Result<(), TableError> {
+        let number = self.hops.take(hop);
+        let unused = match self.trie.insert(prefix, len, number) {
+            Ok(replaced) => {
+                self.changes += 1;
+                replaced
+            }
+            Err(error) => {
+                self.hops.release(number);
+                return Err(error);
+            }
+        };
+        unused.into_iter().for_each(|number| self.hops.release(number));
+        Ok(())
+    }
+
+    /// Removes the route of a prefix; where it led to.
+    pub fn clear(&mut self, prefix: H::Address, len: u8) -> Option<H> {
+        let number = self.trie.remove(prefix, len)?;
+        self.changes += 1;
+        let hop = self.hops.get(number);
+        self.hops.release(number);
+        Some(hop)
+    }
+
+    /// Removes all routes.
+    ///
+    /// # Errors
+    /// When the system refuses the memory of an empty table; the routes stay then.
+    pub fn flush(&mut self) -> Result<(), TableError> {
+        self.changes += 1;
+        self.trie = Lpm::new()?;
+        self.hops.clear();
+        Ok(())
+    }
+
+    /// Where an address goes.
+    pub fn find(&self, address: H::Address) -> Option<H> {
+        self.trie.lookup(address).map(|number| self.hops.get(number))
+    }
+
+    /// The routes in the order of their prefixes, each as `show` writes it, one a line.
+    pub fn dump(&self, show: impl Fn(H::Address, u8, H) -> String) -> String {
+        let lines = self.trie.iter().map(|(prefix, len, number)| show(prefix, len, self.hops.get(number)));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Routes<Hop> {
     /// Adds a route, or with `replace` puts it in the place of the one that is there; gives that.
     ///
     /// # Errors
@@ -74,18 +149,8 @@ impl Routes {
         if let Some(old) = old.filter(|_| !replace) {
             return Err(RouteError::Exists(Shown(line.prefix, line.len, old).to_string()));
         }
-        let number = self.hops.take(hop);
-        match self.trie.insert(line.prefix, line.len, number) {
-            Ok(replaced) => {
-                self.changes += 1;
-                replaced.into_iter().for_each(|number| self.hops.release(number));
-                Ok(old)
-            }
-            Err(error) => {
-                self.hops.release(number);
-                Err(error.into())
-            }
-        }
+        self.set(line.prefix, line.len, hop)?;
+        Ok(old)
     }
 
     /// Removes a route and gives where it led to. Gateway and output must be those of the route, or
@@ -95,81 +160,37 @@ impl Routes {
     /// When there is no such route.
     pub fn remove(&mut self, line: &Line) -> Result<Hop, RouteError> {
         let found = self.exact(line.prefix, line.len);
-        let hop = found.filter(|hop| line.hop().is_none_or(|wanted| wanted == *hop));
-        let Some(hop) = hop else {
-            let shown = Hop { gateway: line.gateway, port: line.port.unwrap_or(0) };
-            let mut shown = Shown(line.prefix, line.len, shown).to_string();
-            if line.port.is_none() {
-                shown.truncate(shown.find(' ').unwrap_or(shown.len()));
-            }
-            return Err(RouteError::NotFound(shown));
-        };
-        if let Some(number) = self.trie.remove(line.prefix, line.len) {
-            self.hops.release(number);
-            self.changes += 1;
+        if found.is_some_and(|hop| line.hop().is_none_or(|wanted| wanted == hop))
+            && let Some(hop) = self.clear(line.prefix, line.len)
+        {
+            return Ok(hop);
         }
-        Ok(hop)
-    }
-
-    /// Removes all routes.
-    ///
-    /// # Errors
-    /// When the system refuses the memory of an empty table; the routes stay then.
-    pub fn flush(&mut self) -> Result<(), RouteError> {
-        self.changes += 1;
-        self.trie = Lpm4::new()?;
-        self.hops.clear();
-        Ok(())
-    }
-
-    /// Where an address goes.
-    pub fn find(&self, address: u32) -> Option<Hop> {
-        self.trie.lookup(address).map(|number| self.hops.get(number))
-    }
-
-    /// Number of routes.
-    pub fn len(&self) -> usize {
-        self.trie.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.trie.is_empty()
-    }
-
-    /// The routes in the order of their prefixes, one a line, in Click's columns.
-    pub fn dump(&self) -> String {
-        let lines = self.trie.iter().map(|(prefix, len, number)| {
-            let mut line = Shown(prefix, len, self.hops.get(number)).columns();
-            line.push('\n');
-            line
-        });
-        let mut text: String = lines.collect();
-        text.pop();
-        text
-    }
-
-    fn exact(&self, prefix: u32, len: u8) -> Option<Hop> {
-        self.trie.get_exact(prefix, len).map(|number| self.hops.get(number))
+        let shown = Hop { gateway: line.gateway, port: line.port.unwrap_or(0) };
+        let mut shown = Shown(line.prefix, line.len, shown).to_string();
+        if line.port.is_none() {
+            shown.truncate(shown.find(' ').unwrap_or(shown.len()));
+        }
+        Err(RouteError::NotFound(shown))
     }
 }
 
 // SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added.
 // Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it).
 // Records are added and removed by handlers and `configure`, which take `&mut self`, between bursts.
-// A walk gives the trie's own layout and record 0, at the distance that a program's declaration says:
+// A walk (`Next::walk`, of this crate's two families) gives the trie's own layout and record 0, at the distance that a program's declaration says:
 // `RECORD_BYTES` is a whole number of words.
-unsafe impl Table for Routes {
+unsafe impl<H: Next> Table for Routes<H> {
     fn key_words(&self) -> usize {
-        1
+        H::KEY_WORDS
     }
 
     fn record_bytes(&self) -> Option<usize> {
-        Some(RECORD_BYTES)
+        Some(H::BYTES)
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
-        let number = self.trie.lookup(*key.first()? as u32)?;
+        let is_whole = key.len() >= H::KEY_WORDS;
+        let number = is_whole.then(|| self.trie.lookup(H::address(key, 0)))??;
         Some(self.hops.records().address(number))
     }
 
@@ -178,7 +199,7 @@ unsafe impl Table for Routes {
         let packet = |at: usize| usize::from(list[at]);
         self.trie.lookup_each(
             list.len(),
-            |at| keys[packet(at) * stride] as u32,
+            |at| H::address(keys, packet(at) * stride),
             |at, number| {
                 let found = first + u64::from(number) * distance;
                 records[packet(at)] = select_unpredictable(number == MISS, 0, found);
@@ -187,13 +208,7 @@ unsafe impl Table for Routes {
     }
 
     fn walk(&self) -> Option<PrefixWalk> {
-        let layout = self.trie.layout();
-        (self.trie.nodes() <= WALKED_NODES).then(|| PrefixWalk {
-            root: layout.root as u64,
-            entries: layout.entries as u64,
-            above: layout.above as u64,
-            records: self.hops.records().layout().0,
-        })
+        H::walk(&self.trie, self.hops.records().layout().0)
     }
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {

@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use super::super::generate::{Profile, Random, filters};
+use super::super::generate::{Profile, filters};
 use super::super::{AclError, Classifier, Limits, Rule, Schema};
 use super::{assert_same, probes};
+use crate::Random;
 
 /// Every rule overlaps every other in every dimension: no cut separates any two.
 fn overlapping(schema: &Schema, count: usize, seed: u64) -> Vec<Rule> {

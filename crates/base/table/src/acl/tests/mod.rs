@@ -5,8 +5,9 @@ mod property;
 mod real_sets;
 mod text;
 
-use super::generate::{Random, inside};
+use super::generate::inside;
 use super::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, first_match};
+use crate::Random;
 
 /// Keys that lie in rules, next to their edges, and anywhere; among them the least and the greatest.
 fn probes(schema: &Schema, rules: &[Rule], count: usize, seed: u64) -> Vec<[u32; MAX_DIMS]> {

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::super::generate::{Profile, Random, filters};
+use super::super::generate::{Profile, filters};
 use super::super::{Limits, Rule, Schema};
 use super::{assert_same, probes};
+use crate::Random;
 
 /// How the rules of one set are drawn in one dimension.
 #[derive(Debug, Clone, Copy)]
