@@ -112,15 +112,9 @@ impl Element for Unstrip {
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let length = usize::from(self.length);
-        for &index in batch.list() {
-            let packet = batch.packet_mut(index);
-            if shm::chain::unshare(work.pool(), packet) && packet.make_headroom(length) && packet.push(length)
-            {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, 0);
-            }
-        }
+        batch.emit_if(0, |packet| {
+            shm::chain::unshare(work.pool(), packet) && packet.make_headroom(length) && packet.push(length)
+        });
     }
 }
 
@@ -146,15 +140,10 @@ impl Element for StripToNetworkHeader {
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            let packet = batch.packet_mut(index);
+        batch.emit_if(0, |packet| {
             let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
-            if length.is_some_and(|length| packet.push(usize::from(length))) {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, 0);
-            }
-        }
+            length.is_some_and(|length| packet.push(usize::from(length)))
+        });
     }
 }
 

@@ -60,13 +60,7 @@ impl Element for Truncate {
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            let packet = batch.packet_mut(index);
-            if packet.take((packet.total() as usize).saturating_sub(usize::from(self.length))) {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, 0);
-            }
-        }
+        let length = usize::from(self.length);
+        batch.emit_if(0, |packet| packet.take((packet.total() as usize).saturating_sub(length)));
     }
 }

@@ -87,19 +87,17 @@ impl Element for EnsureEther {
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            let packet = batch.packet_mut(index);
+        batch.emit_if(0, |packet| {
             let (mac, net) = (packet.mac, packet.net);
             let before = packet.data();
             if !self.header.push_onto(packet) {
-                batch.drop(index, 0);
-                continue;
+                return false;
             }
             // Only the bytes are new: header annotations stay where the bytes moved to.
             let moved = packet.data() + HEADER_BYTES as u16 - before;
             (packet.mac, packet.net) = (mac.saturating_add(moved), net.saturating_add(moved));
-            batch.emit(index, 0);
-        }
+            true
+        });
     }
 }
 

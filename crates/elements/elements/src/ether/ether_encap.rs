@@ -55,13 +55,7 @@ impl Element for EtherEncap {
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            if self.header.push_onto(batch.packet_mut(index)) {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, 0);
-            }
-        }
+        batch.emit_if(0, |packet| self.header.push_onto(packet));
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

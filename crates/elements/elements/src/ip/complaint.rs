@@ -99,15 +99,11 @@ impl Complaints {
     /// Cuts packets behind what `end_of` says is their end, where they are chains. One that cannot be cut is
     /// dropped for the reason behind those that are complained of: its segments contradict its length.
     pub fn trim(&self, batch: &mut Batch<'_>, end_of: impl Fn(&PacketBytes<'_>) -> usize) {
-        for &index in batch.list() {
-            let bytes = batch.bytes(index);
+        batch.emit_if(self.faults.texts.len(), |packet| {
+            let bytes = PacketBytes::new(packet);
             let excess = bytes.len().saturating_sub(end_of(&bytes));
-            if batch.packet_mut(index).take(excess) {
-                batch.emit(index, 0);
-            } else {
-                batch.drop(index, self.faults.texts.len());
-            }
-        }
+            packet.take(excess)
+        });
     }
 
     /// The handlers.

@@ -279,12 +279,7 @@ impl Element for Encap {
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            match self.encapsulate(batch.packet_mut(index)) {
-                Ok(()) => batch.emit(index, 0),
-                Err(reason) => batch.drop(index, reason),
-            }
-        }
+        batch.emit_changed(|packet| self.encapsulate(packet));
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -2,11 +2,12 @@
 
 use element::Configure;
 use packet::Access;
+use packet::anno::ANNO_BYTES;
 use packet::checksum;
 use packet::field::IP_HL;
 use shm::Packet;
 use shm::bytes::PacketBytes;
-use shm::descriptor::NO_HEADER;
+use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
 use std::ops::Range;
 
 /// Bytes of an IPv4 header without options.
@@ -88,4 +89,12 @@ pub fn set_checksum(header: &mut [u8]) {
 /// The identification that a worker's first packet has: workers number theirs from different starts.
 pub fn first_id(cx: &Configure<'_>) -> u16 {
     (cx.worker * 0x10000 / cx.workers.max(1)) as u16
+}
+
+/// Has a packet begin with an IP header of so many bytes, and nothing be known of it but that.
+pub fn begin_anew(packet: &mut Packet, header_bytes: usize) {
+    (packet.mac, packet.net, packet.trans) = (NO_HEADER, packet.data(), packet.data() + header_bytes as u16);
+    packet.anno = [0; ANNO_BYTES];
+    (packet.packet_type, packet.flow_hash, packet.flags) = (PacketType::Host as u8, 0, 0);
+    packet.origin = NO_PORT;
 }

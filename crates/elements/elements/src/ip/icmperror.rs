@@ -1,12 +1,14 @@
 //! `ICMPError`: answers packets with ICMP errors.
 
-use super::header::{IP_BYTES, Ipv4Header, MOST_HEADER, first_id, from_network, option_at, set_checksum};
+use super::header::{
+    IP_BYTES, Ipv4Header, MOST_HEADER, begin_anew, first_id, from_network, option_at, set_checksum,
+};
 use super::icmpname;
 use super::value::address;
 use click::config::parse;
 use element::value::set;
 use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
-use packet::anno::{self, ANNO_BYTES};
+use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
 use packet::view::icmp::{
     self, FRAGMENTATION_NEEDED, HEADER_BYTES as ICMP_BYTES, PARAMETER_PROBLEM, REDIRECT, UNREACHABLE,
@@ -14,7 +16,7 @@ use packet::view::icmp::{
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
-use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
+use shm::descriptor::PacketType;
 use std::net::Ipv4Addr;
 
 /// The class.
@@ -218,19 +220,11 @@ impl IcmpError {
         if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
             return Err(NO_ROOM);
         }
-        self.annotate(&mut answer, question.word(12), ip_bytes);
+        begin_anew(&mut answer, ip_bytes);
+        anno::DST_IP.store(&mut answer.anno, question.word(12).into());
+        anno::FIX_IP_SRC.store(&mut answer.anno, self.set_fix_anno.into());
         *packet = answer;
         Ok(())
-    }
-
-    /// What is known of an error: nothing but its headers and destination.
-    fn annotate(&self, answer: &mut Packet, destination: u32, ip_bytes: usize) {
-        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + ip_bytes as u16);
-        answer.anno = [0; ANNO_BYTES];
-        anno::DST_IP.store(&mut answer.anno, destination.into());
-        anno::FIX_IP_SRC.store(&mut answer.anno, self.set_fix_anno.into());
-        (answer.packet_type, answer.flow_hash, answer.flags) = (PacketType::Host as u8, 0, 0);
-        answer.origin = NO_PORT;
     }
 }
 
@@ -240,12 +234,7 @@ impl Element for IcmpError {
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            match self.answer(batch.packet_mut(index)) {
-                Ok(()) => batch.emit(index, 0),
-                Err(reason) => batch.drop(index, reason),
-            }
-        }
+        batch.emit_changed(|packet| self.answer(packet));
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

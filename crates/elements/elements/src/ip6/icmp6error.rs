@@ -1,16 +1,16 @@
 //! `ICMP6Error`: answers packets with ICMPv6 errors.
 
 use super::address::{destination, set_destination};
-use crate::ip::header::from_network;
+use crate::ip::header::{begin_anew, from_network};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::{Class, Element, PortCodes, StateScope, Work};
-use packet::anno::{self, ANNO_BYTES};
+use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
-use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
+use shm::descriptor::PacketType;
 use std::net::Ipv6Addr;
 
 /// The class.
@@ -209,12 +209,9 @@ impl Icmp6Error {
         if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
             return Err(NO_ROOM);
         }
-        (answer.mac, answer.net, answer.trans) = (NO_HEADER, answer.data(), answer.data() + IP6_BYTES as u16);
-        answer.anno = [0; ANNO_BYTES];
+        begin_anew(&mut answer, IP6_BYTES);
         anno::FIX_IP_SRC.store(&mut answer.anno, 1);
         set_destination(&mut answer, question.src);
-        (answer.packet_type, answer.flow_hash, answer.flags) = (PacketType::Host as u8, 0, 0);
-        answer.origin = NO_PORT;
         *packet = answer;
         Ok(())
     }
@@ -226,11 +223,6 @@ impl Element for Icmp6Error {
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            match self.answer(batch.packet_mut(index)) {
-                Ok(()) => batch.emit(index, 0),
-                Err(reason) => batch.drop(index, reason),
-            }
-        }
+        batch.emit_changed(|packet| self.answer(packet));
     }
 }

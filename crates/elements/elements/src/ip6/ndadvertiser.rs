@@ -186,11 +186,6 @@ impl Element for Advertiser {
     }
 
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            match self.answer(batch.packet_mut(index)) {
-                Ok(()) => batch.emit(index, 0),
-                Err(reason) => batch.drop(index, reason),
-            }
-        }
+        batch.emit_changed(|packet| self.answer(packet));
     }
 }

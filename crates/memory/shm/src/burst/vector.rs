@@ -216,4 +216,21 @@ impl<'a> Batch<'a> {
     pub fn emit_or_drop(&mut self, index: u16, port: usize, reason: usize) {
         if port < self.outputs() { self.emit(index, port) } else { self.drop(index, reason) }
     }
+
+    /// Changes each packet and sends it out of output 0; drops it where `change` fails, for that reason.
+    #[inline]
+    pub fn emit_changed(&mut self, mut change: impl FnMut(&mut Packet) -> Result<(), usize>) {
+        for &index in self.list {
+            match change(self.packet_mut(index)) {
+                Ok(()) => self.emit(index, 0),
+                Err(reason) => self.drop(index, reason),
+            }
+        }
+    }
+
+    /// The same where there is one reason not to change a packet.
+    #[inline]
+    pub fn emit_if(&mut self, reason: usize, mut change: impl FnMut(&mut Packet) -> bool) {
+        self.emit_changed(|packet| if change(packet) { Ok(()) } else { Err(reason) });
+    }
 }
