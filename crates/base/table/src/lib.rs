@@ -1,5 +1,5 @@
-//! Lookup structures for the packet path: flow tables, longest-prefix match, rule sets,
-//! timers and port pools.
+//! Lookup structures for the packet path: flow tables, longest-prefix match, rule sets and
+//! port pools.
 //!
 //! Everything here but [`directory`] is owned by one core: nothing locks, nothing reads a clock (time is an
 //! argument), and nothing allocates in a lookup. Structures that grow do so in bounded steps.
@@ -14,7 +14,6 @@ mod memory;
 pub mod portpool;
 mod prefetch;
 mod random;
-pub mod timer;
 
 pub use error::TableError;
 pub use random::Random;

@@ -20,7 +20,6 @@
 #![expect(unsafe_code, reason = "zeroes records at their addresses")]
 
 mod ageing;
-mod any;
 mod fetch;
 mod fields;
 mod growth;
@@ -31,7 +30,6 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub use any::AnyFlowTable;
 pub use growth::MIGRATE_BUCKETS;
 
 use crate::TableError;

@@ -345,29 +345,6 @@ fn bad_sizes_are_refused() {
 }
 
 #[test]
-fn run_time_width() {
-    assert!(AnyFlowTable::new(0, &config(64, 4)).is_err());
-    assert!(AnyFlowTable::new(6, &config(64, 4)).is_err());
-    for words in 1..=5 {
-        let mut table = AnyFlowTable::new(words, &config(64, 4)).expect("valid config");
-        assert_eq!(table.key_words(), words);
-        let key: Vec<u64> = (1..=words as u64).collect();
-        let record = table.insert(&key).expect("has room");
-        assert_eq!(table.find(&key), Some(record));
-        assert_eq!(table.find_or_insert(&key), Ok((record, false)));
-        assert_eq!(table.find(&[0; 6]), None);
-        assert!(table.insert(&[0; 6]).is_err());
-        let mut out = [0];
-        // SAFETY: one key of the table's width, one place.
-        unsafe { table.lookup_batch_raw(key.as_ptr().cast(), 8, &[0], out.as_mut_ptr()) };
-        assert_eq!(out[0], table.record_ptr(record) as u64);
-        assert_eq!(table.keys_of(record), vec![(key.clone(), 0)]);
-        assert!(table.remove(record));
-        assert!(table.is_empty());
-    }
-}
-
-#[test]
 fn fields_are_read_and_written_inside_the_records_only() {
     let mut table = FlowTable::<2>::new(&config(128, 4)).expect("valid config");
     let record = table.insert(&[1, 2]).expect("has room");
