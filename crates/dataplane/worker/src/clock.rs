@@ -1,6 +1,6 @@
-//! Clocks: that of a run, and the processor's time stamp counter, for figures in cycles.
+//! Clocks: the clock of a run, and the processor's time stamp counter for figures in cycles.
 //!
-//! Only reports read the counter, and the packet path while it has probes ([`crate::profile`]).
+//! Only reports read the counter, and the packet path while probes are on ([`crate::profile`]).
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,22 +10,22 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// How long the counter is compared with the clock.
 const CALIBRATION: Duration = Duration::from_millis(20);
 
-/// The time of a run.
+/// The clock of a run.
 #[derive(Clone)]
 pub enum Clock {
-    /// The machine's.
+    /// The machine's clock.
     Real {
         /// When the run started.
         start: Instant,
         /// The same moment in nanoseconds since the epoch.
         epoch_ns: u64,
     },
-    /// Set by a test or a replay.
+    /// A clock that a test or a replay sets.
     Manual(Arc<AtomicU64>),
 }
 
 impl Clock {
-    /// The machine's clock from now on.
+    /// The machine's clock, starting now.
     pub fn real() -> Clock {
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Clock::Real { start: Instant::now(), epoch_ns: epoch.as_nanos() as u64 }
@@ -40,7 +40,7 @@ impl Clock {
     }
 }
 
-/// Ticks of the time stamp counter in a nanosecond, measured once; `None` on machines without one.
+/// Ticks of the time stamp counter in a nanosecond, measured once; `None` on machines without a counter.
 pub fn cycles_per_ns() -> Option<f64> {
     static MEASURED: OnceLock<Option<f64>> = OnceLock::new();
     *MEASURED.get_or_init(|| {
@@ -53,14 +53,14 @@ pub fn cycles_per_ns() -> Option<f64> {
     })
 }
 
-/// The counter now.
+/// The counter's present value.
 #[cfg(target_arch = "x86_64")]
 pub fn ticks() -> Option<u64> {
     // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
     Some(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
-/// The counter now.
+/// There is no counter on this machine.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn ticks() -> Option<u64> {
     None

@@ -1,8 +1,8 @@
-//! What goes in and out of a node, counted.
+//! The packet counters of a node.
 //!
-//! Invariant, for each node whenever no burst is under way: packets in + received + made =
-//! out + dropped + sent + merged + held, where held is what was kept less what was released. The counters
-//! are written by the worker alone and read by anybody.
+//! Invariant, for each node whenever no burst is under way: packets in + received + made = out + dropped + sent +
+//! merged + held, where held is the number of kept packets less that of released ones. Only the worker writes the
+//! counters; any thread may read them.
 
 use element::work::NodeCounter;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,12 +25,12 @@ impl Count {
     }
 }
 
-/// What went in and out of a node.
+/// The counters of a node.
 #[derive(Debug, Default)]
 pub struct NodeCounters {
-    /// Packets that came in, all inputs.
+    /// Packets that entered, over all inputs.
     pub input: Count,
-    /// By [`NodeCounter`].
+    /// The further counters, indexed by [`NodeCounter`].
     pub accounts: [Count; 6],
     /// Packets that left, by port.
     pub outputs: Vec<Count>,
@@ -43,8 +43,8 @@ pub struct NodeCounters {
 }
 
 impl NodeCounters {
-    /// Packets that the node keeps now. Below 0 for a moment where NFs pass packets on by themselves: that one gave a
-    /// packet back may be known before that it came from another.
+    /// Packets that the node keeps now. The value may be negative for a moment where NFs pass packets on by direct
+    /// rings: the host may learn that an NF returned a packet before it learns that this NF received it.
     pub fn held(&self) -> i64 {
         let account = |account: NodeCounter| self.accounts[account as usize].get();
         account(NodeCounter::Held).wrapping_sub(account(NodeCounter::Released)) as i64

@@ -1,9 +1,9 @@
-//! What elements emit beside their batches, until it is sent on.
+//! Packets that elements emit outside their batches, until they are pushed.
 
 use shm::Packet;
 use shm::burst::LIST_CAPACITY;
 
-/// Packets that elements emitted beside their batches, and the port of each.
+/// Packets that elements emitted outside their batches, with the port of each.
 #[derive(Default)]
 pub(crate) struct DeferredEmits {
     packets: Vec<Packet>,
@@ -11,7 +11,7 @@ pub(crate) struct DeferredEmits {
 }
 
 impl DeferredEmits {
-    /// How many there are.
+    /// Number of packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.packets.len()
@@ -24,7 +24,7 @@ impl DeferredEmits {
         self.ports.resize(self.packets.len(), port);
     }
 
-    /// Forgets all but the first `len`.
+    /// Removes all but the first `len`.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.packets.truncate(len);

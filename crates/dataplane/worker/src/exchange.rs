@@ -1,9 +1,9 @@
-//! Other configurations for elements that run: rules are exchanged while packets flow.
+//! Exchanges elements of a running chain for elements with another configuration.
 //!
-//! Writing the handler `config` of an element that keeps no state makes another element of its class, on the thread of
-//! who writes, with program and tables; workers take it in between two bursts. Until then packets meet the old one.
-//! Nothing else is made anew, but for the fused region that the element is a part of, and that only where its program
-//! is another one ([`crate::fusion`]): tables of other rules come without a new program.
+//! Writing the handler `config` of an element without state builds another element of its class with its program and
+//! tables, on the thread of the caller. Each worker exchanges the element between two bursts; until then packets run
+//! through the old one. No other element is rebuilt. The fused region that contains the element is compiled again only
+//! if the program differs ([`crate::fusion`]): other rules in its tables need no new program.
 
 use crate::graph::{Lowered, Node};
 use crate::mailbox::{Mailbox, Replacement};
@@ -21,13 +21,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
-/// How long a worker may take from burst to burst: it is broken when it takes longer.
+/// The longest time between two bursts; a worker that needs longer is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// State that elements share, of a whole chain: by its worker, where it is one's, and by its key.
+/// The state that elements of a chain share, by worker (if it belongs to one) and key.
 pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>;
 
-/// What it takes to make elements of a chain again.
+/// The context for building elements of a chain again.
 pub struct Live {
     names: NameTable,
     folder: PathBuf,
@@ -36,12 +36,12 @@ pub struct Live {
     elements: Vec<Option<LiveElement>>,
 }
 
-/// An element that another one of its class can take the place of.
+/// An element that can be exchanged.
 struct LiveElement {
     name: String,
     class: &'static Class,
     shape: Shape,
-    /// The first program: others have to fit what was made for it.
+    /// The first program: new programs must fit the graph that was built for it.
     program: Arc<Verified>,
 }
 
@@ -49,11 +49,11 @@ struct LiveElement {
 pub struct Exchange {
     live: Arc<Live>,
     mailboxes: Vec<Arc<Mailbox>>,
-    /// One exchange at a time: all workers end up with the same.
+    /// One exchange at a time, so that all workers end with the same element.
     turn: Mutex<()>,
 }
 
-/// What elements get that are made while others run.
+/// The context of elements that are built while others run.
 struct Late<'a> {
     folder: &'a Path,
     shared: SharedState,
@@ -85,7 +85,7 @@ impl Services for Late<'_> {
 }
 
 impl Live {
-    /// For a graph whose elements stand in `folder` under these names.
+    /// The context for a graph whose elements are described in `folder` under these names.
     pub fn new(nodes: &[Node], names: NameTable, folder: &Path, workers: usize, evaluator: bool) -> Live {
         let live = |node: &Node| {
             let program = Arc::clone(&node.lowered.as_ref()?.program);
@@ -102,15 +102,15 @@ impl Live {
         }
     }
 
-    /// Whether an element can be given another configuration.
+    /// Whether an element can be exchanged.
     pub(crate) fn is_live(&self, node: usize) -> bool {
         self.elements.get(node).is_some_and(Option::is_some)
     }
 
-    /// Makes an element for each worker from another configuration.
+    /// Builds an element for each worker from another configuration.
     ///
     /// # Errors
-    /// The mistakes of the configuration, a line each.
+    /// The errors of the configuration, one a line.
     fn make(&self, node: usize, config: &str) -> Result<Vec<Replacement>, String> {
         let Some(Some(live)) = self.elements.get(node) else {
             return Err("its configuration is read only: it keeps state. Change the chain's text, and `millrace chain swap`".into());
@@ -147,7 +147,7 @@ impl Live {
             }
             made.push((element, program));
         }
-        // The programs of all workers are alike.
+        // The programs of all workers are the same.
         let Some((_, program)) = made.first() else { return Ok(vec![]) };
         let program = Arc::new(program.clone());
         let engine = self.engine(&program).map_err(|error| error.to_string())?;
@@ -168,8 +168,8 @@ impl Live {
     }
 }
 
-/// Whether a program can run where another one did: counters, cells and slow paths are as they were, and who was told
-/// that nobody writes packets was told the truth.
+/// Whether a program can run in place of another: counters, cells and slow paths are equal, and the new program does
+/// not write packets if the old one did not.
 fn fits(old: &Program, new: &Program) -> bool {
     old.reasons == new.reasons
         && old.cells.len() == new.cells.len()
@@ -187,26 +187,26 @@ fn does_not_fit(live: &LiveElement) -> String {
 }
 
 impl Exchange {
-    /// For the workers behind these mailboxes.
+    /// An exchange for the workers of these mailboxes.
     pub fn new(live: Arc<Live>, mailboxes: Vec<Arc<Mailbox>>) -> Exchange {
         Exchange { live, mailboxes, turn: Mutex::new(()) }
     }
 
-    /// Whether an element can be given another configuration.
+    /// Whether an element can be exchanged.
     pub fn is_live(&self, node: usize) -> bool {
         self.live.is_live(node)
     }
 
-    /// Gives an element another configuration, and waits until all workers go by it.
+    /// Exchanges an element at all workers, and waits until all of them use the new one.
     ///
     /// # Errors
-    /// The mistakes of the configuration. Then nothing has changed.
+    /// The errors of the configuration. Then no worker has changed.
     pub fn replace(&self, node: usize, config: &str) -> Result<(), String> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let made = self.live.make(node, config)?;
         let asked: Vec<_> =
             self.mailboxes.iter().zip(made).map(|(mailbox, made)| mailbox.replace(node, made)).collect();
-        // What was in their place goes here, and not on a packet thread: tables may be large.
+        // The old elements are dropped here and not on a packet thread: tables may be large.
         asked.into_iter().try_for_each(|old| match old?.recv_timeout(PATIENCE) {
             Ok(old) => {
                 drop(old);
@@ -217,7 +217,7 @@ impl Exchange {
         })
     }
 
-    /// The same for who is the thread of worker `own` and cannot wait for itself: what it is to take in.
+    /// The same for the thread of worker `own`, which cannot wait for itself: returns its own replacement.
     pub fn replace_from(&self, own: usize, node: usize, config: &str) -> Result<Replacement, String> {
         let _turn = match self.turn.try_lock() {
             Ok(turn) => Some(turn),
@@ -230,7 +230,7 @@ impl Exchange {
         for (worker, made) in self.live.make(node, config)?.into_iter().enumerate() {
             match self.mailboxes.get(worker) {
                 _ if worker == own => mine = Ok(made),
-                // One that has ended needs none.
+                // A worker that has ended needs none.
                 Some(mailbox) => drop(mailbox.replace(node, made)),
                 None => {}
             }

@@ -1,6 +1,6 @@
-//! An element in a worker's graph, where its packets go, and how its program is run.
+//! An element in a worker's graph, the wires of its ports, and the engine of its program.
 //!
-//! What goes in and out of it is counted in [`crate::counters`].
+//! [`crate::counters`] has its counters.
 
 use crate::counters::NodeCounters;
 use element::steering::FlowSteering;
@@ -22,28 +22,28 @@ pub struct End {
 /// Where packets enter a fused region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegionEntry {
-    /// The fused region, by its number.
+    /// The number of the fused region.
     pub region: usize,
     /// The input of its program.
     pub input: usize,
 }
 
-/// How a node's program is run.
+/// A node's program and the engine that runs it.
 pub struct Lowered {
     /// The program.
     pub program: Arc<Verified>,
-    /// How.
+    /// The engine.
     pub engine: codegen::Engine,
-    /// Where the element's own reasons start among the node's.
+    /// The index of the first of the element's own reasons among the node's.
     pub own_reasons: usize,
 }
 
-/// What is done where packets are pulled out of a node.
+/// What a pull from a node calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pulled {
-    /// The element answers.
+    /// The element's own `pull`.
     Answers,
-    /// It works on what it pulls itself.
+    /// The element's processing of the packets that it pulls from its input.
     Through,
     /// One of these, with probes.
     Probed,
@@ -68,43 +68,42 @@ pub struct Node {
     pub element: Option<Box<dyn Element>>,
     /// For transparent elements: the program.
     pub lowered: Option<Lowered>,
-    /// What the program's state cells start with; how many there are.
+    /// The initial values of the program's state cells.
     pub first_cells: Vec<u64>,
-    /// Where they lie among the worker's.
+    /// Their range among the worker's cells.
     pub cells: Range<usize>,
-    /// For each input at which packets enter a fused region, where.
+    /// For each input at which packets enter a fused region, the entry.
     pub entries: Vec<Option<RegionEntry>>,
-    /// Where packets pushed out of each output go.
+    /// For each output, the input that pushed packets enter.
     pub outputs: Vec<Option<End>>,
-    /// Where packets for each input are pulled from; `None` for push inputs.
+    /// For each input, the output from which packets are pulled; `None` for push inputs.
     pub inputs: Vec<Option<End>>,
-    /// Whether the element answers pulls itself; else it stands in a pull path and works on what it
-    /// pulls from its first input.
+    /// Whether the element answers pulls itself. Else it is in a pull path and processes the packets that it pulls from
+    /// its first input.
     pub answers_pull: bool,
     /// Whether its task runs on this worker.
     pub has_task: bool,
-    /// What is done where packets are pulled out of it.
+    /// What a pull from the node calls.
     pub pulled: Pulled,
-    /// Whether another worker owns its state.
+    /// Whether the first worker owns its state, and this is another worker.
     pub elsewhere: bool,
-    /// Whether packets that are pushed into it take another way than straight into the element: to another worker, or
-    /// past probes.
+    /// Whether pushed packets pass a hook in front of the element: the handover to another worker, or probes.
     pub has_detour: bool,
-    /// Where its task leaves packets of several workers: whose they are.
+    /// Finds the owner workers of the packets that its task returns, if they can belong to several workers.
     pub steering: Option<FlowSteering>,
-    /// What goes in and out of it.
+    /// Its counters.
     pub counters: Arc<NodeCounters>,
 }
 
 impl Node {
-    /// Puts its cells behind the worker's others.
+    /// Appends its cells to the worker's.
     pub(crate) fn settle_in(&mut self, cells: &mut Vec<u64>) {
         let start = cells.len();
         cells.extend(&self.first_cells);
         self.cells = start..cells.len();
     }
 
-    /// Adds to an account.
+    /// Adds packets to a node counter.
     #[inline]
     pub fn count(&self, account: NodeCounter, count: usize) {
         self.counters.accounts[account as usize].add(count);

@@ -1,22 +1,22 @@
-//! Packets from worker to worker: those whose state another one has.
+//! Packets that one worker hands over to another, the owner of their state.
 
 use shm::Packet;
 
-/// A packet on its way to the worker that has the state for it.
+/// A packet in the queue to its owner worker.
 pub struct HandedOff {
-    /// The element's node, the same in all graphs.
+    /// The node of the element, which has the same number in all graphs.
     pub node: usize,
-    /// Where it is there.
+    /// Its position at the node.
     pub place: HandoffTarget,
     /// The packet.
     pub packet: Packet,
 }
 
-/// Where a packet is that is handed over.
+/// The position of a handed-over packet at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HandoffTarget {
-    /// About to come in by this input.
+    /// In front of this input.
     Input(usize),
-    /// About to leave by output 0.
+    /// In front of output 0.
     Output,
 }

@@ -1,20 +1,22 @@
 //! A packet thread and its graph.
 //!
-//! A packet's trip: a source's task fills a vector; [`Worker`] runs element after element over index lists into it,
-//! until every packet was sent, dropped or kept. Each worker has an instance of the whole graph; what elements share
-//! they say ([`element::StateScope`]). No element of the library is known here: they are what is in the graph.
+//! A packet's trip: a source's task fills a vector. [`Worker`] runs element after element over index lists into it,
+//! until every packet was sent, dropped or kept. Each worker has its own copy of the graph; [`element::StateScope`]
+//! defines the state that copies of an element share. This crate depends on no element class: the graph holds the
+//! elements.
 //!
-//! - [`clock`]: time; [`counters`]: what goes in and out of a node
-//! - [`graph`]: an element in a graph, and where its packets go
+//! - [`clock`]: the clocks; [`counters`]: the packet counters of a node
+//! - [`graph`]: an element in a graph, and the wires of its ports
 //! - [`fusion`]: fused regions of elements that run as one program
-//! - [`mailbox`]: handlers and elements that other threads leave for a worker; [`exchange`]: other configurations for
-//!   elements that run
-//! - [`handoff`]: packets from worker to worker; `deferred`: what elements emit beside their batches
-//! - [`profile`]: where a worker's cycles go, while somebody asks
-//! - [`quiescence`]: how far workers are, and when a run is over; [`report`]: what went where
-//! - `worker`: the loop, and packets' ways through the graph
+//! - [`mailbox`]: requests from other threads to a worker; [`exchange`]: exchanges elements for ones with another
+//!   configuration
+//! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit outside their
+//!   batches
+//! - [`profile`]: measures a worker's cycles for each element on request
+//! - [`quiescence`]: the workers' progress and the end of a run; [`report`]: the packet accounting
+//! - `worker`: the loop, and the paths of packets through the graph
 //!
-//! Nothing here waits, allocates, locks or asks the system for each packet. How a graph is made is `runtime`'s.
+//! No code here waits, allocates, locks or calls the system for each packet. `runtime` builds the graphs.
 
 pub mod clock;
 pub mod counters;

@@ -1,7 +1,7 @@
-//! Handlers and stops, from other threads.
+//! Requests to a worker from other threads: handler calls and exchanges of elements.
 //!
-//! Other threads put requests into a worker's [`Mailbox`]; the worker answers them between bursts. It
-//! looks at one flag in each turn, so that nobody pays for handlers that nobody calls.
+//! Other threads put requests into a worker's [`Mailbox`]; the worker answers them between bursts. In each turn the
+//! worker reads one flag only, so that unused handlers cost nearly nothing.
 
 use crate::graph::Lowered;
 use element::Element;
@@ -9,28 +9,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 
-/// An element for the place of another.
+/// An element that replaces another one.
 pub struct Replacement {
     pub(crate) config: String,
     pub(crate) element: Box<dyn Element>,
     pub(crate) lowered: Lowered,
 }
 
-/// What another thread wants of a worker.
+/// A request to a worker.
 pub(crate) enum Request {
-    /// Of a handler.
+    /// Reads or writes a handler.
     Call {
         node: usize,
         handler: String,
-        /// The value to write; a read where there is none.
+        /// The value to write; `None` reads.
         value: Option<String>,
         reply: Sender<Result<String, String>>,
     },
-    /// That an element takes the place of another one, which goes to who asked.
+    /// Exchanges an element; the old one is sent to the caller.
     Replace { node: usize, by: Replacement, old: Sender<Replacement> },
 }
 
-/// Requests that wait for a worker.
+/// The requests that a worker has not answered yet.
 #[derive(Default)]
 pub struct Mailbox {
     waiting: AtomicBool,
@@ -45,7 +45,7 @@ impl Mailbox {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// Takes no more requests.
+    /// Closes the mailbox: further requests fail.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
@@ -58,7 +58,7 @@ impl Mailbox {
     /// Reads or writes a handler of a node and waits for the answer.
     ///
     /// # Errors
-    /// A sentence that says why not; also when the worker has ended.
+    /// The reason for the refusal as a sentence; also when the worker has ended.
     pub fn ask(&self, node: usize, handler: &str, value: Option<&str>) -> Result<String, String> {
         let (reply, answer) = channel();
         let value = value.map(str::to_string);
@@ -66,7 +66,7 @@ impl Mailbox {
         answer.recv().unwrap_or_else(|_| Err("the run has ended".into()))
     }
 
-    /// Leaves an element for the place of another one, which comes back when the worker has taken it in.
+    /// Requests the exchange of an element. The worker sends the old element once it has taken the new one.
     ///
     /// # Errors
     /// When the worker has ended.

@@ -1,19 +1,19 @@
-//! Where a worker's cycles go: element by element, by the time stamp counter, while somebody asks for it.
+//! Measures a worker's cycles element by element with the time stamp counter, while profiling is requested.
 //!
-//! A worker is at one [`Stage`] at any moment. With probes it reads the counter whenever it goes from one to another,
-//! once a burst and not once a packet, and charges what has passed to the stage that it leaves. So each stage has its
-//! own cycles only: those of the elements behind it are theirs, and all stages together are all that the worker did.
+//! A worker is at one [`Stage`] at any moment. With probes it reads the counter at each change of stage, once a burst
+//! and not once a packet, and adds the elapsed cycles to the stage that it leaves. So a stage's cycles do not include
+//! those of the elements downstream, and the sum of all stages is the worker's whole time.
 //!
-//! A reading costs something itself. Between two readings lies the cost of one, which [`Probes::cost`] says; who wants
-//! to know what a stage costs subtracts it for each of [`StageCycles::readings`].
+//! A reading has a cost of its own: one such cost ([`Probes::cost`]) lies between two readings. The net cycles of a
+//! stage are its cycles less this cost for each of [`StageCycles::readings`].
 //!
-//! Without probes nothing of this runs. The loop of a worker exists twice, and the one without has no trace of it
-//! ([`crate::worker`]). Packets that are pushed find their way here by a look that every burst has taken before there
-//! were probes: whether an element has a detour ([`crate::graph::Node::has_detour`]).
+//! Without probes none of this code runs. The worker's loop is compiled twice, and the variant without probes does not
+//! contain it ([`crate::worker`]). Pushed packets enter the probes by a check that each burst needs anyway: whether a
+//! node has a hook in front of its element ([`crate::graph::Node::has_detour`]).
 //!
-//! The processor may still be at the end of one stage when it reads the counter for the next: what lies within a
-//! hundred cycles of a reading may be charged to the neighbour. Figures of stages are as good as that, divided by the
-//! burst.
+//! The processor may still execute the end of one stage when it reads the counter for the next. Work within a hundred
+//! cycles of a reading may therefore be added to the neighbouring stage. The error of a stage's figure is that, divided
+//! by the burst.
 
 use crate::clock;
 use crate::counters::Count;
@@ -22,38 +22,38 @@ use crate::graph::Node;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What takes longer between two readings is an interruption: something else had the core.
+/// A longer time between two readings is an interruption: the core ran something else.
 const INTERRUPTION_NS: f64 = 500_000.0;
-/// Readings that tell what one costs, and how often that is found out: the least is it.
+/// Readings of one calibration, and the number of calibrations; the smallest result is the cost.
 const CALIBRATION: (u32, u32) = (2_000, 8);
 
-/// What a worker is at.
+/// The activity of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Its own loop: the clock, timers, housekeeping, requests.
     Turn,
     /// Tasks that found nothing to do, and turns in which none did.
     Waiting,
-    /// Packets that are pushed into an element or pulled out of it, and on to the next.
+    /// Packets that are pushed into an element or pulled out of it.
     Element(usize),
-    /// An element's task or timer: what fetches packets from a port, a queue, an NF in a process.
+    /// An element's task or timer: for example, one that receives packets from a port, a queue or an NF in a process.
     Task(usize),
     /// Packets that run through the program of a fused region.
     Program(usize),
 }
 
-/// What a worker was at one stage, since its start.
+/// The totals of one stage since the worker's start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StageCycles {
     /// The stage.
     pub stage: Stage,
     /// Ticks of the time stamp counter, readings included.
     pub cycles: u64,
-    /// Readings whose cost is part of that.
+    /// Readings of the counter, whose cost is part of `cycles`.
     pub readings: u64,
 }
 
-/// The probes of a worker, for who switches and reads them.
+/// The probes of a worker, for the threads that switch and read them.
 #[derive(Debug, Default)]
 pub struct Probes {
     pub(crate) wanted: AtomicBool,
@@ -64,12 +64,12 @@ pub struct Probes {
     /// Cycles and readings.
     counts: Vec<(Count, Count)>,
     interrupted: Count,
-    /// The bits of a number.
+    /// The bits of an `f64`.
     cost: AtomicU64,
 }
 
 impl Probes {
-    /// For a worker of that graph.
+    /// The probes of a worker with this graph.
     pub fn new(nodes: &[Node], regions: &[FusedRegion]) -> Probes {
         let programs: Vec<Vec<usize>> = regions.iter().map(|region| region.parts.clone()).collect();
         let stages = place(nodes.len(), Stage::Program(programs.len()));
@@ -77,17 +77,17 @@ impl Probes {
         Probes { nodes: nodes.len(), programs, counts, ..Probes::default() }
     }
 
-    /// Asks for probes, or for none; the worker follows within milliseconds.
+    /// Requests or switches off the probes; the worker follows within milliseconds.
     pub fn set(&self, is_wanted: bool) {
         self.wanted.store(is_wanted, Ordering::Relaxed);
     }
 
-    /// Whether the worker has them now.
+    /// Whether the worker measures now.
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Acquire)
     }
 
-    /// What was found at all stages.
+    /// The totals of all stages.
     pub fn stages(&self) -> Vec<StageCycles> {
         let counts = self.counts.iter().enumerate();
         let found = counts.map(|(at, (cycles, readings))| StageCycles {
@@ -98,17 +98,17 @@ impl Probes {
         found.collect()
     }
 
-    /// The elements of a fused region, by their places in the graph.
+    /// The nodes of the elements of a fused region.
     pub fn program(&self, region: usize) -> &[usize] {
         self.programs.get(region).map_or(&[], Vec::as_slice)
     }
 
-    /// Cycles in which something else had the core, which are no stage's.
+    /// Cycles in which the core ran something else; no stage includes them.
     pub fn interrupted(&self) -> u64 {
         self.interrupted.get()
     }
 
-    /// What a reading costs, in cycles, found out when the probes were switched on.
+    /// The cost of a reading in cycles, measured when the probes were switched on.
     pub fn cost(&self) -> f64 {
         f64::from_bits(self.cost.load(Ordering::Relaxed))
     }
@@ -118,7 +118,7 @@ pub(crate) const TURN: usize = 0;
 pub(crate) const WAITING: usize = 1;
 const FIRST: usize = 2;
 
-/// Where a stage's counts stand.
+/// The index of a stage's counts.
 pub(crate) fn place(nodes: usize, stage: Stage) -> usize {
     match stage {
         Stage::Turn => TURN,
@@ -147,19 +147,19 @@ fn ticks() -> u64 {
 pub(crate) struct Probe {
     probes: Arc<Probes>,
     last: u64,
-    /// The place of the stage that it is at.
+    /// The index of the current stage.
     pub(crate) at: usize,
-    /// Cycles that are an interruption.
+    /// The most cycles between two readings that are not an interruption.
     longest: u64,
 }
 
 impl Probe {
-    /// Begins, and finds out what a reading costs.
+    /// Starts the first stage and measures the cost of a reading.
     pub(crate) fn new(told: &Arc<Probes>) -> Probe {
         let longest = (clock::cycles_per_ns().unwrap_or(1.0) * INTERRUPTION_NS) as u64;
         let mut cost = f64::INFINITY;
         for _ in 0..CALIBRATION.1 {
-            // On counts of its own: the worker's would have them twice.
+            // Separate counts: the worker's must not include the calibration.
             let counts = (0..FIRST).map(|_| Default::default()).collect();
             let mut probe = Box::new(Probe {
                 probes: Arc::new(Probes { counts, ..Probes::default() }),
@@ -177,7 +177,7 @@ impl Probe {
         Probe { probes: Arc::clone(told), last: ticks(), at: TURN, longest }
     }
 
-    /// Goes on to a stage; the one before.
+    /// Enters a stage and returns the previous one.
     #[inline(never)]
     pub(crate) fn switch(&mut self, to: usize) -> usize {
         let now = ticks();

@@ -1,10 +1,10 @@
-//! How far workers are, and when a run is over: when none of them has anything left to do.
+//! The workers' progress, and the end of a run: the moment at which no worker has anything left to do.
 
 use crate::fusion::CacheCounts;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// How far a worker is, for who watches it.
+/// A worker's progress, for other threads to read.
 #[derive(Debug, Default)]
 pub struct WorkerActivity {
     /// Turns that did something.
@@ -13,48 +13,48 @@ pub struct WorkerActivity {
     pub ended: AtomicBool,
     /// Nanoseconds from the first to the last turn that did something.
     pub busy_ns: AtomicU64,
-    /// How much of that passed in turns that did nothing.
+    /// Nanoseconds of that in turns without work.
     pub waited_ns: AtomicU64,
-    /// Fused regions that run as one program now.
+    /// Number of its fused regions that run as one program now.
     pub fused: AtomicUsize,
-    /// What their flow caches have done.
+    /// The statistics of their flow caches.
     pub cache: Mutex<CacheCounts>,
 }
 
-/// How many workers of a run have nothing left to do. A worker stays until all have: another one may
+/// The number of workers of a run that have nothing left to do. A worker stays until all are done: another one may
 /// still hand packets over.
 #[derive(Debug)]
 pub struct Quiescence {
-    /// Workers of the run.
+    /// Number of workers of the run.
     workers: usize,
-    /// Those that have nothing left to do.
+    /// Workers that have nothing left to do.
     pub(crate) done: AtomicUsize,
-    /// How often one of them got something to do again.
+    /// How often one of them became busy again.
     pub(crate) woken: AtomicUsize,
-    /// Packets on their way from worker to worker, until who took them is through with them.
+    /// Packets in handoff queues or being processed by the worker that took them.
     under_way: AtomicUsize,
 }
 
 impl Quiescence {
-    /// For so many workers.
+    /// The state of a run with this number of workers.
     pub fn new(workers: usize) -> Quiescence {
         let none = || AtomicUsize::new(0);
         Quiescence { workers, done: none(), woken: none(), under_way: none() }
     }
 
-    /// Says that so many packets are about to be handed over.
+    /// Adds packets that are about to be handed over.
     pub(crate) fn hand(&self, packets: usize) {
         self.under_way.fetch_add(packets, Ordering::AcqRel);
     }
 
-    /// Says that so many of them were taken, and went as far as they go; or were not handed over after all.
+    /// Subtracts packets whose processing is complete, or that were not handed over after all.
     pub(crate) fn take(&self, packets: usize) {
         self.under_way.fetch_sub(packets, Ordering::AcqRel);
     }
 
-    /// Whether nobody has anything left to do, and nobody will.
+    /// Whether all workers are done and none can become busy again.
     pub(crate) fn is_over(&self) -> bool {
-        // All are done at one moment at which nothing is under way: nobody has been woken in between.
+        // All are done at one moment at which no packet is under way, and none became busy in between.
         let woken = self.woken.load(Ordering::Acquire);
         self.done.load(Ordering::Acquire) >= self.workers
             && self.under_way.load(Ordering::Acquire) == 0

@@ -1,4 +1,4 @@
-//! What went where: the counters of all workers, added up.
+//! The report of a run: the node counters of all workers, added up.
 
 use crate::counters::NodeCounters;
 use crate::graph::Node;
@@ -7,30 +7,30 @@ use port::PortStats;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What went in and out of one element, over all workers.
+/// The counters of one element, added up over all workers.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize)]
 pub struct NodeReport {
-    /// Flat name.
+    /// Flat name of the element.
     pub name: String,
-    /// Class.
+    /// Class of the element.
     pub class: String,
-    /// Packets in.
+    /// Packets that entered the element.
     pub input: u64,
     /// Received from a port or file.
     pub received: u64,
-    /// Made by the element.
+    /// Packets that the element made.
     pub made: u64,
-    /// Out, by port.
+    /// Packets that left, by port.
     pub outputs: Vec<u64>,
     /// Sent by a port or to a file.
     pub sent: u64,
-    /// Went into other packets.
+    /// Packets that became part of other packets.
     pub merged: u64,
-    /// Kept now; see [`NodeCounters::held`].
+    /// Packets that the element keeps now; see [`NodeCounters::held`].
     pub held: i64,
-    /// Dropped, by reason; those that never happened are left out.
+    /// Packets that were dropped, by reason; reasons without drops are left out.
     pub dropped: Vec<(String, u64)>,
-    /// Handed over to another worker.
+    /// Packets that were handed over to another worker.
     pub handed_over: u64,
 }
 
@@ -59,13 +59,13 @@ impl NodeReport {
         }
     }
 
-    /// Packets dropped, all reasons.
+    /// Packets that were dropped, for any reason.
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().map(|(_, count)| count).sum()
     }
 
-    /// In + received + made less out + dropped + sent + merged + held: 0 when nothing was lost. Packets
-    /// that were handed over come in at both workers and are counted once.
+    /// In + received + made less out + dropped + sent + merged + held: 0 when no packet was lost. Packets that were
+    /// handed over are counted as input at both workers, and once here.
     pub fn imbalance(&self) -> i128 {
         let left = self.input + self.received + self.made - self.handed_over.min(self.input);
         let out: u64 = self.outputs.iter().sum();
@@ -78,22 +78,22 @@ impl NodeReport {
 /// A port's counters and the elements that use it.
 #[derive(Clone, Debug, Serialize)]
 pub struct PortReport {
-    /// The port.
+    /// Name of the port.
     pub name: String,
-    /// The element; of several that use one queue in one direction all, with commas between.
+    /// The element. If several elements use one queue in one direction: all of them, separated by commas.
     pub element: String,
     /// Packets and bytes received.
     pub received: (u64, u64),
     /// Packets and bytes sent.
     pub sent: (u64, u64),
-    /// Packets that the driver lost on the way in.
+    /// Packets that the driver lost on reception.
     pub rx_lost: u64,
-    /// Packets that the port gave up.
+    /// Packets that the port could not send.
     pub tx_errors: u64,
 }
 
 impl PortReport {
-    /// From a port's counters.
+    /// A report of a port's counters.
     pub fn new(name: String, element: String, stats: &PortStats) -> PortReport {
         PortReport {
             name,
@@ -105,8 +105,8 @@ impl PortReport {
         }
     }
 
-    /// Adds what another element of the same queue told. The queue counts for all of them: which packets of
-    /// a file are whose is not known when it is full.
+    /// Adds the counters of another element of the same queue. The queue counts for all of them: after a full file, the
+    /// packets cannot be attributed to single elements.
     pub fn add(&mut self, other: PortReport) {
         self.element = format!("{}, {}", self.element, other.element);
         let sum = |one: (u64, u64), two: (u64, u64)| (one.0 + two.0, one.1 + two.1);
@@ -117,27 +117,27 @@ impl PortReport {
     }
 }
 
-/// The accounts of a run.
+/// The packet accounting of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
-    /// Every element.
+    /// The counters of every element.
     pub nodes: Vec<NodeReport>,
     /// Seconds from the first to the last packet.
     pub busy_s: f64,
-    /// Seconds of that in which workers had nothing to do, all workers together.
+    /// Seconds of that in which workers were idle, summed over the workers.
     pub waited_s: f64,
     /// Number of workers.
     pub workers: usize,
 }
 
-/// The counters of all workers, readable while they run.
+/// The node counters of all workers, readable while they run.
 #[derive(Clone, Default)]
 pub struct Ledger {
     nodes: Vec<(String, String, Vec<Arc<NodeCounters>>)>,
 }
 
 impl Ledger {
-    /// Of these graphs, which are alike.
+    /// The counters of these graphs, which have the same nodes.
     pub fn new(graphs: &[Vec<Node>]) -> Ledger {
         let mut nodes: Vec<(String, String, Vec<Arc<NodeCounters>>)> = vec![];
         for graph in graphs {
@@ -151,7 +151,7 @@ impl Ledger {
         Ledger { nodes }
     }
 
-    /// The accounts now.
+    /// The current counters of every element.
     pub fn nodes(&self) -> Vec<NodeReport> {
         let sum = |(name, class, counters): &(String, String, Vec<Arc<NodeCounters>>)| {
             let mut report = NodeReport { name: name.clone(), class: class.clone(), ..NodeReport::default() };
@@ -163,12 +163,12 @@ impl Ledger {
 }
 
 impl Report {
-    /// Packets that came in from ports and files.
+    /// Packets received from ports and files.
     pub fn received(&self) -> u64 {
         self.nodes.iter().map(|node| node.received).sum()
     }
 
-    /// Packets that went out to ports and files.
+    /// Packets sent to ports and files.
     pub fn sent(&self) -> u64 {
         self.nodes.iter().map(|node| node.sent).sum()
     }
@@ -178,12 +178,12 @@ impl Report {
         self.nodes.iter().map(NodeReport::dropped_total).sum()
     }
 
-    /// Elements whose books do not balance; none in a sound run.
+    /// Elements whose counters do not balance; none in a correct run.
     pub fn unbalanced(&self) -> impl Iterator<Item = &NodeReport> {
         self.nodes.iter().filter(|node| node.imbalance() != 0)
     }
 
-    /// Received + made − sent − dropped − merged − held over the whole chain; 0 when nothing was lost.
+    /// Received + made − sent − dropped − merged − held over the whole chain; 0 when no packet was lost.
     pub fn imbalance(&self) -> i128 {
         let made: u64 = self.nodes.iter().map(|node| node.made).sum();
         let merged: u64 = self.nodes.iter().map(|node| node.merged).sum();

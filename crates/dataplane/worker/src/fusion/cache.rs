@@ -1,12 +1,13 @@
-//! The flow cache of a fused region: entries that say at once what becomes of a flow's packets.
+//! The flow cache of a fused region: each entry stores what the program does with the packets of one flow.
 //!
-//! See [`synth::template`]. Packets go through the program of templates first; those without an entry, or
-//! for which it does not hold, take the fused region's whole program. Some of these are followed, so that their
-//! flows get entries: so many in a millisecond, and fewer while nothing comes of it. A new kind of template
-//! has the program made again, on a thread of its own; its flows wait for that in the whole program.
+//! See [`synth::template`]. Packets enter the program of the templates first. A packet without an entry, or one that
+//! fails a guard of its entry, runs through the whole program of the fused region. The cache records some of these
+//! packets and inserts entries for their flows. The time for recording is limited in each millisecond, and recording
+//! becomes rarer while it yields no entries. For a new template, a separate thread compiles the cache's program again;
+//! until then the template's flows run through the whole program.
 //!
-//! Entries end when a table changes what it had promised: those that hang on a record that went, or all, where
-//! nobody knows whose it was.
+//! A table that changes an earlier result invalidates entries: those that use a removed record, or all entries if the
+//! table does not report which record changed.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::cpu::aside;
@@ -24,39 +25,39 @@ use synth::template::{KEY_WORDS, Layout, Leases, Recorder, Recording, Template, 
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
-/// When a flow cache is used.
+/// When a fused region uses a flow cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowCache {
-    /// Where it saves more than it costs.
+    /// If the cache saves more work than it costs.
     #[default]
     Auto,
     /// Never.
     Off,
-    /// For every flow as soon as can be, and packets wait for programs to be made: for tests.
+    /// For every flow from its first packet; the worker waits until the program is compiled. For tests.
     Eager,
 }
 
-/// Flows that have entries, at most.
+/// The most flows with an entry.
 const CAPACITY: u32 = 1 << 20;
-/// Kinds of templates, at most.
+/// The most templates.
 const MOST_SHORTCUTS: usize = 64;
-/// How much of a millisecond following packets may take: while it makes entries, and to find out whether it does.
+/// The time in each millisecond for recording packets: while recording yields entries, and for trying whether it does.
 const LEARNING: Duration = Duration::from_micros(400);
 const TRYING: Duration = Duration::from_micros(100);
-/// Milliseconds until more are, while nothing comes of it.
+/// The most milliseconds between two attempts, while recording yields no entries.
 const SLOWEST: u32 = 64;
-/// Entries whose end is looked at in a millisecond.
+/// Entries whose end is checked in each millisecond.
 const LOOKED_AT: usize = 512;
-/// What a template must save, in the work of a lookup in a small table of prefixes.
+/// The work that a template must save at least, in lookups in a small prefix table.
 const WORTH: usize = 6;
 
-/// Entries that are taken out one by one.
+/// The most entries that are removed one by one.
 const FEW: usize = 1024;
-/// For how long an entry lasts without being renewed.
+/// The longest validity of an entry that is not renewed.
 const LONGEST_NS: u64 = 4_000_000_000;
 
-/// The table of entries.
+/// The table of flow-cache entries.
 #[derive(Debug)]
 struct Entries(FlowTable<KEY_WORDS>);
 
@@ -73,16 +74,16 @@ impl Entries {
         Ok(Entries(FlowTable::new(&config)?))
     }
 
-    /// Whether an entry is at an address.
+    /// Whether the record at this address is a live entry.
     fn is_live(&self, at: u64) -> bool {
         self.0.record_at(at).is_some()
     }
 }
 
-// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole
-// when the table is made, and neither moves nor goes before the table does; all its bytes are initialised. Each
-// record has the bytes that `new` was given. Entries are made, removed and replaced by methods of `Cache`, between
-// bursts; `create` makes none.
+// SAFETY: handles are addresses in the flow table's own mapping, accessed by a raw pointer. The table reserves the
+// whole mapping when it is created; the mapping neither moves nor is unmapped before the table is dropped, and all its
+// bytes are initialised. Each record has the number of bytes that `new` was given. Methods of `Cache` insert, remove
+// and replace entries between bursts; `create` inserts none.
 unsafe impl Table for Entries {
     fn key_words(&self) -> usize {
         KEY_WORDS
@@ -120,43 +121,43 @@ impl Tables for Entries {
     }
 }
 
-/// The program of templates, ready to run.
+/// The program of the templates, compiled.
 struct CacheProgram {
     engine: Engine,
-    /// Templates that it knows: those before the others.
+    /// The number of templates that the program has: the first of `templates`.
     knows: usize,
 }
 
-/// What is known of an entry of the fused region.
+/// The state of an input of the fused region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Input {
-    /// Nothing yet.
+    /// No packet of it was recorded yet.
     New,
-    /// Its packets' flow keys lie there.
+    /// The location of its packets' flow keys.
     Cached(Layout),
-    /// There is no code for it.
+    /// The templates' program did not compile.
     Failed,
 }
 
-/// What a cache has done.
+/// Statistics of a flow cache.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CacheCounts {
-    /// Packets that an entry decided.
+    /// Packets that ran through the templates' program only.
     pub hits: u64,
-    /// Packets that took the whole program.
+    /// Packets that ran through the whole program.
     pub whole: u64,
     /// Flows that have an entry now.
     pub flows: u64,
-    /// Kinds of templates.
+    /// Number of templates.
     pub templates: u64,
-    /// Entries that ended because a record went.
+    /// Entries that were invalidated because a record was removed.
     pub ended: u64,
-    /// How often tables changed, so that all entries ended.
+    /// How often a table change invalidated all entries.
     pub cleared: u64,
 }
 
 impl CacheCounts {
-    /// Adds what another one has done.
+    /// Adds the statistics of another cache.
     pub fn add(&mut self, other: CacheCounts) {
         self.hits += other.hits;
         self.whole += other.whole;
@@ -167,7 +168,7 @@ impl CacheCounts {
     }
 }
 
-/// The cache of a fused region.
+/// The flow cache of a fused region.
 pub struct Cache {
     how: FlowCache,
     is_evaluated: bool,
@@ -179,23 +180,23 @@ pub struct Cache {
     making: Option<JoinHandle<Result<CacheProgram, CodegenError>>>,
     entries: Option<Entries>,
     users: Users,
-    /// Records that went; kept for its memory.
+    /// Removed records; kept for its allocation.
     gone: Vec<u64>,
     entry_bytes: usize,
     leases: Option<Leases>,
     changes: u64,
-    /// Time for following until there is more, and packets that got an entry in it.
+    /// The time for recording until the next attempt, and the templates and entries added in it.
     left: Duration,
     learnt: u32,
     has_followed: bool,
-    /// Milliseconds between, and since.
+    /// Milliseconds between two attempts, and milliseconds since the last.
     pace: u32,
     waited: u32,
     counts: CacheCounts,
 }
 
 impl Cache {
-    /// An empty one for a program.
+    /// An empty cache for a program.
     pub(crate) fn new(how: FlowCache, is_evaluated: bool, whole: Arc<Verified>) -> Cache {
         Cache {
             how,
@@ -221,19 +222,19 @@ impl Cache {
         }
     }
 
-    /// Whether packets of an entry have to do with it.
+    /// Whether packets of this input use the cache.
     pub(crate) fn is_for(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(|input| *input != Input::Failed)
     }
 
-    /// What it has done.
+    /// The cache's statistics.
     pub(crate) fn counts(&self) -> CacheCounts {
         let flows = self.entries.as_ref().map_or(0, |entries| entries.0.len() as u64);
         CacheCounts { flows, templates: self.templates.len() as u64, ..self.counts }
     }
 
-    /// Ends the entries that hang on what a table has changed though it had promised not to: all, where it does
-    /// not say what.
+    /// Invalidates the entries that use a record which a table removed before its validity ended, or all entries if the
+    /// table does not report the record.
     pub(crate) fn heed(&mut self, tables: &mut dyn Tables) {
         if self.entries.as_ref().is_none_or(|entries| entries.0.is_empty()) {
             return;
@@ -255,7 +256,7 @@ impl Cache {
         }
     }
 
-    /// Ends the entries that hang on records that went.
+    /// Invalidates the entries that use the removed records.
     fn end_users(&mut self) {
         let Some(entries) = &mut self.entries else { return self.gone.clear() };
         let mut ending = Ending::Answer;
@@ -276,34 +277,34 @@ impl Cache {
         }
     }
 
-    /// Ends all entries.
+    /// Invalidates all entries.
     pub(crate) fn clear(&mut self) {
         let Some(entries) = self.entries.as_mut().filter(|entries| !entries.0.is_empty()) else { return };
         self.counts.cleared += 1;
-        // Notes of entries that have ended do no harm.
+        // `users` may keep the addresses of entries that were removed.
         if entries.0.len() <= FEW {
             return entries.0.clear();
         }
-        // Emptying a large table, or giving back its memory, takes longer than packets may wait.
+        // Clearing a large table, or unmapping its memory, takes longer than packets may wait.
         let Ok(empty) = Entries::new(self.entry_bytes) else { return entries.0.clear() };
         let users = self.users.give_away();
         let old = std::mem::replace(entries, empty);
         aside("flow cache", move || drop((old, users)));
     }
 
-    /// The program of templates and its table; `None` while there is none.
+    /// The templates' program and its table; `None` until both exist.
     pub(crate) fn program(&mut self) -> Option<(&Engine, &mut dyn Tables)> {
         let front = self.program.as_ref()?;
         Some((&front.engine, self.entries.as_mut()?))
     }
 
-    /// Counts packets that were decided by entries, and that were not.
+    /// Counts the packets that ran through the templates' program only, and those that needed the whole program.
     pub(crate) fn count(&mut self, hits: usize, whole: usize) {
         self.counts.hits += hits as u64;
         self.counts.whole += whole as u64;
     }
 
-    /// Follows some packets that are about to take the whole program.
+    /// Records some packets that are about to enter the whole program.
     pub(crate) fn learn(
         &mut self,
         input: usize,
@@ -345,7 +346,7 @@ impl Cache {
         found.is_some_and(|(entries, at)| entries.record_load(at, cache_entry::END_NS, 8) > now_ns)
     }
 
-    /// Makes an entry for a flow, where its template is known to the program.
+    /// Inserts an entry for a flow if the compiled program has its template; else adds the template.
     fn insert(
         &mut self,
         input: usize,
@@ -385,7 +386,7 @@ impl Cache {
             return;
         }
         let Some(entries) = &mut self.entries else { return };
-        // Where there is no room, the flow stays in the whole program.
+        // If the table is full, the flow stays in the whole program.
         let Ok((record, _)) = entries.0.find_or_insert(&key) else { return };
         self.learnt += 1;
         let at = entries.0.record_ptr(record) as u64;
@@ -426,7 +427,7 @@ impl Cache {
         self.users.sweep(|at| entries.is_live(at));
     }
 
-    /// Has a program made that knows all templates.
+    /// Starts compiling a program with all templates, if templates were added.
     fn follow_templates(&mut self) {
         if let Some(made) = self.making.take_if(|making| making.is_finished()) {
             self.take(
@@ -470,7 +471,7 @@ impl Cache {
 
     fn take(&mut self, made: Result<CacheProgram, CodegenError>) {
         match made {
-            // Entries of another size are not what the table has now.
+            // A program for entries of another size does not fit the table.
             Ok(front) if usize::from(front.engine.program().tables[0].record_bytes) == self.entry_bytes => {
                 if self.entries.is_none() {
                     self.entries = Entries::new(self.entry_bytes).ok();
@@ -486,13 +487,13 @@ impl Cache {
     }
 }
 
-/// Tells tables that what they promise is remembered; for how long.
+/// Sets the tables' cache validity and returns it.
 fn borrow(whole: &Program, tables: &mut dyn Tables) -> Leases {
     let numbers = 0..whole.tables.len();
     let leases =
         |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.cache_validity());
     let ns = numbers.clone().filter_map(|number| Some(leases(tables, number)?.ns)).min().unwrap_or(u64::MAX);
-    // Whoever promises for ever is not believed for longer: flows that have ended give their entries back.
+    // A table may offer an unlimited validity. The limit removes the entries of ended flows.
     let leases = Leases::new(ns.min(LONGEST_NS));
     for number in numbers {
         if let Some(table) = tables.table(number) {

@@ -1,8 +1,8 @@
-//! The program that a fused region runs, made for cells as they are.
+//! The program that a fused region runs, compiled for the present values of its cells.
 //!
-//! A cell that no program writes is a part of the configuration: a colour, an Ethernet address. It changes
-//! when a handler is written, and seldom. The program is made for what it holds, and made again, on a thread
-//! of its own, when that changes; until then the fused region's elements run one by one.
+//! A cell that no program writes is a part of the configuration: a colour, an Ethernet address. It changes only when a
+//! handler is written, which is rare. The program is specialized for such values. When one changes, a separate thread
+//! compiles the program again; until then the elements run one by one.
 
 use codegen::Engine;
 use ir::{Inst, Program, Verified};
@@ -10,23 +10,24 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use synth::optimize::{Known, Report, optimize_with};
 
-/// A program to run, and what it was made for.
+/// A program, and the cell values for which it is compiled.
 pub struct CompiledRegion {
     /// The program.
     pub program: Arc<Verified>,
-    /// What it has less to do than the linked one.
+    /// What the optimization removed from the linked program.
     pub report: Report,
-    /// How it is run.
+    /// The engine that runs it.
     pub engine: Engine,
-    /// What cells of the configuration held; none where it was made for nothing yet.
+    /// The values of the configuration cells; `None` if it is not compiled yet.
     config: Option<Config>,
 }
 
-/// Cells and what they hold.
+/// Cells and their values.
 pub(crate) type Config = BTreeMap<u16, u64>;
 
 impl CompiledRegion {
-    /// The program of a fused region whose cells hold `cells`; it is evaluated until there is code.
+    /// The program of a fused region whose cells have the values `cells`; the evaluator runs it until it has machine
+    /// code.
     pub fn of(linked: &Verified, cells: &[u64]) -> CompiledRegion {
         let config = config_cells(linked, cells);
         let known = Known { cells: config.clone(), ..Known::default() };
@@ -43,14 +44,14 @@ impl CompiledRegion {
         }
     }
 
-    /// What stands there until somebody wants the fused region to run as one.
+    /// A placeholder until the fused region is first requested to run as one program.
     pub(crate) fn nothing(linked: &Verified) -> CompiledRegion {
         let program = Arc::new(linked.clone());
         let engine = Engine::Evaluator(Arc::clone(&program));
         CompiledRegion { program, report: Report::default(), engine, config: None }
     }
 
-    /// Whether it is right for cells as they are.
+    /// Whether it is compiled for these cell values.
     pub(crate) fn is_for(&self, cells: &[u64]) -> bool {
         self.config.as_ref().is_some_and(|config| holds(cells, config))
     }
@@ -60,7 +61,7 @@ pub(crate) fn holds(cells: &[u64], config: &Config) -> bool {
     config.iter().all(|(cell, value)| cells.get(usize::from(*cell)) == Some(value))
 }
 
-/// The cells that a program never writes, and what they hold.
+/// The cells that a program never writes, and their values.
 pub(crate) fn config_cells(program: &Program, cells: &[u64]) -> Config {
     let mut config: Config = (0..).zip(cells.iter().copied()).collect();
     for (_, inst) in program.blocks.iter().flat_map(|block| &block.insts) {

@@ -1,18 +1,18 @@
-//! Where threads run that are started from a packet thread.
+//! The cores of threads that a packet thread starts.
 
 use rustix::process::getpid;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use std::thread::JoinHandle;
 
-/// Lets this thread run wherever the program may: it was started by a packet thread, whose core is its own.
+/// Lets this thread run on any core that the program may use: it inherited the one core of the packet thread.
 fn leave_packet_core() {
     if let Ok(cores) = sched_getaffinity(Some(getpid())) {
-        // Where that is refused, it shares the core for the moment.
+        // If the system refuses, the thread shares the packet thread's core.
         let _ = sched_setaffinity(None, &cores);
     }
 }
 
-/// Does what takes long on a thread beside the packets; `None` where there is no thread to be had.
+/// Runs a long operation on a thread outside the packet path; `None` if no thread can be started.
 pub(crate) fn aside<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,

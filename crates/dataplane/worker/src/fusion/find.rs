@@ -4,8 +4,7 @@ use crate::graph::Node;
 use chain::FusedElements;
 use element::StateScope;
 
-/// A wire between two elements with programs that leaves their fused region and enters it again, because it
-/// would close a loop.
+/// A wire inside a fused region that would close a loop: packets on it leave the region and enter it again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
     /// The element that packets come from.
@@ -14,7 +13,7 @@ pub struct Cut {
     pub port: usize,
 }
 
-/// The fused regions among the elements that are wanted, each as its nodes, and where loops are cut.
+/// The fused regions among the wanted elements, each as its nodes, and the wires at which loops are cut.
 pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> (Vec<Vec<usize>>, Vec<Cut>) {
     let can: Vec<bool> =
         nodes.iter().enumerate().map(|(at, node)| wanted.has(at) && can_be_part(node, workers)).collect();
@@ -39,20 +38,19 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> (Vec<Vec<
         all.sort_unstable();
         regions.push(all);
     }
-    // One element by itself gains nothing.
+    // A single element gains nothing.
     regions.retain(|region| region.len() > 1);
     (regions, cuts)
 }
 
-/// Whether a node can be part of a fused region: it has a program, packets are only pushed through it, and its
-/// state is this worker's.
+/// Whether a node can be part of a fused region: it has a program, its ports are push, and this worker owns its state.
 fn can_be_part(node: &Node, workers: usize) -> bool {
     let has_inputs = node.lowered.as_ref().is_some_and(|lowered| !lowered.program.entries.is_empty());
     let is_pushed = node.inputs.iter().all(Option::is_none) && !node.answers_pull;
     has_inputs && is_pushed && (workers < 2 || node.class.state != StateScope::OneWorker)
 }
 
-/// Wires that close loops, on the way of packets from where they enter.
+/// The wires that close loops, found along the paths of packets from the entries.
 fn cuts(nodes: &[Node], can: &[bool], before: &[Vec<usize>]) -> Vec<Cut> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum Mark {
@@ -93,8 +91,8 @@ fn cuts(nodes: &[Node], can: &[bool], before: &[Vec<usize>]) -> Vec<Cut> {
     cuts
 }
 
-/// Inputs at which packets enter a fused region, as node and input: from elsewhere, or by a wire that is cut.
-/// `places` says which nodes are its parts.
+/// Inputs at which packets enter a fused region, as node and input: from outside, or by a wire that is cut. `places`
+/// has an index for each node that is a part of the region.
 pub(super) fn entries(nodes: &[Node], places: &[Option<usize>], cuts: &[Cut]) -> Vec<(usize, usize)> {
     let mut entries = vec![];
     for (at, node) in nodes.iter().enumerate() {

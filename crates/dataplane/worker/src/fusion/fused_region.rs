@@ -1,5 +1,5 @@
-//! A fused region of one worker's graph: the linked program of its elements, what is run of it, and what it is made
-//! again for.
+//! A fused region of one worker's graph: the linked program of its elements, the compiled program, and the values for
+//! which it is compiled again.
 
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
@@ -15,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use synth::link::{LinkError, Linked};
 
-/// A program that a thread makes, of what it is made, and what that is linked to.
+/// A compilation on a thread: its sources, the linked program and the compiled program.
 type Making = JoinHandle<Result<(Arc<Sources>, Arc<Linked>, CompiledRegion), CannotMake>>;
 
-/// Why a fused region has no program of its own.
+/// Why a fused region could not be compiled.
 #[derive(Debug, thiserror::Error)]
 enum CannotMake {
     #[error(transparent)]
@@ -27,22 +27,22 @@ enum CannotMake {
     Link(#[from] LinkError),
 }
 
-/// Whether the fused regions of a run are to run as one program each, now.
+/// The requested execution mode: whether the fused regions of a run have to run as one program each.
 #[derive(Debug, Default)]
 pub struct FormWanted(AtomicBool);
 
 impl FormWanted {
-    /// For a start.
+    /// The execution mode at the start.
     pub fn new(is_fused: bool) -> FormWanted {
         FormWanted(AtomicBool::new(is_fused))
     }
 
-    /// Says so; workers follow within milliseconds, or when the programs are made.
+    /// Sets the execution mode. Workers change to it within milliseconds, or when the programs are compiled.
     pub fn set(&self, is_fused: bool) {
         self.0.store(is_fused, Ordering::Relaxed);
     }
 
-    /// What was said.
+    /// The requested execution mode.
     pub fn is_fused(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -51,11 +51,11 @@ impl FormWanted {
 /// How a fused region is to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct How {
-    /// As one program from the start.
+    /// Whether it runs as one program from the start.
     pub is_wanted: bool,
-    /// By the evaluator.
+    /// Whether the evaluator runs the program instead of machine code.
     pub is_evaluated: bool,
-    /// Whether with a flow cache.
+    /// Whether it has a flow cache.
     pub cache: FlowCache,
 }
 
@@ -63,44 +63,44 @@ pub struct How {
 pub struct FusedRegion {
     /// The nodes of its parts.
     pub parts: Vec<usize>,
-    /// What it is linked of.
+    /// The programs from which it is linked.
     sources: Arc<Sources>,
-    /// The linked program as its elements are written, and where each thing of it came from.
+    /// The linked program before optimization, and the origin of its tables, cells and exits.
     pub linked: Arc<Linked>,
-    /// Whether `linked` and `made` are of other programs than those in `sources`.
+    /// Whether `linked` and `compiled` come from other programs than those in `sources`.
     is_stale: bool,
-    /// What is run: the same with less to do.
+    /// The program that runs: `linked` after optimization.
     pub compiled: CompiledRegion,
-    /// Another one that is being made, because a handler changed what this one was made for.
+    /// A compilation in progress for other values of configuration cells or other programs.
     next: Option<Making>,
-    /// Programs, and what cells held, for which none could be made.
+    /// Programs and cell values that could not be compiled.
     failed: Option<(Arc<Sources>, Config)>,
-    /// Whether the program is wanted and for the cells as they are.
+    /// Whether the program is wanted and fits the cells' values.
     is_ready: bool,
     is_wanted: bool,
     is_evaluated: bool,
     cache_wanted: FlowCache,
-    /// The flow cache, while it runs as one program.
+    /// The flow cache, while the region runs as one program.
     pub(crate) cache: Option<Box<Cache>>,
-    /// What those did that it had before.
+    /// The statistics of its earlier flow caches.
     before: CacheCounts,
     /// For each input of the program, the part and its input.
     pub(crate) inputs: Vec<(usize, usize)>,
-    /// Its cells among the worker's.
+    /// The range of its cells among the worker's.
     pub(crate) cells: Range<usize>,
-    /// For each part, packets that entered less those that left the fused region there, since the counters were
-    /// written up.
+    /// For each part, the packets that entered it less those that left the fused region from it, since the counters
+    /// were last settled.
     pub(crate) balance: Vec<u64>,
-    /// The counting cells when the counters were written up.
+    /// The values of the counting cells when the counters were last settled.
     pub(crate) counted: Vec<u64>,
-    /// What passed each wire: kept for its memory.
+    /// The packets of each wire; kept for its allocation.
     pub(crate) passed: Vec<u64>,
-    /// Whether something is to be written up.
+    /// Whether there are counters to settle.
     pub(crate) is_due: bool,
 }
 
 impl FusedRegion {
-    /// Links the programs of the nodes `parts`, and tells them where packets enter.
+    /// Links the programs of the nodes `parts`, and sets the entries of the nodes at which packets enter.
     ///
     /// # Errors
     /// When the fused region is too large.
@@ -168,19 +168,19 @@ impl FusedRegion {
         })
     }
 
-    /// What its flow cache has done.
+    /// The statistics of its flow caches.
     pub fn cache_counts(&self) -> CacheCounts {
         let mut counts = self.before;
         counts.add(self.cache.as_ref().map_or(CacheCounts::default(), |cache| cache.counts()));
         counts
     }
 
-    /// Where packets enter: nodes and their inputs, in the order of the program's.
+    /// The nodes and inputs at which packets enter, in the order of the program's inputs.
     pub fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
         self.inputs.iter().map(|&(part, port)| (self.parts[part], port))
     }
 
-    /// Moves its nodes' cells to the end of the worker's, side by side, and those that count wires.
+    /// Moves the cells of its nodes to the end of the worker's cells, followed by the cells that count wires.
     pub(crate) fn settle_in(&mut self, nodes: &mut [Node], cells: &mut Vec<u64>) {
         let start = cells.len();
         for &part in &self.parts {
@@ -197,7 +197,7 @@ impl FusedRegion {
         self.is_ready
     }
 
-    /// Whether somebody wants it to run as one.
+    /// Whether it is requested to run as one program.
     pub fn is_wanted(&self) -> bool {
         self.is_wanted
     }
@@ -205,12 +205,13 @@ impl FusedRegion {
     fn end_cache(&mut self) {
         if let Some(mut cache) = self.cache.take() {
             self.before.add(CacheCounts { flows: 0, templates: 0, ..cache.counts() });
-            // A large one goes beside the packets.
+            // Clears a large table on a thread outside the packet path.
             cache.clear();
         }
     }
 
-    /// Has a flow cache while the program runs. Without it records may change in ways that it does not see.
+    /// Keeps a flow cache only while the program runs: the elements' own code may change records without invalidating
+    /// entries.
     fn follow_cache(&mut self) {
         let is_wanted = self.is_ready && self.cache_wanted != FlowCache::Off;
         if is_wanted != self.cache.is_some() {
@@ -221,9 +222,9 @@ impl FusedRegion {
         }
     }
 
-    /// Sees to it that the program is one for these cells, where one is `wanted`: after a handler was written, and
-    /// from time to time while one is being made. No packet waits for it. While a burst is `under_way` it is still the
-    /// old one that packets leave.
+    /// Compiles the program for the values of these cells if it is `wanted`: after a handler was written, and regularly
+    /// while a compilation is in progress. Packets do not wait for the compilation. While a burst is `under_way`, the
+    /// old program stays in place until the burst has left it.
     pub(crate) fn update(&mut self, cells: &[u64], wanted: bool, under_way: bool) {
         self.is_wanted = wanted;
         let cells = &cells[self.cells.clone()];
@@ -259,7 +260,7 @@ impl FusedRegion {
         self.next = aside("synthesis", make);
     }
 
-    /// Takes in what a thread has made.
+    /// Takes the result of a finished compilation.
     fn take_made(&mut self, cells: &[u64]) {
         if let Some(next) = self.next.take_if(|next| next.is_finished()) {
             let broke = |_| CodegenError::Machine("the thread that makes code broke".into());
@@ -273,9 +274,9 @@ impl FusedRegion {
                 (self.linked, self.compiled, self.is_stale) = (linked, made, false);
                 self.end_cache();
             }
-            // A program has changed meanwhile.
+            // A program was replaced in the meantime.
             Ok(_) => {}
-            // The elements go on one by one, until something else changes.
+            // The elements keep running one by one until a program or a cell changes.
             Err(error) => {
                 tracing::error!("no code for a fused region of elements: {error}");
                 self.failed = Some((Arc::clone(&self.sources), config_cells(&self.linked.program, cells)));
@@ -285,11 +286,11 @@ impl FusedRegion {
 }
 
 impl FusedRegion {
-    /// Told that a node has another element now, with that program. Where the program is the one that it was, only its
-    /// tables changed; else the fused region is linked anew when it runs as one again, see [`FusedRegion::update`].
+    /// Replaces the program of a node whose element was exchanged. If the new program equals the old one, only the
+    /// tables changed. Else the region is linked again before it next runs as one program, see [`FusedRegion::update`].
     pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>) {
         let Some(part) = self.parts.iter().position(|part| *part == node) else { return };
-        // Entries hold for tables that are gone.
+        // The entries store results of the old tables.
         self.end_cache();
         if self.sources.parts[part].program != *program {
             Arc::make_mut(&mut self.sources).parts[part].program = Arc::clone(program);

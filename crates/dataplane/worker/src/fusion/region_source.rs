@@ -1,4 +1,4 @@
-//! What a fused region is linked of.
+//! The programs from which a fused region is linked.
 
 use ir::Verified;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ pub(crate) struct Sources {
     pub entries: Vec<(usize, usize)>,
 }
 
-/// One of them.
+/// A part of a fused region.
 #[derive(Clone)]
 pub(crate) struct RegionSource {
     pub name: String,
     pub program: Arc<Verified>,
-    /// For each output port, the part and its input where packets go on.
+    /// For each output port, the part and input that it is wired to.
     pub next: Vec<Option<(usize, usize)>>,
 }
 
 impl Sources {
-    /// Makes one of them.
+    /// Links the programs into one.
     pub fn link(&self) -> Result<Linked, LinkError> {
         let parts = self.parts.iter().map(|source| Part {
             name: &source.name,

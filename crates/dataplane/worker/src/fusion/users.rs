@@ -1,34 +1,34 @@
-//! Which entries of a flow cache hang on which records.
+//! The reverse index of a flow cache: the entries that use each table record.
 //!
-//! Only of records whose table tells when one goes before its time; a mapping has one or two entries as a rule. A
-//! record that more hang on than there is room for is marked, and all entries end with it. Nothing here takes long at
-//! once: the table grows a little with every change, and notes of entries that have ended are swept a few at a time.
+//! It has only the records of tables that report early removals. A mapping is used by one or two entries as a rule. A
+//! record with more entries than fit is marked; its removal invalidates all entries. Every operation is short: the
+//! table grows by small steps, and stale index records are removed a few at a time.
 
 use std::hash::{BuildHasher, RandomState};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
-/// Records of which is known what hangs on them, at most.
+/// The most records in the index.
 const CAPACITY: u32 = 1 << 22;
-/// Entries that can hang on a record.
+/// The most entries for a record.
 const MOST: usize = 7;
-/// Where they stand in a note; in front of them, whether there were more.
+/// The offset of the entries in an index record. In front of them is the mark for further entries.
 const FIRST: usize = 8;
-/// Bytes of a note.
+/// Bytes of an index record.
 const BYTES: usize = FIRST + 8 * MOST;
-/// Notes that are looked at in a millisecond.
+/// Index records that are checked in a millisecond.
 const LOOKED_AT: usize = 256;
 
-/// Entries, by the records that they hang on.
+/// Entries by the records that they use.
 #[derive(Debug, Default)]
 pub(super) struct Users(Option<FlowTable<1>>);
 
-/// What is to end with a record.
+/// The entries that become invalid with a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
-    /// What was told.
+    /// The entries that were passed to the callback.
     Answer,
-    /// Everything: nobody knows.
+    /// All entries: the record has more of them than the index.
     All,
 }
 
@@ -43,8 +43,8 @@ fn table() -> Result<FlowTable<1>, TableError> {
 }
 
 impl Users {
-    /// Notes that an entry hangs on a record; false when there is no room. `is_live` says of entries whether they
-    /// are still there.
+    /// Records that an entry uses a table record; false when there is no room. `is_live` returns whether an entry still
+    /// exists.
     pub(super) fn add(&mut self, record: u64, entry: u64, is_live: impl Fn(u64) -> bool) -> bool {
         if self.0.is_none() {
             self.0 = table().ok();
@@ -68,7 +68,7 @@ impl Users {
         true
     }
 
-    /// Takes out those of a record that went, and hands them over.
+    /// Removes the entries of a removed record and passes each of them to `each`.
     pub(super) fn take(&mut self, record: u64, mut each: impl FnMut(u64)) -> Ending {
         let Some(notes) = &mut self.0 else { return Ending::Answer };
         let Some(note) = notes.find(&[record]) else { return Ending::Answer };
@@ -84,14 +84,14 @@ impl Users {
         Ending::Answer
     }
 
-    /// Takes some notes out that are of ended entries only.
+    /// Removes some index records whose entries have all ended.
     pub(super) fn sweep(&mut self, is_live: impl Fn(u64) -> bool) {
         let Some(notes) = &mut self.0 else { return };
         let mut budget = LOOKED_AT;
         while let Some(note) = notes.step(&mut budget) {
             let at = notes.record_ptr(note) as u64;
             let mut entries = (0..MOST).map(|place| notes.load(at, FIRST + 8 * place, 8));
-            // Of one that more hang on nobody knows whether all of them have ended.
+            // A marked record may have live entries that are not listed.
             let is_over = notes.load(at, 0, 8) == 0 && !entries.any(|entry| entry != 0 && is_live(entry));
             if is_over {
                 notes.remove(note);
@@ -100,7 +100,7 @@ impl Users {
         notes.maintain();
     }
 
-    /// Gives everything away that it knows.
+    /// Returns the whole table, for another thread to drop.
     pub(super) fn give_away(&mut self) -> impl Send + use<> {
         self.0.take()
     }
@@ -133,13 +133,13 @@ mod tests {
         for entry in 1..=MOST as u64 {
             users.add(64, entry, |_| true);
         }
-        // One of them has ended: its place is free.
+        // One of them has ended, so its field is free.
         users.add(64, 100, |entry| entry != 3);
         assert_eq!(taken(&mut users, 64), (vec![1, 2, 100, 4, 5, 6, 7], Ending::Answer));
         for entry in 1..=MOST as u64 + 1 {
             users.add(64, entry, |_| true);
         }
-        // Those that are known end; the one behind them may live on.
+        // The listed entries end; the next one may live on.
         for _ in 0..4 {
             users.sweep(|entry| entry == MOST as u64 + 1);
         }

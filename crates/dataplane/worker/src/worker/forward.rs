@@ -1,7 +1,7 @@
 //! Pushing packets through the graph.
 //!
-//! Packets stay in their vector; each element sorts an index list into exit lists, and the lists go
-//! on to the next elements, depth first. Nothing here looks at a packet.
+//! Packets stay in their vector. Each element sorts an index list into exit lists, and the lists are pushed to the next
+//! elements, depth first. This module reads no packet.
 
 use super::Worker;
 use crate::graph::{Lowered, RegionEntry};
@@ -13,16 +13,16 @@ use shm::burst::Batch;
 use shm::burst::{Burst, Exits};
 use shm::pool::Pool;
 
-/// Elements that one packet may pass in a row: a configuration may hold loops, and one that never
-/// lets a packet go must not take the worker with it.
+/// The most elements that one packet may pass in a row. A configuration may hold loops, and a packet that never leaves
+/// one must not overflow the worker's stack.
 const MAX_DEPTH: usize = 1_000;
 
-/// The host's own reasons to drop packets, counted from a node's last: there is no way on for them.
+/// The host's own drop reasons, counted from the end of a node's reasons. This one: no path onwards.
 pub(super) const NO_WAY: usize = 1;
 /// Nothing is wired to the port.
 const UNWIRED: usize = 2;
 
-/// An element's tables, by their numbers in its program.
+/// An element's tables by their numbers in its program.
 struct ElementTables<'a>(&'a mut dyn Element);
 
 impl Tables for ElementTables<'_> {
@@ -32,7 +32,7 @@ impl Tables for ElementTables<'_> {
 }
 
 impl Worker {
-    /// Packets that come in by an input of a node.
+    /// Pushes packets into an input of a node.
     pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         self.nodes[node].counters.input.add(list.len());
         if self.nodes[node].has_detour {
@@ -41,7 +41,7 @@ impl Worker {
         self.enter(node, input, packets, list);
     }
 
-    /// Packets that do not go straight into the element.
+    /// Pushes packets into a node that has a hook in front of its element.
     #[cold]
     fn call_hooks(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         match self.nodes[node].elsewhere {
@@ -50,14 +50,14 @@ impl Worker {
         }
     }
 
-    /// Where packets that come in by an input of a node enter a fused region that runs as one program.
+    /// The entry of the fused region that packets at this input of a node enter, if the region runs as one program.
     #[inline(always)]
     pub(crate) fn fused_entry(&self, node: usize, input: usize) -> Option<RegionEntry> {
         let entry = self.nodes[node].entries.get(input).copied()??;
         (!self.is_slow && self.regions[entry.region].is_ready()).then_some(entry)
     }
 
-    /// Packets that are counted as a node's input.
+    /// Counts packets as a node's input.
     #[inline(always)]
     pub(crate) fn enter(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         if let Some(entry) = self.fused_entry(node, input) {
@@ -82,9 +82,8 @@ impl Worker {
         self.depth -= 1;
     }
 
-    /// Runs a node's element over a batch, and returns the port that all packets leave by. Where there is no
-    /// such one, `exits` holds the packets that leave by ports; those that were dropped are counted and
-    /// freed.
+    /// Runs a node's element over a batch, and returns the port if all packets leave by one. Else `exits` holds the
+    /// packets by port. Dropped packets are counted and freed.
     pub(super) fn run_element(
         &mut self,
         node: usize,
@@ -96,7 +95,7 @@ impl Worker {
         let this = &mut self.nodes[node];
         if let Some(Lowered { program, engine, .. }) = &this.lowered {
             let Some(element) = &mut this.element else {
-                // It is at work further up, and cannot be at work here, too.
+                // The element is already running further up the call stack and cannot run here, too.
                 exits.reset(0, 0, 0);
                 self.give_up(node, NO_WAY, packets, list);
                 return None;
@@ -128,8 +127,8 @@ impl Worker {
         None
     }
 
-    /// Has the element's own code work on what its program sent to slow paths, and adds what leaves to
-    /// `exits`.
+    /// Runs the element's own code on the packets that its program sent to slow paths, and adds the packets that leave
+    /// to `exits`.
     #[cold]
     fn run_slow_paths(&mut self, node: usize, paths: usize, packets: &mut [Packet], exits: &mut Exits) {
         for path in 0..paths {
@@ -144,7 +143,7 @@ impl Worker {
         }
     }
 
-    /// Has the element's own code work on packets, and says what leaves. Its drops are counted and freed.
+    /// Runs the element's own code on packets and fills `exits`. Its drops are counted and freed.
     pub(crate) fn run_slow_path(
         &mut self,
         node: usize,
@@ -155,7 +154,8 @@ impl Worker {
         let own_reasons = self.nodes[node].lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
         let mut slow = self.exits.pop().unwrap_or_default();
         slow.reset(self.nodes[node].outputs.len(), self.nodes[node].counters.reasons.len() - own_reasons, 0);
-        // Its tables are at work here, and not there for a fused region that something of this led into.
+        // The element is taken out here: its tables are missing for a fused region that packets enter from this slow
+        // path.
         let was_slow = std::mem::replace(&mut self.is_slow, true);
         self.with_element(node, |element, work| {
             element.slow(path, &mut Batch::new(packets, list, &mut slow), work);
@@ -165,7 +165,7 @@ impl Worker {
         slow
     }
 
-    /// Counts and frees what an element dropped. Its reasons are the node's from `first` on.
+    /// Counts and frees the packets that an element dropped. Its own reasons start at the node's reason `first`.
     fn settle_drops(&mut self, node: usize, first: usize, packets: &[Packet], exits: &Exits) {
         if !exits.has_drops() {
             return;
@@ -181,7 +181,7 @@ impl Worker {
         }
     }
 
-    /// Packets that leave by a port of a node: on to the next.
+    /// Pushes packets out of a port of a node into the next node.
     pub(crate) fn leave(&mut self, node: usize, port: usize, packets: &mut [Packet], list: &[u16]) {
         let this = &self.nodes[node];
         let next = this.outputs.get(port).copied().flatten();
@@ -204,9 +204,9 @@ impl Worker {
         self.pool.free(packets, list);
     }
 
-    /// Sends on what an element emitted beside its batch since the outbox had `start` packets.
+    /// Pushes the deferred packets of an element: those in the list from `start` on.
     pub(crate) fn flush_outbox(&mut self, node: usize, start: usize) {
-        // Whoever emits further down works behind what is here, and leaves as much as it found.
+        // Elements downstream append behind these packets and remove what they appended.
         let mut at = start;
         while let Some((port, packets)) = self.deferred.run(at) {
             let mut vector = self.vectors.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A burst's way through a fused region, and its counters.
+//! Pushes bursts through fused regions and settles their counters.
 
 use super::Worker;
 use crate::fusion::{Cache, CacheCounts};
@@ -25,7 +25,7 @@ impl Tables for PartTables<'_> {
 }
 
 impl Worker {
-    /// Packets that enter a fused region; their arrival at the first element is counted there already.
+    /// Pushes packets into a fused region. Their arrival at the first element is already counted.
     pub(crate) fn push_fused(&mut self, entry: RegionEntry, packets: &mut [Packet], list: &[u16]) {
         let region = &mut self.regions[entry.region];
         let (part, _) = region.inputs[entry.input];
@@ -50,7 +50,8 @@ impl Worker {
         self.exits.push(exits);
     }
 
-    /// Has packets take a fused region's program; the port, where all leave by one and no list is written.
+    /// Runs packets through a fused region's whole program. Returns the port if all leave by one and no list was
+    /// written.
     fn pass_whole(
         &mut self,
         entry: RegionEntry,
@@ -68,7 +69,7 @@ impl Worker {
         codegen::pass(&made.engine, burst, &mut state, &mut self.scratch, exits)
     }
 
-    /// The same for who have a flow cache in front of it.
+    /// The same with a flow cache in front of the program.
     fn pass_cached(
         &mut self,
         entry: RegionEntry,
@@ -100,7 +101,8 @@ impl Worker {
                 let misses = exits.other(misses_list);
                 let all = &mut all[..misses.len()];
                 all.copy_from_slice(misses);
-                // Those without an entry come before those whose guards failed: all take the program in their order.
+                // Packets without an entry are listed before those that failed a guard; the program needs them in their
+                // order.
                 if !all.is_sorted() {
                     all.sort_unstable();
                 }
@@ -117,7 +119,7 @@ impl Worker {
         cache.learn(entry.input, packets, misses, &mut state);
         let mut others = self.exits.pop().unwrap_or_default();
         match self.pass_whole(entry, packets, misses, &mut others) {
-            // Packets keep the order in which they came.
+            // The exit lists keep the order of arrival.
             Some(port) => exits.merge(port, misses),
             None => exits.merge_all(&others, misses_list),
         }
@@ -133,13 +135,13 @@ impl Worker {
         }
         let mut counts = CacheCounts::default();
         self.regions.iter().for_each(|region| counts.add(region.cache_counts()));
-        // Who reads it just now gets the next one.
+        // A reader that holds the lock gets the next update.
         if let Ok(mut told) = self.activity.cache.try_lock() {
             *told = counts;
         }
     }
 
-    /// Packets that a fused region put on several lists.
+    /// Pushes the packets that a fused region sorted into several lists.
     fn part_fused(&mut self, region: usize, packets: &mut [Packet], exits: &Exits) {
         let program = &self.regions[region].compiled.program;
         let (reasons, slow) = (program.reasons.len(), program.slow.len());
@@ -159,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// Packets that leave a fused region by one of its exits.
+    /// Pushes packets out of a fused region by one of its exits.
     fn leave_fused(&mut self, region: usize, output: usize, packets: &mut [Packet], list: &[u16]) {
         let region = &mut self.regions[region];
         let (part, port) = region.linked.outputs[output];
@@ -179,7 +181,7 @@ impl Worker {
         self.pool.free(packets, list);
     }
 
-    /// Has an element's own code work on packets, and sends on what leaves it as in the modular form.
+    /// Runs an element's slow path on packets, and pushes the packets that leave it as in the modular execution mode.
     #[cold]
     fn slow_fused(&mut self, region: usize, path: usize, packets: &mut [Packet], list: &[u16]) {
         if list.is_empty() {
@@ -201,8 +203,7 @@ impl Worker {
         self.flush_outbox(node, outbox_start);
     }
 
-    /// Writes up the counters of what passed through fused regions: what went over each wire inside follows from
-    /// what came in and what left.
+    /// Settles the counters of fused regions: the packets on each inner wire follow from those that entered and left.
     pub(crate) fn settle_counters(&mut self) {
         for region in self.regions.iter_mut().filter(|region| region.is_due) {
             region.is_due = false;

@@ -1,4 +1,4 @@
-//! Handlers of elements, read and written on the worker's thread: for other threads between bursts, and for scripts.
+//! Reads and writes handlers of elements on the worker's thread: for other threads between bursts, and for scripts.
 
 use super::Worker;
 use crate::counters::Count;
@@ -10,10 +10,10 @@ impl Worker {
     pub(crate) fn answer_requests(&mut self) {
         let mailbox = Arc::clone(&self.mailbox);
         for request in mailbox.take() {
-            // Who asked may have given up waiting.
+            // The caller may have stopped waiting.
             let _gone = match request {
                 Request::Call { node, handler, value, reply } => {
-                    // A panic there must not end the worker, and with it the chain.
+                    // A panic in a handler must not end the worker, and with it the chain.
                     let answer = diag::caught(|| match value {
                         None => self.read_here(node, &handler),
                         Some(value) => self.write_here(node, &handler, &value).map(|()| String::new()),
@@ -25,7 +25,7 @@ impl Worker {
         }
     }
 
-    /// Puts an element of its class into a node's place; what was there.
+    /// Exchanges the element of a node for another of its class, and returns the old one.
     fn replace_here(&mut self, node: usize, mut by: Replacement) -> Replacement {
         let this = &mut self.nodes[node];
         if let (Some(element), Some(lowered)) = (&mut this.element, &mut this.lowered) {
@@ -105,7 +105,7 @@ impl Worker {
         if handler == "config"
             && let Some(exchange) = self.exchange.clone()
         {
-            // A script of this thread: packets wait for it.
+            // A script on this thread: its packets are in the middle of the graph.
             if self.nodes.get(node).is_some_and(|this| this.element.is_none()) {
                 return Err("an element cannot write its own handlers".into());
             }

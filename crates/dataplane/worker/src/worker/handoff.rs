@@ -1,4 +1,4 @@
-//! Packets that go to the worker that has their state, and those that come from others.
+//! Hands packets off to their owner workers, and takes those that other workers handed off.
 
 use super::Worker;
 use super::forward::NO_WAY;
@@ -10,7 +10,7 @@ use shm::burst::Vector;
 use std::sync::Arc;
 
 impl Worker {
-    /// Gives packets to the worker that owns the element's state.
+    /// Hands packets over to the worker that owns the element's state.
     pub(super) fn hand_over(&mut self, node: usize, input: usize, packets: &[Packet], list: &[u16]) {
         self.quiescence.hand(list.len());
         for &index in list {
@@ -24,14 +24,15 @@ impl Worker {
         }
     }
 
-    /// Whether all other workers have room for what a source may have for them.
+    /// Whether every other worker has room for a burst from each worker.
     pub(crate) fn can_spread(&self) -> bool {
         let most = LIST_CAPACITY * self.rings.len();
         let others = self.rings.iter().enumerate().filter(|(worker, _)| *worker != self.number);
         others.map(|(_, ring)| ring).all(|ring| ring.len() + most <= ring.capacity())
     }
 
-    /// Gives packets that a source has received to the workers that have their state. Those of this one stay.
+    /// Hands packets that a source received off to their owner workers. Packets that this worker owns stay in the
+    /// vector.
     pub(crate) fn hand_off(&mut self, node: usize, vector: &mut Vector) {
         let Some(spread) = self.nodes[node].steering.as_ref() else { return };
         let (packets, list) = vector.parts();
@@ -47,7 +48,7 @@ impl Worker {
                 count += 1;
                 continue;
             }
-            // Once for a burst, and not at all where all are at home: every worker writes there.
+            // Once a burst, and not at all if this worker owns all packets: every worker writes this counter.
             if announced == 0 {
                 announced = list.len();
                 self.quiescence.hand(announced);
@@ -55,7 +56,7 @@ impl Worker {
             let packet = packets[usize::from(index)];
             let handed = HandedOff { node, place: HandoffTarget::Output, packet };
             if self.rings.get(owner).is_none_or(|ring| ring.push(handed).is_err()) {
-                // Other sources filled the room that there was.
+                // Other sources filled the queue in the meantime.
                 lost[lost_count] = index;
                 lost_count += 1;
             }
@@ -69,8 +70,8 @@ impl Worker {
         vector.relist(&own[..count]);
     }
 
-    /// Works on packets that other workers handed over; whether there are any. Those that sources have received wait
-    /// while sources are to wait.
+    /// Processes packets that other workers handed over, and returns whether there were any. With `sources_wait`,
+    /// packets that sources handed off stay in their queue for a turn.
     pub(crate) fn take_handed(&mut self, sources_wait: bool) -> bool {
         let mut worked = false;
         if self.number == 0 && !self.handoff.is_empty() {
@@ -95,7 +96,7 @@ impl Worker {
         let (mut at, mut count) = (None, 0);
         for _ in 0..ring.len().min(LIST_CAPACITY) {
             let Some(HandedOff { node, place, packet }) = ring.pop() else { break };
-            // Those that go the same way go together.
+            // Packets for the same input or output are pushed together.
             if at.is_some_and(|at| at != (node, place)) || vector.len() >= self.burst {
                 self.go_on(at, &mut vector);
             }
@@ -108,7 +109,7 @@ impl Worker {
         self.quiescence.take(count);
     }
 
-    /// Has packets go on that were handed over.
+    /// Pushes packets that were handed over.
     fn go_on(&mut self, at: Option<(usize, HandoffTarget)>, vector: &mut Vector) {
         let (packets, list) = vector.parts();
         match at.filter(|_| !list.is_empty()) {
@@ -119,7 +120,7 @@ impl Worker {
         vector.clear();
     }
 
-    /// Drops what was handed over after this worker had ended: a run that was stopped.
+    /// Drops packets that arrive after this worker has ended, when a run is stopped.
     pub fn drop_handed(&mut self) {
         let (home, own) = (Arc::clone(&self.handoff), self.rings.get(self.number).cloned());
         let left = || own.as_ref().and_then(|ring| ring.pop()).or_else(|| home.pop());

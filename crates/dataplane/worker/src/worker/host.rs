@@ -1,4 +1,4 @@
-//! What elements may ask of their worker.
+//! The operations that elements call on their worker.
 
 use super::Worker;
 use element::Host;
@@ -35,7 +35,7 @@ impl Host for Worker {
 
     fn pass(&mut self, node: usize, port: usize, count: usize) {
         let (mut node, mut port) = (node, port);
-        // A way between two NFs has no loops: `Null` passes on to one element.
+        // A path between two NFs has no loops: `Null` passes packets on to one element.
         while let Some(next) = self.nodes[node].outputs.get(port).copied().flatten() {
             self.nodes[node].counters.outputs[port].add(count);
             self.nodes[next.node].counters.input.add(count);

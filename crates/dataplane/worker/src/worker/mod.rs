@@ -1,12 +1,12 @@
-//! A packet thread: its graph, and everything that it works with.
+//! A packet thread: its graph, and the resources that it works with.
 //!
 //! - `turn`: the loop
-//! - `forward`: pushing through the graph; `pull`: pulling out of it
-//! - `region`: through fused regions that run as one program
-//! - `handoff`: packets from worker to worker
-//! - `handlers`: handlers, and elements that take the place of others
-//! - `host`: what elements may ask of their worker
-//! - `profiled`: all that with probes
+//! - `forward`: pushes packets through the graph; `pull`: pulls packets out of it
+//! - `fused_regions`: pushes packets through fused regions that run as one program
+//! - `handoff`: hands packets over from worker to worker
+//! - `handlers`: calls handlers and exchanges elements
+//! - `host`: implements the operations that elements call on their worker
+//! - `profiled`: the same with probes
 
 mod forward;
 mod fused_regions;
@@ -37,14 +37,14 @@ use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Packets that are worked on at a time unless the user says otherwise. What a hop between elements costs
-/// is shared by so many; their descriptors and headers still fit the first-level cache twice over. A burst
-/// never waits to be full.
+/// The most packets of a burst, unless the user sets another number. The cost of a hop between elements is divided by
+/// the burst, and the descriptors and headers of two such bursts still fit the first-level cache. A worker never waits
+/// until a burst is full.
 pub const DEFAULT_BURST: usize = 64;
 
-/// A packet thread's own graph and everything it works with.
+/// A packet thread's own copy of the graph, and the resources that it works with.
 pub struct Worker {
-    /// Which one.
+    /// Its index among the workers.
     pub number: usize,
     /// The graph.
     pub nodes: Vec<Node>,
@@ -54,29 +54,29 @@ pub struct Worker {
     pub regions: Vec<FusedRegion>,
     /// The packet pool.
     pub pool: PacketPool,
-    /// Packets to work on at a time.
+    /// The most packets of a burst.
     pub burst: usize,
-    /// Whether it looks for packets without ever sleeping.
+    /// Whether it polls its sources without ever sleeping.
     pub polls: bool,
     /// The run's clock.
     pub clock: Clock,
-    /// The burst's time.
+    /// The time at the start of the current turn or burst.
     pub now_ns: u64,
     /// Requests from other threads.
     pub mailbox: Arc<Mailbox>,
-    /// Gives elements other configurations.
+    /// Exchanges elements for ones with another configuration.
     pub exchange: Option<Arc<Exchange>>,
-    /// Packets for the worker that owns state of [`element::StateScope::OneWorker`], the first one.
+    /// The queue of packets for the first worker, which owns state of [`element::StateScope::OneWorker`].
     pub handoff: Arc<ArrayQueue<HandedOff>>,
-    /// For each worker, what sources of others have received for it.
+    /// For each worker, the handoff queue of packets that sources of other workers received for it.
     pub rings: Vec<Arc<ArrayQueue<HandedOff>>>,
     /// Set when any worker wants the run to end.
     pub stop: Arc<AtomicBool>,
-    /// How many workers have nothing left to do.
+    /// The number of workers that have nothing left to do.
     pub quiescence: Arc<Quiescence>,
-    /// How far it is.
+    /// Its progress, for other threads to read.
     pub activity: Arc<WorkerActivity>,
-    /// The form that is wanted.
+    /// The requested execution mode.
     pub mode: Arc<FormWanted>,
     /// Lines that elements print.
     pub print: fn(&str),
@@ -88,20 +88,20 @@ pub struct Worker {
     pub(crate) timers: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) fire_at: Vec<u64>,
     pub(crate) depth: usize,
-    /// Whether sources are to wait for a turn.
+    /// Whether sources skip the next turn.
     pub(crate) sources_wait: bool,
-    /// Whether an element's slow path is under way.
+    /// Whether an element's slow path is running.
     pub(crate) is_slow: bool,
-    /// Whether it is counted among those that have nothing left to do.
+    /// Whether `quiescence` counts it as done.
     pub(crate) is_done: bool,
-    /// Whether probes are wanted, and what they find.
+    /// Its probes and their counts.
     pub probes: Arc<Probes>,
-    /// While they are on.
+    /// The active probe while probes are on.
     pub(crate) probe: Option<Box<Probe>>,
 }
 
 impl Worker {
-    /// What `nodes` and the rest make up.
+    /// A worker with this graph, its fused regions and resources.
     pub fn new(
         number: usize,
         mut nodes: Vec<Node>,
@@ -153,8 +153,8 @@ impl Worker {
         }
     }
 
-    /// Calls an element with its worker; what it emits beside a batch is sent on afterwards only by
-    /// who calls [`Worker::flush_outbox`].
+    /// Calls an element with its worker. The caller pushes the packets that it emits outside its batch by
+    /// [`Worker::flush_outbox`].
     pub(crate) fn with_element(&mut self, node: usize, call: impl FnOnce(&mut dyn Element, &mut Work<'_>)) {
         if let Some(mut element) = self.nodes[node].element.take() {
             call(element.as_mut(), &mut Work::new(self, node));

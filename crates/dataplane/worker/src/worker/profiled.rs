@@ -1,4 +1,4 @@
-//! The worker's loop and packets' ways with probes: where it goes from one stage to another, and what switches them.
+//! The worker's loop and packet paths with probes: the changes of stage, and the switch.
 
 use super::Worker;
 use crate::graph::Pulled;
@@ -8,7 +8,7 @@ use shm::burst::Vector;
 use std::sync::atomic::Ordering;
 
 impl Worker {
-    /// Takes probes, or puts them away, as is wanted. Between bursts only.
+    /// Switches the probes on or off as requested. Between bursts only.
     pub(crate) fn follow_probes(&mut self) {
         let is_wanted = self.probes.wanted.load(Ordering::Relaxed);
         if is_wanted == self.probe.is_some() {
@@ -22,24 +22,24 @@ impl Worker {
         self.probes.is_on.store(is_wanted, Ordering::Release);
     }
 
-    /// A turn begins.
+    /// Starts a turn.
     pub(crate) fn probe_turn(&mut self) {
         self.probe_switch(TURN);
     }
 
-    /// A turn in which nothing was done ends.
+    /// Ends a turn without work.
     pub(crate) fn probe_idle(&mut self) {
         if let Some(probe) = &mut self.probe {
             probe.at = WAITING;
         }
     }
 
-    /// An element's task or timer begins; the stage before.
+    /// Starts an element's task or timer and returns the stage before.
     pub(crate) fn probe_task(&mut self, node: usize) -> usize {
         self.probe_switch(place(self.nodes.len(), Stage::Task(node)))
     }
 
-    /// It has ended, and the stage before goes on.
+    /// Ends it and returns to the stage before.
     pub(crate) fn probe_task_end(&mut self, before: usize, found_nothing: bool) {
         if found_nothing {
             self.probe_idle();
@@ -51,7 +51,7 @@ impl Worker {
         self.probe.as_mut().map_or(TURN, |probe| probe.switch(to))
     }
 
-    /// Packets that come in by an input of a node, with a look at the counter before and behind.
+    /// Pushes packets into an input of a node, with a reading before and after.
     pub(crate) fn push_probed(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         let stage = match self.fused_entry(node, input) {
             Some(entry) => Stage::Program(entry.region),

@@ -16,7 +16,7 @@ impl Worker {
         }
     }
 
-    /// Has an element answer.
+    /// Calls an element's `pull`.
     #[inline(always)]
     pub(crate) fn answer_pull(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
         let outbox_start = self.deferred.len();
@@ -27,7 +27,7 @@ impl Worker {
         count
     }
 
-    /// Has an element work on what is pulled into it.
+    /// Pulls packets for an element and runs the element over them.
     #[inline(always)]
     pub(crate) fn pull_through(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
         let Some(up) = self.nodes[node].inputs.first().copied().flatten() else { return 0 };

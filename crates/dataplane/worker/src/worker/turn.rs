@@ -1,10 +1,10 @@
 //! The loop of a packet thread.
 //!
-//! Each turn reads the clock once, runs every task once, calls timers that are due, and from time to
-//! time does housekeeping and answers requests from other threads. A worker that finds nothing to do
-//! for a while yields its core, then sleeps for short times.
+//! Each turn reads the clock once, runs every task once and fires the timers that are due. Housekeeping runs once in a
+//! millisecond; requests from other threads are answered at the end of a turn. A worker without work yields its core
+//! after some turns, then sleeps for short times.
 //!
-//! The loop exists twice: with probes ([`crate::profile`]) and, compiled without them, for all other times.
+//! The loop is compiled twice: with probes ([`crate::profile`]) and without them.
 
 use super::Worker;
 use element::Progress;
@@ -16,26 +16,25 @@ use std::time::Duration;
 const SPIN_TURNS: u32 = 200;
 /// Turns without work before it sleeps.
 const YIELD_TURNS: u32 = 400;
-/// How long it sleeps at a time, at least and at most. In between it sleeps for a hundredth of the time that it has
-/// slept already: a packet waits little after a short pause, and a worker that nobody needs costs next to nothing.
+/// The shortest and the longest sleep. Between these limits the worker sleeps for a hundredth of the time that it has
+/// slept already: after a short pause a packet waits little, and an unused worker costs hardly any CPU time.
 const SLEEP: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(10));
 /// How often elements do housekeeping.
 const TICK_NS: u64 = 1_000_000;
-/// Turns without work after which a run whose sources have ended is over, although packets are kept:
-/// nobody will fetch them.
+/// Turns without work after which a run whose sources have ended is over although elements still hold packets.
 const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
-/// The same in time slept.
+/// The same limit as a time slept.
 const GIVE_UP_SLEPT: Duration = Duration::from_millis(200);
 
-/// How far the loop of a worker is, from one form of it to the other.
+/// The state of the loop, passed from one variant of the loop to the other.
 struct Turns {
     tasks: Vec<usize>,
     finished: Vec<bool>,
     idle_turns: u32,
     next_tick_ns: u64,
     first_ns: Option<u64>,
-    /// Turns in which no task did anything. Timers do not count: an element that asks again and again for an answer
-    /// that nobody is left to give must not keep the run from ending.
+    /// Turns in which no task did anything. Timers do not count: an element whose timer keeps repeating a request to
+    /// which no answer can arrive must not keep the run from ending.
     stale_turns: u32,
     last_held: i64,
     idle_since_ns: Option<u64>,
@@ -44,7 +43,7 @@ struct Turns {
 }
 
 impl Worker {
-    /// Runs until the sources have ended and their packets are through, or until asked to stop.
+    /// Runs until the sources have ended and their packets have left the graph, or until the run is stopped.
     pub fn run(&mut self) {
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.start(work));
@@ -70,12 +69,12 @@ impl Worker {
         }
         if let (Some(first), now_ns) = (turns.first_ns, self.clock.now_ns()) {
             let busy = self.activity.busy_ns.load(Ordering::Relaxed);
-            // A run that was stopped while busy was busy until now.
+            // A run that was stopped while busy counts as busy until now.
             let busy = if turns.idle_turns == 0 { now_ns - first } else { busy };
             self.activity.busy_ns.store(busy, Ordering::Relaxed);
         }
         self.settle_counters();
-        // Before elements settle what they hold; what comes later is dropped (`drop_handed`).
+        // Before elements process what they hold in `stop`. Packets that arrive later are dropped (`drop_handed`).
         self.take_handed(false);
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));
@@ -86,9 +85,9 @@ impl Worker {
         self.activity.ended.store(true, Ordering::Release);
     }
 
-    /// Takes turns until the run is over, or probes are wanted where there are none, or none where there are.
+    /// Runs turns until the run is over, or until probes have to be switched on or off.
     fn turns<const PROBED: bool>(&mut self, turns: Turns) -> Turns {
-        // As variables of its own, which the compiler may keep where it likes.
+        // Local variables, which the compiler may keep in registers.
         let Turns {
             tasks,
             mut finished,
@@ -168,7 +167,7 @@ impl Worker {
             if self.sources_ended(&tasks, &finished) {
                 let held: i64 = self.nodes.iter().map(|node| node.counters.held()).sum();
                 if held < std::mem::replace(&mut last_held, held) {
-                    // A timer let packets go: others may follow.
+                    // A timer released packets and may release more.
                     stale_turns = 1;
                     slept = Duration::ZERO;
                 }
@@ -189,7 +188,7 @@ impl Worker {
             match idle_turns {
                 0 => {}
                 1..SPIN_TURNS => std::hint::spin_loop(),
-                // At the end of a run there is nothing to be early for.
+                // At the end of a run latency does not matter.
                 _ if self.polls && !self.is_done => std::hint::spin_loop(),
                 SPIN_TURNS..YIELD_TURNS => std::thread::yield_now(),
                 _ => {
@@ -215,7 +214,7 @@ impl Worker {
         }
     }
 
-    /// Says that there is something to do again.
+    /// Marks the worker as busy again.
     pub(crate) fn wake(&mut self) {
         if std::mem::take(&mut self.is_done) {
             self.quiescence.woken.fetch_add(1, Ordering::AcqRel);
@@ -226,17 +225,17 @@ impl Worker {
     /// Whether all sources of the graph have ended.
     fn sources_ended(&self, tasks: &[usize], finished: &[bool]) -> bool {
         let mut sources = tasks.iter().zip(finished).filter(|(node, _)| self.nodes[**node].inputs.is_empty());
-        // A configuration without any source waits for its scripts, or for somebody to stop it.
+        // A configuration without sources waits for its scripts or a stop.
         let none = sources.clone().next().is_none();
         !(none && self.number == 0) && sources.all(|(_, finished)| *finished)
     }
 
-    /// Whether packets are kept for something that is to come yet.
+    /// Whether an element keeps packets for an event that is yet to happen.
     fn awaits(&self) -> bool {
         self.nodes.iter().any(|node| node.element.as_ref().is_some_and(|element| element.awaits()))
     }
 
-    /// Runs an element's task and what it sends on.
+    /// Runs an element's task and pushes the packets that it returns.
     fn run_task(&mut self, node: usize) -> Progress {
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
@@ -262,7 +261,7 @@ impl Worker {
                 break;
             }
             self.timers.pop();
-            // An element that wished for another time meanwhile has another entry.
+            // An element that changed its time since then has a second timer entry.
             if self.fire_at[node] == at_ns {
                 self.fire_at[node] = u64::MAX;
                 let outbox_start = self.deferred.len();
@@ -278,7 +277,7 @@ impl Worker {
         fired
     }
 
-    /// Has fused regions follow what their cells hold.
+    /// Updates the fused regions to the values in their cells.
     pub(crate) fn follow_cells(&mut self) {
         let (is_fused, under_way) = (self.mode.is_fused(), self.depth > 0);
         if !under_way {
