@@ -60,7 +60,7 @@ pub fn ticks() -> Option<u64> {
     Some(unsafe { core::arch::x86_64::_rdtsc() })
 }
 
-/// There is no counter on this machine.
+/// `None`: this machine has no time stamp counter.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn ticks() -> Option<u64> {
     None

@@ -1,33 +1,32 @@
-//! The packet descriptor: what the platform knows about one packet beyond its bytes.
+//! The packet descriptor: the metadata of one packet.
 //!
-//! A [`Packet`] is 128 bytes. While a packet is worked on, its descriptor stands in a worker's
-//! *vector* (an array that stays in the first-level cache); for an NF in another process that wants
-//! it, the same 128 bytes stand in the metadata block at the head of its slot. The layout is versioned ([`LAYOUT_VERSION`]) and fixed (`repr(C)`): machine code reads and
-//! writes it by the offsets in [`offset`].
+//! A [`Packet`] is 128 bytes. While a worker processes a packet, its descriptor is in the worker's *vector*, an array
+//! that stays in the first-level cache. For an NF in another process that uses metadata, the same 128 bytes are in the
+//! metadata block at the head of the slot. The layout is versioned ([`LAYOUT_VERSION`]) and fixed (`repr(C)`): machine
+//! code reads and writes it by the offsets in [`offset`].
 //!
-//! The first cache line holds everything that forwarding needs. `buf` and `handle` mean something in
-//! the host only: they are rebuilt from `slot` when a descriptor comes back from shared memory, and
-//! never believed.
+//! The first cache line holds everything that forwarding needs. `buf` and `handle` are valid in the host only: when a
+//! descriptor returns from shared memory, the host sets them itself and ignores the values there.
 //!
-//! Machine code reads and writes a packet's bytes by what its descriptor says, and checks no addresses. So of every
-//! descriptor this holds:
+//! Machine code accesses a packet's bytes by the fields of its descriptor and checks no addresses. So every descriptor
+//! satisfies these invariants:
 //!
-//! - from `buf` on [`BUF_BYTES`] bytes stay mapped as long as this process lives (see [`crate::span`]), or `data` and
-//!   `len` are 0;
-//! - `data` and `len` together are no more than [`BUF_BYTES`];
-//! - `total` is no less than `len`, and equals it where there is one segment.
+//! - The [`BUF_BYTES`] bytes from `buf` on stay mapped as long as this process lives (see [`crate::span`]), or `data`
+//!   and `len` are 0.
+//! - The sum of `data` and `len` is at most [`BUF_BYTES`].
+//! - `total` is at least `len`, and equals it if the packet has one segment.
 //!
-//! The fields that this is about, and those that say which slot it is, are read by methods and changed by operations
-//! that check ([`Packet::push`], [`Packet::pull`], [`Packet::put`], [`Packet::take`], [`Packet::set_ends`] and the like).
-//! Descriptors are made by pools, by [`crate::claimed`] and [`crate::unpark`], which believe nothing that another process
-//! may have written, and by [`Packet::from_words`], which is unsafe. Machine code upholds the same: the verifier of
-//! packet programs has it push and pull no more than there is.
+//! The fields in these invariants and those that name the slot are read by methods and changed by checked operations
+//! ([`Packet::push`], [`Packet::pull`], [`Packet::put`], [`Packet::take`], [`Packet::set_ends`] and the like). Three
+//! sources create descriptors: pools; [`crate::claimed`] and [`crate::unpark`], which trust no value that another
+//! process may have written; and [`Packet::from_words`], which is unsafe. Machine code keeps the invariants, too: the
+//! verifier of packet programs allows no push or pull beyond the buffer or the packet.
 //!
-//! Nobody's memory depends on the other fields. Offsets of headers are counted from `buf`, in bytes; whoever uses one
-//! compares it with the packet's end first, machine code included, so that any number may stand there. Those made here
-//! lie between 0 and [`BUF_BYTES`].
+//! Memory safety does not depend on the other fields. Header offsets are counted in bytes from `buf`. Their readers,
+//! machine code included, compare them with the packet's end first, so any value is allowed. The offsets that this
+//! crate sets are between 0 and [`BUF_BYTES`].
 //!
-//! Nobody else makes or changes what is trusted:
+//! Code outside this crate cannot create a descriptor or change its trusted fields:
 //!
 //! ```compile_fail,E0451
 //! let packet = shm::Packet { buf: 64, data: 0, len: 64, total: 64, ..shm::Packet::EMPTY };
@@ -64,7 +63,7 @@
 //! let packet = shm::Packet::from_words([64; 16]);
 //! ```
 //!
-//! What nobody trusts is everybody's:
+//! Any code may write the untrusted fields:
 //!
 //! ```
 //! let mut packet = shm::Packet::detached(128, 60).expect("a buffer has as many bytes");
@@ -81,29 +80,29 @@ use std::sync::atomic::AtomicU64;
 pub const LAYOUT_VERSION: u16 = 1;
 /// Bytes of the metadata block at the head of each slot.
 pub const META_BYTES: usize = 128;
-/// Bytes of buffer in each slot, headroom included.
+/// Bytes of the buffer in each slot, headroom included.
 pub const BUF_BYTES: usize = 2240;
-/// Bytes in front of a received frame that headers can be pushed into. DPDK's default.
+/// Bytes in front of a received frame for headers that are pushed. DPDK's default.
 pub const HEADROOM: usize = 128;
 /// Distance between slots. 37 cache lines: an odd number, so that headers of neighbouring slots fall
 /// into different sets of the first-level cache.
 pub const SLOT_BYTES: usize = META_BYTES + BUF_BYTES;
 
-/// One packet (or one segment of it), as the platform sees it.
+/// One packet, or one segment of it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct Packet {
     /// Address of the slot's buffer in this process.
     pub(crate) buf: u64,
-    /// The pool's own handle: an mbuf's address or a slot number, as the pool likes.
+    /// The pool's own handle: an mbuf's address or a slot number.
     pub(crate) handle: u64,
-    /// First byte of the packet, from `buf`.
+    /// Offset of the packet's first byte, from `buf`.
     pub(crate) data: u16,
-    /// MAC header, from `buf`; [`NO_HEADER`] when not known.
+    /// Offset of the MAC header, from `buf`; [`NO_HEADER`] when not known.
     pub mac: u16,
-    /// Network header, from `buf`; [`NO_HEADER`] when not known.
+    /// Offset of the network header, from `buf`; [`NO_HEADER`] when not known.
     pub net: u16,
-    /// Transport header, from `buf`; [`NO_HEADER`] when not known.
+    /// Offset of the transport header, from `buf`; [`NO_HEADER`] when not known.
     pub trans: u16,
     /// Bytes of the packet in this segment, from `data`.
     pub(crate) len: u32,
@@ -111,11 +110,11 @@ pub struct Packet {
     pub(crate) total: u32,
     /// Click annotations; offsets in `packet::anno`.
     pub anno: [u8; ANNO_BYTES],
-    /// When it was received, nanoseconds since the epoch; 0 when not known.
+    /// Time of reception in nanoseconds since the epoch; 0 when not known.
     pub timestamp_ns: u64,
     /// Symmetric flow hash from the port; 0 when not known.
     pub flow_hash: u32,
-    /// The port that it came in by, as the host numbers ports; [`NO_PORT`] when made here.
+    /// Number of the port that received it, as the host numbers ports; [`NO_PORT`] when an element made it.
     pub origin: u16,
     /// Flags: see [`flag`].
     pub flags: u16,
@@ -129,11 +128,11 @@ pub struct Packet {
     pub(crate) reserved0: u8,
     /// Number of the slot in its region.
     pub(crate) slot: u32,
-    /// Life of the slot that this descriptor speaks of; a descriptor with an old one is stale.
+    /// Generation of the slot when this descriptor was created; a descriptor with an older one is stale.
     pub(crate) generation: u32,
     /// [`LAYOUT_VERSION`].
     pub(crate) version: u16,
-    /// Number of the region that the slot lies in.
+    /// Number of the slot's region.
     pub(crate) region: u16,
     /// Reserved, 0.
     pub(crate) reserved1: u64,
@@ -148,11 +147,12 @@ pub const NO_PORT: u16 = u16::MAX;
 
 /// Bits of [`Packet::flags`].
 pub mod flag {
-    /// The transport checksum is not finished: only the pseudo header's sum stands in the field.
+    /// The transport checksum is incomplete: the field holds the sum of the pseudo header only.
     pub const PARTIAL_CHECKSUM: u16 = 1;
-    /// Larger than the link takes; must be segmented before it is sent.
+    /// Larger than the link's MTU; must be segmented before it is sent.
     pub const GSO: u16 = 2;
-    /// Somebody else holds the slot, too, and reads it: nobody writes its bytes. See [`Pool::share`](crate::Pool::share).
+    /// Further descriptors of the slot exist, so its bytes must not be written. See
+    /// [`Pool::share`](crate::Pool::share).
     pub const SHARED: u16 = 4;
 }
 
@@ -166,7 +166,7 @@ pub enum PacketType {
     Broadcast = 1,
     /// Link multicast.
     Multicast = 2,
-    /// Addressed to somebody else.
+    /// Addressed to another host.
     OtherHost = 3,
     /// Sent by this host.
     Outgoing = 4,
@@ -226,7 +226,7 @@ impl Packet {
         origin: NO_PORT,
         flags: 0,
         next: 0,
-        // No segment: every operation that grows a packet refuses.
+        // No segment: every operation that grows a packet fails.
         segments: 0,
         packet_type: PacketType::Host as u8,
         reserved0: 0,
@@ -237,11 +237,11 @@ impl Packet {
         reserved1: 0,
     };
 
-    /// A descriptor of `len` bytes from `data` of a buffer that is in no slot, with no headers known: for
-    /// evaluators, which work on bytes that they keep themselves. `None` when a buffer has not so many bytes.
+    /// A descriptor of `len` bytes from `data` of a buffer that is in no slot, without header offsets: for evaluators,
+    /// which keep the bytes themselves. `None` when the range exceeds a buffer.
     ///
-    /// All such descriptors have the address of one scratch buffer of this process, so that machine code that is
-    /// handed one reads and writes there. Views see no bytes, and no pool takes one back.
+    /// All such descriptors have the address of one scratch buffer of this process, so that machine code that runs on
+    /// one reads and writes there. Views of them are empty, and pools do not take them back.
     pub fn detached(data: u16, len: u32) -> Option<Packet> {
         is_inside(data, len).then_some(Packet {
             buf: (&raw const SCRATCH) as u64,
@@ -253,10 +253,10 @@ impl Packet {
         })
     }
 
-    /// One segment at an address, and nothing else known of it.
+    /// A packet of one segment at an address, without further metadata.
     ///
-    /// The caller has found `buf` in the table of spans as the buffer of `slot` of `region`, and holds the slot in
-    /// that life. `None` when a buffer has not so many bytes.
+    /// The caller has found `buf` in the table of spans as the buffer of `slot` of `region`, and holds the slot in that
+    /// generation. `None` when the range exceeds a buffer.
     #[inline(always)]
     pub(crate) fn of_slot(
         (region, slot, generation): (u16, u32, u32),
@@ -282,7 +282,7 @@ impl Packet {
         self.buf
     }
 
-    /// The pool's own handle: an mbuf's address or a slot number, as the pool likes.
+    /// The pool's own handle: an mbuf's address or a slot number.
     #[inline(always)]
     pub const fn handle(&self) -> u64 {
         self.handle
@@ -298,7 +298,7 @@ impl Packet {
         }
     }
 
-    /// The annotation that says where a header starts. The packet's first byte is moved by other operations.
+    /// The header offset that `base` names. `None` for the packet's first byte, which other operations move.
     pub fn header_mut(&mut self, base: Base) -> Option<&mut u16> {
         match base {
             Base::Data => None,
@@ -308,7 +308,7 @@ impl Packet {
         }
     }
 
-    /// First byte of the packet, from [`Packet::buf`].
+    /// Offset of the packet's first byte, from [`Packet::buf`].
     #[inline(always)]
     pub const fn data(&self) -> u16 {
         self.data
@@ -344,13 +344,13 @@ impl Packet {
         self.slot
     }
 
-    /// Life of the slot that this descriptor speaks of.
+    /// Generation of the slot when this descriptor was created.
     #[inline(always)]
     pub const fn generation(&self) -> u32 {
         self.generation
     }
 
-    /// Number of the region that the slot lies in.
+    /// Number of the slot's region.
     #[inline(always)]
     pub const fn region(&self) -> u16 {
         self.region
@@ -368,14 +368,14 @@ impl Packet {
         self.len == 0
     }
 
-    /// Behind the first segment's last byte, from [`Packet::buf`].
+    /// Offset behind the first segment's last byte, from [`Packet::buf`].
     #[inline(always)]
     pub const fn end(&self) -> u32 {
         self.data as u32 + self.len
     }
 
-    /// The same packet with its first byte at `at`, counted from the buffer: a header may lie in front of what was
-    /// stripped. `None` when it would start behind its end.
+    /// The same packet with its first byte at offset `at` of the buffer: a stripped header may be in front of the
+    /// packet. `None` if `at` is behind the packet's end.
     #[inline]
     pub fn starting_at(&self, at: u16) -> Option<Packet> {
         let len = self.end().checked_sub(u32::from(at))?;
@@ -383,9 +383,9 @@ impl Packet {
         Some(Packet { data: at, len, total, ..*self })
     }
 
-    /// Corrects a descriptor that was read from memory that others write: what cannot be is unset. `data` and `len`
-    /// are the caller's, who has found them to lie in a buffer; what only this process may say (buffer, slot, life,
-    /// handle, further segments) is still to be set.
+    /// Corrects a descriptor that was read from memory which other processes write: impossible values are unset. The
+    /// caller has checked that `data` and `len` are inside a buffer. The caller still has to set the fields that only
+    /// this process may set (buffer, slot, generation, handle, further segments).
     #[inline(always)]
     pub(crate) fn make_sound(&mut self, (data, len): (u16, u32)) {
         debug_assert!(is_inside(data, len), "the caller checks that");
@@ -407,17 +407,17 @@ impl Packet {
     }
 }
 
-/// Whether `len` bytes from `data` lie in a slot's buffer.
+/// Whether `len` bytes from `data` are inside a slot's buffer.
 #[inline(always)]
 pub(crate) const fn is_inside(data: u16, len: u32) -> bool {
     data as u64 + len as u64 <= BUF_BYTES as u64
 }
 
-/// A header's offset, or none where it lies beyond the buffer.
+/// A header's offset, or [`NO_HEADER`] if it is beyond the buffer.
 #[inline(always)]
 pub(crate) const fn header(at: u16) -> u16 {
     if at as usize > BUF_BYTES { NO_HEADER } else { at }
 }
 
-/// The buffer of descriptors of no slot. Only machine code ever reaches it, with whatever it finds there.
+/// The buffer of descriptors without a slot. Only machine code accesses it, and it may hold any bytes.
 static SCRATCH: [AtomicU64; BUF_BYTES / 8] = [const { AtomicU64::new(0) }; BUF_BYTES / 8];

@@ -1,16 +1,15 @@
-//! Regions: one memfd each, mapped, cut into packet slots.
+//! Packet regions: each is one memfd, mapped and divided into slots.
 //!
-//! Invariants: the file cannot shrink (sealed as soon as it has its size), so a mapped page never
-//! turns into a bus error; the mapping starts at a 2 MiB boundary; the addresses of a dropped region
-//! stay mapped (anonymous memory takes the place of the file) until another region takes them over,
-//! so that a stale descriptor can be wrong but never point at nothing.
+//! Invariants: the file cannot shrink (it is sealed as soon as it has its size), so access to a mapped page never
+//! raises a bus error. The mapping starts at a 2 MiB boundary. The addresses of a dropped region stay mapped, to
+//! anonymous memory instead of the file, until another region reuses them. So a stale descriptor can name wrong bytes,
+//! but never an unmapped address.
 //!
-//! Behind the file, at addresses that go with the region's, lies memory of this process alone: for each slot
-//! a descriptor, which counts while the slot is a further segment of a chain. Pages of it that are not used
-//! take no memory.
+//! Behind the file's mapping is memory of this process alone. It has a descriptor for each slot, which is used while
+//! the slot is a further segment of a chain. Its untouched pages take no memory.
 //!
-//! What other processes may do with the file (write seals, read-only descriptors) is not decided
-//! here: the memfd is made sealable, and sharing adds its own seals.
+//! This module does not decide what other processes may do with the file (write seals, read-only file descriptors): it
+//! creates a sealable memfd, and the code that shares it adds its own seals.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use crate::ShmError;
@@ -30,37 +29,37 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// The kernel's number for the file system of huge pages.
 const HUGETLBFS: u32 = 0x9584_58f6;
 
-/// The most slots that a region can have: far more than machines have memory for, and few enough that
-/// no sum of addresses overflows.
+/// The most slots that a region can have: more than any machine has memory for, and few enough that no sum of addresses
+/// overflows.
 pub const MOST_SLOTS: u32 = 1 << 28;
 
-/// Whether a region lies on 2 MiB huge pages.
+/// Whether a region uses 2 MiB huge pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum HugePages {
-    /// On reserved huge pages where there are enough, else on ordinary ones; [`PacketRegion::notes`] says.
+    /// Reserved huge pages if there are enough, else ordinary ones with a warning in [`PacketRegion::notes`].
     #[default]
     Prefer,
-    /// On ordinary pages.
+    /// Ordinary pages.
     Never,
-    /// On reserved huge pages, or not at all.
+    /// Reserved huge pages; without enough of them, an error.
     Require,
 }
 
-/// How to make a region.
+/// The options of a new region.
 #[derive(Clone, Copy, Debug)]
 pub struct RegionOptions {
-    /// How many packet slots.
+    /// Number of packet slots.
     pub slots: u32,
-    /// On which pages.
+    /// The kind of pages.
     pub huge_pages: HugePages,
-    /// On which NUMA node; `None` leaves it to the system.
+    /// The NUMA node; `None` leaves the choice to the system.
     pub node: Option<u32>,
-    /// Whether nobody else may ever map it for writing: see [`PacketRegion::for_reading`].
+    /// Whether no other process may ever map it for writing: see [`PacketRegion::for_reading`].
     pub only_for_reading: bool,
 }
 
 impl RegionOptions {
-    /// That many slots, on huge pages where there are some, on any node.
+    /// Options for this number of slots, on huge pages if available, on any node.
     pub fn slots(slots: u32) -> Self {
         RegionOptions { slots, huge_pages: HugePages::Prefer, node: None, only_for_reading: false }
     }
@@ -78,15 +77,15 @@ pub struct PacketRegion {
     notes: Vec<String>,
 }
 
-/// Address ranges of dropped regions, to be mapped again: start and length in bytes.
+/// Address ranges of dropped regions for reuse: start and length in bytes.
 static VACANT: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 impl PacketRegion {
-    /// Makes and maps a region. All its pages are touched here, not on the packet path.
+    /// Creates and maps a region. It touches all pages now, so that the packet path does not.
     ///
     /// # Errors
     ///
-    /// When the system has not enough memory, or huge pages are required and missing.
+    /// If the system has not enough memory, or required huge pages are missing.
     pub fn create(options: RegionOptions) -> Result<Arc<PacketRegion>, ShmError> {
         if options.slots == 0 || options.slots > MOST_SLOTS {
             return Err(ShmError::SlotCount { slots: options.slots, most: MOST_SLOTS });
@@ -100,14 +99,14 @@ impl PacketRegion {
         Ok(Arc::new(PacketRegion { file, address, bytes, slots: options.slots, number, huge, notes }))
     }
 
-    /// Maps a region that another process made. Without `write` the memory can only be read: an attempt to
-    /// write it ends the process.
+    /// Maps a region that another process created. Without `write` the memory is read-only: an attempt to write it ends
+    /// the process.
     ///
-    /// The number that this process knows the region by is its own; slots have the same numbers everywhere.
+    /// The region's number is this process's own; slots have the same numbers in every process.
     ///
     /// # Errors
     ///
-    /// When the file could shrink or is smaller than such a region, or the system refuses.
+    /// If the file could shrink or is smaller than such a region, or the system refuses.
     pub fn attach(file: OwnedFd, slots: u32, write: bool) -> Result<Arc<PacketRegion>, ShmError> {
         if slots == 0 || slots > MOST_SLOTS {
             return Err(ShmError::SlotCount { slots, most: MOST_SLOTS });
@@ -127,13 +126,13 @@ impl PacketRegion {
         Ok(Arc::new(PacketRegion { file, address, bytes, slots, number, huge, notes: vec![] }))
     }
 
-    /// The number that descriptors know this region by.
+    /// The region's number in descriptors.
     #[inline]
     pub fn number(&self) -> u16 {
         self.number
     }
 
-    /// How many slots it holds.
+    /// Number of slots.
     pub fn slots(&self) -> u32 {
         self.slots
     }
@@ -143,26 +142,26 @@ impl PacketRegion {
         self.bytes
     }
 
-    /// Where it is mapped in this process: for drivers that receive straight into it.
+    /// Address of the mapping in this process, for drivers that receive into it.
     pub fn address(&self) -> usize {
         self.address
     }
 
-    /// Where descriptors of further segments of chains lie in this process, one for each slot: for drivers that
+    /// Address of the descriptors of further segments of chains in this process, one for each slot, for drivers that
     /// receive chains.
     pub fn chains(&self) -> usize {
         self.address + self.bytes
     }
 
-    /// Whether it lies on reserved huge pages.
+    /// Whether it uses reserved huge pages.
     pub fn on_huge_pages(&self) -> bool {
         self.huge
     }
 
-    /// A descriptor of it that can be read only, for those who may look and not touch. With
-    /// [`RegionOptions::only_for_reading`] the kernel keeps the memory from being written by it, or by opening it
-    /// anew, whoever has it: unless that is the owner of the file or has the rights of root, who may change the
-    /// file's mode, though even they cannot map it for writing.
+    /// A read-only file descriptor of the region, for processes that may read and not write. With
+    /// [`RegionOptions::only_for_reading`], the kernel lets no process write the memory by this descriptor or by
+    /// opening the file again. The file's owner and root could change the file's mode, but even they cannot map it for
+    /// writing.
     ///
     /// # Errors
     ///
@@ -171,7 +170,7 @@ impl PacketRegion {
         memfd::for_reading(&self.file).map_err(|error| failed("open", self.bytes, error))
     }
 
-    /// What was asked for and could not be had, in sentences for the operator.
+    /// Requested options that the system could not provide, in sentences for the operator.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -190,14 +189,14 @@ impl Drop for PacketRegion {
     }
 }
 
-/// Bytes of the file of so many slots, and with the descriptors of further segments behind them.
+/// The length of the file for this number of slots, and the length with the descriptors of further segments behind it.
 fn lengths(slots: u32) -> (usize, usize) {
     let bytes = (slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
     (bytes, bytes + (slots as usize * META_BYTES).next_multiple_of(HUGE_PAGE_BYTES))
 }
 
-/// Makes a region's memory known, with the descriptors of further segments behind it; its number. Gives the
-/// addresses up where that fails.
+/// Registers a region's memory in the table of spans, with the descriptors of further segments behind it, and returns
+/// the region's number. Releases the addresses on failure.
 fn enter(address: usize, slots: u32) -> Result<u16, ShmError> {
     let (bytes, whole) = lengths(slots);
     let chains = address + bytes;
@@ -220,7 +219,7 @@ fn enter(address: usize, slots: u32) -> Result<u16, ShmError> {
         .inspect_err(|_| vacate(address, whole))
 }
 
-/// Finds a 2 MiB-aligned range of addresses that nothing else uses.
+/// Finds a 2 MiB-aligned range of unused addresses.
 fn reserve(bytes: usize) -> Result<usize, ShmError> {
     let mut vacant = VACANT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if let Some(at) = vacant.iter().position(|&(_, length)| length == bytes) {
@@ -248,10 +247,10 @@ fn reserve(bytes: usize) -> Result<usize, ShmError> {
     Ok(aligned)
 }
 
-/// Puts anonymous memory in a region's place and remembers the addresses for the next region.
+/// Maps anonymous memory in place of a region and keeps the addresses for the next region.
 fn vacate(address: usize, bytes: usize) {
-    // SAFETY: the range is this module's own (from `reserve`). Raw copies through stale descriptors
-    // may still reach it; they find zeroes, and mapped memory.
+    // SAFETY: the range is this module's own (from `reserve`). Raw copies through stale descriptors may still reach it;
+    // they find mapped memory with zeros.
     let replaced = unsafe {
         rustix::mm::mmap_anonymous(
             address as *mut c_void,
@@ -260,13 +259,13 @@ fn vacate(address: usize, bytes: usize) {
             MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED,
         )
     };
-    // If the system refuses, the old mapping stays, which costs memory and nothing else.
+    // If the system refuses, the old mapping stays, which only costs memory.
     if replaced.is_ok() {
         VACANT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((address, bytes));
     }
 }
 
-/// Puts a memfd behind the addresses; says whether it lies on huge pages.
+/// Maps a memfd at the addresses; returns whether it uses huge pages.
 fn back(
     address: usize,
     bytes: usize,
@@ -302,9 +301,9 @@ fn map_file(
     let seals = if only_for_reading { Seals::Open } else { Seals::Final };
     let file = memfd::create("millrace-region", bytes, pages, seals)?;
     if !pages.is_empty() {
-        // The kernel unmaps what stands at a fixed address before it finds out that huge pages are
-        // missing, and another thread may take the hole. So the pages are claimed for the file (whose
-        // they stay) by a mapping elsewhere first.
+        // The kernel unmaps the old mapping at a fixed address before it detects that huge pages are missing, and
+        // another thread may map the hole. So a mapping at another address reserves the pages first; they stay reserved
+        // for the file.
         // SAFETY: a fresh mapping at an address of the kernel's choice, unmapped at once.
         unsafe {
             let flags = ProtFlags::READ | ProtFlags::WRITE;
@@ -325,12 +324,12 @@ fn map_file(
     }
     .map_err(|e| ("map", e))?;
     if only_for_reading {
-        // The mapping just made stays the only one for writing.
+        // This mapping stays the only writable one.
         memfd::forbid_writing(&file)?;
     }
     let start = address as *mut c_void;
     if pages.is_empty() {
-        // Transparent huge pages where the system allows them on advice; a refusal changes only speed.
+        // Transparent huge pages if the system allows them on advice; a refusal changes only speed.
         // SAFETY: advice on our own mapping; it does not change what is stored.
         let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxHugepage) };
     }

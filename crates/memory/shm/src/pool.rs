@@ -1,11 +1,11 @@
-//! Pools: where packets get their slots from and where the slots go back to.
+//! Pools: the mempools from which packets get their slots.
 //!
-//! A worker has one pool and uses it for everything it does; a pool is a handle of one thread. The
-//! native pool hands out slots last-in first-out from a private cache, so that the few slots of a
-//! burst stay in the first-level cache, and goes to the shared list once per [`REFILL`] slots.
+//! A worker has one pool for all its elements; a pool is a handle for one thread. The native pool allocates slots
+//! last-in first-out from a private cache, so that the few slots of a burst stay in the first-level cache, and accesses
+//! the shared list once for [`REFILL`] slots.
 //!
-//! Invariants: a slot is in exactly one place (the shared list, one worker's cache, or out); a slot
-//! that is freed twice is counted and not taken back twice, as long as the frees do not race.
+//! Invariants: a slot is in exactly one place: the shared list, one worker's cache, or in use. A slot that is freed
+//! twice is counted and not taken back twice, as long as the frees do not race.
 
 use crate::descriptor::{
     HEADROOM, LAYOUT_VERSION, META_BYTES, NO_HEADER, NO_PORT, Packet, PacketType, SLOT_BYTES, flag,
@@ -17,14 +17,14 @@ use packet::anno::ANNO_BYTES;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Slots that a worker keeps for itself at most.
+/// The most slots in a worker's cache.
 pub const CACHE_SLOTS: usize = 512;
-/// Slots that go between a worker's cache and the shared list at a time.
+/// Slots that are moved between a worker's cache and the shared list at a time.
 pub const REFILL: usize = CACHE_SLOTS / 2;
 
-/// What every pool can do. All of it works by burst.
+/// The operations of every pool. All of them work by burst.
 pub trait Pool: Send {
-    /// Fills `out` from its front with fresh packets and returns how many there were.
+    /// Fills `out` from its front with fresh packets and returns how many were allocated.
     ///
     /// A fresh packet has [`HEADROOM`] bytes of headroom, no bytes, no annotations and no flags.
     fn alloc(&mut self, out: &mut [Packet]) -> usize;
@@ -36,45 +36,45 @@ pub trait Pool: Send {
     /// Takes back all of `packets`.
     fn free_all(&mut self, packets: &[Packet]);
 
-    /// Gives each packet a holder more, who only reads it: its slot is free when each of them has freed it. All
-    /// descriptors of it have to bear [`flag::SHARED`] from then on, and those of `packets` bear it already where it is
+    /// Adds a holder to each packet, for reading only: the slot is free when each holder has freed it. From then on all
+    /// descriptors of the packet must have [`flag::SHARED`]; those in `packets` have it already if the packet was
     /// shared before.
     ///
-    /// Packets have one segment. False where this pool cannot, and nothing was done.
+    /// Packets have one segment. Returns false, and does nothing, if this pool cannot share.
     #[must_use]
     fn share(&mut self, _packets: &[Packet]) -> bool {
         false
     }
 
-    /// Slots that the pool has, over all workers.
+    /// Number of the pool's slots, over all workers.
     fn capacity(&self) -> usize;
 
-    /// Slots that are free, those in workers' caches included.
+    /// Number of free slots, those in workers' caches included.
     fn available(&self) -> usize;
 
-    /// Slots that hold packets.
+    /// Number of slots that hold packets.
     fn in_use(&self) -> usize {
         self.capacity().saturating_sub(self.available())
     }
 
-    /// What this handle did.
+    /// The counters of this handle.
     fn stats(&self) -> PoolStats;
 }
 
-/// What one handle of a pool did.
+/// The counters of one handle of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PoolStats {
-    /// Slots that were asked for and not there.
+    /// Slots that were requested and not available.
     pub refused: u64,
-    /// Packets freed that did not stand for a live slot of this pool: freed twice, or made up.
+    /// Freed packets whose descriptor names no live slot of this pool: freed twice, or invalid.
     pub bad_frees: u64,
 }
 
 /// A worker's pool. Dispatched once per burst.
 pub enum PacketPool {
-    /// Slots of a region of our own, managed here.
+    /// Slots of a region of this process.
     Native(NativePool),
-    /// Slots that somebody else manages: a driver library, or the host of an NF.
+    /// Slots that a driver library or the host of an NF manages.
     Foreign(Box<dyn Pool>),
 }
 
@@ -122,7 +122,7 @@ impl Pool for PacketPool {
 }
 
 impl PacketPool {
-    /// Lets all workers have what this handle has in store: for one that only allocates, or only frees, now and then.
+    /// Returns the cached slots to the shared list: for a handle that only allocates, or only frees, now and then.
     pub fn give_back_stock(&mut self) {
         if let PacketPool::Native(pool) = self {
             pool.give_back_stock();
@@ -130,19 +130,19 @@ impl PacketPool {
     }
 }
 
-/// The slots that no worker holds, of one region.
+/// The slots of one region that no worker holds.
 #[derive(Debug)]
 pub struct SharedPool {
     region: Arc<PacketRegion>,
     ledger: Ledger,
-    /// How many hold each slot that is shared.
+    /// The number of holders of each shared slot.
     holders: Box<[AtomicU32]>,
     free: Mutex<Vec<u32>>,
-    /// What each worker's cache holds; each entry is written by its worker alone.
+    /// The size of each worker's cache; only that worker writes its entry.
     caches: Mutex<Vec<Arc<CacheLevel>>>,
 }
 
-/// How many slots a worker's cache holds, on a cache line of its own.
+/// The number of slots in a worker's cache, on a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct CacheLevel(AtomicUsize);
@@ -176,12 +176,12 @@ impl SharedPool {
         }
     }
 
-    /// The region that the slots lie in.
+    /// The region of the slots.
     pub fn region(&self) -> &Arc<PacketRegion> {
         &self.region
     }
 
-    /// The lives and holders of the slots.
+    /// The generations of the slots.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -193,11 +193,11 @@ impl SharedPool {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is right after every statement, so a panic elsewhere left no harm.
+    // Every statement leaves the data behind these locks consistent, so a panic of another thread did no harm.
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// One worker's handle of a [`SharedPool`]. Dropping it gives its cache back.
+/// One worker's handle of a [`SharedPool`]. Dropping it returns its cache.
 #[derive(Debug)]
 pub struct NativePool {
     shared: Arc<SharedPool>,
@@ -220,7 +220,7 @@ impl NativePool {
         let mut free = lock(&self.shared.free);
         let moved = free.len().min(REFILL).min(CACHE_SLOTS - self.cached);
         let from = free.len() - moved;
-        // Turned round: the shared list's top stays on top.
+        // In the same order: the top of the shared list stays on top.
         if let Some(room) = self.cache.get_mut(self.cached..self.cached + moved) {
             room.copy_from_slice(&free[from..]);
             free.truncate(from);
@@ -232,7 +232,7 @@ impl NativePool {
     fn spill(&mut self) {
         let mut free = lock(&self.shared.free);
         let moved = self.cached.min(REFILL);
-        // The oldest go: the newest are the hot ones.
+        // The oldest slots are returned; the newest may still be in the processor's cache.
         free.extend_from_slice(&self.cache[..moved]);
         self.cache.copy_within(moved..self.cached, 0);
         self.cached -= moved;
@@ -269,15 +269,15 @@ impl NativePool {
         }
     }
 
-    /// Whether nobody holds a shared packet any more, once this holder has let go.
+    /// Removes a holder of a shared packet, and returns whether it was the last one.
     fn is_last_holder(&mut self, packet: &Packet) -> bool {
         let ours =
             packet.region == self.region && packet.generation == self.shared.ledger.generation(packet.slot);
         let Some(holders) = self.shared.holders.get(packet.slot as usize).filter(|_| ours) else {
             return true;
         };
-        // What the others read they read before this; what is written next is written behind it. Never below 0: a
-        // holder that lets go twice is found out by the generation.
+        // Orders the other holders' reads before this, and the next writes after it. The count never falls below 0; a
+        // holder that frees twice is detected by the generation.
         let left = holders.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| now.checked_sub(1));
         matches!(left, Ok(1) | Err(_))
     }
@@ -370,7 +370,7 @@ impl Pool for NativePool {
         for packet in packets.iter().filter(|packet| packet.region == self.region) {
             let Some(holders) = self.shared.holders.get(packet.slot as usize) else { continue };
             if packet.flags & flag::SHARED == 0 {
-                // The slot is this caller's alone.
+                // The caller is the only holder.
                 holders.store(2, Ordering::Relaxed);
             } else {
                 holders.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,8 @@
-//! Slots: from a descriptor to the memory it speaks of. The only raw reads and writes of packets.
+//! Slots: the memory of a packet's bytes and of its parked descriptor. Only this module reads and writes packet memory
+//! directly.
 //!
-//! Every access is checked against the table of spans (see `span`) and against the slot's own end.
-//! Bytes are copied once, into or out of memory that nobody else can write.
+//! Every access is checked against the table of spans (see `span`) and against the slot's own end. Bytes are copied
+//! once, into or out of memory that no other process can write.
 #![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
 
 use crate::descriptor::{BUF_BYTES, HEADROOM, LAYOUT_VERSION, META_BYTES, Packet, is_inside};
@@ -9,7 +10,7 @@ use crate::ring::Descriptor;
 use crate::span::{self, Span};
 use std::ptr;
 
-/// One segment of a packet, its place checked: `address` for `len` bytes lies inside one slot's buffer.
+/// One checked segment of a packet: the `len` bytes from `address` are inside one slot's buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     address: u64,
@@ -17,13 +18,13 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// The bytes of `packet` in this segment, or nothing when the descriptor's claims do not hold.
+    /// The bytes of `packet` in this segment; empty if the descriptor is invalid.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Segment {
         Segment::at(packet.region, packet.buf, packet.data, packet.len)
     }
 
-    /// `len` bytes from `data` of the buffer at `buf`, or nothing when there are not so many.
+    /// `len` bytes from `data` of the buffer at `buf`; empty if they exceed the buffer.
     #[inline(always)]
     pub fn at(region: u16, buf: u64, data: u16, len: u32) -> Segment {
         let end = u64::from(data) + u64::from(len);
@@ -44,13 +45,13 @@ impl Segment {
         }
     }
 
-    /// Bytes in this segment.
+    /// Number of bytes in this segment.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Copies `out.len()` bytes from `offset`; false when they are not all there.
+    /// Copies `out.len()` bytes from `offset`; false if the segment is shorter.
     #[inline(always)]
     pub fn read(&self, offset: usize, out: &mut [u8]) -> bool {
         if !self.covers(offset, out.len()) {
@@ -68,7 +69,7 @@ impl Segment {
         true
     }
 
-    /// Copies `bytes` to `offset`; false, and nothing written, when they do not all fit.
+    /// Copies `bytes` to `offset`; false, and nothing written, if they do not fit.
     #[inline(always)]
     pub fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         if !self.covers(offset, bytes.len()) {
@@ -101,7 +102,7 @@ impl Segment {
         true
     }
 
-    /// Copies as much of this segment as fits to the start of `target`, slot to slot.
+    /// Copies the bytes of this segment that fit to the start of `target`, slot to slot.
     pub fn copy_to(&self, target: &Segment) -> usize {
         let len = self.len.min(target.len);
         // SAFETY: both ranges were checked; `copy` allows that they are the same slot.
@@ -117,8 +118,8 @@ impl Segment {
     }
 }
 
-/// Makes a packet the first `len` bytes of a template, all of which is copied to the packet's first byte, whatever
-/// `len` is: that takes the fewest instructions. False, and nothing changed, when the buffer ends before, or the
+/// Makes a packet the first `len` bytes of a template. The whole template is copied to the packet's first byte whatever
+/// `len` is, which takes the fewest instructions. False, and nothing changed, if the template exceeds the buffer or the
 /// packet is a chain.
 #[inline(always)]
 pub fn stamp<const TEMPLATE: usize>(packet: &mut Packet, template: &[u8; TEMPLATE], len: u16) -> bool {
@@ -138,15 +139,15 @@ pub fn stamp<const TEMPLATE: usize>(packet: &mut Packet, template: &[u8; TEMPLAT
     true
 }
 
-/// Stores the descriptor in its slot's metadata block, where [`unpark`] finds it.
+/// Stores the descriptor in its slot's metadata block, from which [`unpark`] reads it.
 ///
-/// False when the descriptor does not speak of a slot of its region.
+/// False if the descriptor does not name a slot of its region.
 #[inline]
 pub fn park(packet: &Packet) -> bool {
     park_in(Span::of(packet.region), packet)
 }
 
-/// The same, for a region whose span is at hand.
+/// The same, with the region's span as an argument.
 #[inline(always)]
 pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     if span.buffer(packet.slot) != Some(packet.buf) {
@@ -156,8 +157,8 @@ pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     true
 }
 
-/// Stores the descriptor of a further segment of a chain, where [`linked`] finds it: in memory of this process
-/// alone, because whoever frees a chain believes it. False as for [`park`].
+/// Stores the descriptor of a further segment of a chain, for [`linked`]. It is stored in memory of this process alone,
+/// because the code that frees a chain trusts it. False as for [`park`].
 pub(crate) fn link(packet: &Packet) -> bool {
     let Some((_, block)) = span::chained(packet.region, packet.slot).filter(|&(buf, _)| buf == packet.buf)
     else {
@@ -174,25 +175,25 @@ pub(crate) fn linked(region: u16, slot: u32) -> Option<Packet> {
     is_inside(linked.data, linked.len).then_some(Packet { buf, slot, region, ..linked })
 }
 
-/// A descriptor in words, as which it goes to and comes from shared memory: by a volatile access to each field,
-/// as the compiler makes it of the structure, it took 120 instructions.
+/// A descriptor in 64-bit words, the unit of access to shared memory. A volatile access to each field of the structure
+/// compiled to 120 instructions.
 type Words = [u64; META_BYTES / 8];
 
 impl Packet {
-    /// The descriptor in words, as it stands in shared memory.
+    /// The descriptor in words, as in shared memory.
     #[inline(always)]
     pub fn to_words(&self) -> [u64; META_BYTES / 8] {
         // SAFETY: a `Packet` has no padding (its size is that of its fields), and the size of `Words`.
         unsafe { std::mem::transmute::<Packet, Words>(*self) }
     }
 
-    /// A descriptor of words that nobody checked.
+    /// A descriptor of unchecked words.
     ///
     /// # Safety
     ///
-    /// The words say what the head of [`crate::descriptor`] promises of every descriptor: they are those of a sound
-    /// one, or were written by whoever owns the memory that they speak of. Or the descriptor is handed to nothing but
-    /// code that promises to check it (views, pools, ports), which is what tests of that code do.
+    /// The words satisfy the invariants of [`crate::descriptor`]: they are those of a valid descriptor, or the owner of
+    /// the memory that they name wrote them. Or the descriptor is passed only to code that promises to check it (views,
+    /// pools, ports), as the tests of that code do.
     #[inline(always)]
     pub unsafe fn from_words(words: [u64; META_BYTES / 8]) -> Packet {
         // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
@@ -200,7 +201,7 @@ impl Packet {
     }
 }
 
-/// Writes a descriptor to the block of a slot of a span: in front of its buffer, or where chains lie.
+/// Writes a descriptor to the metadata block or chain entry of a slot of a span.
 #[inline(always)]
 fn write_block(block: u64, packet: &Packet) {
     let block = block as *mut u64;
@@ -221,8 +222,8 @@ fn read_block(block: u64) -> Packet {
     unsafe { Packet::from_words(words) }
 }
 
-/// Fetches a slot's metadata block and the start of its buffer's data into the nearest cache, which takes a
-/// while when another core wrote them: for many slots before the first of them is read.
+/// Prefetches a slot's metadata block and the start of its data into the nearest cache, which takes a while after
+/// another core wrote them: call it for many slots before the first of them is read.
 #[inline(always)]
 pub fn prefetch(region: u16, slot: u32) {
     let span = Span::of(region);
@@ -232,7 +233,7 @@ pub fn prefetch(region: u16, slot: u32) {
     }
 }
 
-/// The start of its buffer's data alone: for those who have no use for the block.
+/// The start of its data alone, for code that does not read the block.
 #[inline(always)]
 pub fn prefetch_data(region: u16, slot: u32) {
     if let Some(buf) = Span::of(region).buffer(slot) {
@@ -240,7 +241,7 @@ pub fn prefetch_data(region: u16, slot: u32) {
     }
 }
 
-/// A descriptor, of which not all may be in a cache.
+/// A descriptor, whose lines may not be in a cache.
 #[inline(always)]
 pub fn prefetch_packet(packet: &Packet) {
     prefetch_line(packet);
@@ -256,7 +257,7 @@ pub(crate) fn prefetch_block(span: &Span, slot: u32) {
     }
 }
 
-/// Fetches a cache line into the nearest cache.
+/// Prefetches a cache line into the nearest cache.
 #[inline(always)]
 pub(crate) fn prefetch_line<T>(at: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -274,8 +275,8 @@ pub fn buffer(region: u16, slot: u32) -> Option<u64> {
     Span::of(region).buffer(slot)
 }
 
-/// The packet that a descriptor speaks of, to whoever sees the slots of that region and knows nothing else of it;
-/// `None` when there is no such slot, or it has not so many bytes.
+/// The packet of a ring descriptor, for a process that maps the region and has no other metadata of the packet; `None`
+/// if there is no such slot or the range exceeds it.
 #[inline]
 pub fn claimed(region: u16, descriptor: &Descriptor) -> Option<Packet> {
     let Descriptor { slot, generation, data, len, .. } = *descriptor;
@@ -283,9 +284,9 @@ pub fn claimed(region: u16, descriptor: &Descriptor) -> Option<Packet> {
     Packet::of_slot((region, slot, generation), buf, (data, u32::from(len)))
 }
 
-/// The same, with what the slot's metadata block says of the packet beside its bytes.
+/// The same, with the metadata of the slot's metadata block.
 ///
-/// Another process may write that block: each word is read once, and what cannot be is unset.
+/// Another process may write that block: each word is read once, and impossible values are unset.
 #[inline]
 pub fn claimed_with_metadata(region: u16, descriptor: &Descriptor) -> Option<Packet> {
     let Descriptor { slot, generation, data, len, .. } = *descriptor;
@@ -295,11 +296,11 @@ pub fn claimed_with_metadata(region: u16, descriptor: &Descriptor) -> Option<Pac
         .then(|| received((region, slot, generation), buf, (data, len), read_block(block(buf))))
 }
 
-/// Reads the descriptor that was parked in a slot's metadata block; `None` when there is no such slot, or what
-/// stands in the block reaches beyond it.
+/// Reads the descriptor that is parked in a slot's metadata block; `None` if there is no such slot, or the packet's
+/// range in the block exceeds it.
 ///
-/// Another process may write that block: each word is read once, what cannot be is unset, and further segments are
-/// not believed.
+/// Another process may write that block: each word is read once, impossible values are unset, and further segments are
+/// ignored.
 #[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
@@ -308,13 +309,13 @@ pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     is_inside(data, len).then(|| received((region, slot, generation), buf, (data, len), parked))
 }
 
-/// Where the metadata block lies in front of a buffer.
+/// The address of the metadata block of a buffer.
 #[inline(always)]
 fn block(buf: u64) -> u64 {
     buf - META_BYTES as u64
 }
 
-/// A packet of one segment as a block says that others write, corrected.
+/// A packet of one segment from a block that other processes write, corrected.
 #[inline(always)]
 fn received(
     (region, slot, generation): (u16, u32, u32),
@@ -327,8 +328,8 @@ fn received(
     Packet { buf, handle: 0, segments: 1, next: 0, slot, generation, region, version, ..parked }
 }
 
-/// Writes bytes into the metadata block of a packet's slot, as every process may that has the memory: nothing that
-/// stands there is believed. False, and nothing written, when they do not fit.
+/// Writes bytes into the metadata block of a packet's slot, as any process that maps the memory can. Readers trust
+/// nothing in the block. False, and nothing written, if they do not fit.
 pub fn scribble(packet: &Packet, at: usize, bytes: &[u8]) -> bool {
     let fits = at.checked_add(bytes.len()).is_some_and(|end| end <= META_BYTES);
     if !fits || Span::of(packet.region).buffer(packet.slot) != Some(packet.buf) {
@@ -341,8 +342,7 @@ pub fn scribble(packet: &Packet, at: usize, bytes: &[u8]) -> bool {
     true
 }
 
-/// Reads what stands in a slot's metadata block into `out`, all of it unchecked; false, and nothing read, when
-/// there is no such slot.
+/// Reads a slot's metadata block into `out`, unchecked; false, and nothing read, if there is no such slot.
 #[cfg(not(loom))]
 #[inline(always)]
 pub(crate) fn unpark_into(region: u16, slot: u32, out: &mut Packet) -> bool {

@@ -60,7 +60,7 @@ pub struct Worker {
     pub polls: bool,
     /// The run's clock.
     pub clock: Clock,
-    /// The time at the start of the current turn or burst.
+    /// The time at the start of the current turn.
     pub now_ns: u64,
     /// Requests from other threads.
     pub mailbox: Arc<Mailbox>,

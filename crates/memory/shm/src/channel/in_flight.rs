@@ -1,9 +1,9 @@
-//! Who holds each slot, and what the host knows of the packets that are in flight.
+//! The in-flight table: the holder of each slot, and the host's copy of the descriptors of in-flight packets.
 //!
-//! Private to the host, and shared by all that lend out of a region. An entry has two cache lines; a packet
-//! whose further annotations are all 0 touches the first alone. Whoever has a slot at the moment writes its
-//! entry. The words are atomic because anybody may ask at any time who holds a slot: that costs nothing, and
-//! what is read beyond the in-flight entry itself is only used by who holds the slot.
+//! The table is private to the host and shared by all NF channels of a region. An entry has two cache lines; for a
+//! packet whose further annotations are all 0, only the first is accessed. The thread that has the slot at the moment
+//! writes its entry. The words are atomic because any thread may read the holder of a slot at any time, which costs
+//! nothing extra. Only the thread that has the slot uses the other words of the entry.
 
 use crate::descriptor::{LAYOUT_VERSION, NO_HEADER, Packet};
 use crate::slot::prefetch_line;
@@ -14,24 +14,24 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Holder number of the host itself.
 const HOST: u16 = 0;
 
-/// Why a descriptor on a slot does not hold.
+/// Why a descriptor is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DescriptorError {
     /// There is no such slot.
     OutOfRange,
-    /// The in-flight entry is over.
+    /// The in-flight entry has ended.
     Stale,
-    /// The slot is somebody else's.
+    /// Another NF, or the host, holds the slot.
     NotHolder,
 }
 
-/// Which in-flight entry each slot of a region is in, who holds it, and the descriptor as it was enqueued.
+/// For each slot of a region: the number of its in-flight entry, its holder, and the descriptor as it was enqueued.
 #[derive(Debug)]
 pub struct InFlightTable {
     kept: Box<[Kept]>,
 }
 
-/// What the host keeps of a slot.
+/// The host's entry for a slot.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub(super) struct Kept {
@@ -44,31 +44,31 @@ pub(super) struct Kept {
     timestamp_ns: AtomicU64,
     /// `flow_hash`, `origin`, `flags`.
     flow: AtomicU64,
-    /// The annotations that most packets have: addresses and paint.
+    /// The annotations that most packets use: addresses and paint.
     anno: [AtomicU64; 2],
-    /// The others, in the second cache line: written and read only where one of them is not 0.
+    /// The others, in the second cache line: accessed only if one of them is not 0.
     further: [AtomicU64; FURTHER.len()],
 }
 
 const _: () = assert!(size_of::<Kept>() == 128 && std::mem::offset_of!(Kept, further) == 64);
 
-/// Words of the annotations that lie in an entry's first line.
+/// The words of the annotations that are in an entry's first line.
 const FIRST: [usize; 2] = [0, 2];
-/// Those that lie in the second.
+/// The words that are in the second.
 const FURTHER: [usize; 4] = [1, 3, 4, 5];
 
-/// An in-flight entry: the number of it (the slot's generation in this table), who holds the slot, and its marks.
+/// The state of an in-flight entry: its number (the slot's generation in this table), the slot's holder, and marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InFlight(u64);
 
 impl InFlight {
     /// The slot was granted empty.
     const GRANTED: u64 = 1 << 48;
-    /// The NF asked for it to be kept.
+    /// The NF asked the host to hold the packet.
     const HELD: u64 = 1 << 49;
-    /// The entry's second line counts.
+    /// The entry's second line is valid.
     const FURTHER: u64 = 1 << 50;
-    /// Where the member of a direct-path group stands that the slot was enqueued to, or that had it kept.
+    /// The bit offset of the group member to which the slot was enqueued, or for which it is held.
     const MEMBER: u32 = 51;
 
     fn of(generation: u32, holder: u16) -> InFlight {
@@ -91,7 +91,7 @@ impl InFlight {
         self.0 & InFlight::HELD != 0
     }
 
-    /// Whether it is one member's alone: granted, or kept.
+    /// Whether the entry belongs to one member: granted or held.
     pub fn is_marked(self) -> bool {
         self.0 & (InFlight::GRANTED | InFlight::HELD) != 0
     }
@@ -100,14 +100,14 @@ impl InFlight {
         (self.0 >> InFlight::MEMBER) as u8
     }
 
-    /// Whether a member may have the packet in work.
+    /// Whether a member may be working on the packet.
     #[inline(always)]
     pub fn is_in_work_of(self, member: u8) -> bool {
         !self.is_held() && (!self.is_granted() || self.member() == member)
     }
 }
 
-/// A slot, and where it lies.
+/// A slot and its address.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlotAddress {
     pub region: u16,
@@ -135,23 +135,24 @@ fn set_word(anno: &mut [u8], at: usize, word: u64) {
 }
 
 impl InFlightTable {
-    /// Of a region's slots, none of which is in flight.
+    /// The table of a region with this number of slots, none in flight.
     pub fn new(slots: u32) -> InFlightTable {
         let new = || Kept { state: AtomicU64::new(InFlight::of(1, HOST).0), ..Kept::default() };
         InFlightTable { kept: (0..slots).map(|_| new()).collect() }
     }
 
-    /// How many slots it speaks of.
+    /// Number of slots in the table.
     pub fn slots(&self) -> u32 {
         self.kept.len() as u32
     }
 
-    /// The in-flight entry that a slot is in, or the next one; 0, which no slot is ever in, when there is no such slot.
+    /// The number of a slot's in-flight entry, or of its next one if it is not in flight; 0, which is never used, if
+    /// there is no such slot.
     pub fn generation(&self, slot: u32) -> u32 {
         self.kept.get(slot as usize).map_or(0, |kept| kept.in_flight().generation())
     }
 
-    /// Whether a slot is in that in-flight entry now, and somebody's in work: not granted, not kept.
+    /// Whether a slot is in this in-flight entry now and an NF may be working on it: not granted, not held.
     pub fn is_in_work(&self, slot: u32, generation: u32) -> bool {
         let entry = self.kept.get(slot as usize).map(Kept::in_flight);
         entry.is_some_and(|entry| {
@@ -165,18 +166,18 @@ impl InFlightTable {
         self.kept.get(slot as usize).is_some_and(|kept| kept.in_flight().holder() == HOST)
     }
 
-    /// Who holds a slot.
+    /// The holder of a slot.
     pub fn holder(&self, slot: u32) -> Option<u16> {
         self.kept.get(slot as usize).map(|kept| kept.in_flight().holder())
     }
 
-    /// The slots that a holder has.
+    /// The slots of a holder.
     pub fn held_by(&self, holder: u16) -> impl Iterator<Item = u32> + '_ {
         let all = self.kept.iter().zip(0u32..);
         all.filter(move |(kept, _)| kept.in_flight().holder() == holder).map(|(_, slot)| slot)
     }
 
-    /// Notes an in-flight entry; its number. `None` when the host does not have the slot.
+    /// Starts an in-flight entry and returns its number. `None` if the host does not hold the slot.
     #[inline(always)]
     pub(super) fn begin(&self, packet: &Packet, holder: u16, member: u8, granted: bool) -> Option<u32> {
         let kept = self.kept.get(packet.slot as usize)?;
@@ -190,7 +191,7 @@ impl InFlightTable {
         Some(entry.generation())
     }
 
-    /// The in-flight entry that a descriptor speaks of, when it is that holder's.
+    /// The in-flight entry that a descriptor names, if it belongs to this holder.
     #[inline(always)]
     pub(super) fn find(
         &self,
@@ -221,7 +222,7 @@ impl InFlightTable {
         self.kept.get(slot as usize).map(|kept| (kept, kept.in_flight()))
     }
 
-    /// Fetches a slot's entry into the nearest cache: for many descriptors before the first is looked at.
+    /// Prefetches a slot's entry into the nearest cache: for many descriptors before the first one is checked.
     #[inline(always)]
     pub(super) fn prefetch(&self, slot: u32) {
         if let Some(kept) = self.kept.get(slot as usize) {
@@ -236,7 +237,7 @@ impl Kept {
         InFlight(self.state.load(Relaxed))
     }
 
-    /// Notes a descriptor and the in-flight entry that it is in.
+    /// Stores a descriptor and the state of its in-flight entry.
     #[inline(always)]
     fn keep(&self, packet: &Packet, entry: InFlight) {
         let Packet { data, mac, net, trans, len, anno, flow_hash, origin, flags, .. } = packet;
@@ -262,7 +263,7 @@ impl Kept {
         self.state.store(entry.0 | marks, Relaxed);
     }
 
-    /// Ends an in-flight entry: the slot is the host's, and descriptors of that in-flight entry are stale.
+    /// Ends an in-flight entry: the host holds the slot again, and descriptors of the entry are stale.
     #[inline(always)]
     pub fn end(&self, entry: InFlight) {
         // 0 is skipped when the count wraps: it means "no slot".
@@ -270,13 +271,13 @@ impl Kept {
         self.state.store(InFlight::of(next + u32::from(next == 0), HOST).0, Relaxed);
     }
 
-    /// Notes that the NF has the packet kept, and what it is like from now on.
+    /// Marks the entry as held, and stores the packet's present descriptor.
     pub fn hold(&self, packet: &Packet, entry: InFlight, member: u8) {
         let entry = entry.0 & !(InFlight::FURTHER | 0xff << InFlight::MEMBER) | InFlight::HELD;
         self.keep(packet, InFlight(entry | u64::from(member) << InFlight::MEMBER));
     }
 
-    /// What only the host may know of a packet, into a descriptor whose rest is known already.
+    /// Sets the fields that only the host may set in a descriptor whose other fields are set already.
     #[inline(always)]
     pub fn identify(&self, place: SlotAddress, out: &mut Packet) {
         out.buf = place.buf;
@@ -289,9 +290,9 @@ impl Kept {
         out.reserved1 = 0;
     }
 
-    /// The packet with first byte and length as a holder says that saw nothing of the descriptor: what it did
-    /// to the bytes nobody knows. Headers may be anywhere, and the flow another. Flags stay: they say what is
-    /// still to be done to a frame.
+    /// The packet with the first byte and length that an NF without metadata returned. Its changes to the bytes are
+    /// unknown, so header offsets and the flow hash are unset. Flags stay: they state what must still be done to the
+    /// frame.
     #[inline(always)]
     pub fn restore_changed(
         &self,
@@ -331,7 +332,7 @@ impl Kept {
         }
         let counts = entry.0 & InFlight::FURTHER != 0;
         for (kept, at) in self.further.iter().zip(FURTHER) {
-            // Not even read where it does not count: that is another cache line.
+            // An invalid second line is not read: it is another cache line.
             set_word(&mut out.anno, at, if counts { kept.load(Relaxed) } else { 0 });
         }
     }

@@ -1,21 +1,22 @@
-//! Lending packets to an NF: the host's end of an NF's rings.
+//! The host's end of an NF channel: enqueues packets to an NF and takes its completions.
 //!
-//! The host keeps the descriptor of a packet that is in flight in its private [`InFlightTable`], with who holds the
-//! slot and in which in-flight entry; the NF gets a descriptor, and the bytes. What comes back is a descriptor: the
-//! slot must be one that this NF holds, in the in-flight entry that the in-flight table knows. Then, and only then, the
-//! in-flight table says that the host holds it again, and a second descriptor on it is a bad one. The packet is the
-//! private copy, with first byte and length as the descriptor says: nothing that an NF writes beside the frame has any
-//! effect.
+//! The host keeps the descriptor of an in-flight packet in its private [`InFlightTable`], with the holder of the slot
+//! and the number of the in-flight entry. The NF gets a ring descriptor and the bytes, and returns a ring descriptor.
+//! The host accepts it only if this NF holds the slot in the in-flight entry that the table has. Then the entry ends
+//! and the host holds the slot again, so that a second descriptor for it is rejected. The packet is rebuilt from the
+//! private copy, with the first byte and length of the NF's descriptor: nothing else that the NF writes outside the
+//! frame has an effect.
 //!
-//! An NF that works with what the platform knows of a packet (annotations, header offsets) gets it by
-//! [`HostEnd::with_metadata`]: then the descriptor is also parked in front of the packet, and what the NF made
-//! of it is read back, once, and checked. What only the host may know (its pool's handle) never lies there.
+//! An NF that uses a packet's metadata (annotations, header offsets) gets it by [`HostEnd::with_metadata`]. Then the
+//! descriptor is also parked in front of the packet. When the packet returns, the host reads the NF's version once and
+//! checks it. Fields that only the host may set (its pool's handle) are never stored there.
 //!
-//! An NF may have a packet kept ([`Action::Hold`]): the in-flight entry stays open, the host notes that, and a later
-//! descriptor on the same in-flight entry ends it.
+//! An NF may ask the host to keep a packet ([`Action::Hold`]): the in-flight entry stays open and is marked as held. A
+//! later descriptor for the same in-flight entry ends it.
 //!
-//! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once: what stands in the ring
-//! from the NF came back, what the NF had not taken is as it was enqueued, what it had kept is as it was when it
+//! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once. Packets in the ring from the NF
+//! are returned. Packets that the NF had not taken are as they were enqueued. Held packets are as they were when they
+//! were held. All others are lost. It must not be called while any process of the NF still runs.
 //! said so, the rest is lost with it. It must not be called before nothing of the NF runs any more.
 
 mod in_flight;
@@ -31,10 +32,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Descriptors that are looked at at a time.
+/// Descriptors that are checked at a time.
 const BURST: usize = 64;
 
-/// The destination of a descriptor on an empty slot that an NF may make a packet in.
+/// The destination of a descriptor of an empty slot, which the NF may fill with a packet that it makes.
 pub const GRANT: u16 = u16::MAX;
 
 /// A slot that was reclaimed from a dead NF.
@@ -42,33 +43,33 @@ pub const GRANT: u16 = u16::MAX;
 pub struct ReclaimedSlot {
     /// The packet.
     pub packet: Packet,
-    /// Whether it was an empty slot that was granted: then it is no packet that came in.
+    /// Whether the NF had been granted the slot empty: then it holds no packet that the host enqueued.
     pub granted: bool,
 }
 
-/// What became of an in-flight packet.
+/// The result for an in-flight packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Completion {
-    /// The NF sends it out of an output.
+    /// The NF sends it by this output.
     Output(u16),
-    /// The NF made it in a slot that was granted, and sends it out of an output.
+    /// The NF made it in a granted slot and sends it by this output.
     Made(u16),
-    /// The NF dropped it, for its reason of that number.
+    /// The NF dropped it for its reason of this number.
     Dropped(u16),
-    /// The NF died, and had not taken it.
+    /// The NF died before it took the packet.
     NotTaken,
-    /// The NF died with it.
+    /// The NF died after it took the packet.
     Lost,
-    /// The NF had it kept for later, and died.
+    /// The host held the packet for the NF, and the NF died.
     Kept,
-    /// A slot that was granted and is not needed any more: no packet.
+    /// A granted slot that the NF returns unused, or that was reclaimed: no packet.
     #[default]
     Unused,
 }
 
 impl Completion {
-    /// What a sound descriptor says: an action that is no [`Action::Hold`] (what is kept does not come back), where the
-    /// packet goes, and whether it lies in a slot that was granted.
+    /// The completion of a valid descriptor: its action (never [`Action::Hold`], which returns no packet), its
+    /// destination, and whether the slot was granted.
     #[inline(always)]
     fn of(action: Action, destination: u16, granted: bool) -> Completion {
         match (action, granted) {
@@ -79,63 +80,63 @@ impl Completion {
         }
     }
 
-    /// Whether the slot was granted: then it is no packet that the NF was given.
+    /// Whether the slot was granted empty: then the packet is not one that the host enqueued.
     #[inline(always)]
     pub fn is_granted(self) -> bool {
         matches!(self, Completion::Made(_) | Completion::Unused)
     }
 }
 
-/// What an NF did, counted.
+/// The counters of an NF channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelStats {
-    /// Packets enqueued to it.
+    /// Packets enqueued to the NF.
     pub enqueued: u64,
-    /// Packets that the NF took from others of its direct-path group.
+    /// Packets that the NF took from other members of its direct-path group.
     pub came: u64,
-    /// Packets that others of its direct-path group took from it.
+    /// Packets that other members of its direct-path group took from it.
     pub went: u64,
-    /// Packets that came back by good descriptors.
+    /// Packets that returned by valid descriptors.
     pub returned: u64,
-    /// Packets that an NF held when it died and had taken: they are lost.
+    /// Packets that the NF had taken when it died: they are lost.
     pub lost: u64,
-    /// Packets that an NF held when it died and had not taken.
+    /// Packets that the NF had not taken when it died.
     pub untouched: u64,
-    /// Packets that an NF has kept by the host at the moment.
+    /// Packets that the host holds for the NF now.
     pub holding: u64,
-    /// Packets that an NF had kept by the host when it died.
+    /// Packets that the host held for the NF when it died.
     pub inherited: u64,
-    /// Descriptors of slots that there are not.
+    /// Descriptors of slots that do not exist.
     pub out_of_range: u64,
-    /// Descriptors of lives of slots that are over.
+    /// Descriptors of in-flight entries that have ended.
     pub stale: u64,
-    /// Descriptors of slots that somebody else holds, those given back twice among them.
+    /// Descriptors of slots that the NF does not hold, for example because the host took them back already.
     pub not_held: u64,
-    /// Descriptors that have a packet kept which is kept already.
+    /// Descriptors that hold a packet which is already held.
     pub held_again: u64,
-    /// Good descriptors that would have more packets kept than may be: the packet came back, and is dropped.
+    /// Valid descriptors that would hold more packets than allowed: the packet returned and is dropped.
     pub held_too_many: u64,
-    /// Good descriptors of what cannot be: the packet came back, and is dropped.
+    /// Descriptors of a slot that the NF holds, with an invalid action or range: the packet returned and is dropped.
     pub malformed: u64,
-    /// Times that one of the NF's indices could not be.
+    /// How often an index of the NF was impossible.
     pub broken: u64,
 }
 
-/// What a dead NF held.
+/// The packets and slots that a dead NF held.
 #[derive(Debug, Default)]
 pub struct Reclaimed {
-    /// Packets that it had given back.
+    /// Packets that it had returned.
     pub returned: Vec<(Packet, Completion)>,
     /// Packets that it had not taken, oldest first, as they were enqueued.
     pub untouched: Vec<ReclaimedSlot>,
-    /// Packets that it had kept, as they were then.
+    /// Packets that the host held for it, as they were when they were held.
     pub held: Vec<ReclaimedSlot>,
-    /// Packets that it had taken: nobody knows what it did to them. To be freed.
+    /// Packets that it had taken: their contents are unknown. The caller frees them.
     pub lost: Vec<ReclaimedSlot>,
 }
 
 impl Reclaimed {
-    /// Each packet and slot, and what became of it.
+    /// Each packet and slot with its completion.
     pub fn completions(&self) -> impl Iterator<Item = (Packet, Completion)> {
         let dead = [
             (&self.untouched, Completion::NotTaken),
@@ -149,38 +150,39 @@ impl Reclaimed {
     }
 }
 
-/// The host's end of one NF.
+/// The host's end of the channel to one NF.
 #[derive(Debug)]
 pub struct HostEnd<C> {
     to: Producer<C>,
-    /// Of empty slots: they must not wait behind packets that wait for them.
+    /// The ring of empty slots: they must not wait behind packets whose processing needs them.
     grants: Option<Producer<C>>,
     from: Consumer<C>,
     check: DescriptorCheck,
-    /// Packets that the NF may hold.
+    /// The most packets that the NF may hold.
     most: u64,
-    /// What all NFs that share its in-flight entries hold, and what of that was enqueued here as it was counted last.
+    /// The packets inside the direct-path group, and the share of this channel that was last added to them.
     group: Option<(Arc<Inside>, u64)>,
 }
 
-/// Where descriptors are looked at.
+/// The state for checking the NF's descriptors.
 #[derive(Debug)]
 struct DescriptorCheck {
     holder: u16,
-    /// Which of the NFs that share the holder's number.
+    /// The number of this NF among those that share the holder number.
     member: u8,
     region: u16,
-    /// Whether descriptors go with the packets.
+    /// Whether descriptors are parked in the metadata blocks.
     metadata: bool,
-    /// Packets that the NF may have kept.
+    /// The most packets that the host holds for the NF.
     holding_most: u64,
-    /// Granted slots that are out and not kept: empty, they are no packets inside a direct-path group.
+    /// Granted slots that the NF has and that are not held: they are empty and do not count as packets inside a
+    /// direct-path group.
     granted: u64,
     stats: ChannelStats,
 }
 
-/// Packets inside a direct-path group: NFs that hand packets to each other without the host, and are one holder to its
-/// books. Written by the thread that enqueues to them all.
+/// The packets inside a direct-path group: its NFs pass packets to each other without the host and share one holder
+/// number in the in-flight table. The thread that enqueues to all of them writes the count.
 #[derive(Debug)]
 pub struct Inside {
     now: AtomicU64,
@@ -188,19 +190,19 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// Of a direct-path group that may hold so many.
+    /// The count of a direct-path group that may hold at most `most` packets.
     pub fn new(most: u64) -> Inside {
         Inside { now: AtomicU64::new(0), most }
     }
 
-    /// How many more it may hold.
+    /// How many more packets it may hold.
     pub fn room(&self) -> u64 {
         self.most.saturating_sub(self.now.load(Relaxed))
     }
 }
 
 impl HostEnd<crate::ring::Mapped> {
-    /// Wakes the NF: for when [`HostEnd::enqueue`] says that it sleeps. A system call.
+    /// Wakes the NF, after [`HostEnd::enqueue`] returned that it sleeps. A system call.
     #[cold]
     pub fn wake(&self) {
         self.to.wake();
@@ -208,7 +210,8 @@ impl HostEnd<crate::ring::Mapped> {
 }
 
 impl<C: Cells> HostEnd<C> {
-    /// Over two new rings, to an NF that the in-flight table knows as `holder` and that sees the slots of `region`.
+    /// A channel over two new rings to the NF with the number `holder` in the in-flight table, which maps the slots of
+    /// `region`.
     pub fn new(to: C, from: C, holder: u16, region: u16) -> HostEnd<C> {
         HostEnd {
             to: Producer::new(to),
@@ -228,87 +231,87 @@ impl<C: Cells> HostEnd<C> {
         }
     }
 
-    /// As one of those that share a holder's number, with what all of them together hold: each of them may have all of
-    /// that, and the first does, before it passes it on.
+    /// As a member of a group that shares a holder number and the count `inside`. Each member may hold all packets of
+    /// the group, as the first one does before it passes them on.
     #[must_use]
     pub fn in_group(mut self, member: u8, inside: Arc<Inside>) -> HostEnd<C> {
         (self.check.member, self.group) = (member, Some((inside, 0)));
         self
     }
 
-    /// With a limit to the packets that the NF holds at a time: the ring is no limit to an NF that takes and
-    /// does not give. Empty slots that are granted count, too, and are not limited.
+    /// With a limit for the packets that the NF holds at a time: the ring alone does not limit an NF that takes packets
+    /// and returns none. Granted slots count towards the limit, but are not limited themselves.
     #[must_use]
     pub fn limited_to(mut self, most: u64) -> HostEnd<C> {
         self.most = most;
         self
     }
 
-    /// With packets that the NF may have kept, beside those that it holds: none, unless this says so.
+    /// With a limit for the packets that the host holds for the NF, beside those that it has. The default is none.
     #[must_use]
     pub fn holding_at_most(mut self, most: u64) -> HostEnd<C> {
         self.check.holding_most = most;
         self
     }
 
-    /// With or without the descriptors of packets, in the metadata blocks of their slots. Without, header
-    /// offsets and the flow's hash are unknown of what comes back.
+    /// With or without parked descriptors in the metadata blocks of the slots. Without, header offsets and the flow
+    /// hash of returned packets are unknown.
     #[must_use]
     pub fn with_metadata(mut self, metadata: bool) -> HostEnd<C> {
         self.check.metadata = metadata;
         self
     }
 
-    /// Whether descriptors go with the packets.
+    /// Whether descriptors are parked in the metadata blocks.
     pub fn has_metadata(&self) -> bool {
         self.check.metadata
     }
 
-    /// With a third new ring, by which empty slots are granted.
+    /// With a third new ring, for empty slots.
     #[must_use]
     pub fn with_grants(mut self, grants: C) -> HostEnd<C> {
         self.grants = Some(Producer::new(grants));
         self
     }
 
-    /// What was counted.
+    /// The channel's counters.
     pub fn stats(&self) -> ChannelStats {
         self.check.stats
     }
 
-    /// Notes that the NF took packets from others of its direct-path group, and that others took such from it.
+    /// Counts packets that the NF took from other members of its direct-path group, and packets that they took from it.
     #[inline]
     pub fn note_passed(&mut self, came: u64, went: u64) {
         self.check.stats.came += came;
         self.check.stats.went += went;
     }
 
-    /// Descriptors that were no good.
+    /// Descriptors that were rejected.
     pub fn bad_claims(&self) -> u64 {
         let ChannelStats { out_of_range, stale, not_held, held_again, held_too_many, malformed, .. } =
             self.check.stats;
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
-    /// Slots that the NF holds to work on, as far as the in-flight table says: those that it has kept are not among
-    /// them.
+    /// Slots that the NF has now according to the counters. Packets that the host holds for it are not included.
     #[inline]
     pub fn held(&self) -> u64 {
         let ChannelStats { came, went, .. } = self.check.stats;
         let held = self.on_loan().wrapping_add(came).wrapping_sub(went);
-        // What was passed is counted after what came back.
+        // Packets that were passed are counted later than those that returned, so the difference may be negative for a
+        // moment.
         if held > i64::MAX as u64 { 0 } else { held }
     }
 
-    /// Packets that were enqueued here less those that came back here: below 0 where others of a direct-path group
-    /// lend.
+    /// Packets that were enqueued here less those that returned here. Below 0 if another member of the direct-path
+    /// group received them from the host.
     #[inline]
     fn on_loan(&self) -> u64 {
         let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.check.stats;
         enqueued.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
     }
 
-    /// Counts what the direct-path group holds.
+    /// Updates the count of packets inside the direct-path group.
     #[inline]
     fn count_party(&mut self) {
         let now = self.on_loan().wrapping_sub(self.check.granted);
@@ -318,21 +321,21 @@ impl<C: Cells> HostEnd<C> {
         }
     }
 
-    /// Packets that came back, whatever was said of them.
+    /// Packets that returned, whether their descriptors were valid or not.
     #[inline]
     pub fn given_back(&self) -> u64 {
         let ChannelStats { returned, held_too_many, malformed, .. } = self.check.stats;
         returned + held_too_many + malformed
     }
 
-    /// Enqueues packets of one segment, the front ones of the list, as many as fit, with a number that the NF
-    /// reads; how many, and whether the NF sleeps and is to be woken. Stops in front of a packet that has
-    /// several segments, reaches beyond its slot, or has no slot of the region that is the host's to lend. With
-    /// [`GRANT`] as the number, packets are empty slots for the NF to fill.
+    /// Enqueues the first packets of the list, each of one segment, with a destination number that the NF reads.
+    /// Returns how many were enqueued, and whether the NF sleeps and must be woken. Stops at a full ring, and before a
+    /// packet that has several segments, reaches beyond its slot, or whose slot is not in the region or not held by the
+    /// host. With the destination [`GRANT`], the packets are empty slots for the NF to fill.
     ///
     /// # Errors
     ///
-    /// When the NF's index cannot be: it is to be evicted.
+    /// If the NF's index is impossible: the NF must be evicted.
     #[inline]
     pub fn enqueue(
         &mut self,
@@ -341,7 +344,7 @@ impl<C: Cells> HostEnd<C> {
         list: &[u16],
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
-        // Each in code of its own: together they want more registers than there are.
+        // Two instances of the code: one function with both cases needs more registers than the processor has.
         let enqueued = if self.check.metadata {
             self.enqueue_as::<true>(in_flight, packets, list, destination)
         } else {
@@ -351,11 +354,11 @@ impl<C: Cells> HostEnd<C> {
         enqueued
     }
 
-    /// How many of so many packets could be enqueued now with that number for the NF.
+    /// How many of `count` packets could be enqueued now with this destination.
     ///
     /// # Errors
     ///
-    /// When the NF's index cannot be: it is to be evicted.
+    /// If the NF's index is impossible: the NF must be evicted.
     #[inline]
     pub fn room(&mut self, wanted: usize, destination: u16) -> Result<usize, Broken> {
         let granted = destination == GRANT;
@@ -390,7 +393,7 @@ impl<C: Cells> HostEnd<C> {
         let span = Span::of(region);
         let mut enqueued = 0;
         for list in list[..room].chunks(BURST) {
-            // Of a large pool nothing that belongs to a slot is in a cache.
+            // With a large pool, no data of a slot is in a cache.
             for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
                 in_flight.prefetch(packet.slot);
                 if METADATA {
@@ -406,13 +409,13 @@ impl<C: Cells> HostEnd<C> {
                 }
                 let generation = in_flight.begin(packet, holder, member, granted)?;
                 if METADATA {
-                    // Without what is nobody else's business.
+                    // Without the fields that only the host needs.
                     park_in(span, &Packet { handle: 0, generation: 0, ..*packet });
                 }
                 let (slot, data, len) = (packet.slot, packet.data, packet.len as u16);
                 Some(Descriptor { slot, generation, data, len, destination, ..Descriptor::default() })
             });
-            // There is room: it was asked for.
+            // `room` has shown that they fit.
             let written = to.write_from(descriptors, list.len())?;
             enqueued += written;
             if written < list.len() {
@@ -424,12 +427,12 @@ impl<C: Cells> HostEnd<C> {
         Ok((enqueued, to.publish()))
     }
 
-    /// Takes back what the NF gave: packets and what it says of them, into the front of both slices; how many.
-    /// Looks at no more descriptors, good or bad, than both have room for: an NF that goes on and on giving bad ones
-    /// must not keep its host here. Bad descriptors are counted and passed over; what is kept for the NF does not
-    /// come back here.
+    /// Takes the NF's completions: packets and completions are written to the front of both slices. Returns how many.
+    /// It checks no more descriptors, valid or not, than both slices have room for, so that an NF that keeps sending
+    /// bad ones cannot keep the host here. Bad descriptors are counted and skipped. Packets that are to be held are not
+    /// returned here.
     ///
-    /// Beside the number, an error when the NF's index cannot be: it is to be evicted.
+    /// The result beside the number is an error if the NF's index is impossible: the NF must be evicted.
     #[inline]
     pub fn take_back(
         &mut self,
@@ -442,8 +445,8 @@ impl<C: Cells> HostEnd<C> {
         taken
     }
 
-    /// The same from a ring of the NF's to another of its direct-path group that does not read it now: all that stands
-    /// there leaves by the output that the ring belongs to.
+    /// The same for a direct ring from this NF to another member of its direct-path group that does not read it now.
+    /// All packets in the ring leave by `output`, the output that the ring belongs to.
     pub fn take_from(
         &mut self,
         ring: &mut Consumer<C>,
@@ -457,22 +460,23 @@ impl<C: Cells> HostEnd<C> {
         taken
     }
 
-    /// Collects what a dead NF held. Afterwards it holds nothing, and the rings are of no more use.
+    /// Reclaims all slots that a dead NF held. Afterwards the NF holds nothing, and the rings must not be used again.
     pub fn reclaim(&mut self, in_flight: &InFlightTable) -> Reclaimed {
-        // What the NF scribbled can hide packets up to here.
+        // Whatever the NF overwrote, it has at most this many slots.
         let most = self.held() + self.check.stats.holding;
         self.collect(in_flight, most, |_| false)
     }
 
-    /// The same of one that others of its direct-path group live on: what they have in work, which `others` knows,
-    /// stays theirs.
+    /// The same for a member of a direct-path group whose other members live on. Packets that `others` recognises stay
+    /// with those members.
     pub fn reclaim_among(&mut self, in_flight: &InFlightTable, others: impl Fn(u32) -> bool) -> Reclaimed {
         self.collect(in_flight, u64::MAX, others)
     }
 
     fn collect(&mut self, in_flight: &InFlightTable, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
-        // The downstream ring wins: what stands there came back. Where its index cannot be, nothing does.
+        // The downstream ring has precedence: its packets are returned. If its index is impossible, no packet is
+        // returned.
         let capacity = self.from.cells().capacity() as usize;
         let (mut packets, mut completions) =
             (vec![Packet::EMPTY; capacity], vec![Completion::default(); capacity]);
@@ -488,7 +492,7 @@ impl<C: Cells> HostEnd<C> {
         };
         let found = self.to.autopsy();
         for descriptor in self.to.untouched(found) {
-            // A bad descriptor is history, or scribbled over; so is one on what is kept.
+            // A bad descriptor is old or overwritten. A descriptor of a held packet is skipped, too.
             if let Ok((kept, entry)) = in_flight.find(descriptor.slot, descriptor.generation, holder)
                 && entry.is_in_work_of(member)
                 && !others(descriptor.slot)
@@ -500,7 +504,7 @@ impl<C: Cells> HostEnd<C> {
         let most = most.saturating_sub(back as u64 + reclaimed.untouched.len() as u64);
         for slot in in_flight.held_by(holder).take(usize::try_from(most).unwrap_or(usize::MAX)) {
             let Some((kept, entry)) = in_flight.kept(slot) else { continue };
-            // Whose a marked one is the in-flight table says.
+            // The in-flight table records the member of a marked entry.
             let is_others = if entry.is_marked() { entry.member() != member } else { others(slot) };
             if is_others {
                 continue;
@@ -508,7 +512,7 @@ impl<C: Cells> HostEnd<C> {
             let list = if entry.is_held() { &mut reclaimed.held } else { &mut reclaimed.lost };
             list.push(end(slot, kept, entry));
         }
-        // All that it was granted has come back.
+        // All slots that were granted to it are reclaimed.
         self.check.granted = 0;
         let stats = &mut self.check.stats;
         stats.lost += reclaimed.lost.len() as u64;
@@ -520,7 +524,7 @@ impl<C: Cells> HostEnd<C> {
 }
 
 impl DescriptorCheck {
-    /// Takes descriptors out of a ring; all of them leave by `output` where that is said.
+    /// Takes descriptors from a ring; with `output`, all packets leave by that output.
     #[inline]
     fn take<C: Cells>(
         &mut self,
@@ -530,7 +534,7 @@ impl DescriptorCheck {
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        // Each in code of its own: together they want more registers than there are.
+        // Four instances of the code: one function with all cases needs more registers than the processor has.
         match (self.metadata, output) {
             (true, None) => self.take_as::<C, true, false>(ring, 0, in_flight, packets, completions),
             (false, None) => self.take_as::<C, false, false>(ring, 0, in_flight, packets, completions),
@@ -574,7 +578,7 @@ impl DescriptorCheck {
             let mut odd = 0;
             for descriptor in descriptors {
                 let output = if DIRECT { output } else { descriptor.destination };
-                // As many as there are descriptors: there is always one.
+                // `left` limits the descriptors to the packets' room, so there is always an element.
                 let (Some(packet), Some(completion)) = (packets.get_mut(back), completions.get_mut(back))
                 else {
                     break;
@@ -602,7 +606,7 @@ impl DescriptorCheck {
                 }
             }
             self.stats.returned += (count - odd) as u64;
-            // Ours now: should this process die, all slots die with it.
+            // The host holds these packets now: if this process dies, all its slots are gone with it.
             ring.release(count);
             left -= count;
             if count < room {
@@ -612,7 +616,8 @@ impl DescriptorCheck {
         (back, Ok(()))
     }
 
-    /// What comes back in another way than most: by a bad descriptor, or kept, or to be kept. Whether it comes back.
+    /// Handles the rarer descriptors: bad ones, held packets, and packets to be held. Returns whether a packet is
+    /// returned.
     #[cold]
     fn accept_odd(
         &mut self,
@@ -634,7 +639,7 @@ impl DescriptorCheck {
                 return false;
             }
         };
-        // What another of the direct-path group had kept, or was granted, is not for this one to give back.
+        // A member must not return a slot that is held for another member, or that was granted to another one.
         if entry.is_marked() && entry.member() != self.member {
             self.stats.not_held += 1;
             return false;
@@ -664,7 +669,7 @@ impl DescriptorCheck {
             self.stats.returned += 1;
             *completion = Completion::of(action, destination, granted);
         } else {
-            // It is a packet of ours all the same, and somebody has to free it.
+            // The host has the slot again, and the caller must free the packet.
             kept.restore(place, entry, packet);
             *(if is_hold { &mut self.stats.held_too_many } else { &mut self.stats.malformed }) += 1;
             *completion = Completion::of(Action::Drop, 0, granted);
@@ -673,7 +678,7 @@ impl DescriptorCheck {
     }
 }
 
-/// What is to happen to a packet by a descriptor that lies in its slot and does not have it kept.
+/// The action of a descriptor that stays inside its slot and does not hold the packet; `None` otherwise.
 #[inline(always)]
 fn plain(descriptor: &Descriptor) -> Option<Action> {
     let action = match descriptor.action {
@@ -684,7 +689,7 @@ fn plain(descriptor: &Descriptor) -> Option<Action> {
     is_inside(descriptor.data, u32::from(descriptor.len)).then_some(action)
 }
 
-/// The packet that a good descriptor speaks of.
+/// Rebuilds the packet of a valid descriptor.
 #[inline(always)]
 fn read(
     metadata: bool,
@@ -695,7 +700,7 @@ fn read(
     packet: &mut Packet,
 ) {
     if metadata && unpark_into(place.region, place.slot, packet) {
-        // One read of what the NF can write, then only the copy is used.
+        // Memory that the NF can write is read once; then only the copy is used.
         packet.make_sound((descriptor.data, u32::from(descriptor.len)));
         kept.identify(place, packet);
     } else {
