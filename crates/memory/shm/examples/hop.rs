@@ -1,9 +1,9 @@
-//! What it costs to hand packets to another process and get them back: cycles per packet, there and back.
+//! The cost of passing packets to another process and back: cycles per packet for the round trip.
 //!
-//! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each
-//! other, and on two; beside it a ring of the same descriptors between two threads of one process, without an in-flight
-//! table, and a bare process switch. All rows take turns, round by round; the median and the spread of the rounds
-//! count.
+//! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each other, and
+//! on two. For comparison it measures a ring of the same descriptors between two threads of one process, without an
+//! in-flight table, and a bare process switch. All rows run in turn in each round; the program prints the median and
+//! the spread over the rounds.
 
 mod measure;
 
@@ -20,24 +20,24 @@ use std::time::Duration;
 
 const SLOTS: u32 = 4096;
 const CLAIMS: u32 = 1024;
-/// How long a row runs in a round.
+/// Duration of a row in a round.
 const LONG: Duration = Duration::from_millis(100);
 const FRAME_BYTES: u32 = 60;
 
-/// What an NF does with each packet.
+/// The NF's work for each packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Work {
-    /// Nothing: it hands the descriptor on.
+    /// Nothing: it passes the descriptor on.
     Pass,
     /// It reads a byte of the frame.
     Read,
     /// It writes a byte of the frame.
     Write,
-    /// It writes a byte of the frame, and reads the descriptor.
+    /// It writes a byte of the frame and reads the descriptor.
     Consult,
     /// It writes a byte of the frame, and reads and writes the descriptor.
     Describe,
-    /// It yields, and nothing comes.
+    /// It yields, and no packet is sent.
     Yield,
 }
 
@@ -49,7 +49,7 @@ impl Work {
     }
 }
 
-/// One row.
+/// A row of the output.
 #[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
@@ -59,14 +59,14 @@ struct Row {
     kind: Kind,
 }
 
-/// How packets go.
+/// The path of the packets.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// Descriptors alone, between two threads, without an in-flight table.
+    /// Between two threads, as descriptors without an in-flight table.
     Threads,
-    /// To a process, the same packets again and again.
+    /// To a process, with the same packets again and again.
     Process { writable: bool },
-    /// To a process, each from the pool and back to it.
+    /// To a process, with packets from the pool that are freed afterwards.
     Pooled,
 }
 
@@ -96,7 +96,7 @@ fn memory(number: &str) -> OwnedFd {
     shm::memfd::inherited(number.parse().expect("a descriptor")).expect("left open")
 }
 
-/// The NF: this program again.
+/// The NF: this program, started again.
 fn nf(arguments: &[String]) -> ! {
     let [region, rings, core, burst, what, writable] = arguments else { panic!("six arguments") };
     pin(core.parse().expect("a core"));
@@ -136,7 +136,7 @@ fn nf(arguments: &[String]) -> ! {
     )
 }
 
-/// Hands on whatever comes, for ever.
+/// Passes on every packet, without end.
 fn serve<C: Cells>(
     mut from: Consumer<C>,
     mut to: Producer<C>,
@@ -157,7 +157,7 @@ fn serve<C: Cells>(
     }
 }
 
-/// Packets on their way at a time: on one core all of a burst, on two enough for both sides to be busy.
+/// The most packets in flight: on one core a burst, on two enough to keep both sides busy.
 fn most_in_flight(row: &Row) -> usize {
     if row.two_cores { CLAIMS as usize / 2 } else { row.burst }
 }
@@ -199,7 +199,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
     })
 }
 
-/// The host's side, and a process that is its NF.
+/// Measures the host's side with another process as the NF.
 fn process(row: &Row, ticks_per_ns: f64) -> f64 {
     let shared = SharedPool::new(PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory"));
     let rings = RingFile::<2>::create(CLAIMS).expect("rings");

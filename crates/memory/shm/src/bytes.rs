@@ -1,8 +1,8 @@
-//! The bytes behind a descriptor, over all its segments, as `packet`'s [`Access`].
+//! The bytes of a packet over all its segments, as `packet`'s [`Access`].
 //!
-//! Both views check the descriptor once when they are made (and walk the chain then, if there is
-//! one), so that a read or write costs one comparison and a copy for nearly every packet. A
-//! descriptor that speaks of no memory of ours gives a view of no bytes.
+//! Both views check the descriptor once when they are created (and walk the chain then, if there is one), so that a
+//! read or write costs one comparison and a copy for nearly every packet. A view of a descriptor that names no packet
+//! memory is empty.
 
 use crate::descriptor::{Packet, flag};
 use crate::slot::{Segment, following};
@@ -25,7 +25,7 @@ pub struct PacketBytesMut<'a> {
     total: usize,
 }
 
-/// Length of the whole packet: what its segments really hold, not what the head claims.
+/// Length of the whole packet: the sum of its segments, not the head's `total`.
 #[inline(always)]
 fn total(packet: &Packet, head: &Segment) -> usize {
     if packet.segments <= 1 { head.len() } else { chain_total(packet) }
@@ -36,8 +36,8 @@ fn chain_total(packet: &Packet) -> usize {
     segments(packet).map(|(_, segment)| segment.len()).sum()
 }
 
-/// The segments of a packet, with their descriptors. Ends after as many as the head says there are,
-/// so that a chain that bites its tail ends too.
+/// The segments of a packet with their descriptors. Ends after the number of segments in the head, so that a cyclic
+/// chain ends, too.
 pub(crate) fn segments(packet: &Packet) -> impl Iterator<Item = (Packet, Segment)> + use<> {
     let count = usize::from(packet.segments.max(1));
     std::iter::successors(Some(*packet), following)
@@ -45,7 +45,7 @@ pub(crate) fn segments(packet: &Packet) -> impl Iterator<Item = (Packet, Segment
         .map(|descriptor| (descriptor, Segment::of(&descriptor)))
 }
 
-/// Hands the parts of `len` bytes, from `offset` on, to the segments that they lie in: whether all were taken.
+/// Passes the parts of the `len` bytes from `offset` on to their segments; returns whether all were handled.
 #[cold]
 fn chain_each(
     packet: &Packet,
@@ -104,7 +104,7 @@ fn read(packet: &Packet, head: &Segment, total: usize, offset: usize, out: &mut 
     if head.read(offset, out) {
         return true;
     }
-    // Beyond the first segment. The range is checked first, so that `out` stays as it was on refusal.
+    // Beyond the first segment. The range is checked first, so that `out` is unchanged on failure.
     packet.segments > 1
         && offset.checked_add(out.len()).is_some_and(|end| end <= total)
         && chain_each(packet, offset, out.len(), |segment, at, part| segment.read(at, &mut out[part]))
@@ -158,7 +158,7 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    // In here, since no other crate can make such a descriptor.
+    // A unit test, since no other crate can create such a descriptor.
     proptest! {
         #[test]
         fn no_descriptor_reaches_beyond_packet_memory(
@@ -176,7 +176,7 @@ mod tests {
             if from_base {
                 (descriptor.buf, descriptor.region) = (real.buf.wrapping_add(buf % 65_536).wrapping_sub(32_768), real.region);
             }
-            // Whatever it says: the copies are refused or stay inside, so this process lives on.
+            // Whatever the descriptor contains, the copies fail or stay inside, so this process does not crash.
             let mut out = vec![0xa5; size];
             if !PacketBytes::new(&descriptor).copy_out(offset, &mut out) {
                 prop_assert!(out.iter().all(|&byte| byte == 0xa5));

@@ -1,25 +1,26 @@
 //! Frames that need more than one slot, and copies of packets.
 //!
-//! A long frame is a chain: the head's descriptor stands in a vector, each further segment's lies in a
-//! table of this process by its slot: nothing that others write says what a chain is made of. `next` is the number of the next slot plus one, 0 in the last segment;
-//! `segments` and `total` are right in the head. Freeing the head frees the chain.
+//! A long frame is a chain. The head's descriptor is in a vector; the descriptors of further segments are in a table of
+//! this process, by slot. So no other process can change the segments of a chain. `next` is the number of the next slot
+//! plus one, or 0 in the last segment; `segments` and `total` are valid in the head only. Freeing the head frees the
+//! chain.
 
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, HEADROOM, Packet, flag};
 use crate::pool::{PacketPool, Pool};
 use crate::slot::{Segment, link, prefetch_data};
 
-/// Bytes of a frame that the first segment takes, behind the headroom. Further ones take the same, so
-/// that a header can be pushed in front of any of them.
+/// Bytes of a frame in its first segment, behind the headroom. Further segments hold the same number, so that a header
+/// can be pushed in front of any of them.
 pub const SEGMENT_BYTES: usize = BUF_BYTES - HEADROOM;
 
-/// The most segments that a packet has here: 64 KiB and some.
+/// The most segments of a packet: enough for 64 KiB.
 const MOST_SEGMENTS: usize = 32;
 
 /// Writes a frame into fresh slots of the pool: one, or a chain when it is longer than
 /// [`SEGMENT_BYTES`].
 ///
-/// `None`, and no slot taken, when the pool has not enough of them or the frame is longer than 64 KiB.
+/// `None`, and no slot taken, if the pool has too few slots or the frame is longer than 64 KiB.
 pub fn write_frame(pool: &mut PacketPool, frame: &[u8]) -> Option<Packet> {
     let count = frame.len().div_ceil(SEGMENT_BYTES).max(1);
     let mut fresh = [Packet::EMPTY; MOST_SEGMENTS];
@@ -37,7 +38,7 @@ pub fn write_frame(pool: &mut PacketPool, frame: &[u8]) -> Option<Packet> {
 
 /// A deep copy: the same bytes at the same offsets, the same annotations, in slots of its own.
 ///
-/// `None`, and no slot taken, when the pool has not enough slots.
+/// `None`, and no slot taken, if the pool has too few slots.
 pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
     if packet.segments <= 1 {
         let mut copy = [Packet::EMPTY];
@@ -54,7 +55,7 @@ pub fn clone_packet(pool: &mut PacketPool, packet: &Packet) -> Option<Packet> {
     Some(described(join(fresh)?, packet))
 }
 
-/// A copy, with what is known of the packet that it is one of. Nobody shares its slot.
+/// A copy with the metadata of its original. The copy's slot is not shared.
 #[inline(always)]
 fn described(copy: Packet, packet: &Packet) -> Packet {
     let Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, packet_type, .. } = *packet;
@@ -62,15 +63,15 @@ fn described(copy: Packet, packet: &Packet) -> Packet {
     Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy }
 }
 
-/// Copies the front packets of a list into the front of `out`, as [`clone_packet`] does: as many as there are slots and
-/// room for, and up to the first that has several segments; how many.
+/// Copies the first packets of a list into the front of `out`, as [`clone_packet`] does, and returns how many. It stops
+/// when slots or `out` are used up, and before the first packet with several segments.
 pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out: &mut [Packet]) -> usize {
     let whole = |packet: &&Packet| packet.segments <= 1;
     let sources = || list.iter().map_while(|index| packets.get(usize::from(*index))).take_while(whole);
     let wanted = sources().take(out.len()).count();
     let Some(out) = out.get_mut(..wanted) else { return 0 };
     let count = pool.alloc(out);
-    // Of slots that others worked on last nothing is in a cache of this core.
+    // Other cores used the slots last, so none of their lines is in this core's cache.
     out.iter().take(count).for_each(|copy| prefetch_data(copy.region, copy.slot));
     for (source, copy) in sources().zip(out.iter_mut().take(count)) {
         let bytes = Segment::of(source);
@@ -81,9 +82,9 @@ pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out:
     count
 }
 
-/// Has nobody else read a packet's bytes from now on: by a copy, where somebody does.
+/// Ends the sharing of a packet's bytes: if other holders read them, the packet is replaced by a copy.
 ///
-/// False, and nothing changed, when the pool has no slot for that.
+/// False, and nothing changed, if the pool has no slot for the copy.
 #[must_use]
 pub fn unshare(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     if packet.flags & flag::SHARED == 0 {
@@ -95,10 +96,10 @@ pub fn unshare(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     true
 }
 
-/// Makes one packet what another is: the same bytes at the same offsets, the same annotations, in its own slot. Both
-/// have one segment, and nobody shares the other's slot.
+/// Copies a packet into another one's slot: the same bytes at the same offsets, the same annotations. Both have one
+/// segment, and the target's slot is not shared.
 ///
-/// False, and nothing changed, when that cannot be.
+/// False, and nothing changed, if these conditions do not hold.
 #[must_use]
 pub fn copy_into(from: &Packet, to: &mut Packet) -> bool {
     let bytes = Segment::of(from);
@@ -113,9 +114,9 @@ pub fn copy_into(from: &Packet, to: &mut Packet) -> bool {
     true
 }
 
-/// Brings all bytes of a chain into its first slot, and frees the others.
+/// Copies all bytes of a chain into its first slot, and frees the others.
 ///
-/// False, and nothing changed, when they do not fit: such a frame is longer than a slot.
+/// False, and nothing changed, if the frame is longer than a slot.
 #[must_use]
 pub fn linearize(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     if packet.segments <= 1 {
@@ -145,7 +146,7 @@ pub fn linearize(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     true
 }
 
-/// Allocates all of `out` or nothing.
+/// Allocates all of `out` or none.
 fn take_slots<'a>(pool: &mut PacketPool, out: &'a mut [Packet]) -> Option<&'a mut [Packet]> {
     let got = pool.alloc(out);
     if got < out.len() {
@@ -155,7 +156,7 @@ fn take_slots<'a>(pool: &mut PacketPool, out: &'a mut [Packet]) -> Option<&'a mu
     Some(out)
 }
 
-/// Makes one packet of separate slots: keeps the descriptors of all but the first, from the last to the second.
+/// Joins separate slots to one packet: stores the descriptors of all but the first, from the last to the second.
 fn join(segments: &mut [Packet]) -> Option<Packet> {
     let total: u32 = segments.iter().map(|segment| segment.len).sum();
     let count = segments.len() as u16;

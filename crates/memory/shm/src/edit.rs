@@ -1,29 +1,28 @@
-//! Moving a packet's ends: headers pushed and pulled, tails put and taken.
+//! Moves a packet's ends: pushes and pulls headers, puts and takes tails.
 //!
-//! Header offsets (`mac`, `net`, `trans`) count from the buffer, so they keep their meaning while the
-//! ends move. No operation here frees or allocates: a chain that is cut short keeps its empty
-//! segments until the packet is freed.
+//! Header offsets (`mac`, `net`, `trans`) count from the buffer, so they stay valid while the ends move. No operation
+//! here frees or allocates: a chain that is shortened keeps its empty segments until the packet is freed.
 
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, flag, header, is_inside};
 use crate::slot::{Segment, link};
 
 impl Packet {
-    /// Bytes that can be pushed.
+    /// Bytes of headroom, which can be pushed.
     #[inline]
     pub fn headroom(&self) -> usize {
         usize::from(self.data)
     }
 
-    /// Bytes that can be put, in the last segment.
+    /// Bytes of tailroom of the last segment, which can be put.
     pub fn tailroom(&self) -> usize {
         let last = if self.segments <= 1 { Some(*self) } else { segments(self).last().map(|(p, _)| p) };
         last.map_or(0, |p| BUF_BYTES.saturating_sub(usize::from(p.data) + p.len as usize))
     }
 
-    /// Grows the packet by `n` bytes in front. Their content is whatever stood there.
+    /// Grows the packet by `n` bytes in front. They keep their old contents.
     ///
-    /// False, and nothing changed, when the headroom is smaller: [`Packet::make_headroom`] first.
+    /// False, and nothing changed, if the headroom is smaller: call [`Packet::make_headroom`] first.
     #[inline]
     #[must_use]
     pub fn push(&mut self, n: usize) -> bool {
@@ -38,7 +37,7 @@ impl Packet {
 
     /// Shortens the packet by `n` bytes in front.
     ///
-    /// False, and nothing changed, when the first segment is shorter than that.
+    /// False, and nothing changed, if the first segment is shorter.
     #[inline]
     #[must_use]
     pub fn pull(&mut self, n: usize) -> bool {
@@ -51,13 +50,13 @@ impl Packet {
         true
     }
 
-    /// Grows the packet by `n` bytes at its end. Their content is whatever stood there: write them.
+    /// Grows the packet by `n` bytes at its end. They have any content until they are written.
     ///
     /// False, and nothing changed, when the last segment's tailroom is smaller.
     #[inline]
     #[must_use]
     pub fn put(&mut self, n: usize) -> bool {
-        // A descriptor of no packet has no segment.
+        // [`Packet::EMPTY`] has no segment.
         if self.segments != 1 {
             return self.put_chain(n);
         }
@@ -69,7 +68,7 @@ impl Packet {
         true
     }
 
-    /// Shortens the packet by `n` bytes at its end. False, and nothing changed, when it is shorter.
+    /// Shortens the packet by `n` bytes at its end. False, and nothing changed, if it is shorter.
     #[inline]
     #[must_use]
     pub fn take(&mut self, n: usize) -> bool {
@@ -87,7 +86,7 @@ impl Packet {
         true
     }
 
-    /// Shortens the packet to `keep` bytes; one that is shorter stays as it is.
+    /// Shortens the packet to `keep` bytes; a shorter packet stays as it is.
     #[inline]
     pub fn truncate(&mut self, keep: usize) {
         let cut = (self.total as usize).saturating_sub(keep);
@@ -95,10 +94,10 @@ impl Packet {
         debug_assert!(done, "no more than there are");
     }
 
-    /// Moves both ends of the first segment: `len` bytes from `data` of its buffer. What lies there is whatever stood
-    /// there; further segments stay.
+    /// Moves both ends of the first segment: it has `len` bytes from `data` of its buffer. They keep their old
+    /// contents; further segments stay.
     ///
-    /// False, and nothing changed, when a buffer has not so many bytes, or there is no segment.
+    /// False, and nothing changed, if the range exceeds the buffer, or there is no segment.
     #[inline]
     #[must_use]
     pub fn set_ends(&mut self, data: u16, len: u32) -> bool {
@@ -110,11 +109,11 @@ impl Packet {
         true
     }
 
-    /// Has the packet count `rest` bytes of a second segment that is nowhere: for those who try programs on packets
-    /// that no pool made. False, and nothing changed, when it has further segments.
+    /// Adds `rest` bytes of a second segment that does not exist to the total, for tests of programs on packets without
+    /// a pool. False, and nothing changed, if the packet has further segments.
     #[must_use]
     pub fn set_rest(&mut self, rest: u32) -> bool {
-        // Whatever the first segment grows to, the sum is a number.
+        // The total cannot overflow, however long the first segment grows.
         if self.segments == 0 || self.next != 0 || rest > u32::MAX - BUF_BYTES as u32 {
             return false;
         }
@@ -122,14 +121,14 @@ impl Packet {
         true
     }
 
-    /// Makes a packet of one segment these bytes, behind the headroom that it has.
+    /// Replaces the bytes of a packet of one segment, keeping its headroom.
     ///
     /// False, and nothing changed, when they do not fit.
     #[inline]
     #[must_use]
     pub fn fill(&mut self, bytes: &[u8]) -> bool {
         let len = bytes.len() as u32;
-        // Where that is another number the segment has not so many bytes either.
+        // If `bytes.len()` exceeds a `u32`, the segment is shorter than `bytes` in any case.
         if self.segments > 1 || !Segment::at(self.region, self.buf, self.data, len).write(0, bytes) {
             return false;
         }
@@ -137,9 +136,9 @@ impl Packet {
         true
     }
 
-    /// Moves the first segment's bytes back so that `n` can be pushed. Header offsets move with them.
+    /// Moves the first segment's bytes back so that `n` can be pushed. The header offsets move with them.
     ///
-    /// False, and nothing changed, when the slot has no room for that.
+    /// False, and nothing changed, if the slot has no room for that.
     #[must_use]
     pub fn make_headroom(&mut self, n: usize) -> bool {
         let (data, len) = (usize::from(self.data), self.len as usize);
@@ -154,7 +153,7 @@ impl Packet {
         self.data = n as u16;
         for at in [&mut self.mac, &mut self.net, &mut self.trans] {
             if *at != NO_HEADER {
-                // An offset near the end of the buffer that no longer fits is not an offset any more.
+                // An offset that would be beyond the buffer's end is unset.
                 *at = header(at.saturating_add(by));
             }
         }
@@ -163,7 +162,7 @@ impl Packet {
 
     #[cold]
     fn put_chain(&mut self, n: usize) -> bool {
-        // The last one that there is need not be the last that is counted.
+        // The last existing segment need not be the last that is counted.
         let all = (1..=self.segments).zip(segments(self)).last();
         let Some((_, (mut last, _))) = all.filter(|(number, _)| *number == self.segments) else {
             return false;

@@ -1,26 +1,27 @@
-//! The bytes of a packet of one segment, for those who have no use for the rest of its descriptor.
+//! The bytes of a packet of one segment, for code that needs no other part of its descriptor.
 
 use crate::descriptor::Packet;
 use crate::slot::Segment;
 
-/// Where the bytes lie, checked. Copies in and out, never a slice: see [`crate::PacketBytes`].
+/// The checked location of the bytes. It copies bytes in and out, and never returns a slice: see
+/// [`crate::PacketBytes`].
 #[derive(Clone, Copy, Debug)]
 pub struct Frame(Segment);
 
 impl Frame {
-    /// The bytes of the packet's first segment; none where its descriptor speaks of no memory of ours.
+    /// The bytes of the packet's first segment; empty if its descriptor names no packet memory.
     #[inline(always)]
     pub fn of(packet: &Packet) -> Frame {
         Frame(Segment::of(packet))
     }
 
-    /// `len` bytes from `data` of a slot's buffer, which lies at `buf`; none where that is no memory of ours.
+    /// `len` bytes from `data` of the slot's buffer at `buf`; empty if that is no packet memory.
     #[inline(always)]
     pub fn at(region: u16, buf: u64, data: u16, len: u16) -> Frame {
         Frame(Segment::at(region, buf, data, u32::from(len)))
     }
 
-    /// How many bytes.
+    /// Number of bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -32,13 +33,13 @@ impl Frame {
         self.len() == 0
     }
 
-    /// Copies `out.len()` bytes from `offset`; false when they are not all there.
+    /// Copies `out.len()` bytes from `offset`; false if the range exceeds the frame.
     #[inline(always)]
     pub fn read(&self, offset: usize, out: &mut [u8]) -> bool {
         self.0.read(offset, out)
     }
 
-    /// Copies `bytes` to `offset`; false, and nothing written, when they do not all fit.
+    /// Copies `bytes` to `offset`; false, and nothing written, if they do not fit.
     #[inline(always)]
     pub fn write(&self, offset: usize, bytes: &[u8]) -> bool {
         self.0.write(offset, bytes)

@@ -1,12 +1,11 @@
-//! The ledger: for each slot its life (generation). Private to the host.
+//! The ledger: each slot's generation. Private to the host.
 //!
-//! A slot's generation is counted up when the slot is freed, so a descriptor made before that is
-//! recognised as stale. The ledger never lies in shared memory. Who holds slots that are in flight, and in
-//! which in-flight entry, stands in [`InFlightTable`](crate::channel::InFlightTable).
+//! Freeing a slot increments its generation, so that older descriptors are recognised as stale. The ledger is never in
+//! shared memory. [`InFlightTable`](crate::channel::InFlightTable) has the holders of in-flight slots and the numbers
+//! of their in-flight entries.
 //!
-//! Entries are written by whoever owns the slot at that moment, with plain stores: a slot has one
-//! owner at a time, and passing a slot between threads goes through something that orders memory (a
-//! ring, a lock).
+//! The owner of a slot writes its entry with plain stores. A slot has one owner at a time, and passing a slot between
+//! threads uses a synchronising operation (a ring, a lock).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,13 +21,13 @@ impl Ledger {
         Ledger { generations: (0..slots).map(|_| AtomicU32::new(1)).collect() }
     }
 
-    /// The generation that a slot is in; 0, which no slot is ever in, when there is no such slot.
+    /// The present generation of a slot; 0, which is never used, if there is no such slot.
     #[inline(always)]
     pub fn generation(&self, slot: u32) -> u32 {
         self.generations.get(slot as usize).map_or(0, |generation| generation.load(Ordering::Relaxed))
     }
 
-    /// Ends the life that `generation` names. False when the slot is not in it: it was freed already.
+    /// Ends a generation of a slot. False if the slot is not in that generation: it was freed already.
     #[inline(always)]
     pub fn end(&self, slot: u32, generation: u32) -> bool {
         let Some(entry) = self.generations.get(slot as usize) else { return false };

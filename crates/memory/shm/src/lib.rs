@@ -1,16 +1,16 @@
-//! Packet memory: regions, slots, pools and the descriptor that speaks of a packet.
+//! Packet memory: packet regions, slots, pools and packet descriptors.
 //!
-//! A [`PacketRegion`] is one mapped range of memory, cut into slots. A slot is a metadata block
-//! followed by a buffer. A pool hands out slots as [`Packet`] descriptors and takes them back; the
-//! [`Ledger`] says which life each slot is in. [`PacketBytes`] and [`PacketBytesMut`] are the only
-//! way from a descriptor to the bytes: they copy, with every range checked, and never lend a slice,
-//! because another process may write the same memory at the same time.
+//! A [`PacketRegion`] is one mapped range of memory, divided into slots. A slot is a metadata block followed by a
+//! buffer. A pool allocates slots as [`Packet`] descriptors and takes them back; the [`Ledger`] has each slot's
+//! generation. [`PacketBytes`] and [`PacketBytesMut`] are the only way from a descriptor to the bytes. They check every
+//! range and copy the bytes. They never return a slice, because another process may write the same memory at the same
+//! time.
 //!
-//! [`burst`] has the lists that a burst of packets is sorted into, [`ring`] the rings that descriptors of packets go
-//! from one process to another by, [`channel`] the host's end of an NF's rings, [`page`] an NF's counters.
+//! [`burst`] has the lists into which a burst of packets is sorted, [`ring`] the rings of descriptors between
+//! processes, [`channel`] the host's end of an NF channel, [`page`] an NF's counters.
 //!
-//! Unsafe code is confined to `region` and `ring::file` (mapping), `memfd` (descriptors by number), `slot` (raw
-//! copies), `ring::mapped` and `page` (atomics of mapped memory).
+//! Unsafe code is confined to `packet_region`, `ring::mapping` and `ring::file` (mapping), `memfd` (file descriptors by
+//! number), `span` (pointers to spans), `slot` (raw copies), `ring::mapped` and `page` (atomics of mapped memory).
 
 pub mod burst;
 pub mod bytes;
@@ -42,68 +42,68 @@ pub use slot::{
     unpark,
 };
 
-/// What can go wrong with packet memory.
+/// An error of packet memory.
 #[derive(Debug, thiserror::Error)]
 pub enum ShmError {
-    /// A region of no slots, or of more than fit.
+    /// A region of no slots, or of more than the maximum.
     #[error("a region of {slots} slots is not possible; ask for 1 to {most}")]
     SlotCount {
-        /// How many were asked for.
+        /// The requested number.
         slots: u32,
-        /// The most that a region can have.
+        /// The most slots of a region.
         most: u32,
     },
     /// The system refused memory.
     #[error("cannot {action} {bytes} bytes of packet memory: {source}")]
     Memory {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// How many bytes.
+        /// The requested size.
         bytes: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Huge pages were required and are not there.
+    /// Huge pages were required and are not available.
     #[error(
         "no {bytes} bytes of 2 MiB huge pages are free ({source}); reserve them with \
          `echo {pages} > /proc/sys/vm/nr_hugepages`, or allow ordinary pages"
     )]
     NoHugePages {
-        /// How many bytes were asked for.
+        /// The requested size.
         bytes: usize,
-        /// The pages that hold them.
+        /// The number of pages for it.
         pages: usize,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A ring of a size that there is not.
+    /// A ring of an impossible size.
     #[error("a ring of {descriptors} descriptors is not possible; ask for a power of two up to {most}")]
     RingSize {
-        /// How many were asked for.
+        /// The requested number.
         descriptors: u32,
-        /// The most that a ring can hold.
+        /// The most descriptors of a ring.
         most: u32,
     },
-    /// Shared memory that its other owners could take away.
+    /// Shared memory that its other owners could shrink.
     #[error(
         "the file is not one of {bytes} bytes or more that is sealed against shrinking; it is not mapped"
     )]
     NotSealed {
-        /// How many bytes are needed.
+        /// The size that is needed.
         bytes: usize,
     },
-    /// A descriptor that was to be left open for this program.
+    /// A file descriptor that this program should have inherited.
     #[error("there is no descriptor {number} that was left open for this program: {source}")]
     NotInherited {
-        /// Its number.
+        /// The number of the file descriptor.
         number: i32,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// More regions at once than descriptors can number.
     #[error("no more than {most} packet regions can be open at once; drop one first")]
     TooManyRegions {
-        /// The most that can be open.
+        /// The most regions that can be open.
         most: usize,
     },
 }

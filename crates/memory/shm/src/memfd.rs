@@ -1,4 +1,4 @@
-//! Files in memory that other processes map, too: made and sealed, checked, taken over.
+//! Memory files that other processes map, too: creates, seals and checks them, and takes over inherited ones.
 #![expect(unsafe_code, reason = "names descriptors by number")]
 
 use crate::ShmError;
@@ -6,20 +6,20 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-/// Whether a file's maker still has seals to add.
+/// Whether the file's creator still has seals to add.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seals {
-    /// All that it gets.
+    /// All seals are set.
     Final,
-    /// [`forbid_writing`] comes, once its maker has mapped it.
+    /// The creator calls [`forbid_writing`] once it has mapped the file.
     Open,
 }
 
-/// Makes a file of that size, on pages as the flags say; what failed, where something does.
+/// Creates a memory file of this size with pages as the flags define; an error names the operation that failed.
 ///
-/// It cannot shrink, so that a mapped page never turns into a bus error, and cannot be sealed further, so that
-/// nobody who shares it keeps others from mapping it. Mode 0600 from the start: a memfd's default of 0777 would
-/// let another user reopen it through /proc.
+/// The file cannot shrink, so that access to a mapped page never raises a bus error. It cannot be sealed further, so
+/// that no process that shares it can keep others from mapping it. Its mode is 0600 from the start: a memfd's default
+/// of 0777 would let another user reopen it through /proc.
 pub(crate) fn create(
     name: &str,
     bytes: usize,
@@ -36,8 +36,8 @@ pub(crate) fn create(
     Ok(file)
 }
 
-/// Keeps everybody from writing a file who has not mapped it for that yet, for good: also its maker, and whoever
-/// opens it anew.
+/// Forbids every further writable mapping of a file and every further write, also to its creator and to processes that
+/// open it again. Existing mappings stay writable.
 pub(crate) fn forbid_writing(file: &OwnedFd) -> Result<(), (&'static str, Errno)> {
     rustix::fs::fchmod(file, Mode::RUSR).map_err(|error| ("protect", error))?;
     let seals = SealFlags::FUTURE_WRITE | SealFlags::SEAL;
@@ -50,11 +50,11 @@ pub(crate) fn for_reading(file: &OwnedFd) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// A file in memory with that content, which nobody can change any more: for another process to read.
+/// A memory file with this content, which no process can change any more: for another process to read.
 ///
 /// # Errors
 ///
-/// When the system has no memory.
+/// If the system has no memory.
 pub fn with(content: &[u8]) -> Result<OwnedFd, ShmError> {
     let bytes = content.len();
     let make = || {
@@ -73,11 +73,11 @@ pub fn with(content: &[u8]) -> Result<OwnedFd, ShmError> {
     make().map_err(|(action, error)| failed(action, bytes, error))
 }
 
-/// Whether a file that another process made has so many bytes for good.
+/// Checks that a file of another process has this many bytes and cannot lose them.
 ///
 /// # Errors
 ///
-/// When it has fewer, or could shrink.
+/// If it has fewer or could shrink.
 pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), ShmError> {
     let seals = rustix::fs::fcntl_get_seals(file).map_err(|error| failed("look at", bytes, error))?;
     let stat = rustix::fs::fstat(file).map_err(|error| failed("look at", bytes, error))?;
@@ -85,23 +85,23 @@ pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), ShmError> {
     if is_fixed { Ok(()) } else { Err(ShmError::NotSealed { bytes }) }
 }
 
-/// A descriptor that the program which started this one left open, by its number there: a copy that is closed in
-/// programs started from here.
+/// A file descriptor that the parent process left open, by its number: a copy that is closed in programs started from
+/// here.
 ///
 /// # Errors
 ///
-/// When there is no such descriptor.
+/// If there is no such file descriptor.
 pub fn inherited(number: RawFd) -> Result<OwnedFd, ShmError> {
     let failed = |source: Errno| ShmError::NotInherited { number, source: source.into() };
     if number < 0 {
         return Err(failed(Errno::BADF));
     }
-    // SAFETY: only to be copied, at once; the system refuses a number that stands for nothing.
+    // SAFETY: used only for the copy at once; the system refuses a number of no open file.
     let original = unsafe { BorrowedFd::borrow_raw(number) };
     rustix::io::fcntl_dupfd_cloexec(original, 0).map_err(failed)
 }
 
-/// What the system refused.
+/// An error of the system.
 pub(crate) fn failed(action: &'static str, bytes: usize, error: Errno) -> ShmError {
     ShmError::Memory { action, bytes, source: error.into() }
 }

@@ -1,4 +1,5 @@
-//! Numbers that one process writes and another reads: an NF's counters, and notes of who works on what.
+//! Pages of numbers that one process writes and another reads: an NF's counters, and the slots that NFs of a group are
+//! working on.
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use crate::ShmError;
@@ -10,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of the page.
 const BYTES: usize = 4096;
-/// Numbers that a page has.
+/// Numbers of one page.
 pub const PAGE_WORDS: usize = BYTES / 8;
 
-/// The page, or several. Whoever else has it may write anything at any time; to read it is no race.
+/// One or several pages. Other processes may write any value at any time; reading is no data race.
 #[derive(Debug)]
 pub struct Page {
     file: OwnedFd,
@@ -31,7 +32,7 @@ impl Page {
         Page::create_for(PAGE_WORDS)
     }
 
-    /// As many pages of zeros as so many numbers need.
+    /// Creates as many pages of zeros as `words` numbers need.
     ///
     /// # Errors
     ///
@@ -44,20 +45,20 @@ impl Page {
         Ok(Page { file, mapping, words: bytes / 8 })
     }
 
-    /// A page that another process made.
+    /// Maps a page that another process created.
     ///
     /// # Errors
     ///
-    /// When the file could shrink, or is smaller than a page.
+    /// If the file could shrink or is smaller than a page.
     pub fn open(file: OwnedFd) -> Result<Page, ShmError> {
         Page::open_for(file, PAGE_WORDS)
     }
 
-    /// Pages for so many numbers that another process made.
+    /// Maps pages for `words` numbers that another process created.
     ///
     /// # Errors
     ///
-    /// When the file could shrink, or is smaller.
+    /// If the file could shrink or is smaller.
     pub fn open_for(file: OwnedFd, words: usize) -> Result<Page, ShmError> {
         let bytes = bytes(words);
         memfd::check(&file, bytes)?;
@@ -77,13 +78,13 @@ impl Page {
             .then(|| unsafe { AtomicU64::from_ptr(self.mapping.start().as_ptr().cast::<u64>().add(number)) })
     }
 
-    /// A number; 0 beyond the page.
+    /// Reads a number; 0 beyond the pages.
     #[inline]
     pub fn load(&self, number: usize) -> u64 {
         self.word(number).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Sets a number; beyond the page there is nothing to set.
+    /// Sets a number; beyond the pages it does nothing.
     #[inline]
     pub fn store(&self, number: usize, value: u64) {
         if let Some(word) = self.word(number) {
@@ -91,7 +92,7 @@ impl Page {
         }
     }
 
-    /// Sets a number that is still what it was.
+    /// Sets a number if its value is still `before`.
     pub fn replace(&self, number: usize, before: u64, value: u64) {
         if let Some(word) = self.word(number) {
             let _ = word.compare_exchange(before, value, Ordering::Relaxed, Ordering::Relaxed);
@@ -99,7 +100,7 @@ impl Page {
     }
 }
 
-/// Bytes of the pages that hold so many numbers.
+/// Bytes of the pages for this number of words.
 fn bytes(words: usize) -> usize {
     (8 * words.max(1)).next_multiple_of(BYTES)
 }

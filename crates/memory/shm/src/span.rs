@@ -1,50 +1,48 @@
-//! Where packet memory lies in this process: the table that every access is checked against.
+//! The table of spans: the packet memory of this process, against which every access is checked.
 //!
-//! A descriptor carries an address (`buf`) and the number of its region. Neither is believed: the
-//! address must lie in the span that the table holds under that number. A span is entered when its
-//! memory is mapped, and the memory stays mapped for the life of the process (a dropped region's
-//! addresses are backed by anonymous memory instead, see `region`). So an access that passed the
-//! check is memory-safe even when the descriptor was stale or made up; whether it speaks of the
-//! right packet is the business of the ledger and of `channel::InFlightTable`.
+//! A descriptor contains an address (`buf`) and the number of its region. Neither is trusted: the address must be in
+//! the span that the table has for that number. A span is entered when its memory is mapped, and the memory stays
+//! mapped for the life of the process (the addresses of a dropped region are backed by anonymous memory instead, see
+//! `packet_region`). So an access that passed the check is memory-safe even if the descriptor is stale or invalid.
+//! Whether it names the right packet is checked by the ledger and by `channel::InFlightTable`.
 //!
-//! Reading the table takes no lock. A span is never changed: the table has a pointer to one, which whoever enters
-//! memory publishes, and whoever takes it out replaces by a pointer to the span of nothing. So a reader has one span or
-//! another, and never the length of one with the address of the next, also where a number is given again between two
-//! of its loads. (Words that are written one by one do not do that, even if the length is set to 0 in between: a
-//! reader that has loaded the old length may find the new address. `model` shows both.) Spans are as long-lived as the
-//! memory that they speak of: until the process ends. Equal ones are one, so that memory which is given up and taken
-//! again does not add to them.
+//! Reading the table takes no lock. A span never changes. The table has a pointer to a span for each number; entering
+//! memory replaces it by a pointer to another span, and removing memory replaces it by a pointer to the empty span. So
+//! a reader gets one span or another, and never the length of one with the address of the next, also if a number is
+//! reused between two of its loads. (Words that are written one by one do not ensure that, even if the length is set to
+//! 0 in between: a reader that has loaded the old length may then load the new address. `model` shows both.) Spans live
+//! as long as the memory that they describe: until the process ends. Equal spans are stored once, so that memory which
+//! is released and reused needs no further one.
 #![expect(unsafe_code, reason = "follows pointers to spans that live for ever; vouches for foreign memory")]
 
 use crate::descriptor::{BUF_BYTES, META_BYTES};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The most spans that can be known at once. Number 0 is never given: it means "no region".
+/// The most spans in the table. Number 0 is never used: it means "no region".
 pub const MAX_SPANS: usize = 256;
 
 /// A range of slots: `slots` of them, one every `stride` bytes.
 ///
-/// Memory that is not cut evenly (a driver's own pool) is told as one with a stride of a cache line:
-/// then every cache line can be named, and those that start a slot are.
+/// Memory that is not divided evenly (a driver's own pool) is described with a stride of a cache line: then every cache
+/// line has a slot number, and only those at which a slot starts are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(64))]
 pub(crate) struct Span {
-    /// Where the first slot's buffer lies.
+    /// Address of the first slot's buffer.
     first: u64,
-    /// How far behind it a buffer may begin, and one more; 0 where there is none.
+    /// One more than the largest distance of a buffer from it; 0 for the empty span.
     extent: u64,
-    /// Where this process alone keeps descriptors of further segments, one for each slot; 0: in the metadata
-    /// blocks.
+    /// Address of the private descriptors of further segments, one for each slot; 0: they are in the metadata blocks.
     chains: u64,
     stride: u32,
     slots: u32,
 }
 
-/// The span of numbers that are not given.
+/// The span of unused numbers.
 static NOTHING: Span = Span { first: 0, extent: 0, chains: 0, stride: 0, slots: 0 };
 
-/// A pointer that any thread reads while another changes it.
+/// A pointer that threads read while another thread changes it.
 trait Pointer {
     fn load(&self) -> *mut Span;
     fn store(&self, span: *mut Span);
@@ -61,14 +59,15 @@ impl Pointer for AtomicPtr<Span> {
     }
 }
 
-/// An entry of the table: which span a number means now. Only ever points to spans that live for ever.
+/// An entry of the table: the span that a number has now. It only ever points to spans that live until the process
+/// ends.
 struct SpanEntry<P>(P);
 
 impl<P: Pointer> SpanEntry<P> {
     #[inline(always)]
     fn get(&self) -> &'static Span {
-        // SAFETY: `set` alone stores here beside the start value, and both are of a `&'static Span`. What that says
-        // was written before it was stored.
+        // SAFETY: only `set` stores here, beside the start value, and both are pointers to a `&'static Span`. The span
+        // was written before its pointer was stored.
         unsafe { &*self.0.load() }
     }
 
@@ -80,11 +79,11 @@ impl<P: Pointer> SpanEntry<P> {
 static SPANS: [SpanEntry<AtomicPtr<Span>>; MAX_SPANS] =
     [const { SpanEntry(AtomicPtr::new((&raw const NOTHING).cast_mut())) }; MAX_SPANS];
 
-/// What is known of numbers and spans.
+/// The state of all numbers and spans.
 struct Numbers {
     taken: [bool; MAX_SPANS],
-    /// The number that was given last. Numbers go round, so that a stale descriptor of a dropped region seldom meets a
-    /// new region under its number.
+    /// The number that was used last. Numbers are used in turn, so that a stale descriptor of a dropped region seldom
+    /// meets a new region with the same number.
     last: usize,
     /// Every span that was ever entered.
     spans: Vec<&'static Span>,
@@ -100,10 +99,10 @@ impl Span {
         SPANS[region as usize % MAX_SPANS].get()
     }
 
-    /// Whether the buffer that starts at `buf`, and its metadata block, lie inside.
+    /// Whether the buffer that starts at `buf` and its metadata block are inside the span.
     #[inline(always)]
     pub fn holds(&self, buf: u64) -> bool {
-        // One comparison for both ends: below the first buffer it wraps to a huge number.
+        // One comparison for both limits: an address below the first buffer wraps to a huge number.
         buf.wrapping_sub(self.first) < self.extent
     }
 
@@ -114,8 +113,8 @@ impl Span {
     }
 }
 
-/// The addresses of a slot's buffer, and of its descriptor while it is a further segment of a chain; `None` when
-/// there is no such slot.
+/// The addresses of a slot's buffer and of the slot's descriptor as a further segment of a chain; `None` if there is no
+/// such slot.
 pub(crate) fn chained(region: u16, slot: u32) -> Option<(u64, u64)> {
     let span = Span::of(region);
     let buf = span.buffer(slot)?;
@@ -125,11 +124,10 @@ pub(crate) fn chained(region: u16, slot: u32) -> Option<(u64, u64)> {
 
 /// Enters a range of memory and returns its number.
 ///
-/// `bytes` is the whole length: the last slot's buffer ends inside it. `chains` is 0, or has [`META_BYTES`] for
-/// each slot.
+/// `bytes` is the whole length: the last slot's buffer ends inside it. `chains` is 0, or the address of [`META_BYTES`]
+/// for each slot.
 ///
-/// Only code that mapped the memory for the life of the process may call this; hence it is not part
-/// of the safe interface.
+/// Only code that mapped the memory for the life of the process may call this; so it is not part of the safe interface.
 pub(crate) fn enter(base: u64, bytes: u64, stride: u32, chains: u64) -> Option<u16> {
     let last = bytes.checked_sub((META_BYTES + BUF_BYTES) as u64)?;
     let slots = u32::try_from(last / u64::from(stride) + 1).ok()?;
@@ -150,7 +148,7 @@ pub(crate) fn enter(base: u64, bytes: u64, stride: u32, chains: u64) -> Option<u
     Some(number as u16)
 }
 
-/// Takes a range out of the table; its memory stays mapped.
+/// Removes a range from the table; its memory stays mapped.
 pub(crate) fn leave(number: u16) {
     let mut numbers = NUMBERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let number = number as usize % MAX_SPANS;
@@ -158,7 +156,7 @@ pub(crate) fn leave(number: u16) {
     numbers.taken[number] = false;
 }
 
-/// Makes memory that a driver library mapped known, so that its packets can be read and written.
+/// Registers memory that a driver library mapped, so that its packets can be read and written.
 ///
 /// Slots are counted in cache lines from `base`; see [`SPAN_STRIDE_BYTES`].
 ///
@@ -166,7 +164,7 @@ pub(crate) fn leave(number: u16) {
 ///
 /// The memory is mapped readable and writable from `base` for `bytes`, `base` is aligned to 64, and
 /// it stays mapped until the process ends.
-// SAFETY: nothing is touched here; what the caller vouches for is written above, and used by whoever reads packets.
+// SAFETY: nothing is touched here. The caller guarantees the conditions above; accesses to packets rely on them.
 pub unsafe fn register_foreign(base: u64, bytes: u64) -> Option<u16> {
     enter(base, bytes, SPAN_STRIDE_BYTES, 0)
 }
@@ -181,7 +179,7 @@ mod model;
 mod tests {
     use super::*;
 
-    /// Regions of two shapes take turns under all numbers. What readers see meanwhile is for `model`.
+    /// Regions of two shapes use all numbers in turn. `model` tests concurrent readers.
     #[test]
     fn a_number_means_the_span_that_was_entered_last() {
         const STRIDE: u32 = 64;
@@ -190,7 +188,7 @@ mod tests {
         for round in 0..2 * MAX_SPANS {
             let (base, slots) = shapes[round % 2];
             let bytes = u64::from(slots - 1) * u64::from(STRIDE) + (META_BYTES + BUF_BYTES) as u64;
-            // Nobody reads bytes there: these are addresses.
+            // The test accesses no bytes: these are only addresses.
             let number = enter(base, bytes, STRIDE, base + 64).expect("a number");
             let (span, first) = (Span::of(number), base + META_BYTES as u64);
             let last = first + u64::from((slots - 1) * STRIDE);
@@ -204,7 +202,7 @@ mod tests {
             let nothing = Span::of(number);
             assert!(!nothing.holds(first) && !nothing.holds(0) && !nothing.holds(u64::MAX));
             assert_eq!((nothing.buffer(0), chained(number, 0)), (None, None));
-            // Whoever still has the span goes on with it.
+            // A reader that still has the span continues to use it.
             assert_eq!(span.buffer(slots - 1), Some(last));
         }
         let after = NUMBERS.lock().expect("nobody panicked").spans.len();

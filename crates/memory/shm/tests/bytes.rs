@@ -61,7 +61,7 @@ proptest! {
         prop_assert_eq!(usize::from(packet.segments()), len.div_ceil(SEGMENT_BYTES).max(1));
         for edit in edits {
             match edit {
-                // New bytes have any content: the model learns it after the fact.
+                // The new bytes have any content: the model copies them afterwards.
                 Edit::Push(n) => {
                     if packet.push(n) {
                         let mut fresh = vec![0; n];
@@ -130,7 +130,7 @@ fn a_parked_packet_comes_back_as_it_was() {
     (packet.anno[3], packet.net, packet.timestamp_ns) = (9, 142, 77);
     assert!(park(&packet));
     let back = unpark(packet.region(), packet.slot()).expect("the slot exists");
-    // But for the pool's handle, which is not for others to say.
+    // Without the pool's handle, which only the pool sets.
     let without_handle = format!("{packet:?}").replace("handle: 1,", "handle: 0,");
     assert_eq!(format!("{back:?}"), without_handle);
     assert_eq!((packet.handle(), back.handle()), (1, 0));

@@ -1,4 +1,4 @@
-//! Lending to an NF that keeps to the rules: what comes back, what is kept for it, what it leaves.
+//! The channel to an NF that follows the protocol: returned packets, held packets, and packets left behind.
 #![expect(unsafe_code, reason = "makes a descriptor that no safe code can make, to see it refused")]
 
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ impl Pair {
         Pair { pool, in_flight: InFlightTable::new(SLOTS), host_end, from, to, _rings: rings }
     }
 
-    /// Packets that have something in every field.
+    /// Packets with a value in every field.
     fn make(&mut self, count: usize) -> Vec<Packet> {
         let mut packets = vec![Packet::EMPTY; count];
         let made = self.pool.alloc(&mut packets);
@@ -43,7 +43,7 @@ impl Pair {
             let slot = packet.slot() as u8;
             (packet.mac, packet.net, packet.trans) = (130, 144, 164);
             assert!(packet.set_ends(130, 60 + packet.slot()));
-            // Some have annotations in the first half alone.
+            // Some have annotations in the first cache line only.
             packet.anno[0] = slot;
             packet.anno[47] = if slot.is_multiple_of(3) { slot } else { 0 };
             (packet.timestamp_ns, packet.flow_hash) = (1 << 40 | u64::from(packet.slot()), 7);
@@ -52,7 +52,7 @@ impl Pair {
         packets
     }
 
-    /// Enqueues as many as fit; those.
+    /// Enqueues as many packets as fit and returns them.
     fn enqueue(&mut self, count: usize, destination: u16) -> Vec<Packet> {
         let mut packets = self.make(count);
         let list: Vec<u16> = (0..packets.len() as u16).collect();
@@ -63,7 +63,7 @@ impl Pair {
         packets
     }
 
-    /// What the NF takes of what stands there.
+    /// The NF takes up to `count` packets from its ring.
     fn take(&mut self, count: usize) -> Vec<Descriptor> {
         let mut descriptors = vec![Descriptor::default(); count];
         let taken = self.from.take(&mut descriptors).expect("sound");
@@ -72,7 +72,7 @@ impl Pair {
         descriptors
     }
 
-    /// The NF gives descriptors, and the host takes back.
+    /// The NF returns descriptors, and the host takes them.
     fn give(&mut self, descriptors: &[Descriptor]) -> Vec<(Packet, Completion)> {
         assert_eq!(self.to.push(descriptors).expect("sound").0, descriptors.len());
         let mut packets = vec![Packet::EMPTY; descriptors.len()];
@@ -102,7 +102,7 @@ fn without_metadata_only_the_place_of_a_packet_changes() {
             (descriptor.slot, descriptor.data, u32::from(descriptor.len)),
             (packet.slot(), packet.data(), packet.len())
         );
-        // Nobody asks what stands there.
+        // Without metadata, the host does not read the metadata block.
         let mut other = *packet;
         (other.anno, other.timestamp_ns, other.origin, other.flags) = ([0xee; 48], 1, 9, 9);
         assert!(shm::park(&other));
@@ -158,7 +158,7 @@ fn what_reaches_beyond_its_slot_is_not_lent() {
     assert!(!packets[1].set_ends(130, 2200), "no safe code makes such a descriptor");
     let mut words = packets[1].to_words();
     words[offset::LEN as usize / 8] = 2200 << 32 | 2200;
-    // SAFETY: it is handed to the host end alone, which looks at its ends.
+    // SAFETY: it is passed only to the host's end, which checks its range.
     packets[1] = unsafe { Packet::from_words(words) };
     assert_eq!((packets[1].len(), packets[1].total()), (2200, 2200));
     assert_eq!(pair.host_end.enqueue(&pair.in_flight, &packets, &[0, 1, 2], 0), Ok((1, false)));
@@ -182,7 +182,7 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
             .collect();
         assert!(pair.give(&hold).is_empty());
         assert_eq!((pair.host_end.held(), pair.host_end.stats().holding), (0, 3));
-        // The NF may write on, and is not heard.
+        // The NF writes again, and the host must ignore it.
         for packet in &enqueued {
             let mut other = *packet;
             other.anno = [0xee; 48];
@@ -200,16 +200,16 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
     }
 }
 
-/// What happens next. Numbers choose among what there is.
+/// A step of a test. Numbers choose among the packets that exist then.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The host enqueues so many.
+    /// The host enqueues up to this many packets.
     Lend(usize),
-    /// The NF takes so many and does nothing with them.
+    /// The NF takes up to this many and returns none.
     Take(usize),
-    /// The NF gives one that it has back, or has it kept.
+    /// The NF returns one of its packets, or asks the host to hold it.
     Give(usize, Action),
-    /// The NF gives one back that is kept, or has it kept once more.
+    /// The NF returns a held packet, or asks the host to hold it again.
     GiveHeld(usize, Action),
 }
 
@@ -225,7 +225,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..150)
 }
 
-/// What the NF said of a packet.
+/// The action of the NF that led to a completion.
 fn action_of(completion: Completion) -> Action {
     match completion {
         Completion::Output(_) | Completion::Made(_) => Action::Emit,
@@ -234,11 +234,11 @@ fn action_of(completion: Completion) -> Action {
 }
 
 proptest! {
-    /// Every packet is in one place, and the in-flight table knows which.
+    /// Every packet is in one place, and the in-flight table has that place.
     #[test]
     fn a_packet_comes_back_once_or_is_kept(steps in steps(), metadata: bool, last in 0..8usize) {
         let mut pair = Pair::new(metadata);
-        // Descriptors in the ring to the NF, with it, and kept for it.
+        // The descriptors in the ring to the NF, in the NF, and held for it.
         let (mut there, mut with_nf, mut kept) = (vec![], Vec::<Descriptor>::new(), Vec::<Descriptor>::new());
         let (mut again, mut refused, mut returned) = (0, 0, 0);
         for step in steps {
@@ -288,7 +288,7 @@ proptest! {
             prop_assert_eq!((stats.returned, stats.held_again, stats.held_too_many), (returned, again, refused));
             prop_assert_eq!(pair.host_end.bad_claims(), again + refused);
         }
-        // The NF's last words, which the host finds when it is dead.
+        // The NF's last descriptors, which the host finds when the NF is dead.
         let last: Vec<Descriptor> = with_nf.drain(..last.min(with_nf.len())).collect();
         let hold = last.len() / 2;
         let words = last.iter().enumerate();

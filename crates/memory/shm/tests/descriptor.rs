@@ -24,7 +24,7 @@ enum Operation {
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
-    // Mostly what a buffer has room for, and what is just too much; sometimes anything.
+    // Mostly values that fit a buffer or just exceed it; sometimes any value.
     let n = || prop_oneof![8 => 0..300usize, 4 => 0..BUF_BYTES + 64, 1 => any::<usize>()];
     let short = || prop_oneof![8 => 0..300u16, 4 => 0..BUF_BYTES as u16 + 64, 1 => any::<u16>()];
     let long = || prop_oneof![8 => 0..300u32, 4 => 0..BUF_BYTES as u32 + 64, 1 => any::<u32>()];
@@ -44,7 +44,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Does it; whether it was refused.
+/// Applies the operation; returns whether it failed.
 fn apply(packet: &mut Packet, operation: Operation) -> bool {
     let replace = |packet: &mut Packet, other: Option<Packet>| {
         other.is_some_and(|other| {
@@ -99,7 +99,7 @@ fn run(mut packet: Packet, has_slot: bool, operations: &[Operation]) {
         holds(&packet);
         assert_eq!((packet.buf(), packet.region(), packet.slot()), place, "{operation:?}");
         assert!(!refused || text(&packet) == text(&before), "{operation:?} was refused, and changed it");
-        // A view has the bytes that the descriptor says, first and last: the check of both is the same.
+        // A view has the bytes of the descriptor's range, from first to last: both checks agree.
         if has_slot && packet.segments() == 1 {
             let end = packet.len() as usize;
             assert_eq!(PacketBytes::new(&packet).len(), end);
@@ -149,7 +149,7 @@ proptest! {
         }
     }
 
-    /// Another process writes anything into the block of a slot.
+    /// Another process writes any value into the block of a slot.
     #[test]
     fn nothing_that_is_parked_reaches_beyond_its_slot(
         words in prop::array::uniform16(any::<u64>()), small: bool, data in any::<u16>(), len in any::<u16>(),
@@ -165,7 +165,7 @@ proptest! {
         };
         let whole = shm::ring::Descriptor { data: 0, len: 0, ..descriptor };
         let of_slot = shm::claimed(region.number(), &whole).expect("a slot");
-        // With numbers that are small enough half of them are packets.
+        // With small numbers, half of the blocks are valid packets.
         let mask = if small { 0x0000_07ff_0000_07ff } else { u64::MAX };
         let bytes: Vec<u8> = words.iter().flat_map(|word| (word & mask).to_ne_bytes()).collect();
         prop_assert!(shm::scribble(&of_slot, 0, &bytes));

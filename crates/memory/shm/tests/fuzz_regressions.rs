@@ -1,4 +1,4 @@
-//! Replays what fuzzing of a hostile NF starts from, and what it once found wrong; and any bytes.
+//! Replays the seeds of the fuzzing of a hostile NF, inputs that once failed, and random bytes.
 
 mod peer;
 

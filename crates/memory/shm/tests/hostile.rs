@@ -1,4 +1,4 @@
-//! An NF that writes anything into everything that it can write: the host goes on, frees each slot once and
+//! An NF that writes any value into all memory that it can write: the host keeps running, frees each slot once and
 //! loses none.
 
 use proptest::prelude::*;
@@ -14,20 +14,20 @@ const CLAIMS: u32 = 16;
 const NF: u16 = 3;
 const HOLDING_MOST: u64 = 5;
 
-/// What happens next.
+/// A step of a test.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The host enqueues so many.
+    /// The host enqueues up to this many packets.
     Lend(usize),
-    /// The host takes back at most so many.
+    /// The host takes back at most this many.
     TakeBack(usize),
-    /// The NF hands on so many, as it should, by an action.
+    /// The NF passes on up to this many, as the protocol requires, with an action.
     Forward(usize, u8),
-    /// The NF gives the same packets again.
+    /// The NF returns the same packets again.
     Again(usize),
-    /// The NF writes an index: ring, word, value; a small one when true.
+    /// The NF writes an index: ring, word, value; a small value when true.
     Index(bool, u8, u32, bool),
-    /// The NF writes an entry: ring, which, descriptor; of a slot that there is when true.
+    /// The NF writes a ring entry: ring, index, descriptor; of an existing slot when true.
     Entry(bool, u32, [u64; 2], bool),
     /// The NF writes a descriptor into a slot's metadata block.
     Metadata(u32, [u16; 4], u32, u64, u16),
@@ -54,7 +54,7 @@ fn index(ring: &Mapped, word: u8) -> &shm::ring::Word {
     [ring.tail(), ring.head(), ring.taken(), ring.asleep()][usize::from(word) % 4]
 }
 
-/// An NF of the same region writes into the slots of a chain that it was never given.
+/// An NF of the same region writes into the slots of a chain that was never enqueued to it.
 #[test]
 fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
@@ -66,7 +66,7 @@ fn nothing_that_an_nf_writes_says_what_a_chain_is_made_of() {
     assert_eq!((chain.segments(), pool.alloc(&mut other)), (3, 1));
     let [other] = other;
     for slot in 0..SLOTS {
-        // Every slot is followed by the other packet's, in the life that it is in.
+        // Every slot names the other packet's slot as its next segment, with its present generation.
         let next = u64::from(other.slot()) + 1;
         let descriptor = Descriptor { slot, generation: other.generation(), ..Descriptor::default() };
         let of_slot = shm::claimed(chain.region(), &descriptor).expect("a slot");
@@ -93,10 +93,10 @@ proptest! {
         let mut host_end = host_end.with_metadata(metadata).holding_at_most(HOLDING_MOST);
         let mut nf_from = Consumer::new(sides[0].clone());
         let mut nf_to = Producer::new(sides[1].clone());
-        // What the NF holds, as the host knows, and what it was like when it was enqueued.
+        // The packets that the NF holds according to the host, as they were enqueued.
         let mut out: BTreeMap<u32, Packet> = BTreeMap::new();
         let mut last = vec![];
-        // What nobody but the host may say of a packet; without metadata, nearly everything.
+        // Only the host may set these fields; without metadata, nearly all fields.
         let check = |enqueued: &Packet, back: &Packet, is_enqueued: bool| {
             let known = |packet: &Packet| {
                 let host_only = (packet.buf(), packet.handle(), packet.next(), packet.segments());
@@ -139,7 +139,7 @@ proptest! {
                 }
                 Step::TakeBack(count) => {
                     let (mut packets, mut completions) = ([Packet::EMPTY; 20], [Completion::default(); 20]);
-                    // An NF that breaks its indices is evicted; this host goes on, to see what happens.
+                    // A real host evicts an NF with impossible indices; this one continues, to test more.
                     let (back, _) = host_end.take_back(&in_flight, &mut packets[..count], &mut completions);
                     settle(&mut out, &mut pool, &packets[..back]);
                 }
@@ -159,7 +159,7 @@ proptest! {
                 }
                 Step::Entry(ring, at, mut words, near) => {
                     if near {
-                        // A slot that there is, in a life that it may be in.
+                        // A slot that exists, with a generation that it may have.
                         let slot = words[0] as u32 % SLOTS;
                         let life = u64::from(in_flight.generation(slot)) - (words[0] >> 60 == 0) as u64;
                         words[0] = u64::from(slot) | life << 32;

@@ -1,6 +1,6 @@
-//! An NF in a process of its own that is killed: at each step of the protocol, and at any moment.
+//! An NF in its own process that is killed, at each step of the protocol and at random moments.
 //!
-//! The NF is this program again, started with the test `the_nf` and the memory that it needs.
+//! The NF is this program, started again with the test `the_nf` and the inherited memory files.
 
 use packet::access::Access;
 use rustix::fd::{AsFd, OwnedFd};
@@ -18,19 +18,19 @@ const SLOTS: u32 = 1024;
 const CLAIMS: u32 = 256;
 const BURST: usize = 32;
 const NF: u16 = 7;
-/// Which burst, counted from 0, an NF dies in.
+/// The burst, counted from 0, in which an NF dies.
 const LAST_BURST: u32 = 1;
 
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Memory that was left open for this process.
+/// A memory file that this process inherited.
 fn memory(name: &str) -> OwnedFd {
     shm::memfd::inherited(variable(name).expect("a descriptor")).expect("left open")
 }
 
-/// What an NF does: takes packets, counts their first byte up, gives them back.
+/// The NF: takes packets, increments their first byte, returns them.
 #[test]
 fn the_nf() {
     let Some(step) = variable::<u32>("NF_STEP") else { return };
@@ -65,7 +65,7 @@ fn the_nf() {
             let mut first = [0];
             assert!(PacketBytes::new(&packet).copy_out(0, &mut first));
             assert!(PacketBytesMut::new(&mut packet).copy_in(0, &[first[0].wrapping_add(1)]));
-            // Long enough that many are killed here.
+            // Long enough that many NFs are killed here.
             (0..100).for_each(|_| std::hint::spin_loop());
         }
         let mut written = to.write(&descriptors[..count]).expect("a sound host");
@@ -81,7 +81,7 @@ fn the_nf() {
     }
 }
 
-/// The host's side, with one NF running.
+/// The host's side with one running NF.
 struct Host {
     pool: NativePool,
     in_flight: InFlightTable,
@@ -93,7 +93,7 @@ struct Host {
 impl Host {
     fn start(shared: &Arc<SharedPool>, step: u32, metadata: bool) -> Host {
         let rings = RingFile::<2>::create(CLAIMS).expect("rings");
-        // Copies of descriptors that a new program keeps.
+        // Copies of the file descriptors that stay open in the new program.
         let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
         let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");
         let number = |fd: &OwnedFd| rustix::fd::AsRawFd::as_raw_fd(fd).to_string();
@@ -111,7 +111,7 @@ impl Host {
         Host { pool: shared.worker(), in_flight: InFlightTable::new(SLOTS), host_end, nf, _rings: rings }
     }
 
-    /// Enqueues up to `count` packets, each with a byte of 5; how many.
+    /// Enqueues up to `count` packets that start with a byte of 5; returns how many.
     fn enqueue(&mut self, count: usize) -> usize {
         let mut packets = vec![Packet::EMPTY; count];
         let made = self.pool.alloc(&mut packets);
@@ -134,7 +134,7 @@ impl Host {
         count
     }
 
-    /// Frees packets that came back, which the NF has worked on.
+    /// Frees returned packets, which the NF has processed.
     fn free(&mut self, back: &[(Packet, Completion)]) {
         for (packet, completion) in back {
             assert_eq!((first_byte(packet), completion), (6, &Completion::Output(0)));
@@ -142,12 +142,12 @@ impl Host {
         }
     }
 
-    /// Reclaims what the dead NF held, and frees it.
+    /// Reclaims and frees the slots that the dead NF held.
     fn reclaim(&mut self) -> Reclaimed {
         assert!(!self.nf.wait().expect("a child").success());
         let reclaimed = self.host_end.reclaim(&self.in_flight);
         self.free(&reclaimed.returned);
-        // Nobody touched them.
+        // The NF did not write them.
         assert!(reclaimed.untouched.iter().all(|enqueued| first_byte(&enqueued.packet) == 5));
         for enqueued in reclaimed.untouched.iter().chain(&reclaimed.lost) {
             self.pool.free_all(&[enqueued.packet]);
@@ -173,7 +173,7 @@ fn pool() -> Arc<SharedPool> {
 #[test]
 fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
     let shared = pool();
-    // Before it takes, taken, written, published, released: what came back, is lost, is untouched.
+    // Before taking, taken, written, published, released: the numbers of returned, lost and untouched packets.
     let steps = [(32, 0, 68), (32, 32, 36), (32, 32, 36), (64, 0, 36), (64, 0, 36)];
     for ((step, expected), metadata) in (0..).zip(steps).flat_map(|at| [(at, false), (at, true)]) {
         let mut host = Host::start(&shared, step, metadata);
@@ -193,7 +193,7 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
     let (mut through, mut lost) = (0, 0);
     for round in 0..40u64 {
         let mut host = Host::start(&shared, u32::MAX, round % 2 == 1);
-        // Until packets flow, and then some microseconds more, never the same.
+        // Until packets flow, and then some microseconds more, different in each round.
         let patience = Instant::now() + Duration::from_secs(30);
         while host.host_end.stats().returned == 0 {
             host.enqueue(BURST);
@@ -206,7 +206,7 @@ fn an_nf_that_is_killed_at_any_moment_costs_no_slot() {
             host.take_back();
         }
         host.nf.kill().expect("it runs");
-        // The host goes on while it dies.
+        // The host keeps running while the NF dies.
         host.enqueue(BURST);
         let reclaimed = host.reclaim();
         let stats = host.host_end.stats();

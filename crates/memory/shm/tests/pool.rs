@@ -1,4 +1,4 @@
-//! The native pool: nothing leaks, nothing is handed out twice, stale packets are told apart.
+//! The native pool: no slot leaks, no slot is allocated twice, and stale packets are detected.
 
 use proptest::prelude::*;
 use shm::descriptor::{HEADROOM, NO_HEADER, flag};
@@ -40,7 +40,7 @@ proptest! {
                 Step::Alloc { worker, count } => {
                     let mut fresh = vec![Packet::EMPTY; count];
                     let got = workers[worker].alloc(&mut fresh);
-                    // Short only when the others hoard what is left.
+                    // Fewer only if the other caches hold the remaining slots.
                     prop_assert!(got == count || held.len() + got + 2 * CACHE_SLOTS >= slots as usize);
                     for packet in &fresh[..got] {
                         prop_assert!(held.insert(packet.slot()), "slot {} was handed out twice", packet.slot());
@@ -102,7 +102,7 @@ proptest! {
         let mut workers = [shared.worker(), shared.worker()];
         let mut packets = vec![Packet::EMPTY; more.len()];
         prop_assert_eq!(workers[0].alloc(&mut packets), more.len());
-        // Each with as many holders more, by one worker or the other.
+        // Each packet gets some more holders, by one worker or the other.
         let mut holders: Vec<Packet> = vec![];
         for (packet, more) in packets.iter_mut().zip(&more) {
             for turn in 0..*more {
@@ -112,7 +112,7 @@ proptest! {
             }
             holders.push(*packet);
         }
-        // They let go in any order.
+        // The holders free in any order.
         let mut left: Vec<usize> = more.iter().map(|more| more + 1).collect();
         let mut seed = order | 1;
         while !holders.is_empty() {
@@ -125,7 +125,7 @@ proptest! {
             prop_assert_eq!(is_over, left[at] == 0);
             prop_assert_eq!(workers[0].in_use(), left.iter().filter(|left| **left > 0).count());
         }
-        // Letting go once more is found out.
+        // Another free is detected.
         workers[0].free_all(&packets);
         prop_assert_eq!(workers[0].stats().bad_frees, packets.len() as u64);
         prop_assert_eq!(workers[0].in_use(), 0);
@@ -191,7 +191,7 @@ fn an_empty_pool_says_so() {
     assert_eq!(two.available(), 0);
     one.free_all(&packets[..10]);
     drop(one);
-    // What the first worker's cache held is there for the second.
+    // The slots of the first worker's cache are available to the second.
     assert_eq!(two.alloc(&mut packets), 10);
 }
 

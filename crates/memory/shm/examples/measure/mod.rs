@@ -1,12 +1,12 @@
-//! What the examples that measure share: cores, the clock, and what is made of the figures of several rounds.
+//! Shared by the examples that measure: cores, the clock, and the summary of several rounds.
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use rustix::thread::CpuSet;
 use std::time::{Duration, Instant};
 
-/// How long something runs before it is measured.
+/// How long a row runs before it is measured.
 pub const WARM: Duration = Duration::from_millis(30);
-/// Rounds in which all rows take turns.
+/// Rounds, in each of which all rows run in turn.
 pub const ROUNDS: usize = 9;
 
 pub fn pin(core: usize) {
@@ -15,8 +15,8 @@ pub fn pin(core: usize) {
     rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
 }
 
-/// Runs turns for so long, each of which says how many packets went through, and measures: cycles for each packet or,
-/// where there are none, for each half of a turn.
+/// Runs turns for the given time and measures them. Each turn returns how many packets it processed. The result is in
+/// cycles for each packet or, without packets, for each half of a turn.
 pub fn clock(ticks_per_ns: f64, measured: Duration, mut turn: impl FnMut() -> usize) -> f64 {
     let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
     loop {
@@ -33,8 +33,8 @@ pub fn clock(ticks_per_ns: f64, measured: Duration, mut turn: impl FnMut() -> us
     start.elapsed().as_nanos() as f64 * ticks_per_ns / count as f64
 }
 
-/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 where there is no counter, so
-/// that figures are nanoseconds.
+/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 if there is no counter, so that
+/// figures are in nanoseconds.
 pub fn ticks_per_ns() -> f64 {
     #[cfg(target_arch = "x86_64")]
     {
@@ -50,7 +50,7 @@ pub fn ticks_per_ns() -> f64 {
     1.0
 }
 
-/// The median of the rounds' figures, and their spread.
+/// The median of the rounds' figures and their spread.
 pub fn spread(figures: &mut [f64]) -> String {
     figures.sort_by(f64::total_cmp);
     let [low, middle, high] = [0, figures.len() / 2, figures.len() - 1].map(|at| figures[at]);

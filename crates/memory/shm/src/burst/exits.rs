@@ -1,17 +1,17 @@
-//! Exit lists: where each packet of a batch went.
+//! Exit lists: the exit of each packet of a batch.
 //!
-//! A packet is named by its index in its vector. An element's run leaves one list for each output
-//! port, drop reason and slow path (and, while it runs, for each lookup that is to be done). Lists
-//! have room for a whole vector, so that machine code never checks for space: every packet goes to
-//! exactly one list, and a vector holds at most [`LIST_CAPACITY`] packets.
+//! Lists contain the packets' indices in their vector. A run of an element fills one list for each output port, drop
+//! reason and slow path (and, during the run, for each lookup to do). Each list has room for a whole vector, so that
+//! machine code never checks for space: every packet is put on exactly one list, and a vector holds at most
+//! [`LIST_CAPACITY`] packets.
 
 /// The most packets that a vector holds, and so the capacity of each list.
 pub const LIST_CAPACITY: usize = 256;
 
-/// Most elements have no more exits.
+/// Most elements have no more exits than this.
 const FEW_LISTS: usize = 16;
 
-/// The lists of one run of one element. Reused from run to run.
+/// The exit lists of one run of one element. Reused for each run.
 #[derive(Debug)]
 pub struct Exits {
     lists: Vec<u16>,
@@ -33,13 +33,13 @@ impl Exits {
         Exits { lists: vec![0; lists * LIST_CAPACITY], counts: vec![0; lists], outputs: 0, reasons: 0 }
     }
 
-    /// Empties the lists and says how many of each kind there are: ports first, then reasons, then
-    /// others (slow paths, lookups).
+    /// Empties the lists and sets the number of each kind: ports first, then reasons, then others (slow paths,
+    /// lookups).
     #[inline]
     pub fn reset(&mut self, outputs: usize, reasons: usize, others: usize) {
         let lists = outputs + reasons + others;
         match self.counts.first_chunk_mut::<FEW_LISTS>() {
-            // By a few stores of a fixed width.
+            // This compiles to a few stores of a fixed width.
             Some(few) if lists <= FEW_LISTS => *few = [0; FEW_LISTS],
             _ => {
                 self.lists.resize(self.lists.len().max(lists * LIST_CAPACITY), 0);
@@ -50,7 +50,7 @@ impl Exits {
         (self.outputs, self.reasons) = (outputs, reasons);
     }
 
-    /// The list with that number; empty where there is none.
+    /// The list with that number; empty if there is none.
     #[inline]
     pub fn list(&self, list: usize) -> &[u16] {
         let count = self.counts.get(list).map_or(0, |count| *count as usize);
@@ -95,14 +95,14 @@ impl Exits {
         counts.iter().fold(0, |all, count| all | count) != 0
     }
 
-    /// Packets of a list of the third kind.
+    /// The packets of a list of the third kind: slow paths and lookups.
     #[inline]
     pub fn other(&self, other: usize) -> &[u16] {
         self.list(self.outputs + self.reasons + other)
     }
 
-    /// Appends a packet to a list. Each packet must go to one list only; what does not fit is ignored,
-    /// which can happen only to who breaks that rule.
+    /// Appends a packet to a list. Each packet must be put on one list only; a packet beyond the list's capacity is
+    /// ignored, which can happen only if that rule is broken.
     #[inline]
     pub fn push(&mut self, list: usize, packet: u16) {
         if let Some(count) = self.counts.get_mut(list)
@@ -139,7 +139,7 @@ impl Exits {
         *count += from.len() as u32;
     }
 
-    /// Adds packets to a list that is to be in their order, by index.
+    /// Merges packets into a list that must stay sorted by index.
     #[inline]
     pub fn merge(&mut self, list: usize, from: &[u16]) {
         let before = self.list(list).len();
@@ -153,7 +153,7 @@ impl Exits {
         }
     }
 
-    /// The same with all lists of `other`: ports, reasons and so many others.
+    /// The same with all lists of `other`: ports, reasons and the first `others` of the third kind.
     #[inline]
     pub fn merge_all(&mut self, other: &Exits, others: usize) {
         for list in 0..self.outputs + self.reasons + others {

@@ -1,9 +1,9 @@
 //! A burst: packets that are received, processed and sent together.
 //!
-//! - [`Vector`]: descriptors of a worker's burst, which stay where they are
-//! - [`Burst`]: an input, a vector, and the list of the packets that are meant
-//! - [`Exits`]: the same list, sorted by where each packet goes
-//! - [`Batch`]: a burst in the hands of an element that works on packets itself
+//! - [`Vector`]: the descriptors of a worker's burst, which keep their index
+//! - [`Burst`]: an input, a vector, and the list of the packets to process
+//! - [`Exits`]: the lists into which a burst is sorted, one for each exit
+//! - [`Batch`]: a burst that an opaque element processes
 
 mod exits;
 mod vector;
@@ -13,12 +13,12 @@ pub use vector::{Batch, Vector};
 
 use crate::Packet;
 
-/// Packets on their way into an input.
+/// A burst at an input.
 pub struct Burst<'a> {
     /// The input.
     pub input: usize,
     /// The vector.
     pub packets: &'a mut [Packet],
-    /// Which of them.
+    /// The indices of the packets to process.
     pub list: &'a [u16],
 }

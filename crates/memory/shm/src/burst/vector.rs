@@ -1,14 +1,14 @@
-//! Packets in the hands of a worker: a vector of descriptors, and a batch of packets in it.
+//! A worker's packets: a vector of descriptors, and a batch of packets in it.
 //!
-//! A [`Vector`] holds up to [`LIST_CAPACITY`] descriptors. Packets keep their place in it for as long
-//! as they are worked on; what moves between elements are index lists. A [`Batch`] is a vector, a
-//! list of the packets that an element is to work on, and the exits it sorts them into.
+//! A [`Vector`] holds up to [`LIST_CAPACITY`] descriptors. Packets keep their index in it as long as the worker
+//! processes them; index lists move between elements. A [`Batch`] is a vector, the list of the packets that an element
+//! processes, and the exits into which the element sorts them.
 
 use super::exits::{Exits, LIST_CAPACITY};
 use crate::Packet;
 use crate::bytes::{PacketBytes, PacketBytesMut};
 
-/// All indices in order: a copy of a part of it lists new packets faster than a loop that counts.
+/// All indices in order: copying a part of it lists new packets faster than a counting loop.
 static INDICES: [u16; LIST_CAPACITY] = {
     let mut indices = [0; LIST_CAPACITY];
     let mut at = 0;
@@ -19,7 +19,7 @@ static INDICES: [u16; LIST_CAPACITY] = {
     indices
 };
 
-/// Descriptors of packets that are being worked on, and a list of those that are still in it.
+/// Descriptors of packets in processing, and the list of those that are still in the vector.
 #[derive(Debug)]
 pub struct Vector {
     packets: Box<[Packet; LIST_CAPACITY]>,
@@ -46,7 +46,7 @@ impl Vector {
         Vector::default()
     }
 
-    /// Forgets all packets: they went elsewhere.
+    /// Removes all packets from the vector; it frees none.
     #[inline]
     pub fn clear(&mut self) {
         (self.used, self.listed) = (0, 0);
@@ -58,13 +58,13 @@ impl Vector {
         self.listed
     }
 
-    /// Whether none is listed.
+    /// Whether no packet is listed.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.listed == 0
     }
 
-    /// Packets that still fit.
+    /// Number of packets that still fit.
     #[inline]
     pub fn room(&self) -> usize {
         LIST_CAPACITY - self.used
@@ -81,7 +81,7 @@ impl Vector {
         true
     }
 
-    /// Has `fill` write up to `most` descriptors into free places and say how many; lists those.
+    /// Lets `fill` write up to `most` descriptors into free positions and return their number, and lists those.
     #[inline]
     pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet]) -> usize) -> usize {
         let most = most.min(self.room());
@@ -94,7 +94,7 @@ impl Vector {
         count
     }
 
-    /// The packets that are used and the list.
+    /// The used descriptors and the list.
     #[inline]
     pub fn parts(&mut self) -> (&mut [Packet], &[u16]) {
         (&mut self.packets[..self.used], &self.list[..self.listed])
@@ -124,7 +124,7 @@ impl Vector {
         self.list().iter().map(|index| self.packet(*index))
     }
 
-    /// Lists only these packets, which are in it; longer lists are cut.
+    /// Replaces the list by these packets of the vector; a longer list is truncated.
     #[inline]
     pub fn relist(&mut self, list: &[u16]) {
         let count = list.len().min(LIST_CAPACITY);
@@ -139,10 +139,10 @@ impl Vector {
     }
 }
 
-/// What an opaque element works on: packets of a vector, and where it puts them.
+/// The packets that an opaque element processes, and the exits for them.
 ///
-/// Each listed packet must be put somewhere exactly once: emitted, dropped, or kept
-/// (`element::Work::hold`). The host counts, and says aloud which element lost packets.
+/// The element must emit, drop or keep (`element::Work::hold`) each listed packet exactly once. The host counts, and
+/// reports an element that lost packets.
 pub struct Batch<'a> {
     packets: &'a mut [Packet],
     list: &'a [u16],
@@ -211,13 +211,13 @@ impl<'a> Batch<'a> {
         self.exits.drop(reason, index);
     }
 
-    /// Sends a packet out of a port where that is wired, else drops it.
+    /// Sends a packet out of a port if it is wired, else drops it.
     #[inline]
     pub fn emit_or_drop(&mut self, index: u16, port: usize, reason: usize) {
         if port < self.outputs() { self.emit(index, port) } else { self.drop(index, reason) }
     }
 
-    /// Changes each packet and sends it out of output 0; drops it where `change` fails, for that reason.
+    /// Changes each packet and sends it out of output 0; drops it for the reason that `change` returns if it fails.
     #[inline]
     pub fn emit_changed(&mut self, mut change: impl FnMut(&mut Packet) -> Result<(), usize>) {
         for &index in self.list {
@@ -228,7 +228,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The same where there is one reason not to change a packet.
+    /// The same with one drop reason for all failures.
     #[inline]
     pub fn emit_if(&mut self, reason: usize, mut change: impl FnMut(&mut Packet) -> bool) {
         self.emit_changed(|packet| if change(packet) { Ok(()) } else { Err(reason) });

@@ -1,4 +1,4 @@
-//! The side that takes descriptors out.
+//! The consumer's side of a ring.
 
 use super::sync::{Cells, fence};
 use super::{Broken, Descriptor, ahead};
@@ -9,26 +9,26 @@ use std::sync::atomic::compiler_fence;
 #[derive(Debug)]
 pub struct Consumer<C> {
     cells: C,
-    /// Behind the last descriptor released.
+    /// The index behind the last released descriptor.
     head: u32,
-    /// Behind the last descriptor taken.
+    /// The index behind the last taken descriptor.
     taken: u32,
     /// The producer's tail when it was last read.
     tail: u32,
 }
 
 impl<C: Cells> Consumer<C> {
-    /// Of a new ring, whose words are all 0.
+    /// The consumer of a new ring, whose words are all 0.
     pub fn new(cells: C) -> Consumer<C> {
         Consumer::at(cells, 0)
     }
 
-    /// Of a ring without descriptors, whose indices all stand at `index`.
+    /// The consumer of an empty ring whose indices are all `index`.
     pub fn at(cells: C, index: u32) -> Consumer<C> {
         Consumer { cells, head: index, taken: index, tail: index }
     }
 
-    /// In the place of a consumer that will never move again, from behind the last descriptor that it took.
+    /// A consumer in place of a dead one, from behind the last descriptor that the dead one took.
     pub(super) fn succeed(cells: C, index: u32) -> Consumer<C> {
         cells.taken().store(index, Relaxed);
         cells.head().store(index, Release);
@@ -36,19 +36,19 @@ impl<C: Cells> Consumer<C> {
         Consumer::at(cells, index)
     }
 
-    /// Takes the next descriptors, as many as there are and `out` has room for. From here on they are this
-    /// consumer's to lose; [`Consumer::release`] ends that.
+    /// Takes the next descriptors, as many as are published and `out` has room for. If this consumer dies, descriptors
+    /// that it has taken are lost, until [`Consumer::release`] is called for them.
     ///
     /// # Errors
     ///
-    /// When the producer's index cannot be.
+    /// If the producer's index is impossible.
     #[inline]
     pub fn take(&mut self, out: &mut [Descriptor]) -> Result<usize, Broken> {
         let mut there = self.tail.wrapping_sub(self.taken) as usize;
         if there < out.len() {
-            // What the producer wrote stands in front of it.
+            // The entries that the producer wrote before it published this index are visible.
             let tail = self.cells.tail().load(Acquire);
-            // It cannot go back, nor past what is not released yet.
+            // The tail cannot move back, nor further than the capacity beyond the last released descriptor.
             let most = self.cells.capacity() - self.tail.wrapping_sub(self.head);
             there += ahead(tail, self.tail, most)? as usize;
             self.tail = tail;
@@ -63,13 +63,13 @@ impl<C: Cells> Consumer<C> {
         }
         self.taken = self.taken.wrapping_add(count as u32);
         self.cells.taken().store(self.taken, Relaxed);
-        // Whoever is killed is so between two instructions: in their order this store comes before all that
-        // is done to the packets, if the compiler leaves it there.
+        // A process is killed between two instructions. In program order this store precedes every access to the
+        // packets, and the fence makes the compiler keep that order.
         compiler_fence(SeqCst);
         Ok(count)
     }
 
-    /// Gives up the oldest `count` descriptors that were taken: each packet stands in another ring by now.
+    /// Releases the oldest `count` taken descriptors: their packets are in another ring by now.
     #[inline]
     pub fn release(&mut self, count: usize) {
         let held = self.taken.wrapping_sub(self.head);
@@ -77,12 +77,12 @@ impl<C: Cells> Consumer<C> {
         self.cells.head().store(self.head, Release);
     }
 
-    /// Behind the last descriptor that was taken: where another consumer can go on once all is released.
+    /// The index behind the last taken descriptor, where another consumer can continue once all are released.
     pub fn index(&self) -> u32 {
         self.taken
     }
 
-    /// Behind the last descriptor that the producer has published, as it says.
+    /// The index behind the last descriptor that the producer has published.
     pub fn published(&self) -> u32 {
         self.cells.tail().load(Acquire)
     }
@@ -92,8 +92,8 @@ impl<C: Cells> Consumer<C> {
         self.taken.wrapping_sub(self.head) as usize
     }
 
-    /// Says that this consumer is about to sleep. True when it may: then whoever publishes next is told to
-    /// wake it. False when there is something to take.
+    /// Announces that this consumer is about to sleep. True if it may: then the producer is told on its next
+    /// publication to wake it. False if there are descriptors to take.
     pub fn doze(&mut self) -> bool {
         self.cells.asleep().store(1, Relaxed);
         // See `Producer::publish`.
@@ -105,12 +105,12 @@ impl<C: Cells> Consumer<C> {
         false
     }
 
-    /// Says that this consumer is awake.
+    /// Announces that this consumer is awake.
     pub fn wake(&mut self) {
         self.cells.asleep().store(0, Relaxed);
     }
 
-    /// Where the words are.
+    /// The words of the ring.
     pub fn cells(&self) -> &C {
         &self.cells
     }
@@ -118,15 +118,15 @@ impl<C: Cells> Consumer<C> {
 
 #[cfg(not(loom))]
 impl Consumer<super::Mapped> {
-    /// Gives up the processor until there is something to take, for so long at most. The kernel wakes a sleeper when
-    /// the producer asks it to ([`super::Producer::wake`]).
+    /// Sleeps until there are descriptors to take, at most for the time `most`. The kernel wakes it when the producer
+    /// calls [`super::Producer::wake`].
     pub fn sleep(&mut self, most: std::time::Duration) {
         Consumer::sleep_on(std::iter::once(self), most);
     }
 
-    /// The same on several rings, at most [`MOST_RINGS`]: until there is something to take from one of them.
+    /// The same on several rings, at most [`MOST_RINGS`]: until one of them has descriptors to take.
     pub fn sleep_on<'a>(rings: impl Iterator<Item = &'a mut Self>, most: std::time::Duration) {
-        // An array: an NF that rests now and then asks for no memory.
+        // An array: an NF that sleeps now and then must not allocate.
         let (mut array, mut count) = ([const { None }; MOST_RINGS], 0);
         for (place, ring) in array.iter_mut().zip(rings) {
             (*place, count) = (Some(ring), count + 1);
@@ -139,16 +139,16 @@ impl Consumer<super::Mapped> {
     }
 }
 
-/// Rings that a consumer can sleep on at a time.
+/// The most rings that a consumer can sleep on at a time.
 #[cfg(not(loom))]
 pub const MOST_RINGS: usize = 64;
 
-/// How long a consumer of several rings sleeps where the kernel cannot wait for all of them.
+/// How long a consumer of several rings sleeps if the kernel cannot wait for several futexes.
 #[cfg(not(loom))]
 const WITHOUT_WAITV: std::time::Duration = std::time::Duration::from_micros(200);
 
-/// Waits until a producer of one of the rings wakes it. Whatever ends the wait, the caller looks again. The words are
-/// shared with other processes: no private futexes.
+/// Waits until a producer of one of the rings wakes it. The caller checks the rings after any wake-up. Other processes
+/// share the words, so the futexes are not private.
 #[cfg(not(loom))]
 fn wait(rings: &[Option<&mut Consumer<super::Mapped>>], most: std::time::Duration) {
     use rustix::thread::futex::{self, Flags, Timespec, Wait, WaitFlags, WaitPtr, WaitvFlags};
@@ -169,7 +169,7 @@ fn wait(rings: &[Option<&mut Consumer<super::Mapped>>], most: std::time::Duratio
     let flags = WaitvFlags::empty();
     let waited = futex::waitv(&waits[..count], flags, Some(&end), rustix::time::ClockId::Monotonic);
     if waited == Err(rustix::io::Errno::NOSYS) {
-        // Before Linux 5.16 nobody waits for several at a time.
+        // Before Linux 5.16 there is no wait for several futexes.
         std::thread::sleep(most.min(WITHOUT_WAITV));
     }
 }

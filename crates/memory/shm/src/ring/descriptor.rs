@@ -1,47 +1,47 @@
-//! What an entry of a ring says.
+//! The content of a ring entry.
 
-/// What is to happen to a packet that an NF gives back.
+/// The action for a packet that an NF returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Action {
-    /// It is dropped.
+    /// The packet is dropped.
     #[default]
     Drop = 0,
-    /// It leaves by the NF's output of the descriptor's destination.
+    /// The packet leaves by the NF's output that is the descriptor's destination.
     Emit = 1,
-    /// The host keeps it until the NF asks for it.
+    /// The host keeps the packet until the NF returns it.
     Hold = 2,
 }
 
 impl Action {
-    /// The action of that number; `None` when there is none.
+    /// The action with that number; `None` if there is none.
     pub fn from_number(number: u8) -> Option<Action> {
         [Action::Drop, Action::Emit, Action::Hold].into_iter().find(|action| *action as u8 == number)
     }
 }
 
-/// A descriptor on a packet, 16 bytes in a ring: what a peer says, not what is so.
+/// A packet's descriptor in a ring, 16 bytes, as the peer wrote it: unchecked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Descriptor {
     /// The slot of its first segment.
     pub slot: u32,
-    /// The life that the slot was in.
+    /// Generation of the slot's in-flight entry.
     pub generation: u32,
-    /// Where the first byte lies, from the buffer's start.
+    /// Offset of the first byte from the buffer's start.
     pub data: u16,
     /// Bytes in the first segment.
     pub len: u16,
-    /// What is to happen: the number of an [`Action`].
+    /// The number of an [`Action`].
     pub action: u8,
-    /// How many NFs of a direct-path group had the packet before whom the descriptor comes to: which of several
-    /// descriptors of one in-flight entry is the latest.
+    /// The number of NFs of a direct-path group that had the packet before the receiver of this descriptor. It orders
+    /// the descriptors of one in-flight entry: the largest is the latest.
     pub hops: u8,
-    /// Output, device or NF, depending on the action.
+    /// To an NF: the number of its input, or [`GRANT`](crate::channel::GRANT). From an NF: the number of its output.
     pub destination: u16,
 }
 
 impl Descriptor {
-    /// As it lies in a ring.
+    /// The descriptor in the words of a ring entry.
     #[inline(always)]
     pub fn words(self) -> [u64; 2] {
         let place = u64::from(self.data) | u64::from(self.len) << 16;
@@ -49,7 +49,7 @@ impl Descriptor {
         [u64::from(self.slot) | u64::from(self.generation) << 32, place | what << 32]
     }
 
-    /// From a ring: any two words are some descriptor.
+    /// The descriptor of a ring entry: any two words are a descriptor.
     #[inline(always)]
     pub fn from_words([first, second]: [u64; 2]) -> Descriptor {
         Descriptor {

@@ -1,7 +1,7 @@
-//! The file that the rings of one NF lie in.
+//! The file of the rings of one NF.
 //!
-//! No peer can take mapped pages away (see `memfd`). It can still punch a hole into the file, which leaves zeros:
-//! content like any other.
+//! No peer can remove mapped pages (see `memfd`). It can still punch a hole into the file, which then reads as zeros;
+//! they are handled as any other content.
 #![expect(unsafe_code, reason = "counts addresses in mapped memory")]
 
 use super::mapped::{Mapped, ring_bytes};
@@ -12,26 +12,26 @@ use rustix::fs::MemfdFlags;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Pages that files are made of.
+/// Bytes of a page of the file.
 const PAGE_BYTES: usize = 4096;
 const LINE_BYTES: usize = 64;
 
-/// So many rings of one size in a file of their own.
+/// A number of rings of one size in a file of their own.
 #[derive(Debug)]
 pub struct RingFile<const RINGS: usize> {
     file: OwnedFd,
     mapping: Arc<Mapping>,
     descriptors: u32,
-    /// From one ring to the next.
+    /// Bytes from one ring to the next.
     stride: usize,
 }
 
 impl<const RINGS: usize> RingFile<RINGS> {
-    /// New rings for `descriptors` descriptors each, without any.
+    /// New, empty rings for `descriptors` descriptors each.
     ///
     /// # Errors
     ///
-    /// When `descriptors` is no power of two up to [`super::MOST_CLAIMS`], or the system has not enough memory.
+    /// If `descriptors` is no power of two up to [`super::MOST_CLAIMS`], or the system has not enough memory.
     pub fn create(descriptors: u32) -> Result<RingFile<RINGS>, ShmError> {
         let (bytes, stride) = Self::layout(descriptors)?;
         let file = memfd::create("millrace-rings", bytes, MemfdFlags::empty(), Seals::Final)
@@ -40,11 +40,11 @@ impl<const RINGS: usize> RingFile<RINGS> {
         Ok(RingFile { file, mapping, descriptors, stride })
     }
 
-    /// The rings in a file that another process made for as many descriptors.
+    /// The rings in a file that another process created for as many descriptors.
     ///
     /// # Errors
     ///
-    /// When the file could shrink, or is smaller than such rings are.
+    /// If the file could shrink or is smaller than such rings.
     pub fn open(file: OwnedFd, descriptors: u32) -> Result<RingFile<RINGS>, ShmError> {
         let (bytes, stride) = Self::layout(descriptors)?;
         memfd::check(&file, bytes)?;
@@ -52,7 +52,7 @@ impl<const RINGS: usize> RingFile<RINGS> {
         Ok(RingFile { file, mapping, descriptors, stride })
     }
 
-    /// Bytes of the file, and from one ring to the next: rings start at cache lines.
+    /// Bytes of the file, and bytes from one ring to the next: rings start at cache lines.
     fn layout(descriptors: u32) -> Result<(usize, usize), ShmError> {
         let most = super::MOST_CLAIMS;
         let bytes = ring_bytes(descriptors).ok_or(ShmError::RingSize { descriptors, most })?;

@@ -1,4 +1,4 @@
-//! A ring on the heap, for both sides: what tests and the model run on.
+//! A ring on the heap, for both sides: used by tests and by the model.
 
 use super::sync::{Arc, Cells, Word, Word64};
 
@@ -11,7 +11,7 @@ pub(super) struct Heap {
 }
 
 impl Heap {
-    /// Of a ring for so many descriptors.
+    /// A ring for this number of descriptors.
     pub fn new(capacity: usize) -> Arc<Heap> {
         let entries = (0..capacity).map(|_| [Word64::new(0), Word64::new(0)]).collect();
         Arc::new(Heap { words: [(); 4].map(|()| Word::new(0)), entries })

@@ -1,7 +1,7 @@
 //! A ring in mapped memory.
 //!
-//! Layout, from the ring's start: the producer's line (`tail`), the consumer's line (`head`, `taken`), the
-//! line of sleep (`asleep`), a spare line, then the entries of 16 bytes each.
+//! Layout, from the ring's start: the producer's line (`tail`), the consumer's line (`head`, `taken`), the line of the
+//! sleep flag (`asleep`), a spare line, then the entries of 16 bytes each.
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use super::MOST_CLAIMS;
@@ -18,7 +18,7 @@ const TAKEN: usize = 68;
 const ASLEEP: usize = 128;
 const ENTRY_BYTES: usize = 16;
 
-/// Bytes of a ring for so many descriptors: `None` unless they are a power of two, at most [`MOST_CLAIMS`].
+/// Bytes of a ring for this number of descriptors: `None` unless it is a power of two, at most [`MOST_CLAIMS`].
 pub fn ring_bytes(descriptors: u32) -> Option<usize> {
     let fits = descriptors.is_power_of_two() && descriptors <= MOST_CLAIMS;
     fits.then(|| RING_HEADER_BYTES + descriptors as usize * ENTRY_BYTES)
@@ -29,15 +29,16 @@ pub fn ring_bytes(descriptors: u32) -> Option<usize> {
 pub struct Mapped {
     start: NonNull<u8>,
     mask: u32,
-    /// What `start` points into.
+    /// Keeps the memory of `start` mapped.
     _mapping: Arc<Mapping>,
 }
 
-// SAFETY: only atomics are ever made of the memory, and they may be used from any thread.
+// SAFETY: all accesses to the memory are atomic, and atomics may be used from any thread.
 unsafe impl Send for Mapped {}
 
 impl Mapped {
-    /// From `start` on, [`ring_bytes`] bytes lie in the mapping; `descriptors` is a number that has such.
+    /// A ring whose [`ring_bytes`] bytes from `start` on are in the mapping; `descriptors` is a valid number of
+    /// descriptors.
     pub(super) fn new(start: NonNull<u8>, descriptors: u32, mapping: Arc<Mapping>) -> Mapped {
         Mapped { start, mask: descriptors - 1, _mapping: mapping }
     }

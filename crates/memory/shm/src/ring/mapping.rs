@@ -1,4 +1,4 @@
-//! Memory of a file, mapped until nobody uses it any more.
+//! A file's memory, mapped until its last user drops it.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use crate::ShmError;
@@ -7,20 +7,20 @@ use rustix::mm::{MapFlags, ProtFlags};
 use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 
-/// A file's memory, mapped until nobody uses it any more.
+/// A file's memory, mapped until its last user drops it.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the memory is reached through atomics only.
+// SAFETY: the memory is accessed through atomics only.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a file that has them for good.
+    /// Maps this many bytes of a file that cannot lose them.
     pub(crate) fn of(file: &OwnedFd, bytes: usize) -> Result<Mapping, ShmError> {
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let start = unsafe {
@@ -33,7 +33,7 @@ impl Mapping {
         Ok(Mapping { start, bytes })
     }
 
-    /// Where it begins.
+    /// The start address.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -41,7 +41,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this module's own mapping, which nobody uses any more.
+        // SAFETY: this module's own mapping, which has no users any more.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

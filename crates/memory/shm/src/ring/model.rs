@@ -5,14 +5,14 @@ use super::sync::Arc;
 use super::*;
 use loom::thread;
 
-/// A ring whose words the model watches.
+/// A ring whose words the model checker observes.
 type Ring = Arc<Heap>;
 
 fn descriptor(slot: u32) -> Descriptor {
     Descriptor { slot, generation: slot + 100, destination: slot as u16, ..Descriptor::default() }
 }
 
-/// Takes what is there, at most two.
+/// Takes the available descriptors, at most two.
 fn take(consumer: &mut Consumer<Ring>) -> Vec<Descriptor> {
     let mut out = [Descriptor::default(); 2];
     let count = consumer.take(&mut out).expect("sound");
@@ -62,10 +62,10 @@ fn nobody_sleeps_beside_what_came() {
     });
 }
 
-/// Where an NF dies.
+/// The steps before which an NF may die.
 const STEPS: usize = 5;
 
-/// An NF that hands two descriptors of, and ends in front of a step.
+/// An NF that passes on two descriptors and stops in front of step `last`.
 fn forward(
     mut from: Consumer<Ring>,
     mut to: Producer<Ring>,
@@ -86,8 +86,8 @@ fn forward(
     (from, to)
 }
 
-/// However far an NF came, each descriptor is in the next ring, or taken by the dead, or untouched; and what is
-/// in the next ring is known to the host by the time it looks at the other.
+/// Wherever an NF dies, each descriptor is in the next ring, or taken by the dead NF, or untouched. The descriptors in
+/// the next ring are visible to the host before it reads the indices of the other ring.
 #[test]
 fn a_dead_nf_leaves_each_claim_in_one_place() {
     for last in 0..=STEPS {
@@ -100,12 +100,13 @@ fn a_dead_nf_leaves_each_claim_in_one_place() {
             host_out.push(&[descriptor(1), descriptor(2)]).expect("sound");
             let mut back = take(&mut host_in);
             host_in.release(back.len());
-            // Dead: nothing of it runs any more.
+            // Dead: none of its code runs any more.
             let _nf = nf.join().expect("ends");
             back.extend(take(&mut host_in));
             let found = host_out.autopsy();
             let untouched: Vec<Descriptor> = host_out.untouched(found).collect();
-            // What came back and was taken and not released is history: its slot is the host's again.
+            // A descriptor that was returned, and taken but not released, does not count as taken: the host has its
+            // slot again.
             let all = [descriptor(1), descriptor(2)];
             let taken = all.len() - untouched.len();
             assert_eq!(untouched, all[taken..], "the untouched are the last ones");

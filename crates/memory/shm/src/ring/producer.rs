@@ -1,4 +1,4 @@
-//! The side that puts descriptors in.
+//! The producer's side of a ring.
 
 use super::sync::{Cells, fence};
 use super::{Broken, Descriptor, ahead};
@@ -8,16 +8,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 #[derive(Debug)]
 pub struct Producer<C> {
     cells: C,
-    /// Behind the last descriptor written.
+    /// The index behind the last written descriptor.
     written: u32,
-    /// Behind the last descriptor published.
+    /// The index behind the last published descriptor.
     tail: u32,
     /// The consumer's head when it was last read.
     head: u32,
 }
 
-/// What a dead consumer left, in indices: what lies before `taken` is gone through as far as anybody knows,
-/// what lies behind was not touched.
+/// The numbers of descriptors that a dead consumer left in its ring: first those that it had taken, then the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Autopsy {
     /// Descriptors that it had taken and not released.
@@ -27,21 +26,21 @@ pub struct Autopsy {
 }
 
 impl<C: Cells> Producer<C> {
-    /// Of a new ring, whose words are all 0.
+    /// The producer of a new ring, whose words are all 0.
     pub fn new(cells: C) -> Producer<C> {
         Producer::at(cells, 0)
     }
 
-    /// Of a ring without descriptors, whose indices all stand at `index`.
+    /// The producer of an empty ring whose indices are all `index`.
     pub fn at(cells: C, index: u32) -> Producer<C> {
         Producer { cells, written: index, tail: index, head: index }
     }
 
-    /// How many descriptors fit now. Reads the consumer's index only when what was known is not enough.
+    /// How many descriptors fit now. Reads the consumer's index only if the last known one leaves too little room.
     ///
     /// # Errors
     ///
-    /// When the consumer's index cannot be.
+    /// If the consumer's index is impossible.
     #[inline]
     pub fn room(&mut self, wanted: usize) -> Result<usize, Broken> {
         let capacity = self.cells.capacity();
@@ -50,29 +49,28 @@ impl<C: Cells> Producer<C> {
         if known >= wanted {
             return Ok(known);
         }
-        // What the consumer released is behind it: its slots may be used again.
+        // The consumer has finished with the entries before its head: they may be reused.
         let head = self.cells.head().load(Acquire);
         ahead(head, self.head, self.tail.wrapping_sub(self.head))?;
         self.head = head;
         Ok(room(head, self.written))
     }
 
-    /// Writes as many descriptors as fit behind those that are there; nobody sees them yet.
+    /// Writes as many descriptors as fit, without publishing them.
     ///
     /// # Errors
     ///
-    /// When the consumer's index cannot be.
+    /// If the consumer's index is impossible.
     #[inline]
     pub fn write(&mut self, descriptors: &[Descriptor]) -> Result<usize, Broken> {
         self.write_from(descriptors.iter().copied(), descriptors.len())
     }
 
-    /// The same of descriptors that are made as they are written, at most `most`. No descriptor is made that does not
-    /// fit.
+    /// The same with descriptors from an iterator, at most `most`. The iterator is not advanced beyond those that fit.
     ///
     /// # Errors
     ///
-    /// When the consumer's index cannot be.
+    /// If the consumer's index is impossible.
     #[inline(always)]
     pub fn write_from(
         &mut self,
@@ -92,11 +90,11 @@ impl<C: Cells> Producer<C> {
         Ok(at.wrapping_sub(first) as usize)
     }
 
-    /// Writes one descriptor behind those that are there, which nobody sees yet; false when it does not fit.
+    /// Writes one descriptor without publishing it; false if it does not fit.
     ///
     /// # Errors
     ///
-    /// When the consumer's index cannot be.
+    /// If the consumer's index is impossible.
     #[inline(always)]
     pub fn write_one(&mut self, descriptor: Descriptor) -> Result<bool, Broken> {
         if self.room(1)? == 0 {
@@ -109,7 +107,7 @@ impl<C: Cells> Producer<C> {
         Ok(true)
     }
 
-    /// Shows the consumer all that was written, and says whether it sleeps and is to be woken.
+    /// Publishes all written descriptors, and returns whether the consumer sleeps and must be woken.
     #[inline]
     pub fn publish(&mut self) -> bool {
         if self.tail == self.written {
@@ -117,29 +115,29 @@ impl<C: Cells> Producer<C> {
         }
         self.tail = self.written;
         self.cells.tail().store(self.tail, Release);
-        // Between this store and the load a full fence: a consumer stores `asleep` and then reads `tail`,
-        // with a fence between, and one of the two sees what the other stored.
+        // A full fence between this store and the load: the consumer stores `asleep` and then reads `tail` with a fence
+        // between, so one of the two sides sees the other's store.
         fence(SeqCst);
         self.cells.asleep().load(Relaxed) != 0
     }
 
-    /// Writes and publishes; how many fitted, and whether the consumer is to be woken.
+    /// Writes and publishes descriptors; returns how many fitted, and whether the consumer must be woken.
     ///
     /// # Errors
     ///
-    /// When the consumer's index cannot be.
+    /// If the consumer's index is impossible.
     #[inline]
     pub fn push(&mut self, descriptors: &[Descriptor]) -> Result<(usize, bool), Broken> {
         let count = self.write(descriptors)?;
         Ok((count, self.publish()))
     }
 
-    /// Published descriptors that the consumer has not released, as far as is known.
+    /// Published descriptors that the consumer has not released, according to its last known index.
     pub fn in_flight(&self) -> usize {
         self.tail.wrapping_sub(self.head) as usize
     }
 
-    /// What a consumer left that will never move again. Indices that cannot be leave everything taken.
+    /// Counts the descriptors that a dead consumer left. With impossible indices, all of them count as taken.
     pub fn autopsy(&mut self) -> Autopsy {
         let published = self.tail.wrapping_sub(self.head);
         let (head, taken) = (self.cells.head().load(Acquire), self.cells.taken().load(Acquire));
@@ -148,13 +146,13 @@ impl<C: Cells> Producer<C> {
         };
         self.head = head;
         let left = published - released;
-        // A consumer that took nothing yet may have an old `taken`, never one behind `head`.
+        // A consumer that has taken nothing yet may have an old `taken`, but never one behind `head`.
         let taken = ahead(taken, head, left).unwrap_or(left);
         Autopsy { taken, untouched: left - taken }
     }
 
-    /// The descriptors that a dead consumer did not touch, oldest first, as they stand in the ring: it may have
-    /// written over them.
+    /// The descriptors that a dead consumer did not touch, oldest first, as they are in the ring: it may have
+    /// overwritten them.
     pub fn untouched(&self, found: Autopsy) -> impl Iterator<Item = Descriptor> + '_ {
         let first = self.tail.wrapping_sub(found.untouched);
         (0..found.untouched).map(move |at| {
@@ -163,7 +161,7 @@ impl<C: Cells> Producer<C> {
         })
     }
 
-    /// Where the words are.
+    /// The words of the ring.
     pub fn cells(&self) -> &C {
         &self.cells
     }
@@ -171,7 +169,7 @@ impl<C: Cells> Producer<C> {
 
 #[cfg(not(loom))]
 impl Producer<super::Mapped> {
-    /// Wakes a consumer that sleeps: for when [`Producer::publish`] says so. A system call.
+    /// Wakes a sleeping consumer, after [`Producer::publish`] returned that it sleeps. A system call.
     pub fn wake(&self) {
         let flags = rustix::thread::futex::Flags::empty();
         let _ = rustix::thread::futex::wake(self.cells.tail(), flags, 1);

@@ -1,4 +1,4 @@
-//! The words of a ring, wherever they lie: in mapped memory, or in a model that runs every interleaving.
+//! The words of a ring: in mapped memory, or in a model that runs every interleaving.
 
 #[cfg(all(test, loom))]
 pub(super) use loom::sync::Arc;
@@ -14,15 +14,15 @@ pub type Word = Word32;
 /// A 64-bit word of a ring.
 pub type Word64 = AtomicU64;
 
-/// Where a ring's words are. Whoever else has them may write anything at any time.
+/// The words of a ring. Other processes that map them may write any value at any time.
 pub trait Cells {
     /// Descriptors that fit: a power of two, at most [`super::MOST_CLAIMS`]. Never changes.
     fn capacity(&self) -> u32;
-    /// Behind the last descriptor that the producer published. The producer's.
+    /// The index behind the last published descriptor. Written by the producer.
     fn tail(&self) -> &Word;
-    /// Behind the last descriptor that the consumer released. The consumer's.
+    /// The index behind the last released descriptor. Written by the consumer.
     fn head(&self) -> &Word;
-    /// Behind the last descriptor that the consumer took. The consumer's.
+    /// The index behind the last taken descriptor. Written by the consumer.
     fn taken(&self) -> &Word;
     /// Not 0 while the consumer sleeps, or is about to. Set by the consumer, cleared by either.
     fn asleep(&self) -> &Word;

@@ -1,4 +1,4 @@
-//! Rings in this process: what goes in comes out, and what a peer writes does no harm.
+//! Rings in this process: descriptors come out as they went in, and no value that a peer writes does harm.
 
 use super::heap::Heap;
 use super::*;
@@ -66,7 +66,7 @@ fn an_autopsy_tells_taken_from_untouched() {
     let found = producer.autopsy();
     assert_eq!(found, Autopsy { taken: 3, untouched: 3 });
     assert_eq!(producer.untouched(found).collect::<Vec<_>>(), all[4..]);
-    // What was written and not published is no descriptor of anything.
+    // Descriptors that are written and not published do not count.
     let (mut producer, _consumer) = both(8);
     producer.write(&all).expect("room");
     assert_eq!(producer.autopsy(), Autopsy { taken: 0, untouched: 0 });
@@ -93,7 +93,7 @@ fn indices_that_cannot_be_are_told() {
     assert!(consumer.take(&mut [Descriptor::default(); 8]).is_err(), "went back");
 }
 
-/// What a side does.
+/// A step of one side.
 #[derive(Clone, Debug)]
 enum Step {
     Write(usize),
@@ -113,10 +113,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever the steps, all descriptors come out once and in order, and what does not fit is refused.
+    /// After any steps, all descriptors are taken once and in order, and those that do not fit are refused.
     #[test]
     fn a_ring_is_a_queue(steps in steps(), start: u32, shift in 0..4u32) {
-        // Indices may be about to wrap.
+        // The indices may be about to wrap.
         let heap = Heap::new(1 << shift);
         heap.words[..3].iter().for_each(|word| word.store(start, Relaxed));
         let (mut producer, mut consumer) =
@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(producer.untouched(found).collect::<Vec<_>>(), Vec::from(published));
     }
 
-    /// A peer writes any words at any time: both sides go on, and never count more than the ring holds.
+    /// A peer writes any words at any time: both sides keep running, and never count more than the ring's capacity.
     #[test]
     fn a_hostile_peer_does_no_harm(
         steps in steps(),

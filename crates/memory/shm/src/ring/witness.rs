@@ -1,32 +1,32 @@
-//! Somebody who is neither side of a ring, and wants to know what goes through it.
+//! Observes a ring between two other processes and counts the descriptors that pass.
 
 use super::sync::Cells;
 use super::{Consumer, Descriptor};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
-/// Looks until indices that cannot be are believed.
+/// How often impossible indices are read again before they count as an error.
 const LOOKS: usize = 3;
 
-/// Looks at a ring between two peers, neither of which is trusted.
+/// The observer of a ring between two peers, neither of which is trusted.
 #[derive(Debug)]
 pub struct Witness<C> {
     cells: C,
-    /// Behind the last descriptor that the consumer was seen to have taken.
+    /// The index behind the last descriptor that the consumer has taken, as last read.
     taken: u32,
-    /// Behind the last descriptor that was seen to be published.
+    /// The index behind the last published descriptor, as last read.
     tail: u32,
 }
 
-/// What was seen.
+/// The result of an observation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Observed {
-    /// Descriptors that the consumer has taken since the last look.
+    /// Descriptors that the consumer has taken since the last observation.
     pub passed: u32,
     /// Descriptors that are published and not taken.
     pub pending: u32,
 }
 
-/// Whose index cannot be.
+/// The peer whose index is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Culprit {
     /// The producer's.
@@ -36,21 +36,21 @@ pub enum Culprit {
 }
 
 impl<C: Cells> Witness<C> {
-    /// Of a ring without descriptors, whose indices all stand at `index`.
+    /// The observer of an empty ring whose indices are all `index`.
     pub fn at(cells: C, index: u32) -> Witness<C> {
         Witness { cells, taken: index, tail: index }
     }
 
-    /// Looks.
+    /// Reads the indices and counts.
     ///
     /// # Errors
     ///
-    /// When an index went back, or past what is there.
+    /// If an index moved back, or beyond the published descriptors.
     #[inline]
     pub fn look(&mut self) -> Result<Observed, Culprit> {
         let mut seen = self.read();
         for _ in 0..LOOKS {
-            // Between two of these the writer may have gone round, and the reader behind it.
+            // Between two of the reads, the producer may have filled the ring again, and the consumer emptied it.
             if seen[2].wrapping_sub(seen[1]) <= self.cells.capacity() {
                 break;
             }
@@ -61,7 +61,7 @@ impl<C: Cells> Witness<C> {
         if !forward(tail, self.tail) {
             return Err(Culprit::Producer);
         }
-        // One that moved its head alone would have its producer write past what it is seen to have.
+        // A consumer that advanced its head alone would let its producer write past the entries that it has taken.
         if !forward(taken, self.taken) || !forward(tail, taken) || !forward(taken, head) {
             return Err(Culprit::Consumer);
         }
@@ -73,8 +73,8 @@ impl<C: Cells> Witness<C> {
         Ok(Observed { passed, pending })
     }
 
-    /// The consumer's head, what it took, and the tail, in this order: what was released was taken before, and what was
-    /// taken was published before.
+    /// The consumer's head, its taken index, and the tail, in this order: a released descriptor was taken before, and a
+    /// taken one was published before.
     #[inline(always)]
     fn read(&self) -> [u32; 3] {
         let head = self.cells.head().load(Acquire);
@@ -82,21 +82,21 @@ impl<C: Cells> Witness<C> {
         [head, taken, self.cells.tail().load(Acquire)]
     }
 
-    /// Whether the consumer has taken and released all that was published when it was last looked.
+    /// Whether the consumer has taken and released all descriptors that were published at the last observation.
     pub fn is_drained(&self) -> bool {
         self.tail == self.taken && self.cells.head().load(Acquire) == self.taken
     }
 
-    /// The consumer's side from here on: the one that was will never move again.
+    /// Takes the consumer's side of the ring, whose former consumer is dead.
     pub fn succeed(self) -> Consumer<C> {
         Consumer::succeed(self.cells, self.taken)
     }
 }
 
-/// The descriptors that stand in a ring: published and not released, as far as its words say. For whoever looks while
-/// both sides move: some of them may have gone on meanwhile.
+/// The descriptors in a ring that are published and not released, according to its indices. While both sides are
+/// running, some of them may have been released in the meantime.
 pub fn standing<C: Cells>(cells: &C) -> impl Iterator<Item = Descriptor> + '_ {
-    // The consumer's index first: then nothing between the two is missed.
+    // The consumer's index is read first, so that no descriptor between the two is missed.
     let head = cells.head().load(Acquire);
     let count = cells.tail().load(Acquire).wrapping_sub(head).min(cells.capacity());
     (0..count).map(move |at| {

@@ -1,4 +1,4 @@
-//! Readers of the table while a number is given again, under every interleaving: run by `scripts/model`.
+//! Readers of the table while a number is reused, under every interleaving: run by `scripts/model`.
 
 use super::*;
 use loom::sync::Arc;
@@ -19,7 +19,7 @@ const fn span(first: u64, slots: u32) -> Span {
     Span { first, extent: (slots as u64 - 1) * 64 + 1, chains: first + 1, stride: 64, slots }
 }
 
-/// One region under a number, and the next one under it, which is shorter.
+/// A region's span, and the shorter span of the next region with the same number.
 static LONG: Span = span(1 << 20, 1000);
 static SHORT: Span = span(2 << 20, 1);
 
@@ -42,14 +42,14 @@ fn a_reader_has_one_span_or_the_other() {
     });
 }
 
-/// What the table was before: a span's words one by one, its length first to go and last to come.
+/// An earlier version of the table: the words of a span, written one by one. The length is cleared first and set last.
 struct Words {
     first: AtomicU64,
     slots: AtomicU64,
 }
 
-/// Its argument was that an entry seen half changed is too small. It is not where the number is given again between the
-/// reader's two loads.
+/// That version relied on a half-written entry being too short. The assumption fails if the number is reused between
+/// the reader's two loads.
 #[test]
 #[should_panic(expected = "reaches beyond")]
 fn words_that_are_written_one_by_one_make_a_span_that_there_never_was() {

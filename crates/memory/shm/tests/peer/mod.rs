@@ -1,8 +1,9 @@
-//! An NF that writes anything into any word that it shares with its host, at any time between two looks of the host's:
-//! rings to it, from it and of empty slots, and slots. Beside it is one that does nothing wrong, in the same memory.
+//! An NF that writes any value into any word that it shares with its host, between any two reads of the host: its three
+//! rings (to the NF, from the NF, of empty slots) and the slots. A second NF in the same memory follows the protocol.
 //!
-//! What must hold: the host goes on, each slot is with whom the in-flight table says, comes back once, and none is missing. The
-//! bytes of an input say what happens, so that a fuzzer can look for the rest (`fuzz/targets/hostile_peer.rs`).
+//! The test asserts that the host keeps running and that each slot is with the holder that the in-flight table has, is
+//! returned once, and none is missing. The bytes of an input choose the steps, so that a fuzzer can search for others
+//! (`fuzz/targets/hostile_peer.rs`).
 
 use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed};
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
@@ -15,12 +16,12 @@ const SLOTS: u32 = 32;
 const CLAIMS: u32 = 8;
 const HOSTILE: u16 = 3;
 const INNOCENT: u16 = 4;
-/// Packets enqueued, or taken back, at a time.
+/// The most packets enqueued or taken at a time.
 const MOST: usize = 12;
-/// More does not show more.
+/// The most steps: further ones find no further faults.
 const STEPS: usize = 400;
 
-/// What an input says, byte by byte; zeros behind its end.
+/// The bytes of an input in order; zeros after its end.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -35,16 +36,16 @@ impl Input<'_> {
     }
 }
 
-/// An NF, and the host's end of it.
+/// An NF and the host's end of its channel.
 struct Peer {
     holder: u16,
     rings: RingFile<3>,
     host_end: HostEnd<Mapped>,
     takes: [Consumer<Mapped>; 2],
     gives: Producer<Mapped>,
-    /// What it holds, as it was enqueued, and whether that was an empty slot.
+    /// The packets that it holds, as they were enqueued, with whether the slot was empty.
     out: BTreeMap<u32, (Packet, bool)>,
-    /// What it gave last.
+    /// The descriptors that it returned last.
     last: Vec<Descriptor>,
 }
 
@@ -88,7 +89,7 @@ impl Peer {
 
     fn take_back(&mut self, in_flight: &InFlightTable, pool: &mut NativePool, count: usize) -> usize {
         let (mut packets, mut completions) = ([Packet::EMPTY; MOST], [Completion::default(); MOST]);
-        // One that breaks its indices is evicted; this host goes on, to see what happens.
+        // A real host evicts an NF with impossible indices; this one continues, to test more.
         let (back, _) = self.host_end.take_back(in_flight, &mut packets[..count], &mut completions[..count]);
         for (packet, completion) in packets[..back].iter().zip(completions) {
             self.settle(pool, packet, completion.is_granted());
@@ -96,7 +97,7 @@ impl Peer {
         back
     }
 
-    /// It comes back, as what only the host knows says.
+    /// A slot is returned: the fields that only the host may set are unchanged.
     fn settle(&mut self, pool: &mut NativePool, packet: &Packet, granted: bool) {
         let (enqueued, was_granted) =
             self.out.remove(&packet.slot()).expect("it was enqueued, and comes back once");
@@ -114,7 +115,7 @@ impl Peer {
         pool.free_all(&[*packet]);
     }
 
-    /// It does what an NF does.
+    /// Takes packets and returns them, as an NF does.
     fn forward(&mut self, count: usize, action: u8, from: usize) {
         let mut descriptors = [Descriptor::default(); MOST];
         let taken = self.takes[from].take(&mut descriptors[..count]).unwrap_or(0);
@@ -129,7 +130,7 @@ impl Peer {
         assert_eq!(self.host_end.held() + self.host_end.stats().holding, self.out.len() as u64);
     }
 
-    /// Its end: all that it had comes to light, once.
+    /// The end of the NF: each of its slots is reclaimed once.
     fn reclaim(&mut self, in_flight: &InFlightTable, pool: &mut NativePool) -> u64 {
         let Reclaimed { returned, untouched, held, lost } = self.host_end.reclaim(in_flight);
         for (packet, completion) in &returned {
@@ -151,7 +152,7 @@ impl Peer {
     }
 }
 
-/// Plays what an input says.
+/// Runs the steps of an input.
 pub fn hostile_peer(input: &[u8]) {
     let mut input = Input(input);
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
@@ -182,7 +183,7 @@ pub fn hostile_peer(input: &[u8]) {
             5 => {
                 let ring = &hostile.rings.rings()[input.below(3)];
                 let word = [ring.tail(), ring.head(), ring.taken(), ring.asleep()][input.below(4)];
-                // Near the others, or anywhere.
+                // Close to the other values, or any value.
                 let value = if input.below(2) == 0 { input.number(1) } else { input.number(4) };
                 word.store(value as u32, Relaxed);
             }
@@ -192,7 +193,7 @@ pub fn hostile_peer(input: &[u8]) {
                 entry.iter().for_each(|cell| cell.store(input.number(8), Relaxed));
             }
             7 => {
-                // A slot that there is, its own or the other's, in a life that it may be in.
+                // A slot that exists, its own or the other NF's, with a generation that it may have.
                 let ring = &hostile.rings.rings()[input.below(3)];
                 let (at, slot) = (input.number(1) as u32, input.number(1) as u32 % SLOTS);
                 let life = u64::from(in_flight.generation(slot)).wrapping_sub(input.below(2) as u64);
