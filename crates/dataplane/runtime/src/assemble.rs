@@ -1,7 +1,7 @@
-//! From a flat configuration to one graph for each worker.
+//! Builds a graph for each worker from a flat configuration.
 //!
-//! All mistakes are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
-//! transparent elements are compiled once; equal programs share their code.
+//! All errors are collected: unknown wiring, push to pull, bad arguments of any element. Programs of transparent
+//! elements are compiled once; equal programs share their code.
 
 use crate::packages;
 use crate::registry::{self, KnownClasses};
@@ -23,18 +23,18 @@ use worker::exchange::SharedState;
 use worker::fusion::{self, Cut, FlowCache, FusedRegion, How};
 use worker::graph::{End, Lowered, Node, Pulled};
 
-/// How a chain is to be run.
+/// The options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Number of workers.
     pub workers: usize,
-    /// Run programs by the evaluator instead of as machine code.
+    /// Whether the evaluator runs the programs instead of machine code.
     pub evaluator: bool,
-    /// Which elements are to run as a part of a fused region where they can; those that are not named do not.
+    /// The elements that run as a part of a fused region where possible; all others run one by one.
     pub fused: FusedElements,
-    /// Whether with a flow cache.
+    /// When fused regions use a flow cache.
     pub cache: FlowCache,
-    /// Folder that file names in the configuration are relative to.
+    /// The folder of relative file names in the configuration.
     pub folder: PathBuf,
 }
 
@@ -50,17 +50,17 @@ impl Default for Options {
     }
 }
 
-/// A chain ready to run: a graph for each worker.
+/// A chain that is ready to run: a graph for each worker.
 pub struct Assembly {
     /// The graphs.
     pub graphs: Vec<Vec<Node>>,
-    /// The fused regions of each that run as one program.
+    /// The fused regions of each graph.
     pub regions: Vec<Vec<FusedRegion>>,
-    /// Wires that leave one and enter it again.
+    /// Wires that leave a fused region and enter it again.
     pub cuts: Vec<Cut>,
-    /// What it takes to give elements other configurations while they run.
+    /// The context for exchanging elements while they run.
     pub live: Arc<Live>,
-    /// Bytes of machine code made, where known; and what it took.
+    /// Number of different programs that were compiled to machine code.
     pub programs: usize,
 }
 
@@ -73,11 +73,11 @@ fn take_names(graph: &Graph, diags: &mut Diagnostics) -> NameTable {
     names
 }
 
-/// Which ports are wired to each other.
+/// The wires between ports.
 struct Wires {
-    /// Where packets that leave by a port go.
+    /// For each output, the input that its packets enter.
     next: HashMap<(ElementId, u32), End>,
-    /// Where packets that enter by a port come from.
+    /// For each input, the output from which its packets come.
     before: HashMap<(ElementId, u32), End>,
 }
 
@@ -93,10 +93,10 @@ impl Wires {
     }
 }
 
-/// Makes the graphs of a configuration; `None` when it has mistakes, which are recorded.
+/// Builds the graphs of a configuration; `None` if it has errors, which are recorded.
 ///
 /// # Errors
-/// When no machine code can be made.
+/// If machine code cannot be generated.
 pub fn assemble(
     graph: &Graph,
     options: &Options,
@@ -132,7 +132,7 @@ fn assemble_all(
             index: &index,
             neighbours: &neighbours,
         };
-        // The mistakes of the first worker's elements are those of all.
+        // The elements of all workers have the same errors.
         let mut later = Diagnostics::new();
         let mistakes = if worker == 0 { &mut *diags } else { &mut later };
         let mut nodes = vec![];
@@ -164,8 +164,8 @@ fn assemble_all(
     Ok(Some(Assembly { graphs, regions, cuts, live: Arc::new(live), programs }))
 }
 
-/// What a device has shared out stays with the worker that receives it, where no element keeps anything by flow: nobody
-/// parses and hashes packets to find who owns them.
+/// Without per-flow state, packets that a device distributed by flow stay with the worker that receives them: no worker
+/// parses and hashes them to find an owner worker.
 fn spread_for_state(graphs: &mut [Vec<Node>]) {
     if graphs.iter().flatten().any(|node| node.class.state == StateScope::PerFlow) {
         return;
@@ -206,7 +206,7 @@ fn make_node(
     let lowered = element.lower(shape).transpose().unwrap_or_else(|error| {
         panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name)
     });
-    // An end keeps what is behind it where packets are pushed by it, and what is in front where they are pulled.
+    // A node stores the wires of its push outputs and of its pull inputs.
     let ends = |wires: &HashMap<(ElementId, u32), End>, side: &[Processing], pulls: bool| {
         let end = |(port, processing): (usize, &Processing)| {
             let is_kept = (*processing == Processing::Pull) == pulls;
@@ -249,10 +249,10 @@ fn make_node(
     })
 }
 
-/// Tells each element of one that comes behind it and may write packets, if there is one.
+/// Passes each element the name of an element downstream that may write packets, if there is one.
 fn note_writers(graph: &Graph, nodes: &mut [Node]) {
     let own = |node: &Node| node.element.as_ref().is_some_and(|element| element.writes());
-    // Those that do for sure are told of first.
+    // Elements that always write have precedence.
     let surely = |node: &Node| node.lowered.as_ref().map_or(own(node), |lowered| lowered.program.writes());
     let perhaps = |node: &Node| {
         node.lowered.as_ref().is_some_and(|lowered| !lowered.program.slow.is_empty()) && own(node)
@@ -281,12 +281,12 @@ fn note_writers(graph: &Graph, nodes: &mut [Node]) {
     }
 }
 
-/// Makes the fused regions of each graph, the same in all.
+/// Builds the fused regions of each graph, the same in all.
 fn fuse(
     graphs: &mut [Vec<Node>],
     options: &Options,
 ) -> Result<(Vec<Vec<FusedRegion>>, Vec<Cut>), AssembleError> {
-    // Where nothing is wanted now, all may be later.
+    // If no region is wanted now, all are built, because the execution mode may change.
     let is_wanted = options.fused != FusedElements::Nothing;
     let which = if is_wanted { &options.fused } else { &FusedElements::All };
     let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
@@ -301,7 +301,7 @@ fn fuse(
         match regions.collect::<Result<Vec<_>, _>>() {
             Ok(regions) => all.push(regions),
             Err(error) if is_wanted => return Err(error.into()),
-            // Then it cannot run as one later either.
+            // Then the chain cannot run fused later either.
             Err(_) => {
                 graphs.iter_mut().flatten().for_each(|node| node.entries.clear());
                 return Ok(none(graphs));
@@ -311,13 +311,13 @@ fn fuse(
     Ok((all, cuts))
 }
 
-/// Whether a class's outputs are pull by nature: its elements answer pulls themselves.
+/// Whether a class's outputs are pull: its elements answer pulls themselves.
 fn answers_pull(class: &Class) -> bool {
     class.codes.processing.split('/').next_back().is_some_and(|outputs| outputs.contains('l'))
 }
 
-/// Cells, names of drop reasons, and where the element's own start among them. The last two are the
-/// host's: what leaves by an output that is not wired, and what is caught in a loop.
+/// The initial cells, the names of the drop reasons, and the index of the element's own among them. The last two are
+/// the host's: packets at an unwired output, and packets in a loop or in front of a full handoff queue.
 fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Vec<String>, usize) {
     let mut reasons = program.map_or(vec![], |program| program.reasons.clone());
     let own = reasons.len();
@@ -327,7 +327,7 @@ fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Ve
     (cells, reasons, own)
 }
 
-/// Compiles every program once and gives each node and fused region its engine; how many there were.
+/// Compiles every program once and sets the engine of each node and fused region. Returns the number of programs.
 fn compile(
     graphs: &mut [Vec<Node>],
     regions: &mut [Vec<FusedRegion>],
@@ -343,7 +343,7 @@ fn compile(
         lowered.program = program;
         ids.push(id);
     }
-    // The fused regions of the workers are alike.
+    // The fused regions of all workers are equal.
     let mut of_regions = vec![];
     let wanted = regions.first().into_iter().flatten().filter(|region| region.is_wanted());
     for (number, region) in wanted.enumerate() {
@@ -363,7 +363,7 @@ fn compile(
     Ok(programs + of_regions.len())
 }
 
-/// Compiles programs that are alike once.
+/// Compiles equal programs once.
 struct Compiler {
     builder: CodeBuilder,
     known: Vec<(Arc<Verified>, ProgramId)>,
@@ -384,10 +384,10 @@ impl Compiler {
     }
 }
 
-/// Why no graphs were made, although the configuration has no mistakes.
+/// Why no graphs were built although the configuration has no errors.
 #[derive(Debug, thiserror::Error)]
 pub enum AssembleError {
-    /// No machine code.
+    /// Machine code could not be generated.
     #[error(transparent)]
     Code(#[from] CodegenError),
     /// The fused regions are too large for one program.

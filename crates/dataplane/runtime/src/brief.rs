@@ -1,4 +1,4 @@
-//! What the process of an NF that is a Click configuration is told, and how processes of NFs are started.
+//! The configuration of an NF process that runs a Click configuration, and the start of NF processes.
 
 use crate::nfs::Starter;
 use chain::{Body, ProcessNf, Sources};
@@ -7,37 +7,37 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use worker::fusion::FlowCache;
 
-/// The first argument of this program where it is to be the process of an NF.
+/// The first argument of this program when it runs as the process of an NF.
 pub const SUBCOMMAND: &str = "nf-process";
 
-/// What the process of a Click configuration is told.
+/// The configuration of the process of a Click configuration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Brief {
-    /// Chain file.
+    /// Path of the chain file.
     pub chain: PathBuf,
-    /// Variables, as the chain was given them.
+    /// The variables that were set for the chain.
     pub defines: Vec<String>,
-    /// Whether elements run by the reference evaluator.
+    /// Whether the reference evaluator runs its elements.
     pub evaluator: bool,
-    /// Whether its elements run as one program where they can.
+    /// Whether its elements run as one program where possible.
     pub fused: bool,
-    /// When they have a flow cache then.
+    /// When fused regions use a flow cache.
     pub cache: FlowCache,
-    /// The texts that the chain was read from: what a user writes meanwhile is not for this run.
+    /// The texts from which the chain was loaded: later changes of the files do not affect this run.
     pub sources: Sources,
 }
 
-/// Says how the process of each NF is started: that of a Click configuration is this program again, with
-/// [`SUBCOMMAND`].
+/// Returns how the process of each NF is started: the process of a Click configuration is this program, started again
+/// with [`SUBCOMMAND`].
 ///
 /// # Errors
-/// When the texts cannot be passed on.
+/// If the texts cannot be encoded.
 pub fn starter(brief: &Brief, burst: usize, output: NfOutput) -> serde_json::Result<Starter> {
     let brief = serde_json::to_vec(brief)?;
     Ok(Box::new(move |nf: &ProcessNf| match &nf.body {
         Body::Click(_) => {
             let arguments = vec![SUBCOMMAND.into(), "--".into(), nf.name.clone()];
-            // Also when the file was replaced meanwhile.
+            // The same program, even if its file was replaced in the meantime.
             let program = PathBuf::from("/proc/self/exe");
             let command = Command { program, arguments, folder: PathBuf::new() };
             NfSpec::of(nf, Some(command), brief.clone(), burst, output)

@@ -1,4 +1,4 @@
-//! What is wrong with NFs that run in processes of their own, found without starting any.
+//! Checks NFs that run in processes of their own without starting them.
 
 use crate::assemble::{AssembleError, Options, assemble};
 use crate::services::PortOpener;
@@ -8,15 +8,15 @@ use diag::Diagnostics;
 use element::configure::Direction;
 use port::{MemoryPort, Port};
 
-/// Records the mistakes of all NFs that run in processes of their own: those would find them only when they
+/// Records the errors of all NFs that run in processes of their own, which would otherwise report them only when they
 /// are started.
 ///
 /// # Errors
-/// When no machine code can be made.
+/// If machine code cannot be generated.
 pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Result<(), AssembleError> {
-    // By the evaluator: the processes make machine code for themselves.
+    // With the evaluator: the processes generate their machine code themselves.
     let options = Options { workers: 1, evaluator: true, ..options.clone() };
-    // Mistakes of instances are those of the first.
+    // All instances of an NF have the errors of the first.
     for nf in chain.processes.iter().filter(|nf| instances::is_first(&nf.name)) {
         let name = instances::family(&nf.name);
         if let Some(container) = nf.terms.container {
@@ -38,7 +38,7 @@ pub fn check(chain: &Chain, options: &Options, diags: &mut Diagnostics) -> Resul
     Ok(())
 }
 
-/// Whether there is such a program.
+/// Checks that the program exists.
 fn check_program(nf: &str, of: &Program, diags: &mut Diagnostics) {
     let shown = of.path.display();
     if program::is_bare(&of.path) {
@@ -63,7 +63,7 @@ fn check_program(nf: &str, of: &Program, diags: &mut Diagnostics) {
     }
 }
 
-/// Opens nothing.
+/// A port opener that opens nothing.
 struct AnyPort;
 
 impl PortOpener for AnyPort {

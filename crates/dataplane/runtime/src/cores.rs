@@ -1,10 +1,10 @@
-//! Cores that processes of NFs are kept off.
+//! Keeps the processes of NFs off the cores of packet threads.
 
 use chain::Chain;
 
-/// Has NFs in processes whose cores the chain file does not say leave those of packet threads alone, where there are
-/// others: a kernel that puts both on one core for a while has packets wait for milliseconds. Containers stay where
-/// their runtime puts them.
+/// Moves NFs in processes off the cores of packet threads, unless the chain file sets their cores or there are no
+/// others: when the kernel runs both on one core for a while, packets wait for milliseconds. Containers use the cores
+/// that their runtime sets.
 pub fn keep_off(chain: &mut Chain, packet_cores: &[usize]) {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
     let is_other = |core: &usize| allowed.is_set(*core) && !packet_cores.contains(core);

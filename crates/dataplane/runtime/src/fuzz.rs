@@ -1,10 +1,9 @@
-//! Chains made at random, run element by element and fused, which must not differ: for fuzzing and for
-//! property tests.
+//! Random chains that run modular and fused and must give the same results: for fuzzing and for property tests.
 //!
-//! The bytes choose a chain of elements that branches and joins, the frames that it gets, and the size of
-//! its bursts. Compared are what leaves by each port, the books of every element, and its handlers. Among
-//! packets that left by different ports of an element and met again the order is not told, so elements
-//! that go by the order of packets stand in front of all branches.
+//! The bytes choose a chain of elements that branches and joins, its frames, and the size of its bursts. Compared are
+//! the frames sent by each port, the counters of every element, and its handlers. Packets that left by different ports
+//! of an element and met again may be in any order. So elements whose result depends on the order of packets are placed
+//! before all branches.
 
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
@@ -26,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use worker::clock::Clock;
 use worker::fusion::FlowCache;
 
-/// Elements of one output. None puts bytes in front of a packet that it does not write.
+/// Elements of one output. None adds bytes in front of a packet without writing them.
 const THROUGH: &[&str] = &[
     "Strip(14)",
     "MarkMACHeader",
@@ -63,7 +62,7 @@ const THROUGH: &[&str] = &[
     "CheckTCPHeader",
 ];
 
-/// Elements of several outputs, and how many.
+/// Elements of several outputs, with their number of outputs.
 const PARTING: &[(&str, usize)] = &[
     ("Classifier(12/0800, 12/8100, -)", 3),
     ("Classifier(9/11, 9/06 33/02%02, -)", 3),
@@ -82,7 +81,7 @@ const PARTING: &[(&str, usize)] = &[
     ("Switch(0)", 2),
 ];
 
-/// Elements that go by the order of packets, and how many outputs they have.
+/// Elements whose result depends on the order of packets, with their number of outputs.
 const IN_ORDER: &[(&str, usize)] = &[
     ("IPRewriter(pattern 203.0.113.1 1024-1039# - - 0 0, SEED 1)", 1),
     ("IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1, SEED 1)", 2),
@@ -92,10 +91,10 @@ const IN_ORDER: &[(&str, usize)] = &[
     ("RoundRobinSwitch", 3),
 ];
 
-/// Elements without a program, which a fused region ends at.
+/// Elements without a program, at which a fused region ends.
 const OPAQUE: &[&str] = &["Print(CONTENTS false, ACTIVE false)", "SetTimestamp", "Queue(500) -> Unqueue"];
 
-/// Elements in a row, at most.
+/// The most elements in a row.
 const MOST_ELEMENTS: usize = 14;
 
 struct Choices<'a>(&'a [u8]);
@@ -112,13 +111,13 @@ impl Choices<'_> {
     }
 }
 
-/// A chain of elements: each leads on to the next one, and by other outputs to later ones or to a port.
+/// A chain of elements. Output 0 of each leads to the next one, its other outputs to later elements or to a port.
 fn chain(choices: &mut Choices<'_>) -> String {
     let count = 2 + choices.byte() % (MOST_ELEMENTS - 1);
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
-    // Whether no packet has left another's way yet.
+    // Whether all packets have taken the same path so far.
     let mut together = true;
-    // From this element on none goes by the order of packets: ways may lead back there.
+    // From this element on, no element depends on the order of packets: wires may lead back to it.
     let mut free = 0;
     for at in 0..count {
         let (what, outputs) = match choices.byte() % 8 {
@@ -133,14 +132,14 @@ fn chain(choices: &mut Choices<'_>) -> String {
         together &=
             outputs == 1 && !["IPGWOptions", "IPFragmenter"].iter().any(|slow| what.starts_with(slow));
         match what.split_once(" -> ") {
-            // Pull, and push again.
+            // Pulls packets and pushes them again.
             Some((first, second)) => {
                 text += &format!("e{at} :: {{ input -> {first} -> {second} -> output }};\n")
             }
             None => text += &format!("e{at} :: {what};\n"),
         }
         for output in 0..outputs {
-            // A few ways lead back, which the time to live ends.
+            // A few wires lead back; the time to live ends such loops.
             if output > 0 && choices.byte().is_multiple_of(8) && free <= at {
                 let back = free + choices.byte() % (at + 1 - free);
                 wires += &format!("e{at}[{output}] -> CheckIPHeader(14) -> DecIPTTL -> e{back};\n");
@@ -159,7 +158,7 @@ fn chain(choices: &mut Choices<'_>) -> String {
     text + &wires
 }
 
-/// A frame with most things right.
+/// A mostly valid frame.
 fn frame(choices: &mut Choices<'_>) -> Vec<u8> {
     let options = [0, 0, 0, 4, 8][choices.byte() % 5];
     let protocol = [17, 17, 6, 6, 1, 47][choices.byte() % 6];
@@ -201,7 +200,7 @@ fn frame(choices: &mut Choices<'_>) -> Vec<u8> {
         _ => frame.extend([((transport + payload) >> 8) as u8, (transport + payload) as u8, 0, 0]),
     }
     frame.extend((0..payload).map(|at| at as u8));
-    // Some are damaged, and some are shorter than they say.
+    // Some are corrupt, and some are shorter than their length fields.
     match choices.byte() % 12 {
         0 => {
             let at = choices.byte() % frame.len();
@@ -213,7 +212,7 @@ fn frame(choices: &mut Choices<'_>) -> Vec<u8> {
     frame
 }
 
-/// A port with which time passes: so much with every burst that it receives.
+/// A port that advances the clock by a step with every received burst.
 struct Ticking {
     inner: MemoryPort,
     now_ns: Arc<AtomicU64>,
@@ -251,7 +250,7 @@ impl Port for Ticking {
     }
 }
 
-/// `in` gives each frame so often, everything else keeps what is sent to it, by name.
+/// Port `in` receives each frame `passes` times; all other ports collect the sent frames by name.
 struct Ends {
     frames: Arc<FrameSet>,
     passes: u64,
@@ -272,10 +271,10 @@ impl PortOpener for Ends {
     }
 }
 
-/// An element's name, what came in, what left by each port, and its drops.
+/// An element's name, its packets in, its packets out by port, and its drops.
 type Book = (String, u64, Vec<u64>, Vec<(String, u64)>);
 
-/// What can be seen of a run.
+/// The observable result of a run.
 #[derive(PartialEq, Debug)]
 struct Observed {
     sent: BTreeMap<String, Vec<Vec<u8>>>,
@@ -287,7 +286,7 @@ struct Setup {
     text: String,
     frames: Vec<Vec<u8>>,
     burst: usize,
-    /// How much time passes from burst to burst.
+    /// The time between two bursts.
     step_ns: u64,
 }
 
@@ -346,14 +345,14 @@ fn handlers(outcome: &mut Outcome) -> Vec<(String, Result<String, String>)> {
     names.into_iter().map(value).collect()
 }
 
-/// Lines of mappings end with the seconds that they have left, which may lag with a flow cache.
+/// Removes the remaining seconds at the ends of mapping lines: with a flow cache, they may lag.
 fn without_ages(value: &str) -> String {
     let lines = value.lines().map(|line| line.split_once(" exp").map_or(line, |(line, _)| line));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs a chain that its scripts change while packets flow, every flow of a few again and again: what its
-/// handlers say at the end, and how many packets the flow cache decided.
+/// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its handlers
+/// at the end, and the number of packets that the flow cache handled.
 #[cfg(test)]
 pub(crate) fn run_changing(
     text: &str,
@@ -365,10 +364,10 @@ pub(crate) fn run_changing(
     seed.iter_mut().enumerate().for_each(|(at, byte)| *byte = byte.wrapping_mul(37) ^ (at / 7) as u8);
     let mut choices = Choices(&seed);
     let frames: Vec<Vec<u8>> = (0..30).map(|_| frame(&mut choices)).collect();
-    // A second for two passes.
+    // One second for two passes.
     let setup = Setup { text: text.into(), frames, burst: 5, step_ns: 80_000_000 };
     let (seen, hits) = run(&setup, fused, evaluator, cache).expect("frames");
-    // Which of several mappings goes first, and so where the next one is kept, hangs on times that may lag.
+    // Which of several mappings expires first, and so the place of the next one, depends on times that may lag.
     let sorted = |value: &str| {
         let mut lines: Vec<&str> = value.lines().collect();
         lines.sort_unstable();
@@ -379,17 +378,17 @@ pub(crate) fn run_changing(
     (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), hits)
 }
 
-/// Runs the chain that the bytes stand for in both forms, and fused with a flow cache; how many packets that
-/// decided.
+/// Runs the chain that the bytes encode modular, fused, and fused with a flow cache. Returns the number of packets that
+/// the flow cache handled.
 ///
 /// # Panics
-/// When they differ.
+/// If the results differ.
 pub fn fuzz_forms(data: &[u8]) -> u64 {
     let mut choices = Choices(data);
     let text = chain(&mut choices);
     let burst = 1 + choices.byte() % 64;
     let frames = (0..4 + choices.byte() % 40).map(|_| frame(&mut choices)).collect();
-    // So much that records are due to be renewed, and never that they are over.
+    // Long enough that cache entries must be renewed, and too short for records to expire.
     let step_ns = [0, 0, 10_000_000, 100_000_000, 250_000_000][choices.byte() % 5];
     let setup = Setup { text, frames, burst, step_ns };
     let modular = run(&setup, FusedElements::Nothing, true, FlowCache::Off);

@@ -1,7 +1,8 @@
-//! The handlers of a chain that runs: of its elements, by the workers' mailboxes, and of NFs in processes of their own.
+//! The handlers of a running chain: those of its elements, through the workers' mailboxes, and those of NFs in
+//! processes of their own.
 //!
-//! A name is `ELEMENT.HANDLER`. Elements of an NF are called `NF/ELEMENT` wherever that runs. Whoever reads or writes
-//! waits for the answer, and is no packet thread.
+//! A name is `ELEMENT.HANDLER`. The elements of an NF are called `NF/ELEMENT` in every execution mode. The caller waits
+//! for the answer and must not be a packet thread.
 
 use element::Merge;
 use nf_host::handlers::{LastWords, NfHandler, NfHandlers};
@@ -13,7 +14,7 @@ use worker::exchange::Exchange;
 use worker::graph::Node;
 use worker::mailbox::Mailbox;
 
-/// The handlers.
+/// The handlers of a running chain.
 pub struct Handlers {
     mailboxes: Vec<Arc<Mailbox>>,
     elements: Vec<ElementHandlers>,
@@ -21,26 +22,26 @@ pub struct Handlers {
     nfs: NfHandlers,
 }
 
-/// Those of an element.
+/// The handlers of an element.
 struct ElementHandlers {
     name: String,
     merges: Vec<(Cow<'static, str>, Merge)>,
 }
 
-/// Where a handler is.
+/// The location of a handler.
 enum HandlerLocation<'a> {
     /// At a node of each worker.
     Here(usize),
-    /// In a process.
+    /// In an NF's process.
     There(NfHandler<'a>),
 }
 
-/// Handlers that were asked for of processes, for when those are to end.
+/// Handlers to be read when their processes end.
 pub(crate) type Asked = Vec<(String, LastWords)>;
-/// What they said.
+/// Their values.
 pub(crate) type Last = HashMap<String, Result<String, String>>;
 
-/// What every element has (see [`Worker::read_here`]).
+/// The handlers of every element (see [`Worker::read_here`]).
 const OF_ALL: [&str; 5] = ["name", "class", "config", "drops", "handlers"];
 
 fn split(name: &str) -> Result<(&str, &str), String> {
@@ -48,7 +49,7 @@ fn split(name: &str) -> Result<(&str, &str), String> {
 }
 
 impl Handlers {
-    /// Of a graph whose workers have these mailboxes, and of NFs in processes.
+    /// The handlers of a graph whose workers have these mailboxes, and of NFs in processes.
     pub(crate) fn new(
         graph: &mut [Node],
         mailboxes: Vec<Arc<Mailbox>>,
@@ -80,10 +81,10 @@ impl Handlers {
         self.elements[node].merges.iter().find(|(name, _)| *name == handler).map(|(_, merge)| *merge)
     }
 
-    /// Reads a handler, or writes it; what all workers say as one, and how it was made one.
+    /// Reads or writes a handler; returns the merged value of all workers and the merge rule.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// The reason as a sentence.
     pub fn call(&self, name: &str, value: Option<&str>) -> Result<(nf::Merge, String), String> {
         let (element, handler) = split(name)?;
         match self.find(element, handler)? {
@@ -103,7 +104,7 @@ impl Handlers {
     /// Reads `element.handler`, merged over the workers.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// The reason as a sentence.
     pub fn read(&self, name: &str) -> Result<String, String> {
         self.call(name, None).map(|(_, text)| text)
     }
@@ -111,12 +112,12 @@ impl Handlers {
     /// Writes `element.handler` at all workers.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// The reason as a sentence.
     pub fn write(&self, name: &str, value: &str) -> Result<(), String> {
         self.call(name, Some(value)).map(drop)
     }
 
-    /// Has handlers of NFs in processes read when those are to end; others can be read after the end.
+    /// Requests that handlers of NFs in processes are read when those end; others can be read after the end.
     pub(crate) fn ask_last(&self, names: &[String]) -> Asked {
         let there = names.iter().filter_map(|name| {
             let (element, handler) = split(name).ok()?;
@@ -126,7 +127,7 @@ impl Handlers {
         there.collect()
     }
 
-    /// What came of that, once the processes have ended.
+    /// The values of these handlers, once the processes have ended.
     pub(crate) fn hear_last(&self, asked: Asked) -> Last {
         let said = asked.into_iter().filter_map(|(name, words)| {
             let (element, handler) = split(&name).ok()?;
@@ -137,7 +138,7 @@ impl Handlers {
         said.collect()
     }
 
-    /// Reads a handler of workers that have ended, with how several values are made one.
+    /// Reads a handler of workers that have ended; returns the merged value and the merge rule.
     pub(crate) fn read_ended(
         &self,
         workers: &mut [Worker],
@@ -151,7 +152,7 @@ impl Handlers {
         Ok(self.as_one(node, element, handler, &values.collect::<Result<Vec<String>, String>>()?))
     }
 
-    /// What the workers' nodes say as one, and how it was made one.
+    /// The merged value of the workers' nodes, and the merge rule.
     fn as_one(&self, node: usize, element: &str, handler: &str, values: &[String]) -> (nf::Merge, String) {
         let merge = nf_merge(self.merge(node, handler).unwrap_or(Merge::First));
         let mut text = merge.merge(values);
@@ -166,7 +167,7 @@ fn nf_of(element: &str) -> &str {
     element.split_once('/').map_or(element, |(nf, _)| nf)
 }
 
-/// How values are made one, as an NF that runs elements says it to its host.
+/// The merge rule in the protocol between an NF and its host.
 fn nf_merge(merge: Merge) -> nf::Merge {
     match merge {
         Merge::Sum => nf::Merge::Sum,

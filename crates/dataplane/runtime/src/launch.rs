@@ -1,7 +1,7 @@
-//! From a chain that was read to one that runs: its ports, what is wrong with it, its elements, its workers.
+//! From a loaded chain to a running one: its ports, its errors, its elements, its workers.
 //!
-//! Whoever opens ports in a way of its own makes the elements between [`Launch::ports`] and [`start`] itself, with
-//! [`assemble()`]. [`dry`] makes them and opens nothing.
+//! A caller that opens ports in its own way builds the elements between [`Launch::ports`] and [`start`] itself, with
+//! [`assemble()`]. [`dry`] builds them and opens nothing.
 
 use crate::assemble::{AssembleError, Assembly, Options, assemble};
 use crate::brief::{self, Brief};
@@ -17,52 +17,52 @@ use shm::packet_region::RegionOptions;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Slots where nothing is received.
+/// Slots of a chain that receives no packets.
 const DRY_SLOTS: u32 = 512;
 
-/// Why a chain without mistakes does not run.
+/// Why a chain without errors does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The texts of the chain cannot be passed on to processes.
+    /// The texts of the chain cannot be sent to processes.
     #[error("the texts of the chain: {0}")]
     Texts(serde_json::Error),
-    /// There are no graphs.
+    /// The graphs cannot be built.
     #[error(transparent)]
     Assemble(#[from] AssembleError),
     /// There is no packet memory.
     #[error("packet memory: {0}")]
     Memory(PortError),
-    /// There are no threads.
+    /// Threads cannot be started.
     #[error(transparent)]
     Threads(std::io::Error),
 }
 
-/// How a chain is launched.
+/// The options for starting a chain.
 pub struct Launch {
-    /// How its elements are made and run.
+    /// The options for its elements.
     pub options: Options,
-    /// Packet memory.
+    /// The options of its packet memory.
     pub memory: RegionOptions,
-    /// Makes the frames of ports with generated traffic.
+    /// Generates the frames of ports with generated traffic.
     pub traffic: MakeTraffic,
-    /// Cores of packet threads, in order; none where those may run anywhere. NFs in processes keep off them.
+    /// Cores of packet threads, in order; empty if they may use any core. NFs in processes do not use these cores.
     pub cores: Vec<usize>,
-    /// Packets to work on at a time.
+    /// The most packets of a burst.
     pub burst: usize,
-    /// What the processes of Click configurations are told.
+    /// The configuration of the processes of Click configurations.
     pub brief: Brief,
-    /// Where what processes write goes.
+    /// The destination of the processes' output.
     pub output: NfOutput,
-    /// Set when nobody is to wait for processes any more.
+    /// Set when the host must not wait for processes any more.
     pub interrupted: Arc<AtomicBool>,
 }
 
 impl Launch {
-    /// The ports of a chain, none of them open. Records what is wrong with generated traffic and with NFs that run in
-    /// processes of their own.
+    /// The ports of a chain, none of them open. Records errors of generated traffic and of NFs that run in processes of
+    /// their own.
     ///
     /// # Errors
-    /// When the texts of the chain cannot be passed on, or no machine code can be made.
+    /// If the texts of the chain cannot be sent, or machine code cannot be generated.
     pub fn ports(self, chain: &mut Chain, diags: &mut Diagnostics) -> Result<Ports, StartError> {
         keep_off(chain, &self.cores);
         let starter = brief::starter(&self.brief, self.burst, self.output).map_err(StartError::Texts)?;
@@ -74,11 +74,11 @@ impl Launch {
     }
 }
 
-/// Makes the elements of a chain and opens nothing that could change a file or a device; `None` when it has mistakes,
+/// Builds the elements of a chain and opens nothing that could change a file or a device; `None` if it has errors,
 /// which are recorded.
 ///
 /// # Errors
-/// When no machine code can be made.
+/// If machine code cannot be generated.
 pub fn dry(
     chain: &Chain,
     options: &Options,
@@ -91,10 +91,10 @@ pub fn dry(
     assemble(&chain.graph, options, &mut ports, diags)
 }
 
-/// Starts the workers of what was assembled with these ports. The handlers of NFs in processes are those of the ports.
+/// Starts the workers of an assembled chain with its ports. The handlers of NFs in processes are those of the ports.
 ///
 /// # Errors
-/// When the machine has no memory or no threads.
+/// If the machine has too little memory or cannot start the threads.
 pub fn start(assembly: Assembly, ports: &Ports, plan: RunPlan) -> Result<Running, StartError> {
     let nfs = ports.supervisor().map(Supervisor::handlers).unwrap_or_default();
     let pools = ports.pools().map_err(StartError::Memory)?;

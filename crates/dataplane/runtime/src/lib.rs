@@ -1,18 +1,20 @@
-//! A chain assembled, opened, started, read and ended.
+//! Assembles, opens, starts, observes and ends a chain.
 //!
-//! - [`registry`]: the element classes; [`packages`]: what `require` may ask for
-//! - [`mod@assemble`]: from a flat configuration to one graph for each worker; [`services`]: what elements get
-//!   meanwhile
-//! - [`ports`]: what names of ports mean, and each worker's share of them; [`traffic`]: the frames of ports with
-//!   generated traffic
-//! - [`launch`]: all of that in its order, for who has read a chain
-//! - [`nfs`]: who starts NFs in processes of their own, and their packet memory
-//! - [`running`]: a chain that runs; [`handlers`]: its handlers, NFs in processes too
-//! - [`mod@check`]: mistakes of NFs in processes of their own
-//! - [`nf_process`]: the process of an NF that is a Click configuration: this program again; [`brief`]: what it is told
+//! - [`registry`]: the element classes; [`packages`]: the packages that `require` may name
+//! - [`mod@assemble`]: from a flat configuration to one graph for each worker; [`services`]: the host's services for
+//!   elements that are being built
+//! - [`ports`]: resolves port names and gives each worker its queue; [`traffic`]: the frames of ports with generated
+//!   traffic
+//! - [`launch`]: all of these steps in order, for a loaded chain
+//! - [`nfs`]: the start of NFs in processes of their own, and their packet memory
+//! - [`running`]: a running chain; [`handlers`]: its handlers, those of NFs in processes included
+//! - [`mod@check`]: checks NFs in processes of their own
+//! - [`nf_process`]: the process of an NF that is a Click configuration: this program, started again; [`brief`]: its
+//!   configuration
+//! - [`cores`]: keeps the processes of NFs off the cores of packet threads
 //! - [`cores`]: cores that processes of NFs are kept off
 //!
-//! What a packet meets meanwhile is the crate `worker`'s, and the host's end of NFs in processes `nf_host`'s.
+//! The crate `worker` processes the packets, and `nf_host` has the host's end of NFs in processes.
 
 pub mod assemble;
 pub mod brief;

@@ -1,7 +1,8 @@
 //! The process of an NF that is a Click configuration: its elements, with rings for ports.
 //!
-//! Packets are worked on in place. What its elements drop goes back with that word. Packets are made in slots
-//! that the host granted, of which there are always some, and dropped ones among those are used again.
+//! Elements process packets in place. A packet that they drop is returned to the host as dropped. Elements make packets
+//! in slots that the host granted, of which the host keeps some available. A made packet that is dropped leaves its
+//! slot for another one.
 
 use crate::assemble::{Options, assemble};
 use crate::running::{Outcome, RunPlan, Running};
@@ -21,24 +22,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Empty slots that an NF which makes packets wants to have for each packet that it takes.
+/// The empty slots that an NF which makes packets needs for each packet that it takes.
 const SPARE: usize = 4;
-/// How long such an NF waits for empty slots: longer than a host on a busy machine goes without a core, and less than
-/// after which it is taken for one that does not move. Once it has waited in vain it does not wait again before slots
-/// come.
+/// How long such an NF waits for empty slots. It is longer than a host on a busy machine is without a core, and shorter
+/// than the time after which the watchdog ends an NF. After a wait without success, the NF does not wait again before
+/// it receives slots.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How often it is looked whether the host said something.
+/// How often the process checks for messages of the host.
 const TURN: Duration = Duration::from_millis(20);
-/// How long it tries to give back what it has when it ends.
+/// How long the process tries to return its packets when it ends.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the ports and the pool of an NF share.
+/// The state that the ports and the pool of an NF share.
 struct Interior {
     ends: Ends,
-    /// Whether elements make packets here, and since when they wait for slots.
+    /// Whether elements make packets, and since when they wait for slots.
     makes: bool,
     starving_since: Option<Instant>,
-    /// Packets that came, by input, and that no element has yet.
+    /// Received packets by input, which no element has taken yet.
     came: Vec<VecDeque<Packet>>,
 }
 
@@ -49,7 +50,7 @@ fn lock(interior: &Shared) -> MutexGuard<'_, Interior> {
 }
 
 impl Interior {
-    /// Fetches what the host enqueued, once nothing waits here any more.
+    /// Fetches packets that the host enqueued, once all earlier ones are taken.
     fn fetch(&mut self) {
         let Interior { ends, came, .. } = self;
         if came.iter().any(|queue| !queue.is_empty()) {
@@ -63,8 +64,8 @@ impl Interior {
         });
     }
 
-    /// How many packets may be handed out: an NF that makes packets waits until it has slots for them, but not
-    /// for ever.
+    /// How many packets an element may take: an NF that makes packets waits until it has slots for them, but only for a
+    /// limited time.
     fn ready_for(&mut self, wanted: usize) -> usize {
         if !self.makes {
             return wanted;
@@ -142,7 +143,7 @@ impl Port for RingPort {
     }
 }
 
-/// The pool of an NF: it gives what the host granted, and what it takes back of the rest is the host's.
+/// The pool of an NF: it allocates granted slots, and returns the freed slots of other packets to the host.
 struct LentPool {
     interior: Shared,
     refused: u64,
@@ -188,7 +189,7 @@ impl Pool for LentPool {
     }
 }
 
-/// Opens the NF's interfaces.
+/// Opens the NF's interfaces as ports.
 struct Interfaces<'a> {
     nf: &'a ProcessNf,
     interior: Shared,
@@ -204,10 +205,10 @@ impl PortOpener for Interfaces<'_> {
     }
 }
 
-/// Runs an NF until the host ends it; `None` when its configuration has mistakes, which are in `diags`.
+/// Runs an NF until the host ends it; `None` if its configuration has errors, which are in `diags`.
 ///
 /// # Errors
-/// A sentence that says why it does not run.
+/// The reason why it does not run, as a sentence.
 pub fn serve(
     nf: &ProcessNf,
     ends: Ends,
@@ -220,7 +221,7 @@ pub fn serve(
     let interior = Arc::new(Mutex::new(Interior { ends, makes: false, starving_since: None, came }));
     let mut interfaces = Interfaces { nf, interior: Arc::clone(&interior) };
     let Body::Click(graph) = &nf.body else { return Err("it is no Click configuration".into()) };
-    // Elements are called as they would be in the host's process.
+    // The elements have the same names as in the host's process.
     let mut graph = graph.clone();
     graph
         .elements
@@ -253,7 +254,7 @@ pub fn serve(
             }
         }
         if running.is_over() && !std::mem::replace(&mut told, true) {
-            // An element asked for the end of the run: it is the host's to decide.
+            // An element requested the end of the run: the host decides.
             lock(&interior).ends.say(&FromNf::Over);
         }
         std::thread::sleep(TURN);
@@ -273,7 +274,7 @@ pub fn serve(
     for finding in &outcome.warnings {
         interior.ends.say(&FromNf::Finding { text: finding.clone() });
     }
-    // What nobody here has had yet, and what did not fit.
+    // Packets that no element has taken, and packets that did not fit the ring.
     let Interior { ends, came, .. } = &mut *interior;
     came.iter_mut().flat_map(std::mem::take).for_each(|packet| ends.give(&packet, Action::Drop, 0));
     ends.close(CLOSE_PATIENCE);

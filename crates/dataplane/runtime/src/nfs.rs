@@ -1,5 +1,5 @@
-//! The NFs of a chain that run in processes of their own: who starts them, who looks after them, and the packet memory
-//! that each trust group has.
+//! The NFs of a chain that run in processes of their own: their start, their supervisor, and the packet memory of each
+//! trust group.
 
 use chain::{Access, Chain, ExecutionMode, ProcessNf};
 use container::ContainerLauncher;
@@ -16,28 +16,29 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-/// Says how the process of an NF is started, and what it is told.
+/// Returns how an NF's process is started and its configuration.
 pub type Starter = Box<dyn Fn(&ProcessNf) -> NfSpec>;
 
-/// Makes handles of the pool that ports receive from.
+/// Creates handles of the pool from which ports receive.
 pub(crate) type Worker = Arc<dyn Fn() -> PacketPool + Send + Sync>;
 
-/// The NFs in processes.
+/// The NFs that run in processes.
 pub(crate) struct Nfs {
     processes: Vec<ProcessNf>,
     workers: usize,
     memory: RegionOptions,
-    /// How to start them.
+    /// Returns how to start each of them.
     starter: Option<Starter>,
     supervisor: Option<Supervisor>,
     interrupted: Arc<AtomicBool>,
-    /// Packet memory of each trust group, known once there is a pool.
+    /// Packet memory of each trust group, set once there is a pool.
     groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
-    /// NFs that hand packets to each other.
+    /// NFs that pass packets to each other by direct rings.
     direct_groups: DirectGroups,
 }
 
-/// A trust group's name. Observers have one each, and taps one for each worker: two may read a packet at a time.
+/// A trust group's name. Each observer is a group of its own, and so is each tap on each worker: two may read a packet
+/// at a time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Group {
     Inline(String),
@@ -56,7 +57,7 @@ impl Group {
 }
 
 impl Nfs {
-    /// Those of a chain that runs on so many workers, with packet memory as `memory` says.
+    /// The NFs of a chain with this number of workers and the options `memory` for packet memory.
     pub fn of(chain: &Chain, workers: usize, memory: RegionOptions) -> Nfs {
         Nfs {
             processes: chain.processes.clone(),
@@ -70,29 +71,30 @@ impl Nfs {
         }
     }
 
-    /// Says how they are started; nobody waits for one once `interrupted` is set.
+    /// Sets how they are started. Once `interrupted` is set, the host waits for no NF.
     pub fn start_by(&mut self, starter: Starter, interrupted: Arc<AtomicBool>) {
         (self.starter, self.interrupted) = (Some(starter), interrupted);
     }
 
-    /// Who looks after them, where there are any.
+    /// The supervisor of the NFs; `None` if none was started.
     pub fn supervisor(&self) -> Option<&Supervisor> {
         self.supervisor.as_ref()
     }
 
-    /// Whether NFs work where ports receive: those of the only trust group do, observers among them.
+    /// Whether NFs process packets in the memory into which ports receive: if there is only one trust group, observers
+    /// included.
     fn is_worked_on_in_place(&self) -> bool {
         let trusts = |nf: &&ProcessNf| nf.terms.trust == self.processes[0].terms.trust;
         self.processes.iter().all(|nf| trusts(&nf)) && self.processes.iter().any(|nf| !nf.terms.observes())
     }
 
-    /// The memory that ports receive into: where taps see it, nobody but this process can write it.
+    /// The options of the memory into which ports receive: if taps map it, only this process can write it.
     pub fn port_memory(&self) -> RegionOptions {
         let has_taps = self.groups.keys().any(|group| matches!(group, Group::Tap(..)));
         RegionOptions { only_for_reading: has_taps && !self.is_worked_on_in_place(), ..self.memory }
     }
 
-    /// Whether a tap may see what ports receive, where it lies. Notes why not.
+    /// Whether a tap may map the memory into which ports receive. Sets the instance's status to the reason if not.
     fn may_tap(&self, name: &str, worker: usize) -> bool {
         let instances = self.supervisor.as_ref().map_or(vec![], Supervisor::instances);
         let Some(instance) =
@@ -107,15 +109,15 @@ impl Nfs {
         why.is_none()
     }
 
-    /// Gives each trust group its memory. The only one works where packets are received; of several each gets memory
-    /// of its own, and so does an observer, which must not write what others read.
+    /// Sets the memory of each trust group. A single group uses the memory into which ports receive. Several groups get
+    /// memory of their own, and so does an observer, which must not write packets that others read.
     pub fn share_memory(&self, region: Option<&Arc<PacketRegion>>, worker: &Worker) -> Result<(), PortError> {
         let in_place = self.is_worked_on_in_place();
-        // However many groups there are: what they all have leaves ports enough to receive into.
+        // However many groups there are, their shares together leave ports enough slots for receiving.
         let all = self.processes.len() * self.workers;
         let share = region.map_or(u64::MAX, |region| Memory::share(region.slots(), all));
         for (group, memory) in &self.groups {
-            // Known already where somebody asks for another pool.
+            // Set already by an earlier call for another pool.
             if memory.get().is_some() {
                 continue;
             }
@@ -133,7 +135,7 @@ impl Nfs {
         Ok(())
     }
 
-    /// What is not as the chain file has it, in sentences, each once.
+    /// Warnings about settings of the chain file that could not be met, as sentences, each once.
     pub fn warnings(&self) -> Vec<String> {
         let mut notes = vec![];
         for instance in
@@ -151,11 +153,11 @@ impl Nfs {
         notes
     }
 
-    /// A way to a worker's instance of an NF, which may ask these stations for neighbours. Where nothing is started
-    /// (`dry`, or nobody said how), there is nobody at its other end.
+    /// A link to a worker's instance of an NF, which may resolve neighbours through these L3 interfaces. If no process
+    /// is started (`dry`, or without a starter), the link has no NF.
     ///
     /// # Errors
-    /// A sentence that says that there is no such NF, or that it cannot be looked after.
+    /// A sentence: there is no such NF, or the supervisor cannot be started.
     pub fn open(
         &mut self,
         name: &str,

@@ -1,9 +1,8 @@
-//! What `require` may ask for: parts of Click that are here, under Click's names.
+//! The packages that `require` may name: parts of Click that exist here, under Click's names.
 
 use diag::{Diagnostics, Spanned, did_you_mean};
 
-/// Click's packages and provisions, FastClick's among them. Whether a class of theirs is here shows where it
-/// is used.
+/// Click's packages and provisions, FastClick's among them. A missing class of theirs is reported where it is used.
 const KNOWN: &[&str] = &[
     "analysis",
     "app",
@@ -32,7 +31,7 @@ const KNOWN: &[&str] = &[
     "vlan",
 ];
 
-/// Reports packages that are required and not here.
+/// Reports required packages that do not exist here.
 pub fn check(required: &[Spanned], diags: &mut Diagnostics) {
     for package in required.iter().filter(|package| !KNOWN.contains(&package.as_str())) {
         let help = match package.as_str() {

@@ -17,12 +17,12 @@ pub fn find(name: &str) -> Option<&'static Class> {
     BY_NAME.get(name).copied()
 }
 
-/// Whether elements of that class keep packets that others push until they are pulled.
+/// Whether elements of that class store pushed packets until they are pulled.
 pub fn is_queue(class: &str) -> bool {
     find(class).is_some_and(Class::is_queue)
 }
 
-/// Classes of Click and FastClick that have another name here, or nothing that they would do.
+/// Classes of Click and FastClick that have another name here, or no use here.
 const ELSEWHERE: &[(&str, &str)] = &[
     ("LookupIPRoute", "Click calls it RadixIPLookup today: use that, or DirectIPLookup"),
     ("LookupIPRouteMP", "use RadixIPLookup: every worker has the whole table"),
@@ -34,7 +34,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("PollDevice", "use FromDevice: devices are always polled"),
 ];
 
-/// What to use in place of a class of Click or FastClick that is not here.
+/// The replacement for a class of Click or FastClick that does not exist here.
 pub fn instead_of(name: &str) -> Option<&'static str> {
     ELSEWHERE.iter().find(|(class, _)| *class == name).map(|(_, remedy)| *remedy)
 }
@@ -44,7 +44,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     all().map(|class| class.name)
 }
 
-/// The element classes, as the configuration language asks for them.
+/// The element classes as the configuration language looks them up.
 pub struct KnownClasses;
 
 impl click::Classes for KnownClasses {

@@ -1,4 +1,4 @@
-//! A chain that runs: its threads, handlers, and what is told at the end.
+//! A running chain: its threads, its handlers, and its report at the end.
 
 use crate::assemble::Assembly;
 use crate::handlers::{Asked, Handlers, Last};
@@ -20,24 +20,24 @@ use worker::profile::Probes;
 use worker::quiescence::{Quiescence, WorkerActivity};
 use worker::report::{Ledger, PortReport, Report};
 
-/// Packets that wait to be taken over by another worker, at least.
+/// The least capacity of a handoff queue, in packets.
 const HANDOFF_PACKETS: usize = 1024;
 /// Stack of a packet thread: a packet that passes a thousand elements in a row needs a call for each.
 const STACK_BYTES: usize = 16 << 20;
 
-/// How a run is carried out.
+/// The options for running an assembled chain.
 pub struct RunPlan {
-    /// Packets to work on at a time, 1 to 256.
+    /// The most packets of a burst, 1 to 256.
     pub burst: usize,
-    /// Whether workers look for packets without ever sleeping.
+    /// Whether workers poll their sources without ever sleeping.
     pub polls: bool,
     /// The clock.
     pub clock: Clock,
-    /// Cores to pin workers to, in order; workers beyond stay unpinned.
+    /// Cores to which workers are pinned, in order; further workers are not pinned.
     pub cores: Vec<usize>,
-    /// Called on each packet thread before its first turn: driver libraries want to know them.
+    /// Called on each packet thread before its first turn, for example to register it with a driver library.
     pub on_thread: Arc<dyn Fn(usize) + Send + Sync>,
-    /// Where lines of printing elements go.
+    /// Prints the lines of printing elements.
     pub print: fn(&str),
     /// Handlers of NFs that run in processes of their own.
     pub nfs: NfHandlers,
@@ -57,27 +57,27 @@ impl Default for RunPlan {
     }
 }
 
-/// What a run leaves.
+/// The result of a run.
 pub struct Outcome {
-    /// The accounts.
+    /// The packet accounting.
     pub report: Report,
-    /// Ports and files.
+    /// The counters of ports and files.
     pub ports: Vec<PortReport>,
-    /// What elements found worth telling.
+    /// The warnings of elements.
     pub warnings: Vec<String>,
-    /// Slots that did not come back to the pool; 0 in a sound run. Until [`Outcome::close`], devices have
-    /// some in their rings.
+    /// Slots that were not returned to the pool; 0 in a correct run. Until [`Outcome::close`], devices have some in
+    /// their rings.
     pub slots_lost: usize,
-    /// The workers, with their elements as the run left them.
+    /// The workers with their elements as they were at the end.
     pub workers: Vec<Worker>,
     handlers: Arc<Handlers>,
-    /// What NFs in processes said when they were to end.
+    /// The last handler values of NFs in processes.
     last: Last,
 }
 
 impl Outcome {
-    /// Closes all ports and counts slots again: what a device kept in its rings, to receive into or not yet
-    /// sent, has come back then. Handlers cannot be read after this.
+    /// Closes all ports and counts the slots again: devices return the slots of their receive and transmit rings.
+    /// Handlers cannot be read after this.
     pub fn close(&mut self) {
         self.workers.iter_mut().for_each(|worker| worker.nodes.clear());
         self.slots_lost = slots_lost(&self.workers, &self.report);
@@ -88,16 +88,16 @@ impl Outcome {
         self.slots_lost == 0 && self.is_balanced()
     }
 
-    /// Whether every packet was accounted for, by every element.
+    /// Whether every element has accounted for every packet.
     pub fn is_balanced(&self) -> bool {
         self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
     }
 
-    /// Reads `element.handler` as it was at the end, merged over the workers. Those of NFs in processes of their own
-    /// are known where [`Running::read_last`] asked for them.
+    /// Reads `element.handler` as it was at the end, merged over the workers. Handlers of NFs in processes are
+    /// available if they were named in [`Running::read_last`].
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// The reason as a sentence.
     pub fn read(&mut self, name: &str) -> Result<String, String> {
         match self.last.get(name) {
             Some(said) => said.clone(),
@@ -105,7 +105,7 @@ impl Outcome {
         }
     }
 
-    /// The same of this process's own elements, with how several values are made one.
+    /// The same for this process's elements only, with the rule for merging the value further.
     pub(crate) fn read_here(&mut self, name: &str) -> Result<(nf::Merge, String), String> {
         self.handlers.read_ended(&mut self.workers, name)
     }
@@ -117,14 +117,14 @@ pub struct Running {
     handlers: Arc<Handlers>,
     asked: Asked,
     pulses: Vec<Arc<WorkerActivity>>,
-    /// Of each worker: the form that is wanted, and how many fused regions it has.
+    /// For each worker, its requested execution mode and its number of fused regions.
     forms: Vec<(Arc<FormWanted>, usize)>,
     probes: Vec<Arc<Probes>>,
     ledger: Ledger,
     stop: Halt,
 }
 
-/// Whoever drops a run without waiting for it has its threads end all the same.
+/// Ends the threads when a run is dropped without waiting for it.
 struct Halt(Arc<AtomicBool>);
 
 impl Drop for Halt {
@@ -134,10 +134,10 @@ impl Drop for Halt {
 }
 
 impl Running {
-    /// Starts the workers; `pool` makes each worker's handle of the packet pool.
+    /// Starts the workers; `pool` creates each worker's handle of the packet pool.
     ///
     /// # Errors
-    /// When a thread cannot be made.
+    /// If a thread cannot be started.
     pub fn start(
         mut assembly: Assembly,
         plan: &RunPlan,
@@ -169,7 +169,7 @@ impl Running {
             worker.print = plan.print;
             worker.mailbox = mailbox;
             worker.exchange = Some(Arc::clone(&exchange));
-            // All start alike.
+            // All workers start in the same execution mode.
             forms.push((Arc::clone(&worker.mode), worker.regions.len()));
             (worker.handoff, worker.rings) = (Arc::clone(&home), rings.clone());
             pulses.push(Arc::clone(&worker.activity));
@@ -194,7 +194,7 @@ impl Running {
         Ok(Running { threads, handlers, asked: vec![], pulses, forms, probes, ledger, stop: Halt(stop) })
     }
 
-    /// Asks all workers to end.
+    /// Requests the end of all workers.
     pub fn stop(&self) {
         self.stop.0.store(true, Ordering::Relaxed);
     }
@@ -205,24 +205,24 @@ impl Running {
             || self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Has elements run as one program where they can, or one by one, while packets flow. Their state stays where it
-    /// is; the workers follow by themselves.
+    /// Sets the execution mode while packets flow: elements run as one program where possible, or one by one. Their
+    /// state is kept. The workers change by themselves.
     pub fn set_fused(&self, is_fused: bool) {
         self.forms.iter().for_each(|(form, _)| form.set(is_fused));
     }
 
-    /// Fused regions that run as one program now, of how many, over all workers.
+    /// The number of fused regions that run as one program now, and their total number, over all workers.
     pub fn fused(&self) -> (usize, usize) {
         let now = self.pulses.iter().map(|pulse| pulse.fused.load(Ordering::Relaxed)).sum();
         (now, self.forms.iter().map(|(_, regions)| regions).sum())
     }
 
-    /// The probes of each worker: switched on, they tell where its cycles go.
+    /// The probes of each worker: while switched on, they measure the worker's cycles.
     pub fn probes(&self) -> &[Arc<Probes>] {
         &self.probes
     }
 
-    /// What flow caches have done, over all workers; a millisecond old.
+    /// The statistics of the flow caches over all workers; up to a millisecond old.
     pub fn cache_counts(&self) -> CacheCounts {
         let mut counts = CacheCounts::default();
         for pulse in &self.pulses {
@@ -231,12 +231,12 @@ impl Running {
         counts
     }
 
-    /// The accounts now.
+    /// The packet accounting now.
     pub fn report(&self) -> Report {
         report(&self.ledger, &self.pulses)
     }
 
-    /// Its handlers, for whoever may wait for answers.
+    /// The chain's handlers, for threads that may wait for answers.
     pub fn handlers(&self) -> &Arc<Handlers> {
         &self.handlers
     }
@@ -244,7 +244,7 @@ impl Running {
     /// Reads `element.handler`, merged over the workers.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// The reason as a sentence.
     pub fn read(&self, name: &str) -> Result<String, String> {
         self.handlers.read(name)
     }
@@ -252,18 +252,18 @@ impl Running {
     /// Writes `element.handler` at all workers.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// The reason as a sentence.
     pub fn write(&self, name: &str, value: &str) -> Result<(), String> {
         self.handlers.write(name, value)
     }
 
-    /// Has handlers kept as they are at the end, for [`Outcome::read`]: what runs in a process has to be asked before
-    /// that ends.
+    /// Has the last values of these handlers stored for [`Outcome::read`]: handlers in a process must be read before it
+    /// ends.
     pub fn read_last(&mut self, names: &[String]) {
         self.asked = self.handlers.ask_last(names);
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the run.
     pub fn wait(self) -> Outcome {
         let pulses = self.pulses;
         let workers = self.threads.into_iter().map(|thread| match thread.join() {
@@ -274,7 +274,7 @@ impl Running {
         workers.iter_mut().for_each(Worker::drop_handed);
         let (mut ports, mut findings): (Vec<PortReport>, Vec<String>) = (vec![], vec![]);
         for worker in &mut workers {
-            // Where the report of a port in a direction stands: a worker's elements share its queue.
+            // The index of each port's report by direction: a worker's elements share its queue.
             let mut places: HashMap<(String, Option<Direction>), usize> = HashMap::new();
             for node in &mut worker.nodes {
                 let Some(element) = &mut node.element else { continue };
@@ -299,7 +299,7 @@ impl Running {
     }
 }
 
-/// What the workers with these pulses did.
+/// The report of the workers with these statistics.
 fn report(ledger: &Ledger, pulses: &[Arc<WorkerActivity>]) -> Report {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let busy_ns = pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
@@ -321,7 +321,7 @@ fn slots_lost(workers: &[Worker], report: &Report) -> usize {
 /// Pins the calling thread to a core.
 ///
 /// # Errors
-/// When the machine has no such core, or does not allow it; the thread runs anywhere then.
+/// If the machine has no such core, or the system refuses; then the thread may run on any core.
 pub fn pin(core: usize) -> std::io::Result<()> {
     let mut cores = rustix::thread::CpuSet::new();
     if core >= rustix::thread::CpuSet::MAX_CPU {

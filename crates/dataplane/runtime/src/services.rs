@@ -1,4 +1,4 @@
-//! What elements get from the host while they are made: ports, files, shared state.
+//! The services of the host for elements that are being built: ports, files, shared state.
 
 use crate::registry;
 use click::flow::{Flow, Processing};
@@ -14,23 +14,23 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens ports by the names that configurations use. One for the whole chain.
+/// Opens ports by their names in configurations. One for the whole chain.
 pub trait PortOpener {
     /// Opens a worker's queue of a port.
     ///
     /// # Errors
-    /// A sentence that says what is missing and what to do.
+    /// A sentence with the cause and the remedy.
     fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String>;
 
-    /// A way to a worker's instance of an NF that runs in a process of its own.
+    /// A link to a worker's instance of an NF that runs in a process of its own.
     ///
     /// # Errors
-    /// A sentence that says that there is no such NF.
+    /// A sentence: there is no such NF.
     fn open_nf(&mut self, name: &str, _worker: usize) -> Result<Box<dyn NfLink>, String> {
         Err(format!("there is no NF `{name}` in a process of its own"))
     }
 
-    /// The station of that name, where the chain file has one.
+    /// The L3 interface of that name, if the chain file has one.
     fn l3_interface(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
@@ -38,12 +38,12 @@ pub trait PortOpener {
     /// The hardware address of a port that was opened.
     ///
     /// # Errors
-    /// A sentence that says that it has none.
+    /// A sentence: it has none.
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
         Err(format!("port `{name}` has no hardware address"))
     }
 
-    /// The capture file behind a port, in a direction, where it is one.
+    /// The capture file of a port in a direction, if it has one.
     fn file(&self, _name: &str, _direction: Direction) -> Option<PathBuf> {
         None
     }
@@ -56,39 +56,39 @@ impl PortOpener for () {
     }
 }
 
-/// State that elements share, of a whole chain.
+/// The state that elements of a chain share.
 pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>;
 
 /// The services for elements of one worker.
 pub struct WorkerServices<'a> {
     /// The worker.
     pub worker: usize,
-    /// Ports.
+    /// Opens the ports.
     pub ports: &'a mut dyn PortOpener,
     /// Shared state of all workers.
     pub shared: &'a mut SharedState,
-    /// Folder of the configuration.
+    /// Folder of relative file names in the configuration.
     pub folder: &'a Path,
     /// The flat configuration.
     pub graph: &'a Graph,
-    /// What its ports are.
+    /// The kinds of its ports: push or pull.
     pub flow: &'a Flow,
     /// Its elements by name.
     pub index: &'a NameIndex<'a>,
-    /// Who is wired to whom.
+    /// The wires between its elements.
     pub neighbours: &'a Neighbours,
 }
 
-/// Who is wired to whom, for elements that look for others along the wires.
+/// The wires between elements, for elements that search for others along them.
 pub struct Neighbours {
-    /// What each element's outputs lead to, with the output.
+    /// The elements that each element's outputs are wired to, with the output.
     after: HashMap<ElementId, Vec<(u32, ElementId)>>,
-    /// What leads to each element's inputs.
+    /// The elements that are wired to each element's inputs.
     before: HashMap<ElementId, Vec<(u32, ElementId)>>,
 }
 
 impl Neighbours {
-    /// Those of a configuration.
+    /// The wires of a configuration.
     pub fn new(graph: &Graph) -> Neighbours {
         let (mut after, mut before) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
         for wire in &graph.connections {
@@ -155,7 +155,7 @@ impl Services for WorkerServices<'_> {
         let (mut queues, mut seen, mut open) = (vec![], HashSet::from([id]), vec![id]);
         while let Some(id) = open.pop() {
             for &(port, next) in wires.get(&id).into_iter().flatten() {
-                // What leaves the asking element by other outputs goes elsewhere.
+                // Packets at other outputs of the calling element take other paths.
                 if downstream && id == asking && port > 0 {
                     continue;
                 }

@@ -8,29 +8,29 @@ use std::sync::Arc;
 use traffic::replay::replay;
 use traffic::{FlowOrder, SizeMix, TrafficSpec};
 
-/// Frames that stand ready where their sizes differ, at least: so many that a mix of sizes shows.
+/// The least number of prepared frames if their sizes differ: enough for a mix of sizes.
 const LEAST_FRAMES: usize = 4_096;
-/// The most that stand ready. What asks for more flows than that gets this many.
+/// The most prepared frames. Traffic with more flows gets this many.
 const MOST_FRAMES: usize = 1 << 20;
 
-/// What an experiment makes otherwise than the chain file says.
+/// An experiment's changes to the traffic of a chain file.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Change {
     /// Other frame sizes.
     pub size: Option<SizeMix>,
     /// Another number of flows.
     pub flows: Option<u64>,
-    /// The frames of a capture, with the addresses that the chain file says ([`traffic::replay`]).
+    /// The frames of a capture, with the addresses of the chain file ([`traffic::replay`]).
     pub capture: Option<PathBuf>,
 }
 
-/// Makes the frames of a port as its chain file says.
+/// Generates the frames of a port as its chain file defines.
 pub fn declared(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
     frame_set(declared, &Change::default(), diags)
 }
 
-/// Makes the frames of a port with generated traffic: every flow of its `traffic` table equally often. Mistakes are
-/// recorded at their place.
+/// Generates the frames of a port: every flow of its `traffic` table equally often. Errors are recorded at their
+/// locations.
 pub fn frame_set(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
     let before = diags.errors();
     let mut spec: TrafficSpec = declared.read(diags)?;
@@ -51,7 +51,7 @@ pub fn frame_set(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostic
     }
 }
 
-/// Those of a capture, or generated ones.
+/// Frames of a capture, or generated ones.
 fn frames(spec: &TrafficSpec, change: &Change) -> Result<FrameSet, Box<dyn std::error::Error>> {
     if let Some(capture) = &change.capture {
         return Ok(FrameSet::new(&replay(capture, spec)?.frames)?);
@@ -61,7 +61,7 @@ fn frames(spec: &TrafficSpec, change: &Change) -> Result<FrameSet, Box<dyn std::
     Ok(FrameSet::new(spec.prepare(frames)?.iter())?)
 }
 
-/// So many frames show all that differs from frame to frame.
+/// The number of frames that contains all differences between frames.
 fn least_frames(spec: &TrafficSpec) -> usize {
     let is_one_size = matches!(&spec.size, SizeMix::InTurn(sizes) if sizes.len() == 1);
     if is_one_size && spec.order == FlowOrder::RoundRobin { 1 } else { LEAST_FRAMES }

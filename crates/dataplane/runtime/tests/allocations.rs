@@ -1,9 +1,9 @@
-//! Packet threads allocate nothing in steady state: counted for every element class, for a fused region, and on both
-//! sides of an NF in a process of its own.
+//! Packet threads allocate nothing in steady state. The test counts allocations for every element class, for a fused
+//! region, and on both sides of an NF in a process of its own.
 //!
-//! The allocator counts what is allocated and freed on packet threads while a window is open. A window opens when
-//! packets have flowed for a while: tables have grown to the number of flows by then. A failure names the
-//! configuration and shows where the first memory was asked for.
+//! The allocator counts its calls on packet threads while a window is open. A window opens when packets have flowed for
+//! a while; by then, tables have grown to the number of flows. A failure names the configuration and shows the
+//! backtrace of the first allocation.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use chain::FusedElements;
@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use worker::fusion::FlowCache;
 
-/// The system's allocator, with a count.
+/// The system's allocator with a counter.
 struct Counting;
 
 #[global_allocator]
@@ -40,7 +40,7 @@ static ALLOCATOR: Counting = Counting;
 static OPEN: AtomicBool = AtomicBool::new(false);
 /// Calls of the allocator on packet threads in the window.
 static CALLS: AtomicU64 = AtomicU64::new(0);
-/// Where the first one came from.
+/// The backtrace of the first one.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
 thread_local! {
@@ -56,7 +56,7 @@ fn count() {
         CALLS.fetch_add(1, Ordering::Relaxed);
         return;
     }
-    // What this allocates is not counted.
+    // The allocations of this function are not counted.
     IS_PACKET_THREAD.set(false);
     let trace = Backtrace::force_capture().to_string();
     CALLS.fetch_add(1, Ordering::Relaxed);
@@ -64,7 +64,7 @@ fn count() {
     IS_PACKET_THREAD.set(true);
 }
 
-// SAFETY: every call is passed on to the system's allocator as it came.
+// SAFETY: every call is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
@@ -91,13 +91,13 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Held by the test that counts: there is one window.
+/// Held by a test while it counts: there is only one window.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The part of a trace that is ours, without the allocator's own frames.
+/// The part of a backtrace from this project, without the allocator's frames.
 fn shortened(trace: &str) -> String {
     let lines: Vec<&str> = trace.lines().collect();
     let begin = lines.iter().rposition(|line| line.contains("allocations::count")).map_or(0, |at| at + 2);
@@ -107,14 +107,15 @@ fn shortened(trace: &str) -> String {
     })
 }
 
-/// How long a window is at least: ageing and other work by the clock falls into it.
+/// The shortest window: long enough for ageing and other timed work.
 const WINDOW: Duration = Duration::from_millis(60);
-/// How many packets an element has to move before and in a window.
+/// The packets that an element has to process before a window and in it.
 const PACKETS: u64 = 2_000;
-/// How long those may take.
+/// The longest time for these packets.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Counts while `moved` grows, after a warm-up; the calls, or why nothing was counted.
+/// Counts allocations while `moved` grows, after a warm-up. Returns the count with a backtrace if there are any, or the
+/// reason why the packets stopped.
 fn window(warm_up: Duration, moved: &dyn Fn() -> u64) -> Result<Option<String>, String> {
     let wait = |from: u64, least: Duration| {
         let start = Instant::now();
@@ -135,7 +136,7 @@ fn window(warm_up: Duration, moved: &dyn Fn() -> u64) -> Result<Option<String>, 
     OPEN.store(false, Ordering::SeqCst);
     waited?;
     let calls = CALLS.load(Ordering::Relaxed);
-    // The thread that counts may still be at writing it down.
+    // The thread that counts may still be storing the backtrace.
     let start = Instant::now();
     let first = || FIRST.lock().unwrap_or_else(PoisonError::into_inner).take();
     let mut trace = first();
@@ -146,7 +147,7 @@ fn window(warm_up: Duration, moved: &dyn Fn() -> u64) -> Result<Option<String>, 
     Ok(trace.map(|trace| format!("{calls} calls of the allocator; the first:\n{}", shortened(&trace))))
 }
 
-/// Frames of 40 flows, by the name of the port that receives them.
+/// Frames of 40 flows for the port with this name.
 fn frames(port: &str) -> Vec<Vec<u8>> {
     let ether = |ethertype: u16, payload: Vec<u8>| {
         let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9];
@@ -155,7 +156,7 @@ fn frames(port: &str) -> Vec<Vec<u8>> {
         frame.resize(frame.len().max(60), 0);
         frame
     };
-    // An IPv4 packet: more fragments and the offset in `fragment`.
+    // An IPv4 packet; `fragment` has the flag for more fragments and the offset.
     let ip = |at: u8, protocol: u8, fragment: u16, transport: &[u8]| {
         let bytes = 20 + transport.len() as u16;
         let mut packet = vec![0x45, 0];
@@ -210,7 +211,7 @@ fn frames(port: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Ports that receive the frames of their name, and free what is sent.
+/// Ports that receive the frames of their name and free the packets that are sent.
 struct Ports;
 
 impl PortOpener for Ports {
@@ -224,7 +225,7 @@ impl PortOpener for Ports {
     }
 }
 
-/// What a case is run with.
+/// The options of a case.
 fn options(folder: &Path, fused: FusedElements) -> Options {
     Options { fused, cache: FlowCache::Auto, folder: folder.to_path_buf(), ..Options::default() }
 }
@@ -244,7 +245,7 @@ fn start(text: &str, options: &Options) -> Result<Running, String> {
     Running::start(assembly, &plan, |_| PacketPool::Native(pool.worker())).map_err(|error| error.to_string())
 }
 
-/// Runs a configuration; what elements of the class allocated in steady state.
+/// Runs a configuration and returns the allocations of the class's elements in steady state.
 fn measure(class: &str, text: &str, options: &Options, warm_up: Duration) -> Result<Option<String>, String> {
     let running = start(text, options)?;
     let moved = || {
@@ -263,7 +264,7 @@ fn measure(class: &str, text: &str, options: &Options, warm_up: Duration) -> Res
     found
 }
 
-/// A configuration for each class that packets pass.
+/// A configuration for each class that processes packets.
 const CASES: &[(&str, &str)] = &[
     ("Align", "FromDevice(any) -> Align(4, 0) -> Discard"),
     (
@@ -496,7 +497,7 @@ const CASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Classes that are not counted, or that may allocate, each with its reason.
+/// The classes that are not counted, or that may allocate, each with the reason.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("AddressInfo", "passes no packets: names for addresses"),
     ("AlignmentInfo", "passes no packets"),
@@ -552,11 +553,11 @@ fn a_fused_region_allocates_nothing() {
     assert!(found.is_none(), "{}", found.unwrap_or_default());
 }
 
-/// How many packets an NF in a process takes before its window opens, and in it.
+/// The packets that an NF in a process receives before its window, and in it.
 const NF_PACKETS: u64 = 20_000;
 
-/// The NF of the test below: this program, started again by the host. Passes packets on, and writes what it allocated
-/// meanwhile into the file that its configuration names.
+/// The NF of the test below: this program, started again by the host. It passes packets on, and writes its number of
+/// allocations into the file that its configuration names.
 #[test]
 fn the_nf() {
     if std::env::var_os(nf::ENVIRONMENT).is_none() {
@@ -592,7 +593,7 @@ fn the_nf() {
     link.close();
 }
 
-/// Packets are enqueued to an NF in a process and come back: neither side allocates for that.
+/// Packets are enqueued to an NF in a process and return: neither side allocates.
 #[test]
 fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     let _alone = alone();
@@ -634,14 +635,14 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     let nfs = ports.supervisor().map(|nfs| nfs.handlers()).unwrap_or_default();
     let plan = RunPlan { on_thread: Arc::new(|_| IS_PACKET_THREAD.set(true)), nfs, ..RunPlan::default() };
     let running = Running::start(assembly, &plan, ports.pools().expect("memory")).expect("threads");
-    // What came back from the NF, not what was dropped in front of one that does not run yet.
+    // Packets that returned from the NF. Packets that were dropped before it started do not count.
     let moved = || {
         let report = running.report();
         let nf = report.nodes.iter().find(|node| node.class == "ProcessNF").expect("the NF");
         nf.outputs.iter().sum::<u64>()
     };
     let found = window(WINDOW, &moved);
-    // The NF's own window.
+    // The window of the NF.
     let start = Instant::now();
     while !said.exists() && start.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));

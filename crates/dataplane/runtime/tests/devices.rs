@@ -1,4 +1,4 @@
-//! Devices at random: a chain without mistakes becomes a graph without mistakes.
+//! Random devices: a chain without errors gives a graph without errors.
 
 use chain::{Chain, Define, load};
 use diag::{Diagnostics, SourceMap};
@@ -11,7 +11,7 @@ const PORTS: [&str; 4] = ["a", "b", "c", "d"];
 const DEVICES: usize = 4;
 const NFS: usize = 4;
 
-/// The table of a device, most of them without mistakes.
+/// The table of a device, mostly without errors.
 fn device() -> impl Strategy<Value = String> {
     let ports = proptest::sample::subsequence(PORTS.to_vec(), 1..=4);
     let policy =
@@ -75,7 +75,7 @@ proptest! {
     fn what_is_sound_is_wired(
         devices in proptest::collection::vec(device(), DEVICES),
         opened in proptest::collection::vec((0..DEVICES, 0..NFS, 0..3usize, any::<bool>(), any::<bool>()), 2..10),
-        // Most NFs only take in: else nearly every chain goes round.
+        // Most NFs only receive: otherwise nearly every chain has a loop.
         sends in proptest::collection::vec(proptest::bool::weighted(0.4), NFS),
     ) {
         let mut text = "links = [".to_string();

@@ -1,4 +1,4 @@
-//! Chains through the whole engine: a configuration, packets in, packets out, books that balance.
+//! Runs whole chains: a configuration, packets in, packets out, and counters that balance.
 
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
@@ -12,7 +12,7 @@ use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
 
-/// `in` replays frames so often, everything else keeps what is sent to it.
+/// Port `in` replays frames `count` times; all other ports collect the sent frames.
 struct TestPorts {
     frames: Arc<FrameSet>,
     count: u64,
@@ -43,7 +43,7 @@ fn build(text: &str, ports: &mut TestPorts, options: &Options) -> Result<Assembl
     }
 }
 
-/// Runs a configuration on `count` frames for each worker; what came out and the accounts.
+/// Runs a configuration on `count` frames for each worker; returns the sent frames and the outcome.
 fn run(text: &str, frames: &[Vec<u8>], count: u64, options: &Options) -> (Vec<Vec<u8>>, Outcome) {
     let frames = Arc::new(FrameSet::new(frames).expect("frames"));
     let mut ports = TestPorts { frames, count, sent: SentFrames::default() };
@@ -116,7 +116,7 @@ fn handlers_are_read_and_written_while_packets_flow() {
     assert!(outcome.report.received() >= 10_000);
 }
 
-/// A fused region is made for what its configuration holds, and made again when a handler changes that.
+/// A fused region is compiled for the values of its configuration, and compiled again when a handler changes them.
 #[test]
 fn a_region_follows_its_handlers_while_packets_flow() {
     for evaluator in [false, true] {
@@ -130,7 +130,7 @@ fn a_region_follows_its_handlers_while_packets_flow() {
             program.blocks.iter().filter(|block| matches!(block.term, ir::Term::Switch(..))).count()
         };
         let region = &assembly.regions[0][0];
-        // Each counter has one of its own, and the second is not reached.
+        // Each counter has a branch of its own, and the second counter is never reached.
         assert_eq!((branches(&region.linked.program), branches(&region.compiled.program)), (3, 1));
         let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
         let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
@@ -169,8 +169,7 @@ fn all_mistakes_are_told_at_once() {
     assert!(mistakes.contains("Idl"), "{mistakes}");
 }
 
-/// Seconds of this thread's own that it takes to look at a configuration; what else the machine does counts
-/// not.
+/// The CPU time of this thread for checking a configuration; other load of the machine does not count.
 fn seconds_to_check(outputs: usize) -> f64 {
     let arms: String = (0..outputs).map(|port| format!("t[{port}] -> Discard;\n")).collect();
     let text = format!("FromDevice(in) -> t :: Tee;\n{arms}");
@@ -189,7 +188,7 @@ fn seconds_to_check(outputs: usize) -> f64 {
 #[test]
 fn the_time_for_a_configuration_grows_as_it_does() {
     let (small, large) = (seconds_to_check(15_000), seconds_to_check(60_000));
-    // Four times as large; sixteen times the time would be its square.
+    // Four times as large; quadratic cost would take sixteen times as long.
     assert!(large < small * 9.0, "{small} s and {large} s");
 }
 
@@ -230,9 +229,9 @@ fn threads_of_elements_are_taken_and_checked() {
 #[test]
 fn red_finds_its_queues_and_keeps_them_short() {
     for (red, drops) in [
-        // Pushed towards the queue, which nobody empties before the end.
+        // Pushed towards a queue that no element empties before the end.
         ("red :: RED(5, 20, 1, STABILITY 0) -> q :: Queue(1000) -> u :: Unqueue(ACTIVE false)", true),
-        // Nobody waits there.
+        // No packet waits in the queue.
         ("red :: RED(50, 200, 1) -> q :: Queue(1000) -> Unqueue", false),
         // Pulled out of the queue.
         ("q :: Queue(1000) -> red :: RED(500, 600, 1) -> Unqueue", false),
@@ -252,7 +251,7 @@ fn a_run_ends_though_an_element_asks_on_and_nobody_is_left_to_answer() {
                 Idle -> [1] q;";
     let begun = std::time::Instant::now();
     let (sent, outcome) = run(text, &frames(1), 1, &Options::default());
-    // Its questions go on for minutes.
+    // The ARP requests would continue for minutes.
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     assert!(!sent.is_empty() && sent.iter().all(|frame| frame[12..14] == [8, 6]), "questions only");
     let querier = outcome.report.nodes.iter().find(|node| node.name == "q").expect("the querier");
@@ -272,14 +271,14 @@ fn udp_frames() -> FrameSet {
     FrameSet::new((0..8).map(frame).collect::<Vec<_>>()).expect("frames")
 }
 
-/// Rules of `count` sources, each with another decision about its UDP; what else there is, is denied.
+/// Rules for `count` sources, each with its own decision for UDP, and a rule that denies all other packets.
 fn rules(count: usize, action: &str) -> String {
     let rules = (0..count).map(|at| format!("{action} src host 10.9.{}.{} and udp", at / 250, at % 250));
     rules.chain([format!("{action} src net 10.0.0.0/16"), "deny all".into()]).collect::<Vec<_>>().join(", ")
 }
 
-/// Rules are exchanged at all workers while packets flow, few of them or so many that they lie in a table; no packet is
-/// lost, and none goes by the old rules once the handler was written.
+/// Rules are exchanged at all workers while packets flow, with few rules and with enough rules for a table. No packet
+/// is lost, and none is decided by the old rules after the handler was written.
 #[test]
 fn rules_are_exchanged_while_packets_flow() {
     for (evaluator, fused, count) in [
@@ -311,25 +310,25 @@ fn rules_are_exchanged_while_packets_flow() {
         };
         goes_on("a.count");
         assert_eq!((count_of("b.count"), count_of("f.drops")), (0, 0), "{told}");
-        // The other output, by a program or table of other decisions.
+        // The other output, by a program or table with other decisions.
         running.write("f.config", &rules(count, "1")).expect("rules");
         let before = count_of("a.count");
         goes_on("b.count");
         assert_eq!(count_of("a.count"), before, "{told}");
         assert_eq!(running.read("f.config"), Ok(rules(count, "1")));
-        // All are denied: none matches.
+        // All packets are denied: no rule matches.
         running.write("f.config", &rules(count, "1").replace("10.0.0.0", "10.77.0.0")).expect("rules");
         let before = count_of("b.count");
         goes_on("f.drops");
         assert_eq!(count_of("b.count"), before, "{told}");
-        // Mistakes change nothing, and are told where they are.
+        // Errors change nothing and are reported with their location.
         let mistakes = running.write("f.config", "allow tcp, alow udp, 7 icmp").expect_err("mistakes");
         assert!(
             mistakes.contains("f.config:1:12: error: `alow`") && mistakes.contains("no output 7"),
             "{mistakes}"
         );
         goes_on("f.drops");
-        // A single rule, where the program is another one.
+        // A single rule, for which the program is a different one.
         running.write("f.config", "allow all").expect("rules");
         let before = count_of("f.drops");
         goes_on("a.count");
@@ -347,7 +346,7 @@ fn rules_are_exchanged_while_packets_flow() {
     }
 }
 
-/// A fused region whose program stays the same is not made again: other rules are another table.
+/// A fused region whose program stays the same is not compiled again: only its table changes.
 #[test]
 fn other_rules_in_a_table_need_no_other_program() {
     let frames = Arc::new(udp_frames());

@@ -1,4 +1,4 @@
-//! Probes on a chain that runs: every element has its cycles, packets flow on as before.
+//! Probes on a running chain: every element has its cycles, and packets keep flowing.
 
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
@@ -45,7 +45,8 @@ fn wait_for(what: impl Fn() -> bool) {
     }
 }
 
-/// Switches probes on until so many packets came in, and off again; the stages that took time, by their names.
+/// Switches the probes on until this many packets were received, and off again; returns the stages with cycles, by
+/// name.
 fn probe(running: &Running, packets: u64) -> Vec<(String, StageCycles)> {
     let probes = &running.probes()[0];
     let before = probes.stages();
@@ -100,7 +101,7 @@ fn every_element_has_its_cycles_pushed_or_pulled() {
             assert!(stage.cycles > 0, "{name}: {stage:?}");
         }
         assert!(running.probes()[0].cost() > 1.0);
-        // Nothing is charged while there are none.
+        // No cycles are counted while the probes are off.
         let before = running.probes()[0].stages();
         let from = running.report().received();
         wait_for(|| running.report().received() > from + 10_000);

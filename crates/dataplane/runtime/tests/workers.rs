@@ -1,4 +1,4 @@
-//! Several workers: both directions of a flow meet the same state, whoever receives its packets.
+//! Several workers: packets of both directions of a flow use the same state, whichever worker receives them.
 
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
@@ -22,12 +22,13 @@ use worker::Worker;
 
 type Frames = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
-/// What is sent to it waits in a queue, and what comes from it is what waits in one: any worker gets some of it.
+/// A port over queues: sent frames are appended to one, received frames are taken from one. Any worker may receive
+/// them.
 struct Line {
     name: String,
     from: Option<Frames>,
     to: Option<Frames>,
-    /// Whether nothing comes any more once nothing waits.
+    /// Whether the port is finished once its queue is empty.
     ends: bool,
     shares_flows: bool,
     stats: PortStats,
@@ -50,7 +51,7 @@ impl Port for Line {
 
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved {
         let Some(from) = &self.from else { return Moved::default() };
-        // A few at a time, so that others get some.
+        // A few at a time, so that other workers get some.
         let frames: Vec<Vec<u8>> = {
             let mut waiting = lock(from);
             let count = waiting.len().min(5).min(out.len());
@@ -88,16 +89,16 @@ impl Port for Line {
     }
 }
 
-/// Ports by name: `name` has a line that is received from, `name` one that is sent to.
+/// Ports by name: `from` has the queues for receiving, `to` those for sending.
 #[derive(Default)]
 struct Lines {
     from: HashMap<String, Frames>,
     to: HashMap<String, Frames>,
-    /// Who gets what, where it is not anybody: the only queue that a device has filled.
+    /// The only worker that receives from a port, as if a device had filled only its queue.
     reader: HashMap<String, usize>,
-    /// Whether the run ends when nothing is left.
+    /// Whether the run ends when all queues are empty.
     ends: bool,
-    /// Whether they say that they share out flows by themselves.
+    /// Whether the ports report that they distribute packets by flow.
     shares_flows: bool,
 }
 
@@ -118,7 +119,7 @@ impl PortOpener for Lines {
 const HOSTS: u8 = 40;
 const PACKETS: u8 = 8;
 
-/// From each of some hosts packets of a flow, each with its number; hosts by turns.
+/// Numbered packets of a flow for each host, the hosts in turn.
 fn frames(protocol: u8) -> VecDeque<Vec<u8>> {
     let frame = |(number, host): (u8, u8)| {
         let mut frame =
@@ -140,7 +141,7 @@ fn frames(protocol: u8) -> VecDeque<Vec<u8>> {
     (0..PACKETS).flat_map(|number| (0..HOSTS).map(move |host| (number, host))).map(frame).collect()
 }
 
-/// A configuration that runs on these ports.
+/// Starts a configuration with these ports.
 fn started(text: &str, options: &Options, ports: &mut Lines) -> Running {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("test.click", text);
@@ -153,7 +154,7 @@ fn started(text: &str, options: &Options, ports: &mut Lines) -> Running {
     running.expect("threads")
 }
 
-/// How many packets each worker's element of that name had.
+/// The packets that each worker's element of that name received.
 fn shares(outcome: &Outcome, name: &str) -> Vec<u64> {
     let of_worker = |worker: &Worker| {
         worker.nodes.iter().find(|node| node.name == name).expect("an element").counters.input.get()
@@ -161,8 +162,8 @@ fn shares(outcome: &Outcome, name: &str) -> Vec<u64> {
     outcome.workers.iter().map(of_worker).collect()
 }
 
-/// Runs a chain until as many packets came out at `back` as went in at `inside`; those, and how many packets of `nat`
-/// each worker had.
+/// Runs a chain until as many packets were sent to `back` as were received at `inside`. Returns the frames, and the
+/// packets of `nat` on each worker.
 fn round_trip(
     text: &str,
     protocol: u8,
@@ -195,7 +196,7 @@ fn round_trip(
     (back, shares)
 }
 
-/// What comes back and goes out again, as Ethernet.
+/// The common part of the chains: packets return over the wire, and leave as Ethernet frames.
 const WAYS: &str = "FromDevice(inside) -> Strip(14) -> in :: CheckIPHeader; out :: EtherEncap(0x0800, 2:2:2:2:2:2, 4:4:4:4:4:4) -> ToDevice(wire);
     FromDevice(wire) -> Strip(14) -> reply :: CheckIPHeader; home :: EtherEncap(0x0800, 4:4:4:4:4:4, 2:2:2:2:2:2) -> ToDevice(back);";
 
@@ -204,25 +205,25 @@ fn both_directions_of_a_flow_meet_one_state() {
     let chains = [
         // A NAPT.
         (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
-        // Ports in order: the next one may lead elsewhere.
+        // Ports in order: the next port may belong to another worker.
         (6, "in -> nat :: TCPRewriter(pattern 203.0.113.1 2000-2099# - - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
-        // Hardly more ports than flows: nobody can choose.
+        // Hardly more ports than flows: workers have no choice.
         (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-1103 - - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
-        // An endpoint that anybody may send to.
+        // An endpoint to which any host may send.
         (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop, MAPPING ENDPOINT_INDEPENDENT, FILTERING ENDPOINT_INDEPENDENT); nat[0] -> IPMirror -> StoreIPAddress(198.51.100.9, src) -> SetIPChecksum -> out; reply -> [1]nat; nat[1] -> home"),
-        // A load balancer behind no NAT: replies have another address than requests.
+        // A load balancer without NAT: replies have another address than requests.
         (17, "m :: RoundRobinIPMapper(- - 10.9.0.1 - 0 1, - - 10.9.0.2 - 0 1, - - 10.9.0.3 - 0 1);
               in -> nat :: IPRewriter(m, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
-        // A NAPT whose packets a load balancer changes.
+        // A NAPT, and a load balancer that changes its packets.
         (17, "m :: RoundRobinIPMapper(- - 10.9.0.1 - 0 1, - - 10.9.0.2 - 0 1, - - 10.9.0.3 - 0 1);
               in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); nat[0] -> lb :: IPRewriter(m, drop);
               lb[0] -> IPMirror -> out; reply -> [1]lb; lb[1] -> [1]nat; nat[1] -> home"),
-        // Addresses for addresses.
+        // Addresses are translated to addresses.
         (17, "in -> nat :: IPAddrRewriter(pattern 198.51.100.1-198.51.100.200 - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
         (17, "in -> nat :: IPAddrPairRewriter(pattern 198.51.100.1-198.51.100.200 - 0 1, drop); nat[0] -> IPMirror -> out; reply -> [1]nat; nat[1] -> home"),
-        // Echo requests, which have an identifier in the place of ports.
+        // Echo requests, which have an identifier instead of ports.
         (1, "in -> nat :: ICMPPingRewriter(pattern 203.0.113.1 1024-65535# - - 0 1, drop); nat[0] -> ICMPPingResponder -> out; reply -> [1]nat; nat[1] -> home"),
-        // Errors about packets that were translated.
+        // ICMP errors about translated packets.
         (17, "in -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1); nat[0] -> ICMPError(203.0.113.80, unreachable, port) -> out;
               reply -> errors :: ICMPRewriter(nat); errors[0] -> home; nat[1] -> Discard"),
     ];
@@ -233,7 +234,7 @@ fn both_directions_of_a_flow_meet_one_state() {
             let (back, shares) = round_trip(&format!("{WAYS} {chain};"), protocol, workers, fused, in_order);
             let told = format!("{workers} workers: {chain}");
             assert!(shares.iter().all(|packets| *packets >= 20), "{shares:?}, {told}");
-            // Where the number of a packet stands: in its IP header, or in that of the packet that an error is about.
+            // The offset of a packet's number: in its IP header, or in the header of the packet that an error is about.
             let number_at = match protocol {
                 1 => 41,
                 _ if chain.contains("ICMPError") => 14 + 20 + 8 + 5,
@@ -254,8 +255,7 @@ fn both_directions_of_a_flow_meet_one_state() {
     }
 }
 
-/// What one worker reads and others work on comes to the one that owns a file, up to the last packet, when a run ends
-/// by itself.
+/// One worker reads, others process, and one writes the file: at the normal end of a run, every packet is in the file.
 #[test]
 fn nothing_is_left_between_workers_at_the_end() {
     for workers in [2, 3, 4] {
@@ -278,7 +278,8 @@ fn nothing_is_left_between_workers_at_the_end() {
     }
 }
 
-/// What a device has shared out by flows stays with the worker that received it, unless an element keeps state by flow.
+/// Packets that a device distributed by flow stay with the worker that received them, unless an element has per-flow
+/// state.
 #[test]
 fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
     let counted = "FromDevice(inside) -> c :: Counter -> ToDevice(back);";
@@ -303,7 +304,7 @@ fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
     }
 }
 
-/// An element with a mistake in a handler.
+/// An element with a panic in a handler.
 struct Faulty;
 
 impl Element for Faulty {
@@ -340,7 +341,7 @@ fn a_handler_that_panics_is_an_answer() {
         let why = answer.expect_err("it panics");
         assert!(why.contains("a mistake of Millrace") && why.contains("faulty cannot be"), "{why}");
     }
-    // The worker goes on, and packets with it.
+    // The worker keeps processing packets.
     let count = || handlers.read("c.count").expect("it answers").trim().parse::<u64>().expect("a number");
     let (before, end) = (count(), Instant::now() + Duration::from_secs(30));
     while count() < before + 10 {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use worker::fusion::FlowCache;
 
-/// How many chains; `MILLRACE_CHAINS` says otherwise.
+/// The number of chains, unless `MILLRACE_CHAINS` sets another.
 fn cases() -> u32 {
     std::env::var("MILLRACE_CHAINS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(150)
 }
@@ -22,7 +22,7 @@ fn chains_do_the_same_fused() {
     assert!(hits.get() > u64::from(cases()) * 10, "the flow cache decided about {} packets only", hits.get());
 }
 
-/// The inputs that fuzzing starts from, and every one that it once found wrong.
+/// The seeds of the fuzzing, and every input that once failed.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
     testkit::replay::replay("chain_forms", 4, |data| {
@@ -30,9 +30,9 @@ fn seeds_and_regressions_of_fuzzing_hold() {
     });
 }
 
-/// Chains that a script changes, so that what was remembered is wrong from then on.
+/// Chains that a script changes, so that cached results become wrong.
 const CHANGING: &[&str] = &[
-    // A route leads elsewhere; later there is none; later there is one again.
+    // A route leads to another output; later it is removed; later it is added again.
     "FromDevice(in) -> MarkIPHeader(14) -> GetIPAddress(30) -> rt :: RadixIPLookup(10.0.0.0/8 0);
      rt[0] -> zero :: Counter -> Discard; rt[1] -> one :: Counter -> Discard;
      Script(wait 0.9, write rt.set 10.0.0.0/8 1, wait 0.8, write rt.remove 10.0.0.0/8, wait 0.8, write rt.add 10.0.0.0/9 1);",
@@ -40,12 +40,12 @@ const CHANGING: &[&str] = &[
     "FromDevice(in) -> MarkIPHeader(14) -> GetIPAddress(30) -> rt :: RadixIPLookup(0/0 0);
      rt[0] -> zero :: Counter -> Discard; rt[1] -> one :: Counter -> Discard;
      Script(wait 1.1, write rt.add 10.0.0.0/16 1, wait 0.7, write rt.add 10.193.0.0/16 1, wait 0.7, write rt.flush);",
-    // All mappings go, and the next ones get other ports.
+    // All mappings are removed, and the next ones get other ports.
     "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1);
      nat[0] -> low :: IPClassifier(src port < 1045, -);
      low[0] -> few :: Counter -> Discard; low[1] -> many :: Counter -> Discard; nat[1] -> Discard;
      Script(wait 1.2, write nat.clear, wait 1, write nat.clear);",
-    // What a handler sets is a constant of the program.
+    // A value that a handler sets is a constant of the program.
     "FromDevice(in) -> Strip(14) -> CheckIPHeader -> p :: Paint(0) -> nat :: UDPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1)
      -> s :: PaintSwitch; nat[1] -> Discard;
      s[0] -> zero :: Counter -> Discard; s[1] -> one :: Counter -> Discard;
@@ -56,18 +56,19 @@ const CHANGING: &[&str] = &[
      f[1] -> b :: Counter -> Discard;
      Script(wait 0.9, write f.config '1 dst port 53, allow all', wait 0.8, write f.config 'deny all', wait 0.8,
      write f.config 'allow dst port 53 or 443, deny all');",
-    // Packets that have no entry and packets that their flow's entry is not for take the program in their order.
+    // Packets without an entry, and packets that fail the guards of their entry, run through the program in their
+    // order.
     "FromDevice(in) -> CheckLength(90) -> r :: RoundRobinSwitch;
      r[0] -> a :: CheckIPHeader(14) -> Discard; r[1] -> b :: IPClassifier(udp, -) -> Discard; b[1] -> Discard;
      r[2] -> c :: Counter -> Discard;",
-    // More flows than mappings: those that go make room for others.
+    // More flows than mappings: new mappings replace old ones.
     "FromDevice(in) -> Strip(14) -> CheckIPHeader -> nat :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1,
      MAPPING_CAPACITY 5, UDP_GUARANTEE 0, TCP_GUARANTEE 0);
      nat[0] -> low :: IPClassifier(src port < 1045, -);
      low[0] -> few :: Counter -> Discard; low[1] -> many :: Counter -> Discard; nat[1] -> Discard;",
 ];
 
-/// Many rules about addresses and ports, so that they lie in a table: for each port what becomes of it.
+/// Many rules about addresses and ports, so that they are compiled to a table, with a decision for each port.
 fn long_list(decisions: [&str; 4]) -> String {
     let of = |(port, action): (&str, &str)| {
         (0..12)

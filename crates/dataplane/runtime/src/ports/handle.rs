@@ -1,11 +1,11 @@
-//! A queue of a port in the hands of the elements that use it.
+//! An element's handle of a port's queue.
 //!
-//! An element that has a queue to itself calls the port directly; only elements that really share one
-//! (`FromDevice(eth0)` and `ToDevice(eth0)` on a worker, all workers' writers of a capture) go through a
-//! lock, once per burst. Which it is shows at the first burst: all elements are made before that.
+//! An element that uses a queue alone calls the port directly. Only elements that share one (`FromDevice(eth0)` and
+//! `ToDevice(eth0)` on a worker, all workers' writers of a capture) lock it, once per burst. The handle decides this at
+//! the first burst: all elements exist by then.
 //!
-//! Invariant: over all handles of a queue, statistics add up to those of the port: in each direction the
-//! first handle tells them.
+//! Invariant: the statistics of all handles of a queue add up to those of the port: in each direction the first handle
+//! reports them.
 
 use element::configure::Direction;
 use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
@@ -14,27 +14,27 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 type SharedPort = Mutex<Box<dyn Port>>;
 
-/// A queue that was opened, as the opener remembers it: it does not keep the port open.
+/// An opened queue in the opener's table, which does not keep the port open.
 pub(super) struct Queue {
     port: Weak<SharedPort>,
     is_reported: [bool; 2],
 }
 
-/// An element's hold of a queue.
+/// An element's handle of a queue.
 pub(super) struct Handle {
     name: String,
     hold: Hold,
     direction: Direction,
-    /// Whether this handle tells the port's statistics in its direction.
+    /// Whether this handle reports the port's statistics in its direction.
     tells: bool,
 }
 
 enum Hold {
-    /// Not used yet: whether it is shared is open.
+    /// Not used yet: whether the queue is shared is not decided.
     Unused(Arc<SharedPort>),
     Shared(Arc<SharedPort>),
     Alone(Box<dyn Port>),
-    /// Only while it changes.
+    /// Only during the change.
     Changing,
 }
 
@@ -51,7 +51,7 @@ impl Queue {
         (queue, handle)
     }
 
-    /// One more handle; `None` when no element has the queue any more.
+    /// Another handle; `None` if no element has the queue any more.
     pub fn handle(&mut self, name: &str, direction: Direction) -> Option<Handle> {
         let port = self.port.upgrade()?;
         Some(self.handle_of(port, name, direction))

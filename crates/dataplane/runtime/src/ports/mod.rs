@@ -1,12 +1,12 @@
-//! The ports of a chain: what names in configurations mean, and each worker's share of them.
+//! The ports of a chain: resolves their names in configurations, opens them, and gives each worker its queue.
 //!
-//! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of
-//! the machine, looked for in that order ([`target`]). A device has a queue for each worker; a capture is
-//! read by worker 0 and written by all through one writer; generated traffic starts at another frame for each
-//! worker. Elements that use one queue share it ([`handle`]).
+//! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of the
+//! machine, resolved in that order ([`target`]). A device has a queue for each worker. A capture is read by worker 0;
+//! all workers write a capture through one writer. Generated traffic starts at a different frame for each worker.
+//! Elements that use the same queue share it ([`handle`]).
 //!
-//! As soon as one port is a DPDK device, packets come from DPDK's pool ([`Ports::pools`]): every other pool
-//! would mean a copy for each packet.
+//! If any port is a DPDK device, all packets come from DPDK's pool ([`Ports::pools`]): with another pool, each packet
+//! would be copied.
 
 mod handle;
 mod share;
@@ -41,10 +41,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use target::Target;
 
-/// Makes the frames of a port with generated traffic; with any mistake, which it records, there are none.
+/// Generates the frames of a port with generated traffic; `None` if there are errors, which it records.
 pub type MakeTraffic = Box<dyn Fn(&TrafficDecl, &mut Diagnostics) -> Option<Arc<FrameSet>>>;
 
-/// Makes each worker's handle of the packet pool.
+/// Creates each worker's handle of the packet pool.
 pub type Pools = Box<dyn FnMut(usize) -> PacketPool>;
 
 /// Opens the ports of a chain.
@@ -54,10 +54,10 @@ pub struct Ports {
     workers: usize,
     traffic: MakeTraffic,
     dry: bool,
-    /// PCI devices that the chain names: DPDK must know them when it starts.
+    /// PCI devices of the chain: DPDK needs them at its start.
     pci: Vec<String>,
     dpdk: Option<Arc<Dpdk>>,
-    /// Queues of opened devices that no element has yet, by device and worker.
+    /// Queues of opened devices that no element has opened yet, by device and worker.
     queues: HashMap<String, Vec<Option<Box<dyn Port>>>>,
     /// Generated frames, by number of the declared port.
     frames: HashMap<usize, Arc<FrameSet>>,
@@ -69,23 +69,23 @@ pub struct Ports {
     stations: HashMap<String, Arc<Interface>>,
 }
 
-/// What elements that open the same thing share.
+/// The key of a queue that several elements share.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Key {
     /// A device's queue of a worker, for both directions.
     Device(String, usize),
-    /// What a worker receives from a declared port.
+    /// The traffic that a worker receives from a declared port.
     Source(usize, usize),
-    /// A capture that is read, by worker 0.
+    /// A capture that worker 0 reads.
     Read(PathBuf),
-    /// A capture that is written, by all workers.
+    /// A capture that all workers write.
     Write(PathBuf),
-    /// What a worker throws away at a declared port.
+    /// The packets that a worker discards at a declared port.
     Discard(usize, usize),
 }
 
 impl Ports {
-    /// The ports of a chain that runs on so many workers, with packet memory as `memory` says.
+    /// The ports of a chain with this number of workers and the options `memory` for packet memory.
     pub fn new(chain: &Chain, workers: usize, memory: RegionOptions, made: MakeTraffic) -> Ports {
         let devices = chain.graph.elements.iter().filter(|e| device_direction(e.class.as_str()).is_some());
         let named = devices.filter_map(|element| device_name(&element.config)).map(|name| name.text);
@@ -115,38 +115,37 @@ impl Ports {
         }
     }
 
-    /// Says how the processes of NFs are started; nobody waits for one once `interrupted` is set.
+    /// Sets how NF processes are started. Once `interrupted` is set, the host waits for no NF.
     #[must_use]
     pub fn start_by(mut self, starter: Starter, interrupted: Arc<AtomicBool>) -> Ports {
         self.nfs.start_by(starter, interrupted);
         self
     }
 
-    /// Who looks after the processes of NFs, where there are any.
+    /// The supervisor of the NF processes; `None` if there are none.
     pub fn supervisor(&self) -> Option<&Supervisor> {
         self.nfs.supervisor()
     }
 
-    /// For checking a chain without running it: captures are opened for reading, but no file is written
-    /// and no device started.
+    /// Opens ports for a check only: captures are opened for reading, but no file is written and no device started.
     #[must_use]
     pub fn dry(mut self) -> Ports {
         self.dry = true;
         self
     }
 
-    /// Makes all generated traffic, and records what is wrong with it at its place. Without this it is made
-    /// when its port is opened.
+    /// Generates all traffic now, and records its errors at their locations. Otherwise traffic is generated when its
+    /// port is opened.
     pub fn prepare(&mut self, diags: &mut Diagnostics) {
         for number in 0..self.declared.len() {
             self.frames(number, diags);
         }
     }
 
-    /// The pool that a run of this chain takes packets from; call it when all ports are open.
+    /// The pool of this chain's packets; to be called when all ports are open.
     ///
     /// # Errors
-    /// When there is no memory.
+    /// If there is no memory.
     pub fn pools(&self) -> Result<Pools, PortError> {
         if let Some(dpdk) = self.dpdk.clone() {
             let worker: Worker = Arc::new({
@@ -163,7 +162,7 @@ impl Ports {
         Ok(Box::new(move |_| worker()))
     }
 
-    /// What was asked for and could not be had quite so, in sentences. Each is told once.
+    /// Warnings about options that could not be met, as sentences. Each is returned once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
@@ -171,7 +170,7 @@ impl Ports {
         notes
     }
 
-    /// The hardware address of a port, where it is known: of opened devices and of network interfaces.
+    /// The hardware address of a port, if known: of opened devices and of network interfaces.
     pub fn mac(&self, name: &str) -> Option<[u8; 6]> {
         let target = self.target(name).ok()?;
         let device = match &target {
@@ -194,7 +193,7 @@ impl Ports {
         target::resolve(name, &self.declared, &self.folder)
     }
 
-    /// The frames of a declared port with generated traffic; `None` when it has none.
+    /// The frames of a declared port with generated traffic; `None` if it has none.
     fn frames(&mut self, number: usize, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
         let PortKind::Local(PortSource::Traffic(traffic), _) = &self.declared.get(number)?.kind else {
             return None;
@@ -207,7 +206,7 @@ impl Ports {
         Some(frames)
     }
 
-    /// A handle of what stands under the key, which `make` makes for the first who asks.
+    /// A handle of the queue with this key; `make` opens it for the first caller.
     fn share(
         &mut self,
         key: Key,
@@ -235,7 +234,7 @@ impl Ports {
         let port = self.declared.get(number).cloned().ok_or("there is no such port")?;
         let name = &port.name;
         if port.broken && self.dry {
-            // What is wrong with it was told where it is declared.
+            // The error was reported at the port's declaration.
             return Ok(Box::new(MemoryPort::sink(name.as_str())));
         }
         match (port.kind, direction) {
@@ -247,7 +246,7 @@ impl Ports {
                 let mut mistakes = Diagnostics::new();
                 let Some(frames) = self.frames(number, &mut mistakes) else {
                     if self.dry {
-                        // Told by `prepare`, where it stands.
+                        // `prepare` reported the error at its location.
                         return Ok(Box::new(MemoryPort::sink(name.as_str())));
                     }
                     let told: Vec<&str> = mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
@@ -269,7 +268,7 @@ impl Ports {
                 Err(format!("nothing comes from port `{name}`: add `capture` or `traffic` to it"))
             }
             (PortKind::Local(source, Sink::Capture(path)), Direction::Send) => {
-                // An answer to what a port reads has its link type.
+                // Answers to the packets of a capture have its link type.
                 let link_type = match source {
                     PortSource::Capture { path, .. } => {
                         CaptureReader::open(path).ok().and_then(|reader| reader.link_type())
@@ -295,7 +294,7 @@ impl Ports {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
         }
         if worker != 0 {
-            // Frames of one capture have one order; it is worker 0 that has them.
+            // The frames of a capture are in one order, so only worker 0 reads them.
             return Ok(Box::new(MemoryPort::sink(name)));
         }
         let options = CaptureOptions { read: Some(path.to_path_buf()), passes, ..CaptureOptions::default() };
@@ -392,7 +391,7 @@ impl PortOpener for Ports {
             Target::Declared(number) => {
                 let mut port = self.open_declared(number, direction, worker)?;
                 if direction == Direction::Receive {
-                    // Bridges send by it to the opposite side.
+                    // Bridges send packets to the opposite side according to it.
                     port.set_origin(u16::try_from(number).unwrap_or(shm::descriptor::NO_PORT));
                 }
                 Ok(port)
@@ -413,7 +412,7 @@ impl PortOpener for Ports {
 
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
         if self.dry {
-            // Only a device that is opened tells.
+            // Only an opened device has an address.
             return Ok(MacAddr([2, 0, 0, 0, 0, 1]));
         }
         let mac = self.mac(name).map(MacAddr).filter(|mac| *mac != MacAddr::ZERO);

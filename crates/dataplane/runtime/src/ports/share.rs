@@ -1,10 +1,11 @@
-//! Generated traffic for several workers: each makes the packets of its own flows, as if a device had shared them out.
+//! Divides generated traffic between workers: each generates the packets of its own flows, as if a device had
+//! distributed them.
 
 use element::steering::worker_of;
 use port::FrameSet;
 use std::sync::Arc;
 
-/// The frames of a worker, and how many packets it makes of a number that all make together; `None` where it has none.
+/// The frames of a worker, and its share of the number of packets that all generate together; `None` if it has none.
 pub(super) fn share(
     frames: &Arc<FrameSet>,
     count: Option<u64>,

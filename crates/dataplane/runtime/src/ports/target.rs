@@ -1,4 +1,4 @@
-//! What a port's name means.
+//! Resolves port names.
 
 use chain::PortDecl;
 use diag::did_you_mean;
@@ -6,10 +6,10 @@ use port::capture::is_capture_name;
 use port::{DpdkSpec, driver_names};
 use std::path::{Path, PathBuf};
 
-/// Folder in which Linux shows network interfaces.
+/// The folder of network interfaces in Linux's sysfs.
 const INTERFACES: &str = "/sys/class/net";
 
-/// What a name means.
+/// The target of a port name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Target {
     /// A port of the chain file, by number.
@@ -22,10 +22,10 @@ pub(super) enum Target {
     Interface(String),
 }
 
-/// What a name means to elements.
+/// Resolves a port name of an element.
 ///
 /// # Errors
-/// A sentence that lists what there is.
+/// A sentence that lists the available ports.
 pub(super) fn resolve(name: &str, declared: &[PortDecl], folder: &Path) -> Result<Target, String> {
     if let Some(number) = declared.iter().position(|port| port.name == name) {
         return Ok(Target::Declared(number));
@@ -71,11 +71,11 @@ pub(super) fn interface_mac(name: &str) -> Option<[u8; 6]> {
     bytes?.try_into().ok()
 }
 
-/// Virtual devices whose driver is in a plug-in of another name.
+/// Virtual devices whose driver is in a plug-in with another name.
 const IN_OTHER_PLUG_INS: [&str; 1] = ["net_tun"];
 
-/// Why a virtual device cannot be made: DPDK has no driver of that name here. Nothing is known where no
-/// plug-ins are found.
+/// The reason why a virtual device cannot be created: DPDK has no driver of that name here. `None` also if there are no
+/// plug-ins to compare with.
 fn driver_is_missing(device: &str, drivers: &[String]) -> Option<String> {
     let name = device.split(',').next().unwrap_or_default();
     let mut known = drivers.iter().map(String::as_str).chain(IN_OTHER_PLUG_INS);
@@ -91,8 +91,8 @@ fn driver_is_missing(device: &str, drivers: &[String]) -> Option<String> {
     Some(format!("DPDK has no driver for `{name}` on this machine; {remedy}"))
 }
 
-/// The DPDK device string of what stands in `device = "..."` or in a configuration: an interface of the
-/// machine is opened through a packet socket, with a queue for each worker.
+/// The DPDK device string for the value of `device = "..."` or a device name in a configuration: a network interface is
+/// opened through a packet socket, with a queue for each worker.
 pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String> {
     if DpdkSpec::is_meant(device) {
         return match driver_is_missing(device, &driver_names()) {

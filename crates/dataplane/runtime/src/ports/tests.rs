@@ -1,4 +1,4 @@
-//! Ports opened by name, and chains that run over them.
+//! Ports that are opened by name, and chains that use them.
 
 use super::*;
 use crate::assemble::{Options, assemble};
@@ -45,7 +45,7 @@ fn udp(host: usize) -> Vec<u8> {
     frame
 }
 
-/// As many frames as `frames` says.
+/// The number of frames is the traffic's `frames`.
 fn traffic() -> MakeTraffic {
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -87,7 +87,7 @@ impl Fixture {
         self.folder.path().join(name)
     }
 
-    /// Runs the chain to its end; the books balance.
+    /// Runs the chain to its end; the counters balance.
     fn run(&self, workers: usize) -> Outcome {
         let mut ports = self.ports(workers);
         let options = Options { workers, folder: self.chain.folder.clone(), ..Options::default() };
@@ -101,7 +101,7 @@ impl Fixture {
     }
 }
 
-/// Receives until nothing comes; frame numbers.
+/// Receives until the port is empty; returns the frame numbers.
 fn drain(port: &mut dyn Port, pool: &mut PacketPool) -> Vec<u16> {
     let (mut seen, mut vector) = (vec![], vec![Packet::EMPTY; 32]);
     loop {
@@ -148,7 +148,7 @@ fn a_capture_is_read_by_one_worker_and_written_by_all() {
         let mut packets = [shm::write_frame(&mut pool, &frame(number)).expect("slots")];
         assert_eq!(writer.send(&mut pool, &mut packets, &[0]).packets, 1);
     }
-    // In each direction the first handle tells what the port counted: the sum is right.
+    // In each direction the first handle reports the port's counters, so the sum is right.
     assert_eq!((writers[0].stats().tx_packets, writers[1].stats().tx_packets), (2, 0));
     assert_eq!((first.stats().rx_packets, first.stats().tx_packets), (10, 0));
     writers.iter_mut().for_each(|writer| writer.flush().expect("space"));
@@ -163,7 +163,7 @@ fn made_up_traffic_is_spread_over_workers() {
     let mut pool = ports.pools().expect("memory")(0);
     let mut workers: Vec<_> =
         (0..2).map(|worker| ports.open("gen", Direction::Receive, worker).expect("opens")).collect();
-    // A second element on worker 1 takes from the same queue.
+    // A second element on worker 1 receives from the same queue.
     let mut other = ports.open("gen", Direction::Receive, 1).expect("opens");
     let mut packet = [Packet::EMPTY];
     assert_eq!(other.receive(&mut pool, &mut packet).packets, 1);
@@ -238,7 +238,7 @@ fn what_cannot_be_opened_says_why() {
     };
     assert!(refused("gone.pcap", Direction::Receive).contains("gone.pcap: No such file"));
     assert!(refused("no/folder.pcap", Direction::Send).contains("no/folder.pcap: No such file"));
-    // Nobody has opened it yet, but a declared port reads it.
+    // No element has opened it yet, but a declared port reads it.
     assert!(refused("in.pcap", Direction::Send).contains("read and overwritten at once"));
     assert!(ports.open("new.pcap", Direction::Send, 0).is_ok());
     assert!(ports.open("../".to_string().as_str(), Direction::Send, 0).is_err());
@@ -322,7 +322,7 @@ inline = "FromDevice(a) -> there :: Counter -> ToDevice(b); FromDevice(b) -> bac
     assert_eq!(read_capture(&fixture.path("back.pcap")), (0..20).map(frame).collect::<Vec<_>>());
 }
 
-/// The only test here that starts DPDK, which a process can do once.
+/// The only test here that starts DPDK, which a process can do only once.
 #[test]
 fn devices_bring_their_pool() {
     if !Dpdk::is_built_in() {
@@ -349,7 +349,7 @@ fn devices_bring_their_pool() {
         let [receive, send] = pair else { panic!("two directions") };
         assert_eq!(receive.receive(&mut pool, &mut vector).packets, 32);
         assert_eq!(send.send(&mut pool, &mut vector, &list).packets, 32);
-        // One queue behind both: each tells its direction.
+        // Both handles have the same queue: each reports its direction.
         assert_eq!((receive.stats().rx_packets, receive.stats().tx_packets), (32, 0));
         assert_eq!((send.stats().rx_packets, send.stats().tx_packets), (0, 32));
         assert_eq!(receive.stats().copies, 0);

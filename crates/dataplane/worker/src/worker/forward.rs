@@ -17,7 +17,7 @@ use shm::pool::Pool;
 /// one must not overflow the worker's stack.
 const MAX_DEPTH: usize = 1_000;
 
-/// The host's own drop reasons, counted from the end of a node's reasons. This one: no path onwards.
+/// The host's own drop reasons, counted from the end of a node's reasons. This one: a loop or a full handoff queue.
 pub(super) const NO_WAY: usize = 1;
 /// Nothing is wired to the port.
 const UNWIRED: usize = 2;
