@@ -12,7 +12,6 @@
 //! - [`nf_process`]: the process of an NF that is a Click configuration: this program, started again; [`brief`]: its
 //!   configuration
 //! - [`cores`]: keeps the processes of NFs off the cores of packet threads
-//! - [`cores`]: cores that processes of NFs are kept off
 //!
 //! The crate `worker` processes the packets, and `nf_host` has the host's end of NFs in processes.
 

@@ -2,8 +2,8 @@
 //!
 //! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of the
 //! machine, resolved in that order ([`target`]). A device has a queue for each worker. A capture is read by worker 0;
-//! all workers write a capture through one writer. Generated traffic starts at a different frame for each worker.
-//! Elements that use the same queue share it ([`handle`]).
+//! all workers write a capture through one writer. Each worker generates the packets of its own flows. Elements that
+//! use the same queue share it ([`handle`]).
 //!
 //! If any port is a DPDK device, all packets come from DPDK's pool ([`Ports::pools`]): with another pool, each packet
 //! would be copied.

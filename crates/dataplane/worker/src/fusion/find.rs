@@ -43,7 +43,8 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> (Vec<Vec<
     (regions, cuts)
 }
 
-/// Whether a node can be part of a fused region: it has a program, its ports are push, and this worker owns its state.
+/// Whether a node can be part of a fused region: it has a program and push ports, and no single one of several workers
+/// owns its state.
 fn can_be_part(node: &Node, workers: usize) -> bool {
     let has_inputs = node.lowered.as_ref().is_some_and(|lowered| !lowered.program.entries.is_empty());
     let is_pushed = node.inputs.iter().all(Option::is_none) && !node.answers_pull;

@@ -4,12 +4,12 @@
 //! and the number of the in-flight entry. The NF gets a ring descriptor and the bytes, and returns a ring descriptor.
 //! The host accepts it only if this NF holds the slot in the in-flight entry that the table has. Then the entry ends
 //! and the host holds the slot again, so that a second descriptor for it is rejected. The packet is rebuilt from the
-//! private copy, with the first byte and length of the NF's descriptor: nothing else that the NF writes outside the
-//! frame has an effect.
+//! private copy, with the first byte and length of the NF's descriptor. Unless the NF uses metadata, nothing else that
+//! it writes outside the frame has an effect.
 //!
 //! An NF that uses a packet's metadata (annotations, header offsets) gets it by [`HostEnd::with_metadata`]. Then the
 //! descriptor is also parked in front of the packet. When the packet returns, the host reads the NF's version once and
-//! checks it. Fields that only the host may set (its pool's handle) are never stored there.
+//! checks it. The handle and the generation of the host's pool are never stored there.
 //!
 //! An NF may ask the host to keep a packet ([`Action::Hold`]): the in-flight entry stays open and is marked as held. A
 //! later descriptor for the same in-flight entry ends it.
@@ -17,7 +17,6 @@
 //! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once. Packets in the ring from the NF
 //! are returned. Packets that the NF had not taken are as they were enqueued. Held packets are as they were when they
 //! were held. All others are lost. It must not be called while any process of the NF still runs.
-//! said so, the rest is lost with it. It must not be called before nothing of the NF runs any more.
 
 mod in_flight;
 

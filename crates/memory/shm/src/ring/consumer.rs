@@ -92,8 +92,8 @@ impl<C: Cells> Consumer<C> {
         self.taken.wrapping_sub(self.head) as usize
     }
 
-    /// Announces that this consumer is about to sleep. True if it may: then the producer is told on its next
-    /// publication to wake it. False if there are descriptors to take.
+    /// Announces that this consumer is about to sleep. True if it may: then the producer's next
+    /// [`super::Producer::publish`] returns that the consumer must be woken. False if there are descriptors to take.
     pub fn doze(&mut self) -> bool {
         self.cells.asleep().store(1, Relaxed);
         // See `Producer::publish`.
