@@ -152,7 +152,7 @@ pub struct CacheCounts {
     pub templates: u64,
     /// Entries that were invalidated because a record was removed.
     pub ended: u64,
-    /// How often a table change invalidated all entries.
+    /// How often all entries were invalidated at once.
     pub cleared: u64,
 }
 
