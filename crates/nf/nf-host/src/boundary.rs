@@ -1,11 +1,11 @@
-//! The boundary of a trust group: packets cross it as copies.
+//! The trust boundary of a trust group: packets cross it as copies.
 //!
-//! An NF maps the memory of its own trust group and no other. Where a chain has several groups, each has a region of
-//! its own; a packet that is enqueued is copied into it, and what comes back is copied out again, so that nothing that
-//! the NF does later can change it. Meanwhile the original stays where it is. Of an observer nothing comes back.
+//! An NF maps the memory of its own trust group and no other. In a chain with several groups each group has a region of
+//! its own. An enqueued packet is copied into that region, and a returned packet is copied back, so that the NF cannot
+//! change it later. Meanwhile the original stays in its slot. An observer returns no packets.
 //!
-//! A tap sees the memory that ports receive into. It is shown packets where they lie, each with a holder more, as long
-//! as nobody writes them meanwhile; else it gets copies there.
+//! A tap reads the memory that ports receive into. Packets are shown to it in place, each with one more reference,
+//! while no other holder may write them. All other packets it receives as copies in the same memory.
 
 use crate::memory::Copies;
 use shm::channel::Completion;
@@ -14,27 +14,27 @@ use shm::descriptor::flag;
 use shm::pool::{PacketPool, Pool};
 use shm::{Packet, chain};
 
-/// Packets that cross at a time, at most.
+/// The most packets that cross at a time.
 const MOST: usize = 256;
 
-/// One link's side of the boundary, or that of a direct-path group.
+/// The trust boundary of one link or of one direct-path group.
 pub struct Boundary {
     pool: PacketPool,
-    /// What each slot's copy is a copy of.
+    /// For each slot of a copy, the original.
     originals: Box<[Packet]>,
     copies: Box<[Packet]>,
-    /// Those that crossed last.
+    /// The number of packets that crossed last.
     crossed: usize,
-    /// 0, 1, 2 and so on.
+    /// The indices 0, 1, 2 and so on.
     list: Vec<u16>,
-    /// Copies that are of no more use.
+    /// Copies that are to be freed.
     gone: Vec<Packet>,
-    /// Copies that were made, in and out.
+    /// Copies that were made, in both directions.
     copied: u64,
     observes: bool,
     /// The region whose packets are shown in place.
     in_place: Option<u16>,
-    /// Whether those that crossed last are no copies.
+    /// Whether the packets that crossed last are shown in place.
     shown: bool,
 }
 
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Boundary {
 }
 
 impl Boundary {
-    /// Into memory of so many slots. Originals of what an observer gets are nobody's business here.
+    /// A trust boundary of a memory with `slots` slots. For an observer, no originals are recorded.
     pub fn new(copies: &Copies, slots: u32, observes: bool) -> Boundary {
         Boundary {
             pool: copies.worker(),
@@ -61,18 +61,19 @@ impl Boundary {
         }
     }
 
-    /// Shows packets of a region where they lie.
+    /// The same, with packets of `region` shown in place.
     #[must_use]
     pub fn showing(self, region: u16) -> Boundary {
         Boundary { in_place: Some(region), ..self }
     }
 
-    /// Whether it is a tap's. What comes back of that is of the pool that ports receive from, like what others let go.
+    /// Whether it is a tap's. Packets that a tap returns belong to the pool that ports receive from, as all freed
+    /// packets do.
     pub fn is_taps(&self) -> bool {
         self.in_place.is_some()
     }
 
-    /// Whether packets that crossed last are read where they lie.
+    /// Whether the packets that crossed last are shown in place.
     pub fn has_shown(&self) -> bool {
         self.shown
     }
@@ -82,8 +83,8 @@ impl Boundary {
         std::mem::take(&mut self.copied)
     }
 
-    /// Has the front packets of a list cross: those that can be shown where they lie, or copies, as many as there are
-    /// slots for and up to the first that has several segments. What is to be enqueued, and its list.
+    /// Lets the front packets of a list cross. They are the packets that can be shown in place, or else copies: as many
+    /// as there are slots, up to the first packet with several segments. Returns the packets to enqueue and their list.
     pub fn cross(
         &mut self,
         packets: &[Packet],
@@ -95,7 +96,7 @@ impl Boundary {
         self.crossed = match self.in_place {
             _ if self.shown => shown,
             None => self.copy(packets, list),
-            // Those behind may be shown again.
+            // Later packets of the list may be shown in place again.
             Some(region) => {
                 let stays = |index: &u16| {
                     packets.get(usize::from(*index)).is_some_and(|packet| stays(packet, region, in_flight))
@@ -123,8 +124,8 @@ impl Boundary {
         count
     }
 
-    /// Gives the front packets of a list a holder more, up to the first that somebody may still write, or that was
-    /// shown and is not back; how many.
+    /// Adds a reference to the front packets of a list, up to the first packet that another holder may still write, or
+    /// that was shown and not yet returned; returns how many.
     fn show(&mut self, packets: &[Packet], list: &[u16], in_flight: &InFlightTable) -> usize {
         let Some(region) = self.in_place else { return 0 };
         let there = list.iter().map_while(|index| packets.get(usize::from(*index)));
@@ -142,7 +143,7 @@ impl Boundary {
         count
     }
 
-    /// Takes back what was not enqueued, all but the first `enqueued`.
+    /// Frees the copies and references of packets that were not enqueued: all but the first `enqueued`.
     pub fn retract(&mut self, enqueued: usize) {
         let rest = self.copies.get(enqueued..self.crossed).unwrap_or_default();
         self.copied -= if self.shown { 0 } else { rest.len() as u64 };
@@ -152,8 +153,8 @@ impl Boundary {
         }
     }
 
-    /// Turns copies that are the host's again into their originals, each by what became of it: as the NF left it where
-    /// it goes on, else as it was. False for an observer's, which are nothing any more.
+    /// Replaces returned copies by their originals. An original that continues gets the bytes as the NF left them; any
+    /// other stays as it was. False for an observer's copies, which are freed.
     pub fn leave(&mut self, packets: &mut [Packet], completions: &[Completion]) -> bool {
         if self.observes {
             self.pool.free_all(packets);
@@ -179,8 +180,8 @@ impl Boundary {
     }
 }
 
-/// Whether a packet of a region stays as it is until all who read it are done: it is whole, nobody has anything to do
-/// to it before it is sent, and it is not in flight in the same in-flight table.
+/// Whether a packet of a region stays unchanged until all readers have released it: it has one segment, no work on it
+/// is left before it is sent, and it is not in the same in-flight table.
 fn stays(packet: &Packet, region: u16, in_flight: &InFlightTable) -> bool {
     let is_whole = packet.segments() == 1 && packet.region() == region;
     is_whole && packet.flags & !flag::SHARED == 0 && in_flight.is_free(packet.slot())

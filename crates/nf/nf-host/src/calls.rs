@@ -1,4 +1,5 @@
-//! Calls of an NF's handlers on their way: left at the NF by who asks, passed on and answered by its supervisor.
+//! Calls of an NF's handlers: a caller queues them at the NF instance, and the supervisor sends them and receives the
+//! answers.
 
 use crate::member::lock;
 use nf::handler::Text;
@@ -11,13 +12,13 @@ use std::time::{Duration, Instant};
 
 /// How long an NF may take to answer.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-/// Calls that may wait for one process.
+/// Calls that may be unanswered at a time by one process.
 const MOST_OPEN: usize = 64;
 
-/// What an NF says to a call, as it came.
+/// The answer of an NF to a call, not yet checked.
 pub(crate) type Raw = Result<(nf::Merge, Text, Vec<OwnedFd>), String>;
 
-/// A call on its way to an NF.
+/// A call that waits to be sent to an NF.
 #[derive(Clone, Debug)]
 struct Question {
     handler: String,
@@ -25,7 +26,7 @@ struct Question {
     reply: Sender<Raw>,
 }
 
-/// Where word is left at an NF.
+/// The queues of handler calls for an NF.
 #[derive(Debug, Default)]
 pub struct Calls {
     now: Mutex<Vec<Question>>,
@@ -33,7 +34,7 @@ pub struct Calls {
     last: Mutex<Vec<Question>>,
 }
 
-/// Calls that a process has still to answer; the supervisor's.
+/// Calls that a process has not yet answered. Used by the supervisor.
 #[derive(Debug, Default)]
 pub struct Open {
     last_number: u64,
@@ -41,7 +42,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// Passes on what was left at the NF, and what is to be known at the end before that is said.
+    /// Sends the queued calls, and when the NF ends, those for its end before the message that ends it.
     pub fn pass_on(&mut self, calls: &Calls, socket: &Socket, ends: bool) {
         let now = std::mem::take(&mut *lock(&calls.now));
         now.into_iter().for_each(|question| self.ask(question, socket, false));
@@ -52,7 +53,7 @@ impl Open {
     }
 
     fn ask(&mut self, question: Question, socket: &Socket, last: bool) {
-        // Who asked so long ago has given up.
+        // The callers of older calls have given up.
         self.calls.retain(|(_, at, _)| at.elapsed() < 2 * PATIENCE);
         let Question { handler, value, reply } = question;
         let asked = || {
@@ -76,14 +77,14 @@ impl Open {
         }
     }
 
-    /// Hands over an answer to a call; any other message comes back.
+    /// Passes an answer to its caller; returns any other message.
     pub fn hear(&mut self, message: FromNf, files: Vec<OwnedFd>) -> Option<FromNf> {
         let (FromNf::Answer { call: number, .. } | FromNf::Refusal { call: number, .. }) = &message else {
             return Some(message);
         };
         let Some(at) = self.calls.iter().position(|(call, ..)| call == number) else { return Some(message) };
         let (_, _, reply) = self.calls.swap_remove(at);
-        // Who asked may have given up waiting.
+        // The caller may have given up.
         let _ = match message {
             FromNf::Answer { text, merge, .. } => reply.send(Ok((merge, text, files))),
             FromNf::Refusal { why, .. } => reply.send(Err(why)),
@@ -94,17 +95,17 @@ impl Open {
 }
 
 impl Calls {
-    /// Leaves a call to be passed on now; who waits gets the answer.
+    /// Queues a call that is sent at once; the caller receives the answer from the channel.
     pub(crate) fn ask(&self, handler: &str, value: Option<&str>) -> Receiver<Raw> {
         leave(&self.now, handler, value)
     }
 
-    /// Leaves one for when the NF is to end.
+    /// Queues a call that is sent when the NF is to end.
     pub(crate) fn ask_last(&self, handler: &str) -> Receiver<Raw> {
         leave(&self.last, handler, None)
     }
 
-    /// Forgets what nobody is there to answer.
+    /// Removes the queued calls when no process runs that could answer.
     pub fn forget(&self) {
         lock(&self.now).clear();
     }

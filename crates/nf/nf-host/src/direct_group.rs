@@ -1,13 +1,13 @@
-//! A direct-path group: NFs of one trust group and one worker that hand packets to each other, with no hop through the
-//! host.
+//! A direct-path group: NFs of one trust group and one worker that pass packets to each other by direct rings, without
+//! the host.
 //!
-//! Between two of them lies a *way*: a ring that the one writes and the other reads. The host made it, and looks on
-//! ([`Witness`]): packets count as the next NF's once that has taken them. While the reader is not there, the host
-//! reads in its place, and what comes goes the way that it would go without a ring. A writer's ring lives as long as
-//! the writer; a new one is read once the old is empty.
+//! A direct ring has one NF as writer and another as reader. The host creates it and reads its indices ([`Witness`]): a
+//! packet counts as the reader's once the reader has taken it. While the reader does not run, the host reads the ring
+//! in its place and emits the packets as if there were no direct ring. A ring lives as long as its writer's process;
+//! the ring of the writer's next process is read once the old ring is empty.
 //!
-//! To the in-flight table a direct-path group is one holder. Who of it has a packet when one of them dies is known from
-//! the rings: a packet that another has, or that lies in a ring to another, is not the dead one's
+//! In the in-flight table a direct-path group is one holder. When a member dies, the rings show which packets it held:
+//! a packet that another member holds, or that is in a ring to another member, is not the dead member's
 //! ([`DirectGroup::others`]).
 
 use crate::boundary::Boundary;
@@ -23,31 +23,31 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// The most NFs of a direct-path group.
 pub const MOST_MEMBERS: usize = 64;
-/// Turns of the worker between two looks at a ring that is others'.
+/// Turns of the worker between two reads of the indices of a ring between two NFs.
 const UNLOOKED: u8 = 4;
-/// The most ways from one NF: each comes with a descriptor.
+/// The most direct rings that one NF writes: each needs a descriptor.
 pub const MOST_EXITS: usize = 16;
 
 /// A member, and one of its outputs or inputs.
 pub type Stop = (u8, u16);
 
-/// The direct-path group.
+/// A direct-path group.
 #[derive(Debug)]
 pub struct DirectGroup {
     members: Vec<OnceLock<Arc<MemberState>>>,
-    /// Between whom packets go.
+    /// The direct rings between the members.
     pub ways: Vec<Arc<DirectRing>>,
     /// Its number as a holder of slots.
     holder: OnceLock<Option<u16>>,
     inside: OnceLock<Arc<Inside>>,
-    /// Who keeps which packet beyond its burst.
+    /// For each slot, the member that keeps its packet beyond a burst.
     notes: OnceLock<Page>,
-    /// The rings between the host and each member that lives.
+    /// The rings between the host and each member that runs.
     rings: Mutex<Vec<Option<[Mapped; 2]>>>,
     boundary: OnceLock<Arc<Mutex<Boundary>>>,
 }
 
-/// From an output of one NF to an input of another.
+/// A direct ring, from an output of one NF to an input of another.
 #[derive(Debug)]
 pub struct DirectRing {
     /// Its number in the direct-path group.
@@ -57,27 +57,27 @@ pub struct DirectRing {
     /// The reader, and the input.
     pub to: Stop,
     state: Mutex<WayState>,
-    /// Whether there is a writer: 0 for none, 1 for one without metadata, 2 for one with.
+    /// The kind of the writer: 0 for none, 1 for a writer without metadata, 2 for one with metadata.
     writer: AtomicU8,
-    /// Packets that readers took, in all.
+    /// Packets that readers have taken in all.
     came: AtomicU64,
-    /// Packets that stand in it for a reader.
+    /// Packets that wait in the ring for an NF that reads it.
     pending: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct WayState {
     ring: Option<(RingFile<1>, Reader)>,
-    /// Of the writer's next process.
+    /// The ring of the writer's next process.
     next: Option<RingFile<1>>,
-    /// Packets that readers took and the writer's in-flight table still have.
+    /// Packets that readers have taken and that the writer's side has not yet recorded.
     passed: u64,
-    /// Turns without a look.
+    /// Turns since the indices were read.
     unlooked: u8,
 }
 
 impl WayState {
-    /// Has the host read the next ring, where there is one and the last is of no more use.
+    /// Has the host read the next ring, if there is one and the last ring is closed.
     fn go_on(&mut self) {
         if self.ring.is_none()
             && let Some(next) = self.next.take()
@@ -92,32 +92,32 @@ impl WayState {
 enum Reader {
     Host(Consumer<Mapped>),
     Nf(Witness<Mapped>),
-    /// The same once the writer is gone: all that stands in the ring is the reader's.
+    /// An NF that reads a ring whose writer has ended: all packets in the ring are the reader's.
     Heir(Witness<Mapped>),
 }
 
-/// What a writer's side learns in a turn.
+/// The result of a turn for the writer's side.
 #[derive(Debug, Default)]
 pub struct Turn {
     /// Packets that the reader took since the last turn.
     pub passed: u64,
-    /// Who broke it.
+    /// The side that wrote an impossible index.
     pub broken: Option<Culprit>,
 }
 
-/// Of a process whose packets have metadata, or not.
+/// The kind of a writer, with metadata or without.
 fn kind(metadata: bool) -> u8 {
     1 + u8::from(metadata)
 }
 
-/// The words of a ring in a file of its own.
+/// The words of the ring in a ring file.
 fn cells(file: &RingFile<1>) -> Mapped {
     let [ring] = file.rings();
     ring
 }
 
 impl DirectGroup {
-    /// Of so many NFs, with ways between writer with output and reader with input.
+    /// A group of `members` NFs, with a direct ring for each pair of writer and output, reader and input.
     pub fn new(members: usize, ways: &[(Stop, Stop)]) -> DirectGroup {
         let way = |(number, (from, to)): (u16, &(Stop, Stop))| {
             Arc::new(DirectRing {
@@ -141,7 +141,7 @@ impl DirectGroup {
         }
     }
 
-    /// Notes the state of a member.
+    /// Sets the state of a member.
     pub fn set_member(&self, member: u8, state: Arc<MemberState>) {
         if let Some(place) = self.members.get(usize::from(member)) {
             let _ = place.set(state);
@@ -153,12 +153,12 @@ impl DirectGroup {
         self.members.get(usize::from(member))?.get().map(Arc::as_ref)
     }
 
-    /// Whether all is there that may be inside it.
+    /// Whether the group holds as many packets as it may.
     pub fn is_full(&self) -> bool {
         self.inside.get().is_some_and(|inside| inside.room() == 0)
     }
 
-    /// Notes that packets found no room, with the member that has most of them.
+    /// Records that packets found no room, at the member that holds the most packets.
     pub fn note_crowded(&self) {
         let members = self.members.iter().filter_map(OnceLock::get);
         if let Some(member) = members.max_by_key(|member| member.activity.held()) {
@@ -166,19 +166,19 @@ impl DirectGroup {
         }
     }
 
-    /// Its number as a holder, which `next` gives the first time.
+    /// The group's number as a holder of slots, which the first call takes from `next`.
     pub fn holder(&self, next: impl FnOnce() -> Option<u16>) -> Option<u16> {
         *self.holder.get_or_init(next)
     }
 
-    /// What is inside it, of which each NF may have `quota`. All of it together fits into one ring, so that none
-    /// is ever full for long.
+    /// The count of packets inside the group, of which each NF may hold `quota`. All of them fit into one ring, so that
+    /// no ring stays full for long.
     pub fn inside(&self, quota: u64) -> Arc<Inside> {
         let most = (quota * self.members.len() as u64).min(u64::from(RING_CLAIMS));
         Arc::clone(self.inside.get_or_init(|| Arc::new(Inside::new(most))))
     }
 
-    /// The notes, for so many slots.
+    /// The notes about kept packets, for so many slots.
     ///
     /// # Errors
     ///
@@ -191,12 +191,12 @@ impl DirectGroup {
         Ok(self.notes.get_or_init(|| made))
     }
 
-    /// Where packets cross into the group's memory, which `make` makes the first time.
+    /// The trust boundary of the group's memory, which `make` creates at the first call.
     pub fn boundary(&self, make: impl FnOnce() -> Boundary) -> Arc<Mutex<Boundary>> {
         Arc::clone(self.boundary.get_or_init(|| Arc::new(Mutex::new(make()))))
     }
 
-    /// A member's process is there, with these rings; or is gone.
+    /// Sets the rings of a member's process, or that it has none.
     pub fn set_rings(&self, member: u8, rings: Option<&Rings>) {
         if let Some(place) = lock(&self.rings).get_mut(usize::from(member)) {
             *place = rings.map(|rings| {
@@ -206,27 +206,27 @@ impl DirectGroup {
         }
     }
 
-    /// Forgets what a dead member noted.
+    /// Deletes the notes of a dead member.
     pub fn forget(&self, dead: u8) {
         let Some(notes) = self.notes.get() else { return };
         for slot in 0..notes.words() {
             let note = notes.load(slot);
             if noted(note).is_some_and(|(member, ..)| member == dead) {
-                // Unless somebody who lives notes the slot meanwhile.
+                // A living member may have written another note for the slot meanwhile; that note stays.
                 notes.replace(slot, note, 0);
             }
         }
     }
 
-    /// Which slots are in work at others than a dead member, by number: enqueued to them, on the way to them, back from
-    /// them, or noted; `taken` is what the dead one had taken from others and not let go of.
+    /// Which slots belong to other members than a dead one, by number: enqueued to them, in a ring to them or from
+    /// them, or noted. `taken` are the packets that the dead member had taken from others and not released.
     ///
-    /// A packet may stand in several rings, because nobody lets go of one before it stands in the next: the place that
-    /// it came to by the most hops counts. Others go on working meanwhile, and a packet that moves on is missed where
-    /// the next ring was looked at before: once at most for each way that it takes, so that there is one pass more than
-    /// there are ways.
+    /// A packet may be in several rings, because a member releases a packet only once it is in the next ring. The
+    /// position with the most hops counts. The other members go on working during the search. A packet that moves is
+    /// missed if the next ring was searched before, at most once for each direct ring on its path. So there is one pass
+    /// more than there are direct rings.
     pub fn others(&self, dead: u8, taken: &[Descriptor], in_flight: &InFlightTable) -> Vec<bool> {
-        // The hops to the latest place known, and one; whether that is others'.
+        // One more than the hops of the latest known position, and whether that position is another member's.
         let mut places = vec![(0, false); in_flight.slots() as usize];
         let mut mark = |slot: u32, generation: u32, hops: u8, others: bool| {
             if let Some(place) = places.get_mut(slot as usize)
@@ -248,8 +248,8 @@ impl DirectGroup {
                 }
             }
         };
-        // What is noted goes into a ring before the note is taken back, and so notes are looked at first; what comes
-        // out of a ring is noted before it is let go of, and so they are looked at last, too.
+        // A member writes a noted packet into a ring before it deletes the note, so the notes are searched first. A
+        // member notes a packet from a ring before it releases it, so the notes are searched last, too.
         look_at_notes(&mut mark);
         for pass in 0..=self.ways.len() {
             let mut look = |ring: &Mapped| {
@@ -263,7 +263,7 @@ impl DirectGroup {
                 let files = state.ring.iter().map(|(file, _)| file).chain(&state.next);
                 files.for_each(|file| look(&cells(file)));
             };
-            // Ways there and back: in one of the two directions a pass goes along with the packets.
+            // With rings in both directions, every second pass searches them in the order of the packets.
             if pass % 2 == 0 {
                 self.ways.iter().for_each(&mut look_along);
             } else {
@@ -277,7 +277,7 @@ impl DirectGroup {
 }
 
 impl DirectRing {
-    /// A new process writes into this ring from now on, packets with metadata or without.
+    /// Sets the ring that a new process of the writer writes, with metadata or without.
     pub fn begin(&self, file: RingFile<1>, metadata: bool) {
         self.writer.store(kind(metadata), Relaxed);
         let mut state = lock(&self.state);
@@ -285,8 +285,8 @@ impl DirectRing {
         state.go_on();
     }
 
-    /// The reader's side, once all that was enqueued to it before has reached its ring: the way is the reader's from
-    /// now on, where both sides agree about metadata; the ring, and where to begin.
+    /// Gives the ring to the reader's process, once all packets that were enqueued to it before are in its own ring,
+    /// and if both sides agree about metadata. Returns the ring and the index of the first descriptor.
     pub fn open(&self, metadata: bool) -> Option<(OwnedFd, u32)> {
         if self.writer.load(Relaxed) != kind(metadata) {
             return None;
@@ -304,17 +304,18 @@ impl DirectRing {
         Some((copy, index))
     }
 
-    /// Packets that readers took, in all.
+    /// Packets that readers have taken in all.
     pub fn came(&self) -> u64 {
         self.came.load(Relaxed)
     }
 
-    /// Packets that stand in it for a reader.
+    /// Packets that wait in the ring for an NF that reads it.
     pub fn pending(&self) -> u64 {
         self.pending.load(Relaxed)
     }
 
-    /// The writer's side: has `read` take what there is while the host reads, and looks on while the reader does.
+    /// The writer's side of a turn: while the host reads, calls `read` for the packets; while an NF reads, reads the
+    /// indices.
     pub fn turn(&self, read: impl FnOnce(&mut Consumer<Mapped>)) -> Turn {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -325,7 +326,7 @@ impl DirectRing {
                 read(consumer);
                 consumer.index() == consumer.published()
             }
-            // Both sides' lines have to come from where they work.
+            // Each read transfers two cache lines from the cores of the NFs.
             Reader::Nf(_) if state.unlooked < UNLOOKED => {
                 state.unlooked += 1;
                 false
@@ -344,7 +345,7 @@ impl DirectRing {
             },
             Reader::Heir(witness) => match witness.look() {
                 Ok(_) => witness.is_drained(),
-                // Nobody writes there any more.
+                // This ring has no writer any more.
                 Err(_) => true,
             },
         };
@@ -355,8 +356,8 @@ impl DirectRing {
         turn
     }
 
-    /// The writer is gone for good: has `read` take what nobody else will. What stands in a ring to a reader is that
-    /// one's from now on; packets that are, since the last turn.
+    /// Ends the writer's side: calls `read` for the packets that no other reader takes. Packets in a ring that an NF
+    /// reads are that NF's from now on; returns how many packets became the reader's since the last turn.
     pub fn end(&self, mut read: impl FnMut(&mut Consumer<Mapped>)) -> u64 {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -373,7 +374,7 @@ impl DirectRing {
                     passed += u64::from(seen.passed + seen.pending);
                     Some((file, Reader::Heir(witness)))
                 }
-                // Whoever broke it, the reader may have some of what stands there in work.
+                // With a broken ring, too, the reader may hold some of its packets.
                 Err(_) => Some((file, Reader::Heir(witness))),
             },
             heir => heir,
@@ -384,15 +385,16 @@ impl DirectRing {
         passed
     }
 
-    /// The reader is gone for good: the host reads from where it stopped. Where the writer is gone, too, what stands
-    /// there is lost with the reader. What the reader had taken and not let go of goes into `taken`.
+    /// Ends the reader's side: the host reads from the index where the reader stopped. If the writer has ended, too,
+    /// the packets in the ring are lost with the reader. Packets that the reader had taken and not released are added
+    /// to `taken`.
     pub fn take_over(&self, taken: &mut Vec<Descriptor>) {
         let mut state = lock(&self.state);
         let state = &mut *state;
         self.pending.store(0, Relaxed);
         state.ring = match state.ring.take() {
             Some((file, Reader::Nf(mut witness))) => {
-                // Of an index that cannot be the last that could counts.
+                // For an impossible index, the last plausible one counts.
                 let seen = witness.look().unwrap_or_default();
                 self.see(u64::from(seen.passed), 0);
                 state.passed += u64::from(seen.passed);

@@ -1,11 +1,12 @@
-//! Which NFs of a chain hand packets to each other without the host: those of one trust group that are linked.
+//! The direct-path groups of a chain: NFs of one trust group that are linked pass packets to each other by direct
+//! rings.
 
 use crate::direct_group::{DirectGroup, MOST_EXITS, MOST_MEMBERS, Stop};
 use chain::{Chain, End, ProcessNf};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The plan of a direct-path group: its NFs by name, and the ways between them.
+/// The plan of a direct-path group: its NFs by name, and the direct rings between them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupPlan {
     members: Vec<String>,
@@ -32,7 +33,7 @@ pub fn plans(chain: &Chain) -> Vec<GroupPlan> {
     plans
 }
 
-/// The NF in a process at an end of a link, and the interface.
+/// The NF at an end of a link, if it runs in a process, and its interface.
 fn stop(chain: &Chain, end: End) -> Option<(&ProcessNf, &String)> {
     let End::Nf(nf, interface) = end else { return None };
     let info = chain.nfs.get(nf)?;
@@ -40,8 +41,8 @@ fn stop(chain: &Chain, end: End) -> Option<(&ProcessNf, &String)> {
     Some((process, info.interfaces.get(interface)?))
 }
 
-/// Adds a way, which may make one direct-path group of two. What would be too much for a direct-path group goes through
-/// the host.
+/// Adds a direct ring, which may merge two direct-path groups. A link beyond the limits of a group has no direct ring,
+/// and the host passes its packets.
 fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
     let find = |plans: &[GroupPlan], name: &str| {
         plans.iter().position(|plan| plan.members.iter().any(|member| member == name))
@@ -71,7 +72,7 @@ fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
     plans.push(plan);
 }
 
-/// The direct-path groups that run, by plan and worker.
+/// The running direct-path groups, by plan and worker.
 #[derive(Debug, Default)]
 pub struct DirectGroups {
     plans: Vec<GroupPlan>,
@@ -79,7 +80,7 @@ pub struct DirectGroups {
 }
 
 impl DirectGroups {
-    /// Of a chain.
+    /// The groups of a chain, none of them running yet.
     pub fn of(chain: &Chain) -> DirectGroups {
         DirectGroups { plans: plans(chain), groups: HashMap::new() }
     }
@@ -112,7 +113,7 @@ mod tests {
         join(&mut plans, ("b", 1), ("c", 0));
         let all = [((0, 1), (1, 0)), ((2, 1), (3, 0)), ((1, 1), (2, 0))];
         assert_eq!(plans, [plan(&["a", "b", "c", "d"], &all)]);
-        // And back.
+        // A second direct ring, in the opposite direction.
         join(&mut plans, ("b", 0), ("a", 1));
         assert_eq!(plans[0].ways.last(), Some(&((1, 0), (0, 1))));
     }

@@ -4,12 +4,13 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Wakes whoever polls for it: for those who changed what is wanted of an NF. Copies of it are the same doorbell.
+/// Wakes the thread that polls for it. Threads ring it when they changed what an NF should do. Copies are the same
+/// doorbell.
 #[derive(Clone, Debug)]
 pub struct Doorbell(Arc<OwnedFd>);
 
 impl Doorbell {
-    /// One that nobody has rung.
+    /// A doorbell that no thread has rung.
     ///
     /// # Errors
     ///
@@ -18,12 +19,12 @@ impl Doorbell {
         Ok(Doorbell(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
     }
 
-    /// Rings: its descriptor can be read until somebody does.
+    /// Rings: its descriptor stays readable until it is cleared.
     pub fn ring(&self) {
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Forgets that somebody rang, however often.
+    /// Clears all rings so far.
     pub fn clear(&self) {
         let mut rings = [0; 8];
         let _ = rustix::io::read(&self.0, &mut rings);

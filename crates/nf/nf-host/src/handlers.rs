@@ -1,9 +1,9 @@
 //! Handlers of NFs in processes of their own: of the elements of a Click configuration, and those that programs offer.
 //!
-//! Whoever reads or writes one leaves word at the NF instance and waits, on a thread of its own; the supervisor passes
-//! that on by the NF's socket and hands over what comes back, which it does not look into. No packet thread has to do
-//! with it. What an NF says is bounded in time ([`PATIENCE`]) and size ([`nf::handler::MOST_TEXT_BYTES`]), and holds up
-//! nobody but who asked.
+//! A caller queues its call at the NF instance and waits, on a thread of its own. The supervisor sends the call over
+//! the NF's socket and passes the answer to the caller without a look at its contents. No packet thread is involved. An
+//! answer is bounded in time ([`PATIENCE`]) and size ([`nf::handler::MOST_TEXT_BYTES`]), and a slow NF delays only the
+//! caller.
 
 use crate::calls::{PATIENCE, Raw};
 use crate::doorbell::Doorbell;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Instant;
 
-/// Bytes of a handler's name, and of the sentence with which one refuses.
+/// The most bytes of a handler's name, and of the message of a refusal.
 const MOST_NAME_BYTES: usize = 1000;
 
 /// The handlers of a chain's NFs in processes of their own.
@@ -24,16 +24,16 @@ pub struct NfHandlers {
     doorbell: Option<Doorbell>,
 }
 
-/// A handler of an NF, with its places: one for each worker.
+/// A handler of an NF, with the NF's instances: one for each worker.
 pub struct NfHandler<'a> {
     instances: Vec<&'a Arc<Instance>>,
-    /// As the NF is asked for it.
+    /// The handler's name in the call to the NF.
     called: String,
     doorbell: Option<&'a Doorbell>,
 }
 
 impl NfHandlers {
-    /// Of the NFs of these instances.
+    /// The handlers of the NFs of these instances.
     pub fn new(instances: Vec<Arc<Instance>>, doorbell: Doorbell) -> NfHandlers {
         NfHandlers { instances, doorbell: Some(doorbell) }
     }
@@ -42,19 +42,20 @@ impl NfHandlers {
         self.instances.iter().filter(|instance| instance.spec.name == nf).collect()
     }
 
-    /// The program that an element of class `ProcessNF` stands for.
+    /// The instances of the program that an element of class `ProcessNF` represents.
     fn program(&self, element: &str) -> Option<Vec<&Arc<Instance>>> {
         let instances = self.instances(element.strip_suffix("/process")?);
         instances.first().is_some_and(|instance| !instance.spec.has_elements).then_some(instances)
     }
 
-    /// A handler of a program, by the element that stands for it. Whether it offers it shows once it has said hello.
+    /// A handler of a program, by the element that represents it. Only the program's hello message shows whether it has
+    /// the handler.
     pub fn of_program(&self, element: &str, handler: &str) -> Option<NfHandler<'_>> {
         let instances = self.program(element)?;
         Some(NfHandler { instances, called: handler.into(), doorbell: self.doorbell.as_ref() })
     }
 
-    /// What a program offers, as handlers are listed.
+    /// The handlers that a program offers, in the format of a handler list.
     pub fn list(&self, element: &str) -> String {
         let instance = self.program(element).and_then(|instances| instances.first().copied());
         let access = |handler: &Handler| match handler.access {
@@ -66,10 +67,10 @@ impl NfHandlers {
         instance.iter().flat_map(|instance| offered(instance)).map(|handler| line(&handler)).collect()
     }
 
-    /// The handler of an element that is not the host's.
+    /// The handler of an element that runs in an NF's process.
     ///
     /// # Errors
-    /// A sentence that says why there is none.
+    /// A sentence that explains why there is none.
     pub fn of_element(&self, element: &str, handler: &str) -> Result<NfHandler<'_>, String> {
         let none = || format!("there is no element `{element}`");
         let (nf, _) = element.split_once('/').ok_or_else(none)?;
@@ -90,16 +91,16 @@ impl NfHandlers {
     }
 }
 
-/// The handlers that the last process of an instance said it has.
+/// The handlers that the last process of an instance named in its hello message.
 fn offered(instance: &Instance) -> Vec<Handler> {
     instance.status().hello.handlers.clone()
 }
 
 impl NfHandler<'_> {
-    /// Reads it, or writes it, at all workers' processes; what they say as one, and how it was made one.
+    /// Reads or writes the handler at all workers' processes. Returns the merged answer, and how it was merged.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence that explains why the call failed.
     pub fn call(&self, value: Option<&str>) -> Result<(Merge, String), String> {
         let length = value.map_or(0, str::len);
         if length > MOST_TEXT_BYTES {
@@ -127,16 +128,16 @@ impl NfHandler<'_> {
         })
     }
 
-    /// Has it read when its NF is to end.
+    /// Has the handler read when its NF is to end.
     pub fn read_last(&self) -> LastWords {
         let reply = |instance: &&Arc<Instance>| instance.calls.ask_last(&self.called);
         LastWords { replies: self.instances.iter().map(reply).collect() }
     }
 
-    /// What the NF said when it was to end, once it has.
+    /// The answer that the NF gave when it was to end. To be called once it has ended.
     ///
     /// # Errors
-    /// A sentence that says why it said nothing.
+    /// A sentence that explains why there is no answer.
     pub fn last(&self, words: LastWords) -> Result<String, String> {
         let instances = self.instances.iter();
         let ended = |instance: &&&Arc<Instance>| instance.status().page.is_none();
@@ -151,7 +152,7 @@ impl NfHandler<'_> {
         self.merge(&words.replies, answer).map(|(_, text)| text)
     }
 
-    /// Whether a program has such a handler, to be read or to be written. Elements say so themselves.
+    /// Checks that a program has this handler for reading or writing. The process itself checks handlers of elements.
     fn check_access(&self, instance: &Instance, writes: bool) -> Result<(), String> {
         let known = offered(instance).into_iter().find(|known| known.name == self.called);
         let allows = |known: Handler| if writes { known.access.writes() } else { known.access.reads() };
@@ -171,7 +172,7 @@ impl NfHandler<'_> {
         for (instance, reply) in self.instances.iter().zip(replies) {
             let name = &instance.spec.name;
             let raw = take(reply).map_err(|why| format!("NF `{name}` {why}"))?;
-            // An NF that runs elements says what the host would.
+            // An NF that runs elements answers with the same words as the host.
             let said = |why: String| shown(&why).chars().take(MOST_NAME_BYTES).collect::<String>();
             let whose = |why| {
                 if instance.spec.has_elements { said(why) } else { format!("NF `{name}`: {}", said(why)) }
@@ -185,13 +186,13 @@ impl NfHandler<'_> {
     }
 }
 
-/// What NFs say of a handler when they are to end.
+/// The pending answers of a handler that is read when its NF is to end.
 #[derive(Debug)]
 pub struct LastWords {
     replies: Vec<Receiver<Raw>>,
 }
 
-/// A text that does nothing to a terminal but begin lines.
+/// The text without control characters except line ends.
 fn shown(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(crate::log::plain).collect();
     lines.join("\n")

@@ -1,4 +1,4 @@
-//! How an NF is welcomed: what it says of itself is looked at, and it gets its memory, rings and configuration.
+//! The host's side of the handshake: it checks an NF's hello message, and sends memory, rings and configuration.
 
 use crate::direct_group::{DirectGroup as Group, DirectRing};
 use crate::instance::{Instance, NfSession};
@@ -17,10 +17,10 @@ use shm::page::Page;
 use shm::ring::RingFile;
 use std::sync::Arc;
 
-/// The characters of a name that an NF gives.
+/// The most characters of a name that an NF sends.
 const NAME_CHARACTERS: usize = 64;
 
-/// Looks at what an NF says of itself, makes its rings, and sends it what it works on.
+/// Checks a hello message, creates the rings, and sends the welcome message.
 pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) -> Result<NfSession, String> {
     if hello.protocol != PROTOCOL {
         return Err(format!(
@@ -44,7 +44,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     let [to, from, grants] = rings.rings();
     let host_end = HostEnd::new(to, from, holder, memory.region.number());
     let host_end = host_end.with_grants(grants).limited_to(memory.quota).holding_at_most(memory.quota);
-    // What an observer says of packets has no effect, so that it needs no block to say it in.
+    // The annotations that an observer writes have no effect, so it needs no metadata block.
     let host_end = host_end.with_metadata(hello.metadata && !instance.spec.terms.observes());
     let (host_end, group) = match &instance.direct_group {
         Some((group, member)) => {
@@ -89,26 +89,26 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     Ok(NfSession { host_end, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
 }
 
-/// What an NF is told of what is behind an interface.
+/// The properties of an L3 interface that the NF receives.
 fn facts(station: &Interface) -> Option<InterfaceFacts> {
     let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
     Some(InterfaceFacts { mac: station.mac()?.to_string(), addresses })
 }
 
-/// Whether a handler may be called so.
+/// Whether a handler may have this name.
 fn is_name(name: &str) -> bool {
     let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     !name.is_empty() && name.len() <= NAME_CHARACTERS && name.bytes().all(is_fine)
 }
 
-/// New rings for the ways that a member writes into.
+/// New ring files for the direct rings that a member writes.
 fn exits(group: &Group, member: u8) -> Result<Vec<(&Arc<DirectRing>, RingFile<1>)>, String> {
     let mine = group.ways.iter().filter(|way| way.from.0 == member);
     let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
     mine.map(ring).collect()
 }
 
-/// The configuration as a file in memory.
+/// The configuration in a memory file.
 fn config_file(config: &[u8]) -> Result<Option<OwnedFd>, String> {
     if config.is_empty() {
         return Ok(None);

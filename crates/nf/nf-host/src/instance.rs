@@ -1,8 +1,8 @@
-//! An NF instance: the place of an NF in a chain, whether a process runs it or not.
+//! An NF instance of a chain, with or without a process that runs it.
 //!
-//! Two threads share it. The worker that enqueues packets (see [`super::link`]) takes over what the supervisor started,
-//! and reclaims the slots of what ended; the supervisor (see [`super::supervisor`]) starts, watches and ends processes. Neither
-//! waits for the other on the packet path: each looks at one word.
+//! Two threads share it. The worker that enqueues packets (see [`super::link`]) takes over the sessions that the
+//! supervisor started, and reclaims the slots of ended ones. The supervisor (see [`super::supervisor`]) starts, watches
+//! and ends processes. Neither waits for the other on the packet path: each reads one atomic word.
 
 use crate::calls::Calls;
 use crate::direct_group::DirectGroup;
@@ -28,26 +28,26 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 pub struct NfSpec {
     /// Its name in the chain.
     pub name: String,
-    /// How its process is started; an NF without attaches by itself.
+    /// How its process is started; `None` for an external NF, which attaches.
     pub command: Option<Command>,
     /// Interfaces that it receives from, in the order of the element's inputs.
     pub inputs: Vec<String>,
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
-    /// Its configuration.
+    /// Its configuration text.
     pub config: Vec<u8>,
-    /// Packets to work on at a time.
+    /// Packets that it should process at a time.
     pub burst: usize,
-    /// On what terms it runs.
+    /// Its rights and what the chain file sets for it.
     pub terms: Terms,
-    /// Where what it writes goes.
+    /// Where its output is written.
     pub output: NfOutput,
     /// Whether its process runs elements of a configuration, which may end the whole run.
     pub has_elements: bool,
 }
 
 impl NfSpec {
-    /// Of an NF of a chain, with what its process is told.
+    /// The specification of an NF of a chain, with the configuration that its process receives.
     pub fn of(
         nf: &ProcessNf,
         command: Option<Command>,
@@ -68,7 +68,7 @@ impl NfSpec {
         }
     }
 
-    /// Of an NF that is a program.
+    /// The specification of an NF that is a program.
     pub fn of_program(nf: &ProcessNf, program: &Program, burst: usize, output: NfOutput) -> NfSpec {
         let (path, arguments) = (program.path.clone(), program.arguments.clone());
         let command = Command { program: path, arguments, folder: PathBuf::new() };
@@ -79,32 +79,32 @@ impl NfSpec {
 /// How to start the process of an NF.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// The program; of a container it may be a bundle or an image.
+    /// The program; for a container it may be a bundle or an image.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// The folder that it runs in.
+    /// The working directory of the process.
     pub folder: PathBuf,
 }
 
-/// Where an NF is in its life.
+/// The state of an NF instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum NfState {
-    /// No process, and none is wanted.
+    /// There is no process, and none is wanted.
     Stopped = 0,
-    /// No process; one is started in a while, or attaches.
+    /// There is no process; the supervisor will start one, or an external NF will attach.
     Down = 1,
-    /// A process that is not ready.
+    /// There is a process that is not ready.
     Starting = 2,
-    /// A process that gets packets.
+    /// There is a process that receives packets.
     Up = 3,
-    /// A process that was asked to end.
+    /// There is a process that was asked to end.
     Ending = 4,
 }
 
 impl NfState {
-    /// As operators read it.
+    /// The name of the state in command output.
     pub fn name(self) -> &'static str {
         match self {
             NfState::Stopped => "stopped",
@@ -116,105 +116,106 @@ impl NfState {
     }
 }
 
-/// A process that has shaken hands, and what it was given.
+/// A session after its handshake, with the host's ends of its rings.
 #[derive(Debug)]
 pub struct NfSession {
     /// The host's ends of its rings.
     pub host_end: HostEnd<Mapped>,
-    /// Its counters.
+    /// The page of its counters.
     pub page: Arc<Page>,
-    /// What it said of itself.
+    /// The hello message that it sent.
     pub hello: Arc<Hello>,
-    /// What the host end points into.
+    /// The memory of the rings that the host ends use.
     pub rings: Rings,
-    /// Rings to others of its direct-path group, by the number of the way.
+    /// The direct rings that it writes, by number.
     pub exits: Vec<(u16, RingFile<1>)>,
 }
 
-/// The word that a link looks at in every turn: a process is there to be taken over.
+/// A flag of the word that a link reads in every turn: a new session waits for the link.
 const CAME: u8 = 1;
-/// The last process is gone, and nothing of it runs any more: what it held is to be collected.
+/// The flag for an ended session: its process has ended, and the link must reclaim its packets.
 const GONE: u8 = 2;
 
-/// An NF of one worker, whether a process runs it or not.
+/// An NF instance of one worker, with or without a process.
 #[derive(Debug)]
 pub struct Instance {
     /// The NF.
     pub spec: NfSpec,
     /// The worker that enqueues to it.
     pub worker: usize,
-    /// Its number among those of a supervisor.
+    /// Its number among the instances of a supervisor.
     pub number: u32,
-    /// Packet memory, known once the chain's pool is made.
+    /// The packet memory, set once the chain's pool exists.
     pub memory: Arc<OnceLock<Memory>>,
-    /// The NFs that it hands packets to or gets them from, and its number among them.
+    /// The direct-path group that it belongs to, and its number there.
     pub direct_group: Option<(Arc<DirectGroup>, u8)>,
-    /// What it may ask for neighbours, by the number of its output.
+    /// The L3 interfaces of its outputs, by number.
     pub stations: Vec<Option<Arc<Interface>>>,
-    /// Neighbours that its process wants to know, and questions of its processes that were refused.
+    /// The number of neighbours that its process requested, and of requests that were refused.
     pub neighbours: [AtomicU64; 2],
-    /// What the supervisor is to say to the process, with a descriptor.
+    /// Messages that the supervisor is to send to the process, each with a descriptor.
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
-    /// Handlers that are called.
+    /// Handler calls for the process.
     pub(crate) calls: Calls,
-    /// Its number as a holder of slots, the same for all its processes: the slots of each are reclaimed before the next starts.
+    /// Its number as a holder of slots. All its processes have the same number: the slots of each are reclaimed before
+    /// the next starts.
     holder: OnceLock<Option<u16>>,
     changes: AtomicU8,
     came: Mutex<Option<NfSession>>,
     state: AtomicU8,
-    /// Whether a process is wanted.
+    /// Whether a process should run.
     wanted: AtomicBool,
-    /// The link has collected what the last process held.
+    /// Whether the link has reclaimed the packets of the last process.
     reclaimed: AtomicBool,
     restarts: AtomicU64,
-    /// Whether starting it has failed so often that nobody is to wait for it.
+    /// Whether its start has failed so often that no worker should wait for it.
     hopeless: AtomicBool,
     pid: AtomicU64,
-    /// The NF asks for the end of the run.
+    /// Whether the NF has requested the end of the run.
     over: AtomicBool,
-    /// What a group of NFs may know of it.
+    /// The state that its direct-path group shares.
     pub(crate) member: Arc<MemberState>,
     /// The last lines that its processes wrote.
     pub log: Arc<LogBuffer>,
     status: Mutex<InstanceStatus>,
-    /// Drops by the reasons that the NF named, over all its processes. Written by the link alone.
+    /// Drops by the reasons that the NF named, over all its processes. Only the link writes them.
     drops: [AtomicU64; MOST_REASONS],
-    /// A process that came by itself and was not taken in yet.
+    /// An external NF that has attached and was not taken over yet.
     external: Mutex<Option<ExternalNf>>,
 }
 
-/// A process that came by itself.
+/// The process of an external NF.
 #[derive(Debug)]
 pub struct ExternalNf {
-    /// To it.
+    /// The socket to it.
     pub socket: Socket,
-    /// Itself, whatever becomes of its number.
+    /// Its pidfd, which stays valid when another process gets its process id.
     pub pidfd: OwnedFd,
-    /// What it said.
+    /// The hello message that it sent.
     pub hello: Hello,
 }
 
-/// What is known of the process beside its packets.
+/// The state of the process apart from its packets.
 #[derive(Clone, Debug, Default)]
 pub struct InstanceStatus {
-    /// What it said of itself.
+    /// The hello message that it sent.
     pub hello: Arc<Hello>,
-    /// Its counters.
+    /// The page of its counters.
     pub page: Option<Arc<Page>>,
-    /// Why it did not start, the last time.
+    /// Why the last start failed.
     pub failure: Option<String>,
-    /// Findings, each once.
+    /// Its warnings, each once.
     pub warnings: Vec<String>,
-    /// What is enforced upon its process and what is not, in sentences.
+    /// Sentences about the isolation of the process: which parts are enforced and which are not.
     pub isolation: Vec<String>,
-    /// What of that is not enforced.
+    /// The parts of the isolation that are not enforced.
     pub not_enforced: Vec<String>,
-    /// Why a tap is shown copies, where it is.
+    /// Why a tap receives copies, if it does.
     pub why_copies: Option<String>,
 }
 
 impl Instance {
-    /// For an NF of a worker; each has another number.
+    /// An instance for an NF of a worker; `number` must be unique in the supervisor.
     pub fn new(spec: NfSpec, worker: usize, number: u32, memory: Arc<OnceLock<Memory>>) -> Instance {
         Instance {
             spec,
@@ -244,20 +245,20 @@ impl Instance {
         }
     }
 
-    /// With stations that it may ask for neighbours.
+    /// The instance with L3 interfaces whose neighbours it may request.
     #[must_use]
     pub fn beside(self, stations: Vec<Option<Arc<Interface>>>) -> Instance {
         Instance { stations, ..self }
     }
 
-    /// As a member of a direct-path group, which is told.
+    /// The instance as a member of a direct-path group; registers it in the group.
     #[must_use]
     pub fn in_group(self, group: Arc<DirectGroup>, member: u8) -> Instance {
         group.set_member(member, Arc::clone(&self.member));
         Instance { direct_group: Some((group, member)), ..self }
     }
 
-    /// Its number as a holder.
+    /// Its number as a holder of slots.
     pub fn holder(&self) -> Option<u16> {
         let next = || self.memory.get()?.holder();
         match &self.direct_group {
@@ -266,66 +267,66 @@ impl Instance {
         }
     }
 
-    /// Has the supervisor say something to the process, with a descriptor; the link's.
+    /// Queues a message with a descriptor, which the supervisor sends to the process. Called by the link.
     pub fn say(&self, message: ToNf, descriptor: OwnedFd) {
         lock(&self.to_say).push((message, descriptor));
     }
 
-    /// What is to be said to the process; the supervisor's.
+    /// Takes the messages that are queued for the process. Called by the supervisor.
     pub fn take_to_say(&self) -> Vec<(ToNf, OwnedFd)> {
         std::mem::take(&mut *lock(&self.to_say))
     }
 
-    /// Where the NF is.
+    /// The state of the NF.
     pub fn state(&self) -> NfState {
         let all = [NfState::Stopped, NfState::Down, NfState::Starting, NfState::Up, NfState::Ending];
         let number = self.state.load(Ordering::Acquire);
         all.into_iter().find(|state| *state as u8 == number).unwrap_or(NfState::Stopped)
     }
 
-    /// Sets where the NF is; the supervisor's.
+    /// Sets the state of the NF. Called by the supervisor.
     pub fn set_state(&self, state: NfState) {
         if self.state.swap(state as u8, Ordering::AcqRel) != state as u8 {
             tracing::info!("NF `{}` is {}", self.spec.name, state.name());
         }
     }
 
-    /// Whether a process is wanted.
+    /// Whether a process should run.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Acquire)
     }
 
-    /// Wants a process, or none.
+    /// Sets whether a process should run.
     pub fn want(&self, wanted: bool) {
         self.wanted.store(wanted, Ordering::Release);
     }
 
-    /// Its process, by number; 0 when there is none.
+    /// The process id; 0 when there is no process.
     pub fn pid(&self) -> u64 {
         self.pid.load(Ordering::Relaxed)
     }
 
-    /// Notes its process.
+    /// Sets the process id.
     pub fn set_pid(&self, pid: u64) {
         self.pid.store(pid, Ordering::Relaxed);
     }
 
-    /// How often a process was started in the place of one that ended.
+    /// The number of restarts.
     pub fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
 
-    /// Counts a start in the place of one that ended.
+    /// Counts a restart.
     pub fn count_restart(&self) {
         self.restarts.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes whether starting it has failed too often; the supervisor's.
+    /// Sets whether its start has failed too often. Called by the supervisor.
     pub fn set_hopeless(&self, hopeless: bool) {
         self.hopeless.store(hopeless, Ordering::Relaxed);
     }
 
-    /// Whether a process is about to come, of an NF that the host starts.
+    /// Whether a process is about to start, of an NF that the host starts.
     pub fn is_coming(&self) -> bool {
         self.is_wanted()
             && self.spec.command.is_some()
@@ -333,7 +334,7 @@ impl Instance {
             && !self.hopeless.load(Ordering::Relaxed)
     }
 
-    /// Counts a drop for a reason that the NF named by its number; the link's.
+    /// Counts a drop for a reason that the NF named, by its number. Called by the link.
     #[inline]
     pub fn count_drop(&self, reason: usize) {
         if let Some(count) = self.drops.get(reason).or(self.drops.first()) {
@@ -341,7 +342,7 @@ impl Instance {
         }
     }
 
-    /// Drops by the NF's own reasons, those that never happened left out.
+    /// Drops by the NF's own reasons; reasons without a drop are omitted.
     pub fn drops(&self) -> Vec<(String, u64)> {
         let hello = Arc::clone(&self.status().hello);
         let named = std::iter::once(UNSTATED).chain(hello.reasons.iter().map(String::as_str));
@@ -357,11 +358,11 @@ impl Instance {
         told.hello.counters.iter().enumerate().map(|(number, name)| (name.clone(), value(number))).collect()
     }
 
-    /// Offers a process that came by itself, which is taken where there is a place for it.
+    /// Offers an external NF, which the instance accepts if it has no process.
     ///
     /// # Errors
     ///
-    /// When the NF is started by the host, is stopped, or has a process.
+    /// When the host starts this NF itself, when the NF is stopped, or when it has a process.
     pub fn offer(&self, external: &mut Option<ExternalNf>) -> Result<(), String> {
         let name = &self.spec.name;
         if self.spec.command.is_some() {
@@ -377,32 +378,32 @@ impl Instance {
         Ok(())
     }
 
-    /// Whether a process came.
+    /// Whether an external NF waits to be taken over.
     pub fn has_external(&self) -> bool {
         lock(&self.external).is_some()
     }
 
-    /// The process that came.
+    /// Takes the external NF that waits.
     pub fn take_external(&self) -> Option<ExternalNf> {
         lock(&self.external).take()
     }
 
-    /// Whether the NF asks for the end of the run.
+    /// Whether the NF has requested the end of the run.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Notes that it does.
+    /// Sets that the NF has requested the end of the run.
     pub fn set_over(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// What is known beside the packets.
+    /// Locks the status of the process.
     pub fn status(&self) -> MutexGuard<'_, InstanceStatus> {
         lock(&self.status)
     }
 
-    /// Notes a finding, the first time.
+    /// Stores a warning, unless it is already stored.
     pub fn tell(&self, finding: String) {
         let mut told = self.status();
         if !told.warnings.contains(&finding) {
@@ -411,9 +412,9 @@ impl Instance {
         }
     }
 
-    /// Hands a process over to the link; the supervisor's.
+    /// Passes a session to the link. Called by the supervisor.
     pub fn hand_over(&self, session: NfSession) {
-        // What was meant for the last one is not for this.
+        // Messages for the last session are not for this one.
         self.take_to_say();
         self.take_eviction();
         *lock(&self.came) = Some(session);
@@ -421,40 +422,40 @@ impl Instance {
         self.changes.fetch_or(CAME, Ordering::Release);
     }
 
-    /// Says that nothing of the process runs any more; the supervisor's.
+    /// Reports that the process has ended entirely. Called by the supervisor.
     pub fn report_gone(&self) {
         self.changes.fetch_or(GONE, Ordering::Release);
     }
 
-    /// Whether the link has anything to do here beside its packets.
+    /// Whether a new or an ended session waits for the link.
     #[inline]
     pub fn has_news(&self) -> bool {
         self.changes.load(Ordering::Relaxed) != 0
     }
 
-    /// What came and went since the last call; the link's.
+    /// Takes the new session, if any, and whether the last one ended, since the last call. Called by the link.
     pub fn take_news(&self) -> (Option<NfSession>, bool) {
         let news = self.changes.swap(0, Ordering::AcqRel);
         let came = lock(&self.came).take();
         (came, news & GONE != 0)
     }
 
-    /// Says that what the last process held is collected; the link's.
+    /// Reports that the packets of the last process are reclaimed. Called by the link.
     pub fn report_buried(&self) {
         self.reclaimed.store(true, Ordering::Release);
     }
 
-    /// Whether nobody holds anything of the last process.
+    /// Whether the packets of the last process are reclaimed.
     pub fn is_buried(&self) -> bool {
         self.reclaimed.load(Ordering::Acquire)
     }
 
-    /// Asks the supervisor to end the process at once; the link's.
+    /// Has the supervisor end the process at once. Called by the link.
     pub fn evict(&self, why: String) {
         self.member.evict(why);
     }
 
-    /// Why the process is to be ended, when it is; the supervisor's.
+    /// Takes the reason for an eviction, if one is requested. Called by the supervisor.
     pub fn take_eviction(&self) -> Option<String> {
         self.member.take_eviction()
     }

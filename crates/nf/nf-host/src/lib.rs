@@ -1,22 +1,24 @@
 //! The host's end of NFs in processes of their own, over shared packet memory and rings.
 //!
-//! - [`instance`]: the place of an NF in a chain, shared by the two who look after it
-//! - [`supervisor`]: has processes started ([`process`]), shakes hands (`handshake`; see the crate `nf`), watches and
-//!   ends them
+//! - [`instance`]: an NF instance of a chain, shared by its link and the supervisor
+//! - [`supervisor`]: has processes started ([`process`]), performs the handshake (`handshake`; see the crate `nf`),
+//!   watches and ends them
 //! - [`link`]: the worker's side: enqueues packets, takes completions, reclaims
-//! - [`direct_group`]: NFs that hand packets to each other without the host; `direct_groups`: which those are;
-//!   `member`: what such a group knows of each
-//! - [`memory`]: the packet memory of the channels; [`boundary`]: how packets cross into a trust group's own
-//! - `neighbours`: what processes want to know of theirs, and are told
-//! - [`peer`]: who connected to a socket
-//! - [`handlers`]: handlers of what runs in processes; `calls`: calls of those on their way
-//! - [`log`]: keeps what processes write; `watchdog`: whether they live; [`doorbell`]: wakes the supervisor
+//! - [`direct_group`]: NFs that pass packets to each other by direct rings; `direct_groups`: the groups of a chain;
+//!   `member`: the state that a group shares of each
+//! - [`memory`]: the packet memory of the channels; [`boundary`]: the copies that cross a trust boundary
+//! - `neighbours`: the neighbours that processes requested, and the answers
+//! - [`peer`]: which process connected to a socket
+//! - [`handlers`]: handlers of NFs in processes; `calls`: pending calls of them
+//! - [`log`]: stores the output of processes; `watchdog`: checks that they make progress; [`doorbell`]: wakes the
+//!   supervisor
 //!
-//! Any program that links the crate `nf` or its C library can be an NF. The supervisor starts what a
-//! [`process::Launcher`] is registered for; containers are the crate `container`'s.
+//! Any program that links the crate `nf` or its C library can be an NF. The supervisor starts an NF with the
+//! [`process::Launcher`] that is registered for its execution mode; the launchers for containers are in the crate
+//! `container`.
 //!
-//! Invariants: no packet thread waits for a process or for the supervisor; what an NF holds is used by nobody else
-//! until the kernel says that nothing of it runs; what it writes anywhere is checked before it is used.
+//! Invariants: no packet thread waits for a process or for the supervisor. No other holder uses the packets of an NF
+//! until the kernel reports that nothing of it runs. All data that an NF writes is checked before it is used.
 
 pub mod boundary;
 mod calls;

@@ -1,6 +1,7 @@
-//! The worker's side of an NF in a process of its own: enqueues packets, takes them back, reclaims what a dead NF held.
+//! The worker's side of an NF in a process of its own: it enqueues packets, takes completions, and reclaims the packets
+//! of an NF that died.
 //!
-//! What has to do with processes is the supervisor's; the two share an [`Instance`].
+//! The supervisor manages the processes. The link and the supervisor share an [`Instance`].
 
 use crate::boundary::Boundary;
 use crate::direct_group::{DirectGroup, DirectRing};
@@ -21,51 +22,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// How long an NF is waited for in silence.
+/// How long the link waits for an NF before it reports this.
 const SAY_AFTER: Duration = Duration::from_secs(2);
-/// How long an NF may take until it gets its first packets.
+/// How long the link waits for an NF to become ready.
 const START_PATIENCE: Duration = Duration::from_secs(21);
-/// How long the supervisor may take to end an NF: longer than its own grace.
+/// How long the supervisor may take to end an NF: longer than its own grace period.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
-/// Bad descriptors after which an NF is ended.
+/// Bad descriptors after which an NF is evicted.
 const MOST_BAD: u64 = 1024;
-/// Packets that come back at a time: a whole ring, because what is enqueued in a turn comes back in one.
+/// Completions that are taken at a time: a whole ring, because all packets of a turn may be returned at once.
 const MOST_BACK: usize = RING_CLAIMS as usize;
-/// Descriptors that are taken at a time from a ring that nobody writes any more.
+/// Descriptors that are taken at a time from a ring that has no writer any more.
 const BURST: usize = 64;
-/// Empty slots that an NF has for packets that it makes.
+/// Empty slots that are granted to an NF that makes packets.
 const GRANTS: usize = 512;
 
-/// A way to an NF in a process of its own.
+/// The channel to an NF in a process of its own.
 pub struct ProcessLink {
     instance: Arc<Instance>,
     doorbell: Doorbell,
-    /// Set when the whole run is to end: nobody waits for NFs then.
+    /// Set when the whole run is to end: no link waits for its NF then.
     interrupted: Arc<AtomicBool>,
     current: Option<NfSession>,
-    /// Where packets cross as copies, and how many did here.
+    /// The trust boundary that packets cross as copies, and the number of copies.
     boundary: Option<Arc<Mutex<Boundary>>>,
     copied: u64,
-    /// Whether those that were enqueued last are.
+    /// Whether the packets that were enqueued last are shown in place and not copied.
     shared: bool,
-    /// Packets of each way to this NF that its in-flight table know of.
+    /// For each direct ring to this NF, the packets that the in-flight table has recorded.
     came: Vec<u64>,
-    /// The last packets that came for it did not all find room.
+    /// Whether the last packets for the NF did not all find room in its ring.
     refused: bool,
-    /// Empty slots that the NF has.
+    /// Empty slots that the NF holds.
     granted: usize,
-    /// Whether the NF was ended for what it did.
+    /// Whether the NF was evicted.
     evicted: bool,
-    /// Outputs across from inputs.
+    /// The output opposite each input.
     across: Vec<Option<usize>>,
-    /// How many of the instance's findings were fetched.
+    /// How many of the instance's warnings were fetched.
     fetched: usize,
-    /// Bad descriptors of processes that are gone.
+    /// Bad descriptors of earlier processes.
     bad: [u64; BAD.len()],
 }
 
 impl ProcessLink {
-    /// To the NF of an instance.
+    /// A link to the NF of an instance.
     pub fn new(instance: Arc<Instance>, doorbell: Doorbell, interrupted: Arc<AtomicBool>) -> ProcessLink {
         let (inputs, outputs) = (&instance.spec.inputs, &instance.spec.outputs);
         let across = (0..inputs.len()).map(|input| opposite_output(inputs, outputs, input)).collect();
@@ -87,22 +88,23 @@ impl ProcessLink {
         }
     }
 
-    /// Says why no packets move yet.
+    /// Reports why no packets are passed yet.
     fn say_that_it_waits(&self, most: Duration) {
         let (name, seconds) = (&self.instance.spec.name, most.as_secs_f64().round());
         let line = format!("waiting for NF `{name}`, which is not ready yet: for up to {seconds} s more");
         match self.instance.spec.output {
             NfOutput::Log => self.instance.log.push(format!("-- {line}")),
-            // One that nobody reads is no reason to end.
+            // A write error is no reason to end: standard error may have no reader.
             NfOutput::Inherit => drop(writeln!(std::io::stderr(), "millrace: {line}")),
         }
     }
 
-    /// Takes over what the supervisor started, and collects what is left of what ended.
+    /// Takes over a new session, and reclaims the packets of an ended one.
     #[cold]
     fn take_news(&mut self, out: &mut Completions) {
         let (came, gone) = self.instance.take_news();
-        // A process that came and went since the last look held nothing; it is still to be reported reclaimed.
+        // A process that started and ended since the last call held no packets; it is still to be reported as
+        // reclaimed.
         if let Some(mut came) = came {
             if self.boundary.is_none() {
                 self.boundary = self.find_boundary();
@@ -126,7 +128,7 @@ impl ProcessLink {
         }
     }
 
-    /// Where packets cross into the memory of the NF's group, when that has its own.
+    /// The trust boundary that packets cross into the memory of the NF's trust group, if that has its own memory.
     fn find_boundary(&self) -> Option<Arc<Mutex<Boundary>>> {
         let memory = self.instance.memory.get()?;
         let (copies, region) = (memory.copies.as_ref()?, &memory.region);
@@ -140,7 +142,7 @@ impl ProcessLink {
         })
     }
 
-    /// Collects everything that a process held that runs no more.
+    /// Reclaims all packets of an ended process.
     fn reclaim(&mut self, out: &mut Completions) {
         let (Some(mut current), Some(memory)) = (self.current.take(), self.instance.memory.get()) else {
             return;
@@ -152,7 +154,7 @@ impl ProcessLink {
                 let mut taken = vec![];
                 entrances(group, *member).for_each(|way| way.take_over(&mut taken));
                 for way in group.ways.iter().filter(|way| way.from.0 == *member) {
-                    // What stands in a ring to one that lives is that one's.
+                    // Packets in a ring to a living NF belong to that NF.
                     let passed = way.end(|ring| {
                         empty(&mut current.host_end, ring, way.from.1, &memory.in_flight, &mut returned);
                     });
@@ -186,15 +188,15 @@ impl ProcessLink {
         }
     }
 
-    /// Enqueues packets with a number for the NF; how many of the list.
+    /// Enqueues packets with a destination number for the NF; returns how many of the list were enqueued.
     fn enqueue_as(&mut self, destination: u16, packets: &[Packet], list: &[u16]) -> usize {
         let (Some(current), Some(memory)) = (&mut self.current, self.instance.memory.get()) else { return 0 };
-        // One that is to end gets nothing more, and gives back what it has.
+        // An NF that is to end receives no more packets, and returns those that it holds.
         if self.evicted || !self.instance.is_wanted() {
             return 0;
         }
         let asked = list.len();
-        // What finds no room need not cross.
+        // Packets that find no room in the ring are not copied.
         let room =
             if self.boundary.is_some() { current.host_end.room(asked, destination) } else { Ok(asked) };
         let Ok(room) = room else {
@@ -211,7 +213,7 @@ impl ProcessLink {
         if destination != GRANT {
             self.refused = enqueued < asked;
             match &self.instance.direct_group {
-                // Whoever has most of what is inside is in the way of all.
+                // The member with the most packets inside the group blocks all others.
                 Some((group, _)) if enqueued == 0 && group.is_full() => group.note_crowded(),
                 _ if enqueued == 0 => self.instance.member.activity.note_crowded(),
                 _ => {}
@@ -231,7 +233,7 @@ impl ProcessLink {
         enqueued
     }
 
-    /// An NF whose indices cannot be is ended: what it does with packets is anybody's guess.
+    /// Ends an NF that wrote impossible indices or too many bad descriptors: its packets cannot be trusted any more.
     #[cold]
     fn evict(&mut self, what: &str) {
         if !std::mem::replace(&mut self.evicted, true) {
@@ -240,7 +242,7 @@ impl ProcessLink {
         }
     }
 
-    /// Follows what goes between this NF and others of its direct-path group.
+    /// Updates the in-flight table for packets that this NF exchanges with others of its direct-path group.
     fn follow_direct(&mut self, out: &mut Completions) {
         let (Some((group, member)), Some(memory)) =
             (self.instance.direct_group.clone(), self.instance.memory.get())
@@ -253,7 +255,7 @@ impl ProcessLink {
             let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
                 let Some(current) = current else { return };
-                // Seldom: while the reader is not there.
+                // The host reads the ring only while its reader does not run.
                 out.fill(MOST_BACK, |packets, completions| {
                     let (count, taken) =
                         current.host_end.take_from(ring, way.from.1, &memory.in_flight, packets, completions);
@@ -280,7 +282,7 @@ impl ProcessLink {
         let Some(current) = &mut self.current else { return };
         let mut waiting = 0;
         for (seen, way) in self.came.iter_mut().zip(entrances(&group, member)) {
-            // What waits here is older than what stands there.
+            // Packets that wait for room here are older than those in the direct ring, and must be enqueued first.
             if !self.refused
                 && self.instance.is_wanted()
                 && let Some((file, index)) = way.open(current.host_end.has_metadata())
@@ -295,7 +297,7 @@ impl ProcessLink {
         }
         current.host_end.note_passed(0, went);
         let stats = current.host_end.stats();
-        // One that waits for room at another has nothing to answer for.
+        // An NF that waits for room at another member is not at fault.
         let held = if is_full { 0 } else { current.host_end.held() + waiting };
         self.instance.member.activity.observe(current.host_end.given_back() + stats.went, held);
         if !sound {
@@ -303,7 +305,7 @@ impl ProcessLink {
         }
     }
 
-    /// Takes back what the NF gave.
+    /// Takes the completions of the NF.
     fn take_back(&mut self, out: &mut Completions) {
         let (Some(current), Some(memory)) = (&mut self.current, self.instance.memory.get()) else { return };
         let (instance, copied) = (&self.instance, &mut self.copied);
@@ -328,13 +330,13 @@ impl ProcessLink {
     }
 }
 
-/// The ways to a member of a direct-path group.
+/// The direct rings to a member of a direct-path group.
 fn entrances(group: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
     group.ways.iter().filter(move |way| way.to.0 == member)
 }
 
-/// Notes what became of packets that came back, and puts the originals behind the boundary in their place; how many go
-/// on. Adds the copies that were made for that.
+/// Counts the drops among the completions, and replaces copies by the originals on the host's side of the trust
+/// boundary; returns how many packets continue. Adds the copies that this made to `copied`.
 fn receive(
     instance: &Instance,
     boundary: Option<&Mutex<Boundary>>,
@@ -353,7 +355,7 @@ fn receive(
     if goes_on { packets.len() } else { 0 }
 }
 
-/// Takes everything out of a ring whose writer will never write again, as far as its index can be.
+/// Takes all descriptors out of a ring whose writer has ended, as far as the index is plausible.
 fn empty(
     host_end: &mut HostEnd<Mapped>,
     ring: &mut Consumer<Mapped>,
@@ -362,7 +364,7 @@ fn empty(
     out: &mut Vec<(Packet, Completion)>,
 ) {
     let (mut packets, mut completions) = ([Packet::EMPTY; BURST], [Completion::default(); BURST]);
-    // No more than stands in a ring: somebody might write on.
+    // At most the descriptors that fit into a ring: another process may still write to it.
     for _ in 0..=RING_CLAIMS as usize / BURST {
         let before = ring.index();
         let (count, taken) = host_end.take_from(ring, output, in_flight, &mut packets, &mut completions);
@@ -377,11 +379,11 @@ fn empty(
 struct Bad {
     name: &'static str,
     count: fn(&ChannelStats) -> u64,
-    /// What an NF did that made mostly such.
+    /// The misbehaviour that causes most descriptors of this kind, in words.
     what: &'static str,
 }
 
-/// The kinds. Whether an in-flight entry that is over was once this NF's own nobody keeps.
+/// The kinds. The host does not record whether a completed in-flight entry was once of this NF.
 const BAD: [Bad; 6] = [
     Bad { name: "out-of-range", count: |stats| stats.out_of_range, what: "claimed slots that there are not" },
     Bad {
@@ -403,12 +405,12 @@ const BAD: [Bad; 6] = [
     Bad { name: "malformed", count: |stats| stats.malformed, what: "gave packets back as they cannot be" },
 ];
 
-/// What an NF did that made so many bad descriptors.
+/// The misbehaviour that caused most of the bad descriptors.
 fn worst(stats: &ChannelStats) -> &'static str {
     BAD.iter().max_by_key(|bad| (bad.count)(stats)).map_or("made bad descriptors", |bad| bad.what)
 }
 
-/// Counts a drop by the NF's own reason.
+/// Counts a drop with the NF's own reason.
 #[inline]
 fn note_drop(instance: &Instance, completion: Completion) {
     if let Completion::Dropped(reason) = completion {
@@ -429,14 +431,14 @@ impl NfLink for ProcessLink {
             if let Some(why) = self.instance.status().failure.clone() {
                 return Err(why);
             }
-            // One that attaches by itself comes when it comes.
+            // An external NF attaches at any time, and the run does not wait for it.
             let is_ours = self.instance.spec.command.is_some();
             if !is_ours || self.interrupted.load(Ordering::Relaxed) || Instant::now() > end {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        // One that came and went meanwhile had no packets yet.
+        // A process that started and ended meanwhile received no packets.
         self.take_news(&mut Completions::default());
         Ok(())
     }
@@ -453,7 +455,7 @@ impl NfLink for ProcessLink {
         if !self.current.as_ref().is_some_and(|current| current.hello.makes) {
             return 0;
         }
-        // They count against what the NF may have: half of that is for packets that come in.
+        // Granted slots count against the NF's quota: half of the quota is kept for received packets.
         let most = self.instance.memory.get().map_or(0, |memory| {
             let quota = usize::try_from(memory.quota).unwrap_or(usize::MAX);
             GRANTS.min(memory.region.slots() as usize / 8).min(quota / 2)
@@ -515,14 +517,14 @@ impl NfLink for ProcessLink {
         self.doorbell.ring();
         let end = Instant::now() + STOP_PATIENCE;
         while self.instance.state() != NfState::Stopped || self.instance.has_news() {
-            // It may wait for room in the ring.
+            // The NF may wait for room in its ring.
             self.collect(out);
             if Instant::now() > end {
                 break;
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        // Should a process withstand its end, its slots are lost with it rather than used again.
+        // If the process has not ended, its slots are lost and not reused.
         self.collect(out);
     }
 
@@ -562,12 +564,12 @@ impl NfLink for ProcessLink {
     }
 }
 
-/// Named numbers, a line each.
+/// Formats named numbers, a line for each.
 fn lines(named: &[(String, u64)]) -> String {
     named.iter().map(|(name, count)| format!("{name} {count}\n")).collect()
 }
 
-/// Of a chain that is not run.
+/// The link of a chain that does not run.
 pub struct NoLink;
 
 impl NfLink for NoLink {

@@ -1,7 +1,8 @@
-//! What the processes of NFs write, line by line: into a log, or on to standard error.
+//! The output of NF processes, line by line: into a log, or to standard error.
 //!
-//! A process gets a pipe and never a descriptor that this one uses, too: whoever shares one can make it non-blocking,
-//! read a terminal by it, or empty the file behind it. It is read no faster than [`PACE`]: whoever writes more waits.
+//! A process gets a pipe and never a descriptor that this process uses, too. Through a shared descriptor it could set
+//! the file non-blocking, read a terminal, or truncate the file. The pipe is read no faster than [`PACE`]: a process
+//! that writes more blocks.
 
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -11,19 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest run of bytes without an end of line that is read at once.
+/// The most bytes that are read at once without an end of line.
 const MOST_BYTES: u64 = 64 << 10;
-/// What is read at most in that time: bytes, with those that a line costs beside its own.
+/// The most bytes that are read in the given time, with [`LINE_BYTES`] added for each line.
 const PACE: (usize, Duration) = (256 << 10, Duration::from_millis(100));
-/// Bytes that a line costs.
+/// The bytes that each line counts in addition to its own.
 const LINE_BYTES: usize = 64;
 
-/// Lines of a log that are kept.
+/// Lines that a log stores.
 const LOG_LINES: usize = 2000;
-/// Bytes of a line that are kept.
+/// Bytes of a line that are stored.
 const KEPT_BYTES: usize = 2000;
 
-/// Where what a process writes goes.
+/// Where the output of a process is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NfOutput {
     /// To this process's standard error.
@@ -33,14 +34,14 @@ pub enum NfOutput {
     Log,
 }
 
-/// The log of an NF: the last lines that its processes wrote, or that are told of them.
+/// The log of an NF: the last lines that its processes wrote, and the host's lines about them.
 #[derive(Debug, Default)]
 pub struct LogBuffer(Mutex<LogLines>);
 
-/// The lines of a log that are kept.
+/// The stored lines of a log.
 #[derive(Clone, Debug, Default)]
 pub struct LogLines {
-    /// The number of the first line that is kept: so many were written before it.
+    /// The number of the first stored line: how many lines were removed before it.
     pub first: u64,
     /// The lines, the last one last.
     pub lines: VecDeque<String>,
@@ -51,7 +52,7 @@ impl LogBuffer {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Keeps a line, cut where it is long, and forgets the oldest where there are many.
+    /// Appends a line, cut to the maximum length, and removes the oldest line if there are too many.
     pub fn push(&self, mut line: String) {
         let end = (0..=KEPT_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
         line.truncate(end.unwrap_or(0));
@@ -63,14 +64,13 @@ impl LogBuffer {
         kept.lines.push_back(line);
     }
 
-    /// The lines that are kept, as they are now.
+    /// A copy of the stored lines.
     pub fn lines(&self) -> LogLines {
         self.lock().clone()
     }
 }
 
-/// A pipe to write to, for an NF of that name, whose other end is read on a thread of its own, until nobody has the
-/// pipe open any more.
+/// Creates a pipe for an NF's output. A thread reads its other end until no process has the pipe open any more.
 ///
 /// # Errors
 ///
@@ -90,7 +90,7 @@ pub fn pipe(nf: &str, output: NfOutput, log: Arc<LogBuffer>) -> std::io::Result<
             let text = plain(String::from_utf8_lossy(&line).trim_end());
             match output {
                 NfOutput::Log => log.push(text),
-                // One that nobody reads is no reason to end.
+                // A write error is no reason to end: standard error may have no reader.
                 NfOutput::Inherit => drop(writeln!(std::io::stderr(), "{text}")),
             }
             if spent >= PACE.0 {
@@ -102,7 +102,7 @@ pub fn pipe(nf: &str, output: NfOutput, log: Arc<LogBuffer>) -> std::io::Result<
     Ok((write, thread))
 }
 
-/// A text that does nothing to a terminal.
+/// The text without control characters.
 pub fn plain(text: &str) -> String {
     text.replace(|character: char| character.is_control() && character != '\t', " ")
 }

@@ -1,35 +1,34 @@
-//! What others than its own link and supervisor may know and want of an NF: how it does, and that it is to be ended.
+//! The state of an NF that more threads than its own link and supervisor use: its activity, and requests to evict it.
 //!
-//! An NF of a direct-path group shares it with the group, whose other members' links find out what it does to their
-//! rings.
+//! The links of a direct-path group share it: the link of one member may find out that another member broke a ring.
 
 use crate::watchdog::NfActivity;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Locks what stays whole where a thread that had it broke.
+/// Locks a mutex, also after a panic: the values stay consistent.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The state of an NF that a group of NFs shares.
+/// The state of an NF that its direct-path group shares.
 #[derive(Debug, Default)]
 pub struct MemberState {
-    /// What moves.
+    /// The activity that the watchdog reads.
     pub activity: NfActivity,
-    /// Why a link wants the process ended.
+    /// Why a link requested the eviction.
     evicted: Mutex<Option<String>>,
     has_evicted: AtomicBool,
 }
 
 impl MemberState {
-    /// Asks the supervisor to end the process at once; a link's.
+    /// Has the supervisor end the process at once. Called by links.
     pub fn evict(&self, why: String) {
         *lock(&self.evicted) = Some(why);
         self.has_evicted.store(true, Ordering::Release);
     }
 
-    /// Why the process is to be ended, when it is; the supervisor's.
+    /// Takes the reason for an eviction, if one is requested. Called by the supervisor.
     pub fn take_eviction(&self) -> Option<String> {
         if !self.has_evicted.swap(false, Ordering::AcqRel) {
             return None;

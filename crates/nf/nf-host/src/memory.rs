@@ -8,14 +8,15 @@ use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Slots for each NF of a trust group that has memory of its own: two rings full, what it makes and what it keeps.
+/// Slots for each NF of a trust group with its own memory: for two full rings, for packets that the NF makes, and for
+/// those that it keeps.
 const SLOTS_PER_NF: u32 = 4 * RING_CLAIMS;
 
-/// Where copies come from.
+/// The pool that copies are allocated from.
 pub enum Copies {
-    /// Memory of a trust group.
+    /// The memory of a trust group.
     Group(Arc<SharedPool>),
-    /// The memory that ports receive into: what a tap sees.
+    /// The memory that ports receive into, which a tap reads.
     Ports(Arc<dyn Fn() -> PacketPool + Send + Sync>),
 }
 
@@ -41,34 +42,33 @@ impl std::fmt::Debug for Copies {
 /// The packet memory of NF channels.
 #[derive(Debug)]
 pub struct Memory {
-    /// The memory.
+    /// The packet region.
     pub region: Arc<PacketRegion>,
-    /// Who holds each slot.
+    /// Which NF holds each slot.
     pub in_flight: InFlightTable,
-    /// The last number of a holder that was given; 0 is the host.
+    /// The last holder number that was assigned; 0 is the host.
     holders: AtomicU16,
     /// Packets that one NF may hold.
     pub quota: u64,
-    /// Where copies come from, of those who get copies; `None` where NFs work on what ports receive.
+    /// The pool for copies; `None` where NFs work on the packets that ports receive.
     pub copies: Option<Copies>,
 }
 
 impl Memory {
-    /// Of a region that packets lie in, shared by so many NFs.
+    /// The memory of a packet region that `nfs` NFs share.
     pub fn new(region: Arc<PacketRegion>, nfs: usize) -> Memory {
         let in_flight = InFlightTable::new(region.slots());
         let quota = Memory::share(region.slots(), nfs);
         Memory { region, in_flight, holders: AtomicU16::new(0), quota, copies: None }
     }
 
-    /// What each of so many NFs may hold of so many slots, and have kept once more: all of them together half.
+    /// The packets that each of `nfs` NFs may have in work, and as many again held: half of `slots` for all together.
     pub fn share(slots: u32, nfs: usize) -> u64 {
         let share = u64::from(slots) / (4 * nfs.max(1) as u64);
         share.clamp(32, 4 * u64::from(RING_CLAIMS))
     }
 
-    /// Memory of a trust group of so many NFs, of its own, which packets cross into as copies. Observers cannot write
-    /// it.
+    /// The own memory of a trust group of `nfs` NFs, which packets enter as copies. Observers cannot write it.
     ///
     /// # Errors
     ///
@@ -80,24 +80,25 @@ impl Memory {
         Ok(Memory { copies: Some(Copies::Group(pool)), ..Memory::new(region, nfs) })
     }
 
-    /// What a tap sees: the memory that ports receive into, with an in-flight table of its own, because what it reads others read,
-    /// too.
+    /// The memory of a tap: the memory that ports receive into, with an in-flight table of its own, because other NFs
+    /// hold the same packets.
     pub fn of_tap(region: Arc<PacketRegion>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
         Memory { copies: Some(Copies::Ports(worker)), ..Memory::new(region, 1) }
     }
 
-    /// Whether it is what a tap sees.
+    /// Whether it is the memory that ports receive into, as for a tap.
     pub fn is_ports(&self) -> bool {
         matches!(self.copies, Some(Copies::Ports(_)))
     }
 
-    /// With no more for each NF to hold than so many packets: originals of what is copied wait where ports receive.
+    /// The same with a quota of at most so many packets: the originals of copied packets occupy slots that ports
+    /// receive into.
     #[must_use]
     pub fn with_at_most(self, quota: u64) -> Memory {
         Memory { quota: self.quota.min(quota), ..self }
     }
 
-    /// A number for a holder that no other has; `None` when there are no more.
+    /// The next holder number; `None` when no number is left.
     pub fn holder(&self) -> Option<u16> {
         let next = |last: u16| last.checked_add(1);
         self.holders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok().and_then(next)

@@ -1,9 +1,9 @@
-//! What the process of an NF wants to know of its neighbours, and what it was told.
+//! The neighbours that an NF process requested, and the answers that it received.
 //!
-//! Its stations' tables ([`port::interface`]) find that out; here stands who asked, and what is still to be said. What
-//! is said is what a table says at that moment, so that a process that is slow to listen misses steps in between, and
-//! never the last. An NF can have so many neighbours looked for and begin so many searches a second; what is beyond is
-//! refused and counted.
+//! The tables of its L3 interfaces ([`port::interface`]) resolve neighbours. This module records the requests and the
+//! pending answers. An answer has the state of the table at the time when it is sent, so a slow process may miss states
+//! in between, but never the last one. The number of neighbours that an NF may request, and of searches that it starts
+//! in a second, is bounded. Further requests are refused and counted.
 
 use crate::instance::Instance;
 use nf::message::{Change, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop, ToNf};
@@ -14,23 +14,23 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Searches that an NF may begin at once, and in a second: their questions are fewer than a station asks, so that
-/// others have their share.
+/// Searches that an NF may start at once, and in a second. An L3 interface may send more requests than that, so that
+/// other NFs get a share.
 const BURST: u32 = 128;
 const PER_S: u32 = 50;
-/// Refusals that wait to be told; an NF that wants to know more has to ask again.
+/// Refusals that may wait to be sent; an NF that still needs the neighbour has to request it again.
 const MOST_REFUSALS: usize = 4 * MOST_CHANGES;
 
-/// The wishes of one process.
+/// The requests of one process.
 #[derive(Debug)]
 pub(super) struct Wishes {
     wanted: HashSet<NextHop>,
-    /// Those of which something is to be said.
+    /// Neighbours with a pending answer.
     due: BTreeSet<NextHop>,
     refused: BTreeSet<NextHop>,
-    /// Those of which it knows something.
+    /// Neighbours whose state was sent to the process.
     sent: HashSet<NextHop>,
-    /// Searches that may be begun, and since when.
+    /// Searches that may be started now, and the time of the last increase.
     credit: u32,
     credit_since: Instant,
 }
@@ -53,7 +53,7 @@ fn l3_interface(instance: &Instance, interface: u16) -> Option<&Arc<Interface>> 
 }
 
 impl Wishes {
-    /// Takes in what the process wants to know.
+    /// Handles a request for neighbours.
     pub fn resolve(&mut self, instance: &Instance, hops: &[NextHop]) {
         let earned = self.credit_since.elapsed().as_millis() as u64 * u64::from(PER_S) / 1000;
         if earned > 0 {
@@ -75,10 +75,10 @@ impl Wishes {
         instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
     }
 
-    /// Whether somebody looks for it now.
+    /// Subscribes to a neighbour; whether that was possible.
     fn subscribe(&mut self, instance: &Instance, hop: NextHop) -> bool {
         let Some(station) = l3_interface(instance, hop.interface) else { return false };
-        // What is in the table makes no question.
+        // A neighbour in the table needs no search.
         let cost = u32::from(!station.has(hop.address));
         if self.wanted.len() >= MOST_NEIGHBOURS || self.credit < cost {
             return false;
@@ -90,7 +90,7 @@ impl Wishes {
         self.wanted.insert(hop)
     }
 
-    /// Takes in what it does not want to know any more.
+    /// Removes neighbours that the process does not need any more.
     pub fn forget(&mut self, instance: &Instance, hops: &[NextHop]) {
         for hop in hops.iter().take(MOST_CHANGES) {
             self.due.remove(hop);
@@ -103,7 +103,7 @@ impl Wishes {
         instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
     }
 
-    /// Forgets everything: the process has ended.
+    /// Removes all requests: the process has ended.
     pub fn clear(&mut self, instance: &Instance) {
         for hop in self.wanted.drain() {
             if let Some(station) = l3_interface(instance, hop.interface) {
@@ -114,7 +114,7 @@ impl Wishes {
         instance.neighbours[0].store(0, Relaxed);
     }
 
-    /// Notes that something changed at a station.
+    /// Records changes at an L3 interface.
     pub fn changed(&mut self, instance: &Instance, changed: &Arc<Interface>, news: &[IpAddr]) {
         let is_changed = |station: &Option<Arc<Interface>>| {
             station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed))
@@ -126,7 +126,7 @@ impl Wishes {
         }
     }
 
-    /// Says what is to be said, as long as `say` finds a listener.
+    /// Sends the pending answers, until `say` reports that the socket accepts no more.
     pub fn tell(&mut self, instance: &Instance, mut say: impl FnMut(&ToNf) -> bool) {
         while !self.due.is_empty() || !self.refused.is_empty() {
             let refused: Vec<NextHop> = self.refused.iter().copied().take(MOST_CHANGES).collect();
@@ -138,9 +138,9 @@ impl Wishes {
                 {
                     Some(Report::Known(mac)) => NeighbourState::Known(mac.to_string()),
                     Some(Report::Unreachable) => NeighbourState::Unreachable,
-                    // What it knows does not hold any more.
+                    // The state that was sent is not valid any more.
                     Some(Report::Gone) | None if self.sent.contains(hop) => NeighbourState::Gone,
-                    // It is looked for: what comes of it is news.
+                    // The search is in progress; its result will be a change.
                     Some(Report::Gone) | None => continue,
                 };
                 changes.push(Change { hop: *hop, state });
@@ -154,7 +154,7 @@ impl Wishes {
             self.due.retain(|hop| !due.contains(hop));
             for (hop, is_gone) in told {
                 if is_gone {
-                    // It asks again when it wants to know again.
+                    // The process will request the neighbour again if it needs it.
                     self.forget(instance, &[hop]);
                 } else if self.wanted.contains(&hop) {
                     self.sent.insert(hop);
@@ -164,13 +164,13 @@ impl Wishes {
         }
     }
 
-    /// Whether something is to be said that found no listener.
+    /// Whether answers are pending.
     pub fn is_behind(&self) -> bool {
         !self.due.is_empty() || !self.refused.is_empty()
     }
 }
 
-/// The stations of some instances, each once.
+/// The L3 interfaces of some instances, each once.
 pub(super) fn stations<'a>(instances: impl Iterator<Item = &'a Arc<Instance>>) -> Vec<Arc<Interface>> {
     let mut all: Vec<Arc<Interface>> = vec![];
     for station in instances.flat_map(|instance| instance.stations.iter().flatten()) {
@@ -204,7 +204,7 @@ mod tests {
         NextHop { interface: 1, address: IpAddr::from((0x0a00_0002 + number).to_be_bytes()) }
     }
 
-    /// All that is said.
+    /// Sends all pending answers.
     fn all(wishes: &mut Wishes, instance: &Instance) -> Vec<Change> {
         let mut all = vec![];
         wishes.tell(instance, |message| {
@@ -221,7 +221,7 @@ mod tests {
         instance.neighbours.each_ref().map(|count| count.load(Relaxed))
     }
 
-    /// Says what the station's news are.
+    /// Applies the changes of the L3 interface and sends the answers.
     fn interface_changes(wishes: &mut Wishes, instance: &Instance, station: &Arc<Interface>) -> Vec<Change> {
         let news = station.take_news();
         wishes.changed(instance, station, &news);
@@ -239,13 +239,13 @@ mod tests {
         station.turn(SECOND_NS);
         let known = Change { hop: hop(1), state: NeighbourState::Known(MAC.to_string()) };
         assert_eq!(interface_changes(&mut wishes, &instance, &station), vec![known.clone()]);
-        // Who asks again is told again; the other does not answer.
+        // A repeated request is answered again; the other neighbour does not answer.
         wishes.resolve(&instance, &[hop(1)]);
         assert_eq!(all(&mut wishes, &instance), [known]);
         (2..5).for_each(|second| station.turn(second * SECOND_NS));
         let lost = Change { hop: hop(2), state: NeighbourState::Unreachable };
         assert_eq!(interface_changes(&mut wishes, &instance, &station), [lost]);
-        // What is known is forgotten by an operator: it has to ask again.
+        // An operator deletes the entry: the process has to request it again.
         assert!(station.delete(hop(1).address));
         let gone = Change { hop: hop(1), state: NeighbourState::Gone };
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
         let refused = all(&mut wishes, &instance);
         assert!(refused.len() == 4 && refused.iter().all(|change| change.state == NeighbourState::Refused));
         assert_eq!(counts(&instance), [0, 4]);
-        // A flood: what it begins is bounded, and what is told of it.
+        // A flood: the number of searches and of answers is bounded.
         let many: Vec<NextHop> = (0..5000).map(hop).collect();
         let began = Instant::now();
         for some in many.chunks(MOST_CHANGES) {
@@ -299,17 +299,17 @@ mod tests {
         assert!((u64::from(BURST)..=most).contains(&wanted), "{wanted}");
         assert_eq!(wanted + refused, 5004);
         assert_eq!(all(&mut wishes, &instance).len(), MOST_REFUSALS);
-        // What another asked for costs nothing, but there are not more than so many.
+        // Neighbours that another NF requested need no search, but their number is bounded, too.
         for hop in &many {
             let _ = station.subscribe(hop.address);
         }
         many.chunks(MOST_CHANGES).for_each(|some| wishes.resolve(&instance, some));
         assert_eq!(counts(&instance)[0], MOST_NEIGHBOURS as u64);
-        // More in a message than there may be.
+        // More requests than a message may contain.
         let before = counts(&instance)[1];
         wishes.resolve(&instance, &many);
         assert_eq!(counts(&instance)[1] - before, (many.len() - MOST_CHANGES) as u64);
-        // The next process begins with nothing.
+        // The next process starts without requests.
         wishes.clear(&instance);
         assert_eq!((counts(&instance)[0], wishes.is_behind()), (0, false));
     }

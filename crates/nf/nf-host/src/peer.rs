@@ -1,4 +1,5 @@
-//! Who is at the other end of a socket, as a descriptor: a number may be another's by the time that it is looked at.
+//! Which process is at the other end of a socket, as a pidfd: a process id may belong to another process by the time it
+//! is used.
 #![expect(unsafe_code, reason = "there is no safe function for this socket option")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,12 +10,12 @@ use std::io;
 /// `SO_PEERPIDFD`, since Linux 6.5.
 const PEER_PIDFD: libc::c_int = 77;
 
-/// The process that connected. Before Linux 6.5 by its number, as the kernel noted it then: whoever has it now, if
-/// that process has ended since, is taken for it.
+/// The process that connected. Before Linux 6.5 it is found by the process id that the kernel recorded at that time. If
+/// that process has ended since, a process with the same id is taken for it.
 ///
 /// # Errors
 ///
-/// When it has ended, or the system does not say who it was.
+/// When it has ended, or the system does not report it.
 pub fn pidfd(socket: &impl AsFd) -> io::Result<OwnedFd> {
     let (mut fd, mut length): (libc::c_int, _) = (-1, size_of::<libc::c_int>() as libc::socklen_t);
     // SAFETY: the kernel writes a descriptor, whose size is right, and the size; both live for the call.
@@ -28,7 +29,7 @@ pub fn pidfd(socket: &impl AsFd) -> io::Result<OwnedFd> {
         )
     };
     if answer == 0 && fd >= 0 {
-        // SAFETY: the kernel has just made it, and nobody else knows of it.
+        // SAFETY: the kernel has just created it, and no other owner exists.
         return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
     }
     let error = io::Error::last_os_error();
@@ -39,19 +40,19 @@ pub fn pidfd(socket: &impl AsFd) -> io::Result<OwnedFd> {
     Ok(pidfd_open(peer, PidfdFlags::empty())?)
 }
 
-/// A process by its number; `None` where there is none.
+/// The pidfd of a process id; `None` if there is no such process.
 pub fn of_number(pid: u64) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
     pidfd_open(pid, PidfdFlags::empty()).ok()
 }
 
-/// Whether the process that a descriptor is of has ended.
+/// Whether the process of a pidfd has ended.
 pub fn has_ended(pidfd: &impl AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
 }
 
-/// The number of the process that a descriptor is of; `None` once it has ended and was waited for.
+/// The process id of a pidfd; `None` once the process has ended and was waited for.
 pub fn number(pidfd: &impl AsFd) -> Option<u32> {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_fd().as_raw_fd())).ok()?;
     let number = info.lines().find_map(|line| line.strip_prefix("Pid:"))?;
@@ -86,7 +87,7 @@ mod tests {
         };
         let (peer, _) = listener.accept().expect("accepted");
         child.wait().expect("a child");
-        // Either there is no descriptor any more, or it is of nobody: never of somebody else.
+        // There is no pidfd any more, or it belongs to no process: never to another one.
         assert!(pidfd(&peer).map_or(true, |pidfd| number(&pidfd).is_none()));
     }
 }

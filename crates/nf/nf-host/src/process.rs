@@ -1,11 +1,10 @@
-//! How processes of NFs are started and ended: what launches one, what it is then known by, and what keeps it to its
-//! rights.
+//! The start and end of NF processes: launchers, the processes that they return, and confinement.
 //!
-//! A [`Launcher`] starts what runs in one execution mode, and hands over an [`NfProcess`]. [`ProcessLauncher`] starts
-//! programs of this machine, confined or not; others live in crates of their own.
+//! A [`Launcher`] starts NFs of one execution mode, and returns an [`NfProcess`]. [`ProcessLauncher`] starts programs
+//! of this machine, confined or not; other launchers are in crates of their own.
 //!
-//! Invariants: descriptors that are meant for one process reach no other ([`alone`]); an NF is over when the kernel
-//! says so of all that it started ([`NfProcess::exit_status`]).
+//! Invariants: a descriptor for one process reaches no other process ([`alone`]). An NF has ended when the kernel
+//! reports the end of everything that it started ([`NfProcess::exit_status`]).
 
 use crate::instance::{ExternalNf, Instance};
 use crate::log;
@@ -24,59 +23,59 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long a process may take until it is ready.
+/// How long a process may take to become ready.
 pub const READY_PATIENCE: Duration = Duration::from_secs(20);
-/// What a confined NF may use where its chain file does not say.
+/// The memory limit of a confined NF whose chain file sets none.
 pub const MEMORY_BYTES: u64 = 1 << 30;
 
 /// A process that runs an NF, or ran one.
 pub trait NfProcess: Send {
-    /// Readable once it has ended; `None` where the system gave none.
+    /// A pidfd, readable once the process has ended; `None` if the system gave none.
     fn pidfd(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Ends it at once, with all that it started.
+    /// Kills the process at once, with everything that it started.
     fn kill(&mut self);
 
-    /// How it ended, in words; `None` while anything of it runs.
+    /// How the process ended, in words; `None` while anything of it runs.
     fn exit_status(&mut self) -> Option<String>;
 
-    /// Waits for its end, not much longer than so long.
+    /// Waits for its end, not much longer than `patience`.
     fn wait(&mut self, patience: Duration);
 
-    /// The NF's first process, by its number, where something else was started that starts it; `None` before it is
-    /// there.
+    /// The process id of the NF's first process, where the started process is another one that starts the NF; `None`
+    /// before the NF's process exists.
     fn init_pid(&self) -> Option<u64> {
         None
     }
 
-    /// Looks whether it used more memory than it may. To be called as soon as the process [`NfProcess::init_pid`] has
-    /// ended, because that is soon not known any more.
+    /// Reads whether it exceeded its memory limit. To be called as soon as the process [`NfProcess::init_pid`] has
+    /// ended, because the kernel soon discards this information.
     fn observe_memory(&mut self) {}
 
-    /// Whether the kernel ended it because it used more memory than it may; known once it has ended.
+    /// Whether the kernel killed it because it exceeded its memory limit; known once it has ended.
     fn out_of_memory(&self) -> bool {
         false
     }
 
-    /// Whether what was to start the NF could not, and said why.
+    /// Whether the program that should start the NF failed and reported why.
     fn refused(&self) -> bool {
         false
     }
 }
 
-/// A process that was started, and what its supervisor needs of it.
+/// A started process, and what its supervisor needs of it.
 pub struct Launched {
     /// The process.
     pub process: Box<dyn NfProcess>,
-    /// Its number.
+    /// The process id.
     pub pid: u64,
-    /// To it.
+    /// The socket to it.
     pub socket: Socket,
-    /// The thread that reads what it writes.
+    /// The thread that reads its output.
     pub log: Option<JoinHandle<()>>,
 }
 
-/// Why there is no process.
+/// Why no process was started.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
     /// A step failed.
@@ -84,23 +83,23 @@ pub enum LaunchError {
     Step {
         /// The NF.
         nf: String,
-        /// What was to be done.
+        /// The step that failed.
         what: String,
-        /// Why it was not.
+        /// The error of the step.
         why: String,
     },
-    /// It was started, and did not come so far that it can be spoken to.
+    /// The process was started and failed before it had a socket to the host.
     #[error("NF `{nf}`: {why}")]
     NotAttached {
         /// The NF.
         nf: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl LaunchError {
-    /// Of a step that failed.
+    /// The error of a failed step.
     pub fn step(nf: &str, what: impl Into<String>, why: &dyn std::fmt::Display) -> LaunchError {
         LaunchError::Step { nf: nf.into(), what: what.into(), why: why.to_string() }
     }
@@ -116,26 +115,26 @@ pub trait Launcher: Send + Sync {
     fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError>;
 }
 
-/// Who starts what runs in which execution mode.
+/// The launcher of each execution mode.
 #[derive(Clone)]
 pub struct Launchers(Vec<(ExecutionMode, Arc<dyn Launcher>)>);
 
 impl Default for Launchers {
-    /// Only programs of this machine.
+    /// Only the launcher of programs of this machine.
     fn default() -> Launchers {
         Launchers(vec![(ExecutionMode::Process, Arc::new(ProcessLauncher))])
     }
 }
 
 impl Launchers {
-    /// With one more.
+    /// Adds a launcher.
     #[must_use]
     pub fn with(mut self, mode: ExecutionMode, launcher: Arc<dyn Launcher>) -> Launchers {
         self.0.push((mode, launcher));
         self
     }
 
-    /// Starts the process of an NF as it is to run.
+    /// Starts the process of an NF in its execution mode.
     pub(crate) fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
         let mode = match instance.spec.terms.container {
             Some(_) => ExecutionMode::Container,
@@ -151,10 +150,10 @@ impl Launchers {
     }
 }
 
-/// Starts programs of this machine.
+/// The launcher of programs of this machine.
 pub struct ProcessLauncher;
 
-/// Held while a process is started: descriptors that are meant for one must not reach another.
+/// Held while a process is started: a descriptor for one process must not reach another.
 static STARTING: Mutex<()> = Mutex::new(());
 
 impl Launcher for ProcessLauncher {
@@ -163,7 +162,7 @@ impl Launcher for ProcessLauncher {
     }
 }
 
-/// Starts the process of an instance, with a socket to it for its standard input.
+/// Starts the process of an instance, with a socket to it as its standard input.
 fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     let name = &instance.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
@@ -173,7 +172,8 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
     let _one = alone();
     let (output, errors, log) = outputs(instance)?;
-    // By a descriptor of the file: the user that the NF runs as may not be let through the folders above it.
+    // The program is started by a descriptor of its file: the NF's user may not have access to the directories above
+    // it.
     let shown = command.program.display();
     let path = program::find(&command.program).ok_or_else(|| failed("start", &"there is no such program"))?;
     let file = rustix::fs::open(&path, OFlags::PATH, Mode::empty());
@@ -229,7 +229,7 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     Ok(Launched { process, pid, socket: ours, log: Some(log) })
 }
 
-/// Where a process writes what it says and its mistakes, and the thread that reads both.
+/// The descriptors for the standard output and standard error of a process, and the thread that reads both.
 ///
 /// # Errors
 ///
@@ -242,13 +242,13 @@ pub fn outputs(instance: &Instance) -> Result<(OwnedFd, OwnedFd, JoinHandle<()>)
     Ok((output, errors, log))
 }
 
-/// A process that was just started.
+/// A process that was just started, without or with confinement.
 enum Started {
     Free(Child),
     Confined(Box<Confined>),
 }
 
-/// A process with all rights that this one has.
+/// A process with all rights of this process.
 struct FreeProcess {
     child: Child,
     pidfd: Option<OwnedFd>,
@@ -311,7 +311,7 @@ impl NfProcess for ConfinedProcess {
     }
 }
 
-/// A process that came by itself: all that is known of it is its descriptor.
+/// The process of an external NF, of which only the pidfd is known.
 struct ExternalProcess(OwnedFd);
 
 impl NfProcess for ExternalProcess {
@@ -330,22 +330,22 @@ impl NfProcess for ExternalProcess {
     fn wait(&mut self, _patience: Duration) {}
 }
 
-/// Takes in a process that came by itself.
+/// Takes over the process of an external NF.
 pub(crate) fn receive(external: ExternalNf) -> Result<(Launched, Hello), String> {
     let ExternalNf { socket, pidfd, hello } = external;
     let pid = u64::from(peer::number(&pidfd).ok_or("the process that came has ended")?);
     Ok((Launched { process: Box::new(ExternalProcess(pidfd)), pid, socket, log: None }, hello))
 }
 
-/// Nothing that is open now stays open in a program that is started while this is held, also nothing of driver
-/// libraries; and nobody else starts one.
+/// Locks the start of processes. While the lock is held, no descriptor that is open now, including those of driver
+/// libraries, stays open in a started program, and no other thread starts one.
 pub fn alone() -> MutexGuard<'static, ()> {
     let one = lock(&STARTING);
     close_on_exec();
     one
 }
 
-/// Whether a variable of this process's environment is for confined programs, too: others may hold secrets.
+/// Whether confined programs receive this environment variable, too. Other variables may contain secrets.
 pub fn is_for_all(name: &std::ffi::OsStr) -> bool {
     const NAMES: [&str; 8] =
         ["PATH", "LANG", "LANGUAGE", "TZ", "TERM", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "RUST_LOG"];
@@ -353,7 +353,7 @@ pub fn is_for_all(name: &std::ffi::OsStr) -> bool {
     NAMES.contains(&name) || name.starts_with("LC_") || name.starts_with("MILLRACE_")
 }
 
-/// What keeps a process to its rights.
+/// The confinement that enforces these rights.
 fn confinement(rights: &Rights, user: u32) -> Confinement {
     let sockets = if rights.network { Sockets::Network } else { Sockets::Inherited };
     let mut confinement = Confinement::new().user(user, user).sockets(sockets);
@@ -369,19 +369,18 @@ fn confinement(rights: &Rights, user: u32) -> Confinement {
     confinement.cpu_weight(rights.cpu_share.unwrap_or(EVEN_SHARE))
 }
 
-/// The share of a contended core that everybody has.
+/// The CPU weight of an NF whose chain file sets none.
 pub const EVEN_SHARE: u32 = 100;
 /// The first of the user ids that NFs run as: above those of people, services and user namespaces.
 pub const FIRST_USER: u32 = 1_000_000_000;
 
-/// A user id that no other NF of this machine has, as far as its host can tell: by the host's number and the
-/// instance's.
+/// A user id that no other NF of this machine has, as far as the host can know: derived from the host's process id and
+/// the instance's number.
 pub fn user(instance: &Instance) -> u32 {
     FIRST_USER + std::process::id() % 1_000_000 * 1_000 + instance.number % 1_000
 }
 
-/// Has every descriptor of this process that is open now, but for the standard ones, closed in programs that it
-/// starts.
+/// Marks every open descriptor of this process except the standard ones as close-on-exec.
 #[expect(unsafe_code, reason = "there is no safe function for this system call")]
 fn close_on_exec() {
     // SAFETY: marks descriptors, and closes none here.

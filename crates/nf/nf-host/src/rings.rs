@@ -1,4 +1,4 @@
-//! The rings between the host and an NF: how large they are.
+//! The rings between the host and an NF, and their size.
 
 use shm::ring::RingFile;
 

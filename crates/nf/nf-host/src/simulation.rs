@@ -1,5 +1,5 @@
-//! NFs of a direct-path group, all in this process, that take, keep, give and die at random moments: the links must
-//! never lose a slot, never take one from an NF that lives, and count each packet once.
+//! A simulation of a direct-path group in one process. Its NFs take, keep, return packets and die at random times. The
+//! links must never lose a slot, never take a slot from a living NF, and count each packet once.
 
 use crate::direct_group::{DirectGroup, Stop};
 use crate::handshake::welcome;
@@ -27,27 +27,27 @@ use std::time::Duration;
 const MEMBERS: usize = 3;
 const SLOTS: u32 = 2048;
 
-/// Ways of a chain there and back.
+/// Direct rings of a chain in both directions.
 const WAYS: [(Stop, Stop); 4] = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
 
-/// What happens next.
+/// A step of the simulation.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Packets come to an NF from elsewhere.
+    /// The host enqueues packets to an NF.
     Enqueue { member: usize, count: usize },
     /// The worker's turn for an NF.
     Collect { member: usize },
-    /// An NF takes packets; it keeps so many.
+    /// An NF takes packets, and keeps some of them.
     Work { member: usize, keeps: usize, shows: bool, drops: bool },
-    /// It gives what it kept.
+    /// It returns packets that it kept.
     Give { member: usize, holds: bool },
-    /// It listens to the host.
+    /// It receives messages of the host.
     Listen { member: usize },
-    /// It ends, and another takes its place.
+    /// It ends, and another process takes its place.
     Die { member: usize },
-    /// It has packets in work, and ends before it shows what it gave.
+    /// It ends while it has packets in work, before it publishes those that it returned.
     Rip { member: usize },
-    /// Somebody writes something into memory that NFs share with the host.
+    /// A process writes a value into memory that NFs share with the host.
     Scribble { member: usize, at: usize, value: u32 },
 }
 
@@ -55,7 +55,7 @@ struct Nf {
     ends: Ends,
     ours: Socket,
     kept: Vec<(u16, Received)>,
-    /// What it shares: the rings with the host, and those that it writes for others.
+    /// The shared rings: those with the host, and those that it writes for others.
     rings: Vec<Mapped>,
     notes: Page,
 }
@@ -64,7 +64,8 @@ struct Lane {
     instance: Arc<Instance>,
     link: ProcessLink,
     nf: Option<Nf>,
-    /// Packets in, out, passed on, dropped, lost, by the element's counters; those of the next are added there.
+    /// The balance of the element's counters: packets in, less those out, passed on, dropped and lost. The next NF's
+    /// balance counts packets passed on.
     held: i64,
 }
 
@@ -73,12 +74,12 @@ struct Chain {
     pool: NativePool,
     region: Arc<PacketRegion>,
     direct_group: Arc<DirectGroup>,
-    /// Slots that some NF has.
+    /// For each slot, whether an NF has it.
     out: Vec<bool>,
     emitted: u64,
     lost_packets: u64,
     passed: u64,
-    /// Somebody scribbled: NFs may lose what they have, and be ended.
+    /// Whether a process has written over shared memory: NFs may then lose their packets, and be ended.
     hostile: bool,
     _supervisor: Supervisor,
 }
@@ -169,19 +170,19 @@ impl Chain {
         self.collect(member);
     }
 
-    /// What the worker does in its turn: takes back, and sends on.
+    /// The worker's turn: takes completions, and sends messages.
     fn collect(&mut self, member: usize) {
         let mut backs = Completions::default();
         self.lanes[member].link.collect(&mut backs);
         self.settle(member, &backs);
         let lane = &self.lanes[member];
         for (message, file) in lane.instance.take_to_say() {
-            // Nobody listens where the process has just ended.
+            // If the process has just ended, no reader is left.
             let _ = lane.nf.as_ref().map(|nf| nf.ours.send(&message, &[file.as_fd()]));
         }
     }
 
-    /// What the supervisor does: ends who is to be ended.
+    /// The supervisor's part: ends the NFs that a link evicted.
     fn supervise(&mut self) {
         for member in 0..MEMBERS {
             if let Some(why) = self.lanes[member].instance.take_eviction() {
@@ -216,7 +217,7 @@ impl Chain {
                 Completion::Output(output) => {
                     self.emitted += packets.len() as u64;
                     let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output));
-                    // Not where it was to go: then it leaves the chain here.
+                    // A packet for another output than the ring's leaves the chain here.
                     let next = way.map(|(_, to)| (usize::from(to.0), usize::from(to.1)));
                     self.enqueue(next, packets);
                 }
@@ -228,7 +229,7 @@ impl Chain {
         }
     }
 
-    /// Enqueues packets to an NF, and frees what it has no room for.
+    /// Enqueues packets to an NF, and frees those for which it has no room.
     fn enqueue(&mut self, to: Option<(usize, usize)>, packets: &[Packet]) {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
         let enqueued = to.map_or(0, |(member, input)| {
@@ -314,7 +315,7 @@ impl Chain {
         }
     }
 
-    /// Everybody gives back what it has: then nothing is left anywhere.
+    /// Ends the simulation: all NFs return their packets, and then all slots must be free.
     fn end(mut self) {
         for _ in 0..if self.hostile { 20 } else { 200 } {
             for member in 0..MEMBERS {
@@ -352,7 +353,7 @@ impl Chain {
     }
 }
 
-/// Gives a packet out of the interface across.
+/// Sends a packet to the opposite interface, or drops it.
 fn give(ends: &mut Ends, input: u16, enqueued: &Received, drops: bool) {
     let (action, output) = if drops { (Action::Drop, 0) } else { (Action::Emit, 1 - input.min(1)) };
     ends.give_received(enqueued, action, output);
@@ -390,7 +391,7 @@ fn packets_go_from_nf_to_nf() {
             chain.collect(member);
         }
     }
-    // There, past each NF but the last, whose packets leave the chain.
+    // Packets pass all NFs but the last, from which they leave the chain.
     assert!(chain.passed > 40 * 32 * 2, "{} packets passed", chain.passed);
     assert!(chain.emitted > 40 * 32 && chain.lost_packets == 0, "{} {}", chain.emitted, chain.lost_packets);
     chain.end();

@@ -1,7 +1,7 @@
-//! The supervisor: one thread that has the processes of NFs started, shakes hands, watches and ends them.
+//! The supervisor: a thread that has NF processes started, performs the handshake, watches the processes and ends them.
 //!
-//! Nothing of this happens on a packet thread, and nothing that an NF does keeps the supervisor for long. A process is
-//! over when the kernel says so of all that it started; only then is the link told to collect what it held.
+//! No packet thread does any of this, and no NF can block the supervisor for long. A process has ended when the kernel
+//! reports the end of everything that it started. Only then does the link reclaim its packets.
 
 use crate::calls::Open;
 use crate::doorbell::Doorbell;
@@ -25,37 +25,38 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What a program may lack that says nothing.
+/// The likely reason why a program sent no hello.
 const NO_SDK: &str = "does it link the SDK, and call it?";
 /// How long a process may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// The shortest and the longest wait before a process is started anew; each failure doubles it.
+/// The shortest and the longest wait before a process is restarted; each failure doubles the wait.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
-/// A process that lived so long did not fail at its start.
+/// After a lifetime of this length the wait is the shortest again.
 const LONG_LIFE: Duration = Duration::from_millis(100);
-/// The wait after an eviction, the same way: who misbehaves costs its host a start each time.
+/// The shortest and the longest wait after an eviction, which doubles in the same way: each misbehaviour delays the
+/// next start.
 const PENALTY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
-/// A process that lived so long without misbehaving may do so once more.
+/// After a lifetime of this length without an eviction, the penalty is zero again.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
-/// Messages that are heard of one process in a turn: others want to be heard, too.
+/// Messages that are received from one process in a turn; the other processes need their turn, too.
 const HEARD_PER_TURN: usize = 32;
-/// Such turns that are heard of one that has ended.
+/// The turns of this kind in which messages of an ended process are received.
 const LAST_TURNS: usize = 8;
-/// Messages of one process in a second; more are a flood.
+/// Messages that one process may send in a second; more are a flood.
 const MOST_PER_SECOND: u32 = 1000;
-/// Findings of one NF that are kept, and the characters of one.
+/// Warnings that are stored for one NF, and the characters of one warning.
 const MOST_FINDINGS: usize = 100;
 const FINDING_CHARACTERS: usize = 4_000;
-/// How long what processes wrote last may take to be passed on, at the end.
+/// How long the log threads may take at the end to pass on the last output of the processes.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// How long a process that has hung up may take to end.
+/// How long a process that has closed its socket may take to end.
 const DEAF: Duration = Duration::from_millis(200);
-/// How often evictions and burials are looked for.
+/// How often the supervisor checks for evictions and reclaims.
 const TURN: Duration = Duration::from_millis(1);
-/// The same when nothing is under way.
+/// The same while no process starts or ends.
 const IDLE_TURN: Duration = Duration::from_millis(20);
 
-/// The thread, and the instances that it looks after.
+/// The supervisor's thread, and the NF instances that it watches.
 #[derive(Debug)]
 pub struct Supervisor {
     shared: Arc<Shared>,
@@ -65,13 +66,13 @@ pub struct Supervisor {
 #[derive(Debug)]
 struct Shared {
     instances: Mutex<Vec<Arc<Instance>>>,
-    /// Rung when something is to be done at once.
+    /// Rung when the supervisor has to act at once.
     doorbell: Doorbell,
     end: AtomicBool,
 }
 
 impl Supervisor {
-    /// Starts the thread, which has processes started by these.
+    /// Starts the thread. It starts processes with these launchers.
     ///
     /// # Errors
     ///
@@ -85,23 +86,23 @@ impl Supervisor {
         Ok(Supervisor { shared, thread: Some(thread) })
     }
 
-    /// Looks after an instance from now on.
+    /// Adds an instance, which the supervisor watches from now on.
     pub fn add(&self, instance: Arc<Instance>) {
         lock(&self.shared.instances).push(instance);
         self.doorbell().ring();
     }
 
-    /// Its doorbell: for those who changed what is wanted of an instance.
+    /// The supervisor's doorbell, for threads that change what an instance should do.
     pub fn doorbell(&self) -> Doorbell {
         self.shared.doorbell.clone()
     }
 
-    /// The handlers of what sits there now.
+    /// The handlers of the instances that the supervisor watches now.
     pub fn handlers(&self) -> NfHandlers {
         NfHandlers::new(self.instances(), self.doorbell())
     }
 
-    /// The NF instances that it looks after.
+    /// The NF instances that the supervisor watches.
     pub fn instances(&self) -> Vec<Arc<Instance>> {
         lock(&self.shared.instances).clone()
     }
@@ -117,39 +118,39 @@ impl Drop for Supervisor {
     }
 }
 
-/// What the supervisor knows of an instance.
+/// The supervisor's state of an instance.
 struct Watched {
     instance: Arc<Instance>,
     process: Option<Process>,
     back_off: Duration,
-    /// When to start anew.
+    /// When the next process is to be started.
     start_at: Option<Instant>,
-    /// Starts it.
+    /// The thread that starts a process.
     starting: Option<JoinHandle<Result<Launched, LaunchError>>>,
     /// Whether a process has been started before.
     started: bool,
-    /// The wait after the last eviction.
+    /// The wait that the last eviction caused.
     penalty: Duration,
-    /// Findings that were told.
+    /// Warnings that were reported.
     reported: usize,
-    /// Read what processes write.
+    /// The threads that read the output of the processes.
     logs: Vec<JoinHandle<()>>,
-    /// Neighbours that its process wants to know.
+    /// Neighbours that the process requested.
     wishes: Wishes,
 }
 
 struct Process {
     body: Box<dyn NfProcess>,
-    /// Its number.
+    /// The process id.
     pid: u64,
-    /// Readable once the first process in a container has ended, until it has: what started it ends later.
+    /// The pidfd of the first process in a container, until that has ended: the process that started it ends later.
     inside: Option<OwnedFd>,
     socket: Socket,
     since: Instant,
     stage: Stage,
-    /// The socket has nothing more to say since then.
+    /// Since when nothing is received from the socket any more.
     deaf_since: Option<Instant>,
-    /// Messages since then.
+    /// Messages since that time.
     heard: (u32, Instant),
     calls: Open,
     watch: Watch,
@@ -163,7 +164,7 @@ impl Process {
         Process { body, pid, inside: None, socket, since, stage, deaf_since, heard, calls, watch }
     }
 
-    /// Looks how a container's first process ended, as soon as it has: that is soon not known any more.
+    /// Reads how a container's first process ended, as soon as it has ended: the kernel soon discards this information.
     fn look_inside(&mut self) {
         if self.inside.take_if(|inside| peer::has_ended(inside)).is_some() {
             self.body.observe_memory();
@@ -172,17 +173,17 @@ impl Process {
 }
 
 enum Stage {
-    /// Nothing was said yet.
+    /// No message was received yet.
     Spawned,
-    /// It was welcomed with these.
+    /// The host has sent the welcome message for this session.
     Welcomed(Box<NfSession>),
-    /// It gets packets.
+    /// The NF receives packets.
     Up,
-    /// It was asked to end, then.
+    /// The NF was asked to end at this time.
     Ending(Instant),
-    /// It was killed for what it did.
+    /// The supervisor killed the process for misbehaviour or because it did not end in time.
     Killed,
-    /// It ended; the link has not yet collected what it held.
+    /// The process ended; the link has not yet reclaimed its packets.
     Gone,
 }
 
@@ -223,7 +224,7 @@ fn run(shared: &Shared, launchers: &Launchers) {
             process.body.wait(GRACE);
         }
     }
-    // Nobody writes any more. Standard error itself may hang.
+    // No process writes any more. A write to standard error may block.
     let end = Instant::now() + LAST_WORDS;
     for log in watched.into_iter().flat_map(|one| one.logs) {
         while !log.is_finished() && Instant::now() < end {
@@ -232,7 +233,7 @@ fn run(shared: &Shared, launchers: &Launchers) {
     }
 }
 
-/// Waits until a process says something or ends, the doorbell rings, or it is time to look.
+/// Waits until a process sends a message or ends, the doorbell rings, or the time for the next check is reached.
 fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
     let mut polls = vec![PollFd::new(&shared.doorbell, PollFlags::IN)];
     let mut busy = resolving;
@@ -257,7 +258,7 @@ fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
 }
 
 impl Watched {
-    /// Does what is to be done now.
+    /// Performs one turn for this instance.
     fn step(&mut self, launchers: &Launchers) {
         self.hear();
         self.look_after();
@@ -269,7 +270,7 @@ impl Watched {
         }
     }
 
-    /// Takes what the process says, and ends it where that is too much.
+    /// Receives messages of the process, and evicts the process when it sends too many.
     fn hear(&mut self) {
         for _ in 0..HEARD_PER_TURN {
             let Some(process) = self.process.as_mut().filter(|process| process.deaf_since.is_none()) else {
@@ -278,7 +279,7 @@ impl Watched {
             match process.socket.receive::<FromNf>(Duration::ZERO) {
                 Ok(None) => return,
                 Ok(Some((message, files))) => {
-                    // What was asked for is no flood.
+                    // Answers to the host's own calls do not count as a flood.
                     let Some(message) = process.calls.hear(message, files) else { continue };
                     let (count, since) = &mut process.heard;
                     if since.elapsed() > Duration::from_secs(1) {
@@ -286,7 +287,7 @@ impl Watched {
                     }
                     *count += 1;
                     if *count > MOST_PER_SECOND {
-                        // It is not listened to any more, and ended for that.
+                        // The supervisor does not receive from it any more, and ends it for the flood.
                         process.deaf_since = Some(Instant::now());
                         self.instance.evict("flooded its host with messages".into());
                         return;
@@ -302,8 +303,8 @@ impl Watched {
         }
     }
 
-    /// Notes a finding, with what an NF has to say in it: of each NF so many, and nothing that does anything to a
-    /// terminal.
+    /// Stores a warning that may contain text of the NF. The number of warnings for each NF is bounded, and control
+    /// characters are removed.
     fn tell(&mut self, finding: String) -> String {
         let text: String = log::plain(&finding).chars().take(FINDING_CHARACTERS).collect();
         self.reported += usize::from(!self.instance.status().warnings.contains(&text));
@@ -323,7 +324,7 @@ impl Watched {
         let name = &self.instance.spec.name;
         match message {
             FromNf::Hello(hello) if matches!(process.stage, Stage::Spawned) => {
-                // What was started is the runtime. What speaks runs.
+                // The started process may be the container runtime. A process that sends a hello runs.
                 if let Some(pid) = process.body.init_pid() {
                     process.pid = pid;
                     process.inside = peer::of_number(pid);
@@ -370,7 +371,7 @@ impl Watched {
         self.instance.status().failure = Some(why);
     }
 
-    /// Ends a process for what it did.
+    /// Ends a process for misbehaviour.
     fn evict(&mut self, why: &str) {
         let Some(process) = &mut self.process else { return };
         if matches!(process.stage, Stage::Gone | Stage::Killed) {
@@ -379,11 +380,11 @@ impl Watched {
         process.body.kill();
         process.stage = Stage::Killed;
         self.penalty = (2 * self.penalty).clamp(PENALTY.0, PENALTY.1);
-        // In words of the host's own: told however much the NF said.
+        // This is the host's own warning, which the bound on the NF's warnings does not affect.
         self.instance.tell(format!("NF `{}` {why} and was ended", self.instance.spec.name));
     }
 
-    /// Looks whether it lives.
+    /// Checks with the watchdog that the NF makes progress.
     fn watch_over(&mut self) {
         let Some(process) = &mut self.process else { return };
         if !matches!(process.stage, Stage::Up) {
@@ -397,7 +398,7 @@ impl Watched {
         }
     }
 
-    /// Watches over a process through its life.
+    /// Performs a turn of a process's life: the watchdog, messages to it, its end.
     fn look_after(&mut self) {
         if let Some(process) = &mut self.process {
             process.look_inside();
@@ -416,7 +417,7 @@ impl Watched {
             }
         }
         if matches!(process.stage, Stage::Up) && process.deaf_since.is_none() {
-            // Who does not listen now is told later.
+            // A message that the socket does not accept now is sent in a later turn.
             self.wishes.tell(&self.instance, |message| process.socket.send(message, &[]).is_ok());
         }
         if matches!(process.stage, Stage::Up) {
@@ -449,7 +450,7 @@ impl Watched {
                 process.body.kill();
                 process.stage = Stage::Killed;
             }
-            // Whoever does not listen any more has failed.
+            // An NF that has closed its socket has failed.
             Stage::Up if process.deaf_since.is_some_and(|since| since.elapsed() > DEAF) => {
                 self.evict("hung up");
             }
@@ -465,17 +466,17 @@ impl Watched {
         if process.body.out_of_memory() {
             let why = self.out_of_memory();
             status = format!("{status}: {why}");
-            // In words of the host's own.
+            // This is the host's own warning.
             self.instance.tell(format!("NF `{}` ran {why} and was ended", self.instance.spec.name));
         }
-        // It may have said why on its last breath, and what it was asked for.
+        // Its last messages may contain a reason for the end, and answers to calls.
         for _ in 0..LAST_TURNS {
             self.hear();
         }
         self.reclaim(&status);
     }
 
-    /// What is to be done about it.
+    /// The words for an end for lack of memory, with the setting that helps.
     fn out_of_memory(&self) -> String {
         let rights = self.instance.spec.terms.rights.as_ref();
         match rights.map(|rights| rights.memory_bytes.unwrap_or(MEMORY_BYTES) >> 20) {
@@ -484,13 +485,13 @@ impl Watched {
         }
     }
 
-    /// The process has ended.
+    /// Handles the end of the process: sets the state, and schedules the next start.
     fn reclaim(&mut self, status: &str) {
         let Some(process) = &mut self.process else { return };
         let name = &self.instance.spec.name;
         self.instance.log.push(format!("-- ended: {status}"));
         self.instance.set_pid(0);
-        // Its counters stay readable until the next process brings its own.
+        // Its counters stay readable until the next process has a page of its own.
         let was_up = matches!(process.stage, Stage::Up | Stage::Ending(_) | Stage::Killed)
             && !self.instance.is_buried();
         let (was_evicted, lived) = (matches!(process.stage, Stage::Killed), process.since.elapsed());
@@ -502,7 +503,7 @@ impl Watched {
         }
         if matches!(process.stage, Stage::Spawned | Stage::Welcomed(_)) {
             let hint = match &process.stage {
-                // The runtime has said why.
+                // The runtime has reported the reason.
                 _ if process.body.refused() => "",
                 Stage::Spawned => "; it said no hello: what it wrote says why, or it does not link the SDK",
                 _ => "; what it wrote says why",
@@ -523,7 +524,7 @@ impl Watched {
         }
     }
 
-    /// Has a process started in a while, each time a longer one.
+    /// Schedules the next start. Each wait is longer than the last.
     fn start_later(&mut self, at_least: Duration) {
         self.start_at = Some(Instant::now() + self.back_off.max(at_least));
         self.instance.set_hopeless(self.back_off >= BACK_OFF.1);
@@ -554,7 +555,7 @@ impl Watched {
             let received = receive(external).map(|(launched, hello)| (launched, Some(hello)));
             return self.take_in(received);
         }
-        // To make a process takes some milliseconds, in which others may end.
+        // The launch takes some milliseconds, in which other processes may end.
         let (instance, launchers) = (Arc::clone(&self.instance), launchers.clone());
         let start =
             std::thread::Builder::new().name("nf-starter".into()).spawn(move || launchers.launch(&instance));
@@ -567,7 +568,7 @@ impl Watched {
         }
     }
 
-    /// Takes over what was started meanwhile; whether nothing is being started.
+    /// Takes the result of a finished launch; whether no launch is in progress.
     fn is_started(&mut self) -> bool {
         if self.starting.as_ref().is_some_and(|starting| !starting.is_finished()) {
             return false;
@@ -579,7 +580,7 @@ impl Watched {
         self.process.is_none()
     }
 
-    /// Has a process from now on, or waits for the next.
+    /// Stores a started process, or schedules the next attempt after a failure.
     fn take_in(&mut self, started: Result<(Launched, Option<Hello>), String>) {
         match started {
             Ok((Launched { process, pid, socket, log }, hello)) => {

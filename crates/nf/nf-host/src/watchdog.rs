@@ -1,70 +1,70 @@
-//! Whether an NF lives: what it does with its packets, and whether its loop goes round.
+//! The watchdog of an NF: whether it returns packets, and whether its loop runs.
 //!
-//! The worker that enqueues to an NF notes what moves ([`NfActivity`]), the NF counts its own turns in a word of its
-//! page, and the supervisor looks at both now and then ([`Watch`]). An NF of the SDK counts at least every 10 ms, with
-//! packets or without; one that has packets, gives none back and does not count for [`QUIET_PATIENCE`] has missed
-//! hundreds of turns: it stands still, or goes round in a circle of its own, which the time on a processor that it used
-//! tells apart. One that goes on counting may have its reasons (a delay, a shaper), so that it is ended only when its
-//! packets are all that it may have, others wait, and that for [`HOARD_PATIENCE`].
+//! The worker that enqueues to an NF records its activity ([`NfActivity`]). The NF counts its turns in a word of its
+//! page (the heartbeat). The supervisor reads both periodically ([`Watch`]). An NF of the SDK counts at least every 10
+//! ms, with or without packets. An NF that has packets, returns none and does not count for [`QUIET_PATIENCE`] has
+//! missed hundreds of turns: it is blocked, or it loops, which its CPU time shows. An NF that still counts may keep
+//! packets on purpose (a delay, a shaper). It is ended only if it has used up its quota while other packets wait for
+//! room, for [`HOARD_PATIENCE`].
 //!
-//! All that is read here an NF may forge: it can then go on for longer, but never have more than its quota.
+//! An NF can forge all values that are read here. It can then run for longer, but never hold more than its quota.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long an NF with packets may neither give any back nor count a turn.
+/// How long an NF with packets may neither return a packet nor count a turn.
 pub const QUIET_PATIENCE: Duration = Duration::from_secs(5);
-/// How long an NF may give nothing back, while packets wait because it has all that it may have.
+/// How long an NF may return no packet while others wait because its quota is used up.
 pub const HOARD_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the link notes, each word written by it alone.
+/// The activity that the link records. Only the link writes these words.
 #[derive(Debug, Default)]
 pub struct NfActivity {
-    /// Packets that came back, over all processes.
+    /// Packets that the NF returned, over all processes.
     given: AtomicU64,
-    /// Packets that the NF has.
+    /// Packets that the NF holds.
     held: AtomicU64,
-    /// Times that packets found no room.
+    /// How often packets found no room.
     crowded: AtomicU64,
 }
 
 impl NfActivity {
-    /// Notes how many packets came back of this process, and how many it has.
+    /// Records how many packets this process has returned, and how many it holds.
     #[inline]
     pub fn observe(&self, given: u64, held: u64) {
         self.given.store(given, Relaxed);
         self.held.store(held, Relaxed);
     }
 
-    /// Packets that the NF has.
+    /// Packets that the NF holds.
     pub fn held(&self) -> u64 {
         self.held.load(Relaxed)
     }
 
-    /// Notes that packets found no room.
+    /// Records that packets found no room.
     #[inline]
     pub fn note_crowded(&self) {
         self.crowded.store(self.crowded.load(Relaxed).wrapping_add(1), Relaxed);
     }
 }
 
-/// What the system says of a process.
+/// The kernel's statistics of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Running {
     /// Its state: `R`, `S`, `T`, `t` and so on.
     pub state: u8,
-    /// Time on a processor, in hundredths of a second.
+    /// CPU time in hundredths of a second.
     pub ticks: u64,
 }
 
 impl Running {
-    /// Of a process by its number.
+    /// The statistics of a process id.
     pub fn of(pid: u64) -> Option<Running> {
         let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
         Running::parse(&stat)
     }
 
-    /// Of `/proc/PID/stat`. The second field is a name that may hold anything, in parentheses.
+    /// Parses `/proc/PID/stat`. The second field is a name in parentheses that may contain any character.
     fn parse(stat: &[u8]) -> Option<Running> {
         let behind = stat.iter().rposition(|byte| *byte == b')')?;
         let mut fields = stat.get(behind + 1..)?.split(|byte| *byte == b' ').skip(1);
@@ -76,27 +76,27 @@ impl Running {
     }
 }
 
-/// What the supervisor has seen of one process.
+/// The watchdog's record of one process.
 #[derive(Debug)]
 pub struct Watch {
     given: u64,
     crowded: u64,
     beats: u64,
-    /// Since when nothing came back that is owed.
+    /// Since when the NF has held packets and returned none.
     owing_since: Instant,
     /// When the NF last counted a turn.
     beat_at: Instant,
-    /// What it had run when half of the patience was over.
+    /// The CPU time at half of the patience.
     suspected: Option<Running>,
 }
 
 impl Watch {
-    /// Of a process that gets packets from now on.
+    /// Starts the watchdog for a process that receives packets from now on.
     pub fn new(now: Instant) -> Watch {
         Watch { given: 0, crowded: 0, beats: 0, owing_since: now, beat_at: now, suspected: None }
     }
 
-    /// Looks at an NF; why it is to be ended, if it is. Asks what the process has run only when it is suspected.
+    /// Checks an NF; returns why it is to be ended, if it is. Reads the CPU time only of a suspected NF.
     pub fn look(
         &mut self,
         now: Instant,
@@ -122,7 +122,7 @@ impl Watch {
             let (before, after) = (self.suspected?, running()?);
             let used = Duration::from_millis(10 * after.ticks.saturating_sub(before.ticks));
             return match after.state {
-                // Somebody looks at it with a debugger.
+                // A debugger has stopped it.
                 b't' => None,
                 _ if used > QUIET_PATIENCE / 20 => {
                     Some("loops (it has packets, uses the processor, and gives nothing back)")
@@ -142,7 +142,7 @@ mod tests {
 
     const TURN: Duration = Duration::from_millis(20);
 
-    /// Looks again and again for so long; why the NF is ended, and when.
+    /// Checks repeatedly for the given time; returns why the NF is ended, and when.
     fn watch(
         long: Duration,
         activity: &NfActivity,
@@ -186,11 +186,11 @@ mod tests {
             (0, running(b'S', 0))
         };
         assert_eq!(watch(4 * HOARD_PATIENCE, &activity, gives), None);
-        // It counts, has packets, and nobody waits: a delay, say.
+        // The NF counts and has packets, and no packet waits: it may be a delay.
         let activity = NfActivity::default();
         activity.observe(1, 500);
         assert_eq!(watch(4 * HOARD_PATIENCE, &activity, |turn| (turn, running(b'S', 0))), None);
-        // Now others wait.
+        // Now other packets wait.
         let crowded = |turn| {
             activity.note_crowded();
             (turn, running(b'S', 0))
