@@ -30,7 +30,7 @@ struct Question {
 #[derive(Debug, Default)]
 pub struct Calls {
     now: Mutex<Vec<Question>>,
-    /// What is asked when the NF is to end.
+    /// Calls that are sent when the NF is to end.
     last: Mutex<Vec<Question>>,
 }
 

@@ -107,11 +107,11 @@ impl LaunchError {
 
 /// Starts NFs that run in one execution mode.
 pub trait Launcher: Send + Sync {
-    /// Starts the process of an NF. Called on a thread on which nothing else waits.
+    /// Starts the process of an NF. Called on a thread that may block.
     ///
     /// # Errors
     ///
-    /// Why it was not started; then nothing of it is left.
+    /// When the process was not started; then no part of it is left.
     fn launch(&self, instance: &Arc<Instance>) -> Result<Launched, LaunchError>;
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// How long the host may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What an NF says of itself.
+/// The properties of an NF, which it sends in its hello message.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub(crate) hello: Hello,
@@ -24,15 +24,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// Of an NF of that kind: a name for what it does, such as `firewall`.
+    /// Options of an NF of this kind: a name for its function, such as `firewall`.
     pub fn new(kind: &str) -> Options {
         let sdk = concat!("rust ", env!("CARGO_PKG_VERSION")).to_string();
         let hello = Hello { protocol: PROTOCOL, kind: kind.into(), sdk, ..Hello::default() };
         Options { hello, host: None }
     }
 
-    /// A reason for which it drops packets; drops name it by its number, the first is 1. Past
-    /// [`MOST_REASONS`] further ones are left out, and their drops count as [`UNSTATED`](crate::message::UNSTATED).
+    /// Adds a drop reason. Drops name it by its number; the first is 1. Reasons beyond [`MOST_REASONS`] are omitted,
+    /// and their drops count as [`UNSTATED`](crate::message::UNSTATED).
     #[must_use]
     pub fn reason(mut self, name: &str) -> Options {
         if self.hello.reasons.len() + 1 < MOST_REASONS {
@@ -41,19 +41,19 @@ impl Options {
         self
     }
 
-    /// Several reasons, see [`Options::reason`].
+    /// Adds several drop reasons, see [`Options::reason`].
     #[must_use]
     pub fn reasons(self, names: &[&str]) -> Options {
         names.iter().fold(self, |options, name| options.reason(name))
     }
 
-    /// Several counters, see [`Options::counter`].
+    /// Adds several counters, see [`Options::counter`].
     #[must_use]
     pub fn counters(self, names: &[&str]) -> Options {
         names.iter().fold(self, |options, name| options.counter(name))
     }
 
-    /// A counter that it keeps, for [`crate::Link::count`]; the first is 0.
+    /// Adds a counter for [`crate::Link::count`]; the first is 0.
     #[must_use]
     pub fn counter(mut self, name: &str) -> Options {
         if self.hello.counters.len() < MOST_COUNTERS {
@@ -62,8 +62,8 @@ impl Options {
         self
     }
 
-    /// A handler that it has, which [`crate::Nf::read`] and [`crate::Nf::write`] answer, or [`crate::Link::answer`].
-    /// Operators call it by `NF/process.NAME`.
+    /// Adds a handler, which [`crate::Nf::read`] and [`crate::Nf::write`] answer, or [`crate::Link::answer`]. Operators
+    /// call it by `NF/process.NAME`.
     #[must_use]
     pub fn handler(mut self, handler: Handler) -> Options {
         if self.hello.handlers.len() < MOST_HANDLERS {
@@ -72,35 +72,35 @@ impl Options {
         self
     }
 
-    /// It makes packets of its own, and wants slots for them.
+    /// The NF makes packets, and the host grants it slots for them.
     #[must_use]
     pub fn makes_packets(mut self) -> Options {
         self.hello.makes = true;
         self
     }
 
-    /// It reads and writes packets' annotations and header offsets, which takes time for each packet.
+    /// The NF uses packets' annotations and header offsets, which cost time for each packet.
     #[must_use]
     pub fn metadata(mut self) -> Options {
         self.hello.metadata = true;
         self
     }
 
-    /// Attaches there rather than where the environment says: `fd:N` or a path.
+    /// Attaches to this host instead of the one in the environment: `fd:N` or a path.
     #[must_use]
     pub fn host(mut self, host: &str) -> Options {
         self.host = Some(host.into());
         self
     }
 
-    /// Which NF of the chain it is; only a daemon asks.
+    /// The name of the NF in the chain; only a daemon needs it.
     #[must_use]
     pub fn name(mut self, name: &str) -> Options {
         self.hello.name = Some(name.into());
         self
     }
 
-    /// The library that speaks to the host, where it is not this one alone.
+    /// The name and version of the library that the NF uses, if it is not this one alone.
     #[must_use]
     pub fn sdk(mut self, sdk: &str) -> Options {
         self.hello.sdk = sdk.into();
@@ -108,49 +108,50 @@ impl Options {
     }
 }
 
-/// What an NF has when the host has welcomed it.
+/// The files and memory of an NF that the host has welcomed.
 #[derive(Debug)]
 pub struct Attached {
-    /// To the host.
+    /// The socket to the host.
     pub socket: Socket,
-    /// What the host said.
+    /// The host's welcome message.
     pub welcome: Welcome,
-    /// Packet memory.
+    /// The packet region.
     pub region: Arc<PacketRegion>,
-    /// Packets to it, packets from it, empty slots to it.
+    /// The rings: packets to the NF, packets from it, empty slots to it.
     pub rings: RingFile<3>,
-    /// Its counters.
+    /// The page of its counters.
     pub page: Page,
-    /// Its configuration.
+    /// Its configuration text.
     pub config: Vec<u8>,
     /// Whether it makes packets.
     pub makes: bool,
-    /// Whether packets come with metadata.
+    /// Whether packets have metadata.
     pub metadata: bool,
-    /// Reasons for drops, the unstated one among them.
+    /// The number of drop reasons, including the unstated one.
     pub reasons: usize,
-    /// Counters that it named.
+    /// The number of counters that it named.
     pub counters: usize,
-    /// What it has for its direct-path group.
+    /// The files of its direct-path group.
     pub group: Option<GroupFiles>,
 }
 
-/// What an NF has for handing packets to others of its direct-path group.
+/// The files by which an NF passes packets to others of its direct-path group.
 #[derive(Debug)]
 pub struct GroupFiles {
-    /// Its number.
+    /// Its number in the group.
     pub member: u8,
-    /// Who keeps which packet, by slot.
+    /// For each slot, the NF that keeps its packet.
     pub notes: Page,
-    /// Rings, each with the interface whose packets go into it.
+    /// The rings that it writes, each with its output.
     pub outputs: Vec<(u16, RingFile<1>)>,
 }
 
-/// Shakes hands with the host, and maps what it lends. The NF says [`FromNf::Ready`] when it is.
+/// Performs the handshake with the host, and maps the memory of the welcome message. The NF sends [`FromNf::Ready`]
+/// when it is ready.
 ///
 /// # Errors
 ///
-/// When there is no host, when it does not want this NF, or when memory cannot be mapped.
+/// When there is no host, when it refuses this NF, or when memory cannot be mapped.
 pub fn attach(options: &Options) -> Result<Attached, NfError> {
     let socket = open(options)?;
     let mut hello = options.hello.clone();

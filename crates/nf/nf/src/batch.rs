@@ -6,9 +6,9 @@ use crate::link::{Held, Link};
 use crate::packet::Packet;
 use std::collections::VecDeque;
 
-/// Packets that came together, and the way to the host.
+/// Packets that were received together, and the link to the host.
 ///
-/// What is still in the batch when the callback returns is dropped.
+/// Packets that are still in the batch when the callback returns are dropped.
 #[derive(Debug)]
 pub struct Batch<'a> {
     packets: &'a mut VecDeque<Packet>,
@@ -16,12 +16,12 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Packets that are left in it.
+    /// The number of packets left in it.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether none is left.
+    /// Whether no packet is left.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
@@ -31,7 +31,7 @@ impl Batch<'_> {
         self.packets.iter()
     }
 
-    /// The packets that are left, to be changed.
+    /// The packets that are left, to be written.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
         self.packets.iter_mut()
     }
@@ -43,7 +43,7 @@ impl Batch<'_> {
         self.packets.pop_front()
     }
 
-    /// Sends everything that is left out of the interface across (see [`Link::pass`]).
+    /// Sends all packets that are left out of the opposite interface (see [`Link::pass`]).
     #[inline]
     pub fn pass(&mut self) {
         while let Some(packet) = self.next() {
@@ -68,27 +68,27 @@ impl Batch<'_> {
         self.link.hold(packet)
     }
 
-    /// The way to the host: for everything else.
+    /// The link to the host, for all other functions.
     pub fn link(&mut self) -> &mut Link {
         self.link
     }
 }
 
-/// An NF that is called with each batch. Functions of a batch are NFs.
+/// An NF that is called with each batch. A function of a batch is an NF, too.
 pub trait Nf {
-    /// Works on a batch.
+    /// Processes a batch.
     fn batch(&mut self, batch: &mut Batch<'_>);
 
-    /// Called in every turn without packets, and at least after every 64 batches: for held packets whose time
-    /// has come, and for timers.
+    /// Called in every turn without packets, and at least after every 64 batches: for timers, and for held packets that
+    /// are due.
     fn idle(&mut self, _link: &mut Link) {}
 
-    /// What a handler says that the NF named ([`Options::handler`]). It holds up packets: what takes long is better
-    /// done beforehand.
+    /// Returns the value of a handler that the NF named ([`Options::handler`]). Packets wait during the call, so long
+    /// computations should be done beforehand.
     ///
     /// # Errors
     ///
-    /// A sentence that says why it says nothing.
+    /// A sentence that explains why there is no value.
     fn read(&mut self, handler: &str) -> Result<String, String> {
         Err(format!("`{handler}` says nothing"))
     }
@@ -97,12 +97,13 @@ pub trait Nf {
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong with the value.
+    /// A sentence that explains why the value is rejected.
     fn write(&mut self, handler: &str, _value: &str, _link: &mut Link) -> Result<(), String> {
         Err(format!("`{handler}` cannot be written"))
     }
 
-    /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host takes them.
+    /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host has room for
+    /// them.
     fn stop(&mut self, _link: &mut Link) {}
 }
 
@@ -119,17 +120,17 @@ const BUSY_TURNS: u32 = 64;
 ///
 /// # Errors
 ///
-/// When there is no host, or it does not want this NF.
+/// When there is no host, or it refuses this NF.
 pub fn run(options: &Options, nf: impl Nf) -> Result<(), NfError> {
     run_with(options, |_| Ok(nf))
 }
 
-/// The same of an NF that is made by its configuration ([`Link::config`]) and interfaces, before the first packet:
-/// `start` gives the NF, or a sentence that says why it cannot run, which the operator reads.
+/// The same for an NF that is built from its configuration ([`Link::config`]) and interfaces, before the first packet.
+/// `start` returns the NF, or a sentence for the operator that explains why it cannot run.
 ///
 /// # Errors
 ///
-/// When there is no host, when it does not want this NF, or when the NF cannot start.
+/// When there is no host, when it refuses this NF, or when the NF cannot start.
 pub fn run_with<N: Nf>(
     options: &Options,
     start: impl FnOnce(&mut Link) -> Result<N, String>,

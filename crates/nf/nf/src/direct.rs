@@ -1,8 +1,8 @@
-//! An NF's ways to and from the other NFs of its direct-path group, with no hop through the host.
+//! The direct rings of an NF to and from the other NFs of its direct-path group.
 //!
-//! The host made the rings, and can follow what goes through them; whoever dies, it knows from them whose each packet
-//! was. What an NF keeps beyond the burst that it came with stands in no ring: then it notes that the packet is its own
-//! ([`Direct::record`]), before it lets go of the place in the ring that it came by.
+//! The host created the rings and can read all of them; when an NF dies, they show which NF holds each packet. A packet
+//! that an NF keeps beyond its burst is in no ring. The NF therefore notes the packet as its own ([`Direct::record`])
+//! before it releases the descriptor in the ring that the packet arrived by.
 
 use crate::NfError;
 use crate::attach::GroupFiles;
@@ -12,56 +12,56 @@ use shm::ring::{Broken, Cells, Consumer, Descriptor, Mapped, Producer, RingFile}
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 
-/// Descriptors that wait for room, with which an NF still takes from others: they may wait for it, too.
+/// Waiting descriptors up to which an NF still takes packets from other NFs: these may in turn wait for it.
 const MOST_BACKLOG: usize = 4096;
 
-/// Hops after which a packet goes by the host, where they are counted anew.
+/// Hops after which a packet passes through the host, where the count restarts.
 const MOST_HOPS: u8 = 250;
 
-/// The ways.
+/// The direct rings of an NF, and its notes.
 #[derive(Debug)]
 pub(crate) struct Direct {
     member: u8,
     notes: Page,
-    /// By output.
+    /// The rings that the NF writes, by output.
     exits: Vec<Option<Exit>>,
-    /// Nothing more goes out by them.
+    /// Whether no more packets are sent by them.
     closed: bool,
     pub entrances: Vec<Entrance>,
-    /// Whose turn it is to be taken from; behind the entrances the host's.
+    /// The ring whose turn is next; the number after the last entrance is the host's ring.
     next: usize,
 }
 
-/// What became of a descriptor.
+/// The result of sending a descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sent {
-    /// It stands in the ring to another NF.
+    /// It is in the ring to another NF.
     Went,
-    /// It waits for room there.
+    /// It waits for room in that ring.
     Waits,
-    /// It is for the host to carry.
+    /// It must pass through the host.
     NotHere,
 }
 
-/// To another NF.
+/// A ring to another NF.
 #[derive(Debug)]
 struct Exit {
     to: Producer<Mapped>,
-    /// The other sleeps, and is to be woken.
+    /// Whether the other NF sleeps and is to be woken.
     wakes: bool,
-    /// Descriptors that did not fit.
+    /// Descriptors that did not fit into the ring.
     backlog: VecDeque<Descriptor>,
     _file: RingFile<1>,
 }
 
-/// From another NF.
+/// A ring from another NF.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     ring: u16,
-    /// The interface that packets come in by.
+    /// The interface by which its packets arrive.
     pub input: u16,
     pub from: Consumer<Mapped>,
-    /// Where the host's ring stood when this way was opened: what stands there is older.
+    /// The index up to which the host's ring was published when this ring was opened: those packets are older.
     after: Option<u32>,
     _file: RingFile<1>,
 }
@@ -78,7 +78,7 @@ impl Direct {
         Direct { member: files.member, notes: files.notes, exits, closed: false, entrances: vec![], next: 0 }
     }
 
-    /// Opens a way from another NF; `host` is how far the host's ring is published.
+    /// Opens a ring from another NF; `host` is the index up to which the host's ring is published.
     pub fn open(
         &mut self,
         (way, input): (u16, u16),
@@ -94,13 +94,14 @@ impl Direct {
         Ok(())
     }
 
-    /// Has packets go through the host from now on. Whether some are on their way that they must not overtake.
+    /// Has packets pass through the host from now on. Whether earlier packets are still in the rings, which they must
+    /// not overtake.
     pub fn close_exits(&mut self) -> bool {
         let is_open = !std::mem::replace(&mut self.closed, true);
         is_open && !self.is_drained()
     }
 
-    /// Whether others have taken and let go of all that was sent to them.
+    /// Whether the other NFs have taken and released all packets that were sent to them.
     pub fn is_drained(&mut self) -> bool {
         self.exits.iter_mut().flatten().all(|exit| {
             let most = exit.to.cells().capacity() as usize;
@@ -108,12 +109,12 @@ impl Direct {
         })
     }
 
-    /// Takes nothing more from others: what stands in their rings is for the host to take.
+    /// Takes no more packets from other NFs: the host takes those that are in the rings.
     pub fn leave(&mut self) {
         self.entrances.clear();
     }
 
-    /// Puts a descriptor on its way.
+    /// Writes a descriptor into the ring of its output.
     #[inline(always)]
     pub fn send(&mut self, descriptor: Descriptor) -> Sent {
         let Some(Some(exit)) = self.exits.get_mut(usize::from(descriptor.destination)) else {
@@ -128,9 +129,9 @@ impl Direct {
         exit.wait(descriptor)
     }
 
-    /// Shows the others what was sent. Descriptors that find room now go into `went`; those of a way that its other end
-    /// broke are the host's to carry, and come back. Nobody is woken before [`Direct::wake`], so that others of the
-    /// same core do not take turns with every burst.
+    /// Publishes the sent packets to the other NFs. Calls `went` for waiting descriptors that find room now. Returns
+    /// the waiting descriptors of a ring that its reader broke; they pass through the host. No NF is woken before
+    /// [`Direct::wake`], so that NFs on the same core do not switch with every burst.
     pub fn flush(&mut self, mut went: impl FnMut(&Descriptor)) -> Vec<Descriptor> {
         let mut back = vec![];
         for place in &mut self.exits {
@@ -143,7 +144,7 @@ impl Direct {
         back
     }
 
-    /// Wakes others that sleep and were sent something.
+    /// Wakes sleeping NFs that packets were sent to.
     pub fn wake(&mut self) {
         for exit in self.exits.iter_mut().flatten().filter(|exit| exit.wakes) {
             exit.wakes = false;
@@ -156,12 +157,12 @@ impl Direct {
         self.exits.iter().flatten().any(|exit| !exit.backlog.is_empty())
     }
 
-    /// Whether so many wait that nothing more may come in.
+    /// Whether so many descriptors wait that no more packets may be taken.
     pub fn is_full(&self) -> bool {
         self.exits.iter().flatten().map(|exit| exit.backlog.len()).sum::<usize>() > MOST_BACKLOG
     }
 
-    /// Whose turn it is; `None` for the host.
+    /// The ring whose turn it is; `None` for the host's.
     #[inline]
     pub fn turn(&mut self) -> Option<usize> {
         let turn = self.next;
@@ -169,7 +170,7 @@ impl Direct {
         (turn < self.entrances.len()).then_some(turn)
     }
 
-    /// Takes descriptors from another NF, which the host's ring must be ahead of.
+    /// Takes descriptors from another NF's ring, once the NF has taken the older packets of the host's ring.
     #[inline]
     pub fn take(&mut self, turn: usize, descriptors: &mut [Descriptor], host: u32) -> usize {
         let Some(entrance) = self.entrances.get_mut(turn) else { return 0 };
@@ -181,7 +182,7 @@ impl Direct {
         }
         match entrance.from.take(descriptors) {
             Ok(count) => count,
-            // Its producer is no business of this NF's: the host sees the same.
+            // The host detects the broken ring, too, and ends its writer.
             Err(Broken { .. }) => {
                 self.entrances.remove(turn);
                 0
@@ -189,7 +190,7 @@ impl Direct {
         }
     }
 
-    /// Lets go of all that was taken from others: each packet stands in another ring by now, or is noted.
+    /// Releases all descriptors of other NFs' rings: each packet is in another ring by now, or is noted.
     #[inline]
     pub fn release(&mut self) {
         for entrance in &mut self.entrances {
@@ -200,15 +201,15 @@ impl Direct {
         }
     }
 
-    /// Notes that a packet is this NF's.
+    /// Notes that this NF has a packet.
     pub fn record(&self, descriptor: &Descriptor) {
         self.notes
             .store(descriptor.slot as usize, stamp(self.member, descriptor.generation, descriptor.hops));
     }
 
-    /// Takes that back once it stands in another ring: whoever took it there may have noted it as its own.
+    /// Deletes the note of a packet that is in another ring, unless the NF that took it there has noted it.
     pub fn forget(&self, descriptor: &Descriptor) {
-        // As it came here: one hop less.
+        // The note has the hops at arrival, one less than those of the sent descriptor.
         let hops = descriptor.hops.saturating_sub(1);
         self.notes.replace(descriptor.slot as usize, stamp(self.member, descriptor.generation, hops), 0);
     }
@@ -221,7 +222,7 @@ impl Exit {
         Sent::Waits
     }
 
-    /// Whether the other is to be woken.
+    /// Publishes waiting descriptors; whether the reader is to be woken.
     fn flush(&mut self, went: &mut impl FnMut(&Descriptor)) -> Result<bool, Broken> {
         while let Some(descriptor) = self.backlog.front()
             && self.to.write(&[*descriptor])? == 1

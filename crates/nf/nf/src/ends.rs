@@ -1,7 +1,7 @@
-//! An NF's ends of its rings: what the host enqueued, and what goes back.
+//! An NF's ends of its rings: packets that the host enqueued, and packets that the NF returns.
 //!
-//! Descriptors here are [`Received`] or, with what is known beside the bytes, [`shm::Packet`]s. Both can be copied:
-//! whoever uses them sees to it that each goes back once ([`crate::Link`] does so by its types).
+//! A packet is a [`Received`] here or, with its metadata, a [`shm::Packet`]. Both can be copied: the caller must return
+//! each packet once ([`crate::Link`] ensures this by its types).
 
 use crate::NfError;
 use crate::attach::Attached;
@@ -21,28 +21,28 @@ use std::time::Duration;
 
 /// Descriptors that are taken at a time.
 const BURST: usize = 64;
-/// Bursts after which others of a direct-path group that sleep are woken: at once where nothing more comes.
+/// Bursts after which sleeping NFs of the direct-path group are woken; when no packet arrives, they are woken at once.
 const WAKE_AFTER: usize = 16;
-/// The word of the page that says that the NF is alive.
+/// The word of the page that contains the heartbeat.
 pub const HEARTBEAT: usize = 0;
 /// The first word of the page that is one of the NF's own counters.
 pub const FIRST_COUNTER: usize = 8;
 
-/// A packet that the host enqueued: what is needed to reach its bytes and to give it back. A [`Packet`] has four times
-/// the bytes, and an NF passes them from hand to hand.
+/// A packet that the host enqueued: the values that are needed to access its bytes and to return it. A [`Packet`] is
+/// four times as large, and an NF copies these values often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Received {
     /// Address of the slot's buffer in this process.
     pub buf: u64,
     /// The slot.
     pub slot: u32,
-    /// The in-flight entry.
+    /// The generation of the in-flight entry.
     pub generation: u32,
     /// First byte, from the buffer's start.
     pub data: u16,
     /// Bytes.
     pub len: u16,
-    /// The region, as this process numbers them.
+    /// The number of the region in this process.
     pub region: u16,
 }
 
@@ -69,22 +69,22 @@ impl Received {
         Descriptor { slot, generation, data, len, ..Descriptor::default() }
     }
 
-    /// What is known of it beside its bytes, in the metadata block of its slot.
+    /// The packet with its metadata, which is in the metadata block of its slot.
     pub fn parked(self) -> Option<Packet> {
         shm::claimed_with_metadata(self.region, &self.descriptor())
     }
 }
 
-/// Marks of a slot: the host keeps its packet for the NF; it was granted and is still here; of a direct-path group's,
-/// its packet is here; that is noted.
+/// Marks of a slot: the host keeps its packet for the NF; the slot was granted and is still with the NF; (in a
+/// direct-path group) the NF has its packet; the packet is noted.
 const HELD: u16 = 1;
 const GRANTED: u16 = 2;
 const HERE: u16 = 4;
 const NOTED: u16 = 8;
-/// Where the hops stand that its packet made.
+/// The first bit of the packet's hop count.
 const HOPS: u32 = 8;
 
-/// The ends.
+/// An NF's ends of its rings.
 #[derive(Debug)]
 pub struct Ends {
     socket: Socket,
@@ -98,41 +98,41 @@ pub struct Ends {
     metadata: bool,
     /// Descriptors that did not fit into the ring.
     backlog: VecDeque<Descriptor>,
-    /// Descriptors of the ring that are with the NF.
+    /// Descriptors of the ring that the NF has not released.
     working: usize,
     /// Empty slots to make packets in.
     granted: Vec<Received>,
-    /// What is known of each slot: the marks below.
+    /// The marks of each slot (see above).
     marks: Vec<u16>,
-    /// Packets that the host keeps for the NF.
+    /// The number of packets that the host keeps for the NF.
     held: u64,
-    /// The ways to and from others of its direct-path group.
+    /// The direct rings to and from other NFs of its direct-path group.
     direct: Option<Direct>,
-    /// The descriptors that came last.
+    /// The descriptors that were taken last.
     last: Box<[Descriptor; BURST]>,
     last_count: usize,
-    /// How many of them the last call took.
+    /// How many of them the last call returned.
     fetched: usize,
-    /// Of a direct-path group: packets that are here.
+    /// In a direct-path group: the number of packets that the NF has.
     here: usize,
-    /// Descriptors for the host wait for those that others still have to take.
+    /// Whether descriptors for the host wait until other NFs have taken earlier packets.
     closing: bool,
-    /// Bursts since others were last woken.
+    /// Bursts since the other NFs were last woken.
     unwoken: usize,
-    /// Descriptors of packets that are noted as this NF's and were given.
+    /// Descriptors of packets that are noted as this NF's and were sent.
     noted: Vec<Descriptor>,
     beats: u64,
     /// Handlers that the host called.
     calls: VecDeque<Call>,
-    /// The host asked for the end, or is gone.
+    /// Whether the host has requested the end or closed the socket.
     over: bool,
-    /// The host's indices cannot be: nothing more is taken or given.
+    /// Whether the host wrote an impossible index: no more packets are taken or returned.
     broken: bool,
     _rings: RingFile<3>,
 }
 
 impl Ends {
-    /// Of an NF that the host has welcomed. Packets come once it says [`FromNf::Ready`].
+    /// The ends of an NF that the host has welcomed. The host enqueues packets once it receives [`FromNf::Ready`].
     pub fn new(attached: Attached) -> Ends {
         let Attached { socket, welcome, region, rings, page, metadata, group, .. } = attached;
         let [from, to, grants] = rings.rings();
@@ -168,32 +168,32 @@ impl Ends {
         }
     }
 
-    /// Says that the NF is ready.
+    /// Reports to the host that the NF is ready.
     ///
     /// # Errors
     ///
-    /// When the host has hung up.
+    /// When the host has closed the socket.
     pub fn ready(&self) -> Result<(), NfError> {
         self.socket.send(&FromNf::Ready, &[])
     }
 
-    /// What the host said.
+    /// The host's welcome message.
     #[inline]
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
 
-    /// Packet memory.
+    /// The packet region.
     pub fn region(&self) -> &Arc<PacketRegion> {
         &self.region
     }
 
-    /// The NF's counters.
+    /// The page with the NF's counters.
     pub fn page(&self) -> &Page {
         &self.page
     }
 
-    /// Whether nothing more comes: the host asked for the end, hung up, or broke its rings.
+    /// Whether the host enqueues no more packets: it requested the end, closed the socket, or broke its rings.
     pub fn is_over(&self) -> bool {
         self.over || self.broken
     }
@@ -203,8 +203,8 @@ impl Ends {
         !self.backlog.is_empty() || self.direct.as_ref().is_some_and(Direct::is_backed_up)
     }
 
-    /// Fetches what the host enqueued, up to 64 packets, each with the number of its input; how many. Whoever asks has
-    /// given on, or keeps on purpose, what came before: its descriptors are released.
+    /// Fetches up to 64 packets that the host enqueued, each with the number of its input; returns how many. The
+    /// descriptors of the previous call are released: the caller must have sent those packets or keep them on purpose.
     pub fn fetch(&mut self, mut each: impl FnMut(u16, Packet)) -> usize {
         let (input, region) = (self.fetch_claims(), self.region.number());
         self.prefetch();
@@ -217,8 +217,8 @@ impl Ends {
         self.fetched
     }
 
-    /// Fetches what belongs to the descriptors that came last into the nearest cache: what another core wrote takes a
-    /// while to come.
+    /// Prefetches the bytes, and the metadata where the NF uses them, of the packets that were fetched last. Another
+    /// core wrote them.
     #[inline]
     fn prefetch(&self) {
         let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
@@ -227,14 +227,14 @@ impl Ends {
             .for_each(|descriptor| prefetch(self.region.number(), descriptor.slot));
     }
 
-    /// The same, without what is known of packets beside their bytes.
+    /// The same, without metadata.
     #[inline]
     pub fn fetch_received(&mut self, mut each: impl FnMut(u16, Received)) -> usize {
         self.fetch_all().for_each(|(input, received)| each(input, received));
         self.fetched
     }
 
-    /// The same, all at a time; [`Ends::fetched`] says how many.
+    /// The same as an iterator; [`Ends::fetched`] returns their number.
     #[inline]
     pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Received)> + '_ {
         let input = self.fetch_claims();
@@ -245,20 +245,20 @@ impl Ends {
         })
     }
 
-    /// How many descriptors came last.
+    /// The number of packets that were fetched last.
     #[inline]
     pub fn fetched(&self) -> usize {
         self.fetched
     }
 
-    /// Takes the next descriptors; the input that all of them came by where it is one.
+    /// Takes the next descriptors; returns their input if all have the same.
     #[inline]
     fn fetch_claims(&mut self) -> Option<u16> {
         self.fetched = 0;
         self.flush();
         self.beats += 1;
         self.page.store(HEARTBEAT, self.beats);
-        // What does not go out must not come in.
+        // While packets wait for room in the ring to the host, no more are taken.
         if self.broken || !self.backlog.is_empty() {
             return None;
         }
@@ -273,7 +273,7 @@ impl Ends {
         input
     }
 
-    /// Takes what the host enqueued; how much.
+    /// Takes packets that the host enqueued; returns how many.
     #[inline]
     fn take_lent(&mut self) -> usize {
         if self.working > 0 {
@@ -287,7 +287,7 @@ impl Ends {
         count
     }
 
-    /// Takes what the host enqueued or another NF passed on; the input that all of it came by where it is one.
+    /// Takes packets from the host or from another NF; returns their input if all have the same.
     #[inline]
     fn take_any(&mut self) -> Option<u16> {
         self.let_go();
@@ -301,8 +301,8 @@ impl Ends {
                     self.last_count = direct.take(turn, &mut self.last[..], self.from.index());
                     input
                 }
-                // What does not go out must not come in, but for what others wait to hand over: they may be those
-                // who do not take.
+                // While packets wait for room in the ring to another NF, none are taken from the host. Packets of other
+                // NFs are still taken: those NFs may be the ones whose rings are full.
                 None if !waits => {
                     self.last_count = self.take_lent();
                     None
@@ -327,13 +327,13 @@ impl Ends {
         None
     }
 
-    /// Wakes others of the direct-path group that sleep and were sent something.
+    /// Wakes the sleeping NFs of the direct-path group that packets were sent to.
     pub fn wake_others(&mut self) {
         self.unwoken = 0;
         self.direct.iter_mut().for_each(Direct::wake);
     }
 
-    /// Lets go of the rings that packets came by. What is still here of them is noted first.
+    /// Releases the descriptors of all rings. Packets that the NF still has are noted first.
     fn let_go(&mut self) {
         let Some(direct) = &mut self.direct else { return };
         if self.here > 0 {
@@ -353,13 +353,13 @@ impl Ends {
         direct.release();
     }
 
-    /// Whether packets come with metadata.
+    /// Whether packets have metadata.
     #[inline]
     pub fn has_metadata(&self) -> bool {
         self.metadata
     }
 
-    /// Takes an empty slot to make a packet in; `None` when the host has granted no more.
+    /// Takes an empty slot for a new packet; `None` when the host has granted no more.
     pub fn make(&mut self) -> Option<Packet> {
         if self.granted.is_empty() {
             self.take_grants();
@@ -369,13 +369,14 @@ impl Ends {
         shm::claimed(empty.region, &empty.descriptor())
     }
 
-    /// The same, without what is known of packets beside their bytes: where there is such, it says nothing.
+    /// The same, without metadata; a metadata block of the slot is reset.
     pub fn make_lent(&mut self) -> Option<Received> {
         let packet = self.make()?;
         (!self.metadata || shm::park(&packet)).then(|| Received::of(&packet))
     }
 
-    /// What an NF makes or has kept goes through the host, and nothing must overtake: all does, from now on.
+    /// Has all packets pass through the host from now on. A packet that the NF made or kept must pass through the host,
+    /// and must not overtake others.
     #[inline]
     fn close_exits(&mut self) {
         if let Some(direct) = &mut self.direct {
@@ -383,7 +384,7 @@ impl Ends {
         }
     }
 
-    /// Empty slots that are there.
+    /// The number of empty slots that the NF has.
     pub fn granted(&mut self) -> usize {
         self.take_grants();
         self.granted.len()
@@ -404,7 +405,7 @@ impl Ends {
                     self.granted.push(received);
                 }
             }
-            // The host knows whose they are; nobody asks what was done to them.
+            // The host knows the owner of the slot without the descriptor.
             self.grants.release(count);
             if count < BURST {
                 return;
@@ -417,13 +418,13 @@ impl Ends {
         self.marks.get(slot as usize).copied().unwrap_or_default()
     }
 
-    /// Takes a packet that is not needed any more: to be used again, or back to the host with the number of a
+    /// Frees a packet: a granted slot is reused; any other packet is returned to the host with the number of a drop
     /// reason.
     pub fn free(&mut self, packet: &Packet, reason: u16) {
         self.free_received(&Received::of(packet), reason);
     }
 
-    /// The same.
+    /// The same for a received packet.
     #[inline]
     pub fn free_received(&mut self, received: &Received, reason: u16) {
         if self.marks(received.slot) & GRANTED != 0 {
@@ -433,16 +434,16 @@ impl Ends {
         }
     }
 
-    /// Whether the host keeps one more packet for the NF.
+    /// Whether the host would keep one more packet for the NF.
     pub fn can_hold(&self) -> bool {
         self.held < self.welcome.quota
     }
 
-    /// Has the host keep a packet that stays with the NF; false, and nothing said, when it keeps no more. One that is
-    /// given later is kept no longer.
+    /// Has the host keep a packet that stays with the NF. False, without effect, when the quota is used up. A packet
+    /// that is sent later is kept no longer.
     pub fn hold(&mut self, received: &Received) -> bool {
         let is_held = self.marks(received.slot) & HELD != 0;
-        // To hold it once more would be a bad descriptor.
+        // Holding it again would be a bad descriptor.
         if is_held || !self.can_hold() {
             return is_held;
         }
@@ -455,8 +456,7 @@ impl Ends {
         self.marks(received.slot) & HELD != 0
     }
 
-    /// Gives a packet to the host, with what is known of it as it stands here. One that descriptors cannot speak of is
-    /// dropped.
+    /// Returns a packet to the host with its metadata. A packet that a descriptor cannot describe is dropped.
     pub fn give(&mut self, packet: &Packet, action: Action, destination: u16) {
         let fits = packet.segments() == 1 && packet.len() <= u32::from(u16::MAX);
         let whole = fits && (!self.metadata || shm::park(packet));
@@ -464,7 +464,7 @@ impl Ends {
         self.give_received(&Received::of(packet), action, destination);
     }
 
-    /// Gives a packet to the host, or to the NF behind that output, with what stands in the metadata block of its slot.
+    /// Sends a packet to the host, or to the NF at that output, with the contents of its metadata block.
     #[inline]
     pub fn give_received(&mut self, received: &Received, action: Action, destination: u16) {
         let Received { slot, generation, data, len, .. } = *received;
@@ -477,7 +477,7 @@ impl Ends {
         }
         if let Some(direct) = &mut self.direct
             && action == Action::Emit
-            // What is one NF's alone does not go to another but by the host.
+            // A packet that is held or in a granted slot passes through the host.
             && marks & (HELD | GRANTED) == 0
         {
             match direct.send(descriptor) {
@@ -493,7 +493,7 @@ impl Ends {
         self.claim_of_host(descriptor);
     }
 
-    /// Notes that a packet is still here: its descriptor waits for room.
+    /// Records that the NF still has a packet whose descriptor waits for room.
     #[cold]
     fn keep(&mut self, slot: u32, marks: u16) {
         if let Some(place) = self.marks.get_mut(slot as usize) {
@@ -509,7 +509,7 @@ impl Ends {
         }
     }
 
-    /// Shows the host, and others, what was given.
+    /// Publishes all sent packets to the host and to other NFs.
     #[inline]
     pub fn flush(&mut self) {
         if self.closing {
@@ -548,7 +548,7 @@ impl Ends {
             back.into_iter().for_each(|descriptor| self.claim_of_host(descriptor));
             self.to.publish();
         }
-        // What is not yet in a ring stays noted.
+        // A packet that is not yet in a ring stays noted.
         if let Some(direct) =
             self.direct.as_ref().filter(|_| !self.noted.is_empty() && self.backlog.is_empty())
         {
@@ -556,7 +556,7 @@ impl Ends {
         }
     }
 
-    /// Gives up the processor until something may have come, or for so long.
+    /// Sleeps until packets may have arrived, or for the given time at most.
     pub fn sleep(&mut self, most: Duration) {
         self.flush();
         if !self.is_backed_up() {
@@ -566,19 +566,19 @@ impl Ends {
             let others = entrances.map(|entrance| &mut entrance.from);
             Consumer::sleep_on(std::iter::once(&mut self.from).chain(others), most);
         } else {
-            // Nobody wakes an NF that waits for room.
+            // No ring wakes an NF that waits for room.
             std::thread::sleep(most.min(Duration::from_micros(100)));
         }
     }
 
-    /// Takes nothing more from other NFs: for one that ends.
+    /// Takes no more packets from other NFs, because the NF ends.
     pub fn leave_others(&mut self) {
         self.flush();
         self.let_go();
         self.direct.iter_mut().for_each(Direct::leave);
     }
 
-    /// Looks whether the host said something.
+    /// Receives messages of the host.
     pub fn listen(&mut self) {
         while !self.over {
             match self.socket.receive::<ToNf>(Duration::ZERO) {
@@ -605,19 +605,19 @@ impl Ends {
         }
     }
 
-    /// What is known of neighbours.
+    /// The NF's table of neighbours.
     #[inline]
     pub fn neighbours(&mut self) -> &mut Neighbours {
         &mut self.neighbours
     }
 
-    /// The same, to look at.
+    /// The same, read-only.
     #[inline]
     pub fn known_neighbours(&self) -> &Neighbours {
         &self.neighbours
     }
 
-    /// Tells the host which neighbours are wished for.
+    /// Sends the pending requests for neighbours to the host.
     pub fn attend_neighbours(&mut self) {
         let socket = &self.socket;
         self.neighbours.attend(|message| socket.send(message, &[]).is_ok());
@@ -629,7 +629,8 @@ impl Ends {
         self.calls.pop_front()
     }
 
-    /// Answers a call: what the handler says, and how that goes together with what others say; or why it does not.
+    /// Answers a call: with the handler's value and how to merge it with those of other processes, or with the reason
+    /// of a failure.
     pub fn answer(&self, call: &Call, answer: Result<(Merge, String), String>) {
         let call = call.number;
         let packed = answer.and_then(|(merge, text)| Ok((merge, Text::pack(text)?)));
@@ -641,12 +642,12 @@ impl Ends {
         let _ = self.socket.send(&message, &files);
     }
 
-    /// Tells the host something beside the packets. One that does not listen misses it.
+    /// Sends a message to the host. If the host does not read from the socket, the message is lost.
     pub fn say(&self, message: &FromNf) {
         let _ = self.socket.send(message, &[]);
     }
 
-    /// Gives back what was granted and not used, and everything that waits for room, for so long.
+    /// Returns unused granted slots, and for up to `patience` all packets that wait for room.
     pub fn close(&mut self, patience: Duration) {
         self.take_grants();
         for received in std::mem::take(&mut self.granted) {
@@ -662,7 +663,7 @@ impl Ends {
     }
 }
 
-/// A sentence that a message has room for, every character of it escaped.
+/// Cuts a text so that a message has room for it with every character escaped.
 fn cut(mut text: String) -> String {
     const MOST_BYTES: usize = 4 << 10;
     let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));

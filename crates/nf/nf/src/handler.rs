@@ -1,29 +1,29 @@
-//! Handlers of NFs: values that operators read and write by name, over the socket beside the packets.
+//! Handlers of NFs: values that operators read and write by name, over the NF's socket.
 //!
-//! The host calls one ([`Call`]), the NF answers by its number. A text has up to [`MOST_TEXT_BYTES`]; what is too
-//! long for a message comes in a file in memory beside it ([`Text`]).
+//! The host sends a [`Call`], and the NF answers with the call's number. A text has up to [`MOST_TEXT_BYTES`]; a text
+//! that is too long for a message is sent in a memory file ([`Text`]).
 
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::os::fd::OwnedFd;
 
-/// The most bytes that a handler says, or is told.
+/// The most bytes of a handler's value.
 pub const MOST_TEXT_BYTES: usize = 1 << 20;
-/// The most bytes of a text in a message: with every one escaped it still fits.
+/// The most bytes of a text in a message: with every byte escaped it still fits.
 const MOST_BYTES_HERE: usize = 4 << 10;
 /// The most handlers that an NF may name.
 pub const MOST_HANDLERS: usize = 64;
 
-/// What can be done with a handler.
+/// The access that a handler allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HandlerAccess {
-    /// Read.
+    /// It can be read.
     Read,
-    /// Written.
+    /// It can be written.
     Write,
-    /// Both.
+    /// It can be read and written.
     ReadWrite,
 }
 
@@ -39,32 +39,32 @@ impl HandlerAccess {
     }
 }
 
-/// How what the processes of an NF say, one for each worker, becomes one.
+/// How the values of several workers' processes are merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Merge {
-    /// Numbers are added.
+    /// The numbers are added.
     Sum,
-    /// The largest number.
+    /// The largest number is taken.
     Max,
-    /// All say the same.
+    /// The first value is taken: all are the same.
     #[default]
     First,
-    /// Texts one after the other.
+    /// The texts are concatenated.
     Concat,
-    /// Lines of a name and a number each: the numbers of a name are added.
+    /// Each value is a list of lines with a name and a number; the numbers of a name are added.
     Named,
 }
 
 impl Merge {
-    /// Makes one of what several processes or workers say.
+    /// Merges the values of several processes or workers.
     pub fn merge(self, values: &[String]) -> String {
         let numbers =
             || values.iter().map(|value| value.trim().parse::<u64>()).collect::<Result<Vec<_>, _>>();
         match self {
             Merge::Sum => match numbers() {
                 Ok(numbers) => numbers.iter().sum::<u64>().to_string(),
-                // Rates are not whole numbers.
+                // Rates are not integers.
                 Err(_) => {
                     let rates: Vec<f64> =
                         values.iter().filter_map(|value| value.trim().parse().ok()).collect();
@@ -92,71 +92,71 @@ impl Merge {
     }
 }
 
-/// A handler that an NF offers. A name has letters, digits, `_` and `-`; others are left out by the host.
+/// A handler that an NF offers. A name has letters, digits, `_` and `-`; the host ignores other handlers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Handler {
     /// Its name.
     pub name: String,
-    /// What can be done with it.
+    /// The access that it allows.
     pub access: HandlerAccess,
-    /// How what several processes say becomes one.
+    /// How the values of several processes are merged.
     #[serde(default)]
     pub merge: Merge,
 }
 
 impl Handler {
-    /// One that is read, and says a number, which is added up over the workers.
+    /// A read handler whose value is a number; the numbers of the workers are added.
     pub fn sum(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::Read, Merge::Sum)
     }
 
-    /// One that is read, and says the same at all workers.
+    /// A read handler whose value is the same at all workers.
     pub fn read(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::Read, Merge::First)
     }
 
-    /// One that is read; what the workers say follows each other.
+    /// A read handler; the values of the workers are concatenated.
     pub fn concat(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::Read, Merge::Concat)
     }
 
-    /// One that is read: lines of a name and a number each, which are added up over the workers by name.
+    /// A read handler whose value is lines of a name and a number; the numbers of a name are added over the workers.
     pub fn named(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::Read, Merge::Named)
     }
 
-    /// One that is written.
+    /// A write handler.
     pub fn write(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::Write, Merge::First)
     }
 
-    /// One for both.
+    /// A handler that can be read and written.
     pub fn read_write(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::ReadWrite, Merge::First)
     }
 
-    /// One for all that.
+    /// A handler with the given access and merge.
     pub fn new(name: &str, access: HandlerAccess, merge: Merge) -> Handler {
         Handler { name: name.into(), access, merge }
     }
 }
 
-/// A text as a message carries it.
+/// A text in a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Text {
-    /// In the message.
+    /// The text is in the message.
     Here(String),
-    /// So many bytes, in the file that comes with the message.
+    /// The text has this number of bytes, and is in a file that is sent with the message.
     Beside(usize),
 }
 
 impl Text {
-    /// A text, with the file that is to go along.
+    /// Packs a text; returns the file to send with it, if any.
     ///
     /// # Errors
     ///
-    /// A sentence, when it is too long, or the system has no memory.
+    /// A sentence, when the text is too long, or the system has no memory.
     pub fn pack(text: String) -> Result<(Text, Option<OwnedFd>), String> {
         match text.len() {
             0..=MOST_BYTES_HERE => Ok((Text::Here(text), None)),
@@ -169,12 +169,12 @@ impl Text {
         }
     }
 
-    /// The text, with what came along. The other side may have sent anything: nothing waits here, and nothing is
-    /// mapped.
+    /// The text, read from the file if it is there. The other side may have sent any file: this function does not block
+    /// on it, and maps nothing.
     ///
     /// # Errors
     ///
-    /// A sentence, when it is too long, is not there, or is no text.
+    /// A sentence, when the text is too long, when the file is missing, or when it is not UTF-8.
     pub fn unpack(self, files: Vec<OwnedFd>) -> Result<String, String> {
         let bytes = match self {
             Text::Here(text) => return Ok(text),
@@ -191,7 +191,7 @@ impl Text {
     }
 }
 
-/// A file in memory with that content. It has no seals, which a confined NF may not add: it is read, never mapped.
+/// A memory file with this content. It has no seals, because a confined NF may not add any: it is read, never mapped.
 fn file_with(content: &[u8]) -> Result<OwnedFd, Errno> {
     let file = rustix::fs::memfd_create("millrace-text", MemfdFlags::CLOEXEC)?;
     let mut at = 0;
@@ -201,8 +201,8 @@ fn file_with(content: &[u8]) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
-/// So many bytes of a file that the other side made. Only one in memory can be asked for its seals: of any other, to
-/// read might take for ever.
+/// The first bytes of a file that the other side created. Only a memory file has seals that can be queried: a read of
+/// any other file might block for ever.
 fn content(file: &OwnedFd, bytes: usize) -> Result<Vec<u8>, Errno> {
     rustix::fs::fcntl_get_seals(file)?;
     let (mut content, mut at) = (vec![0; bytes], 0);
@@ -217,7 +217,7 @@ fn content(file: &OwnedFd, bytes: usize) -> Result<Vec<u8>, Errno> {
     Ok(content)
 }
 
-/// A handler that the host calls, to be answered once ([`crate::Link::answer`]).
+/// A handler call of the host, to be answered once ([`crate::Link::answer`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
     pub(crate) number: u64,
@@ -227,17 +227,17 @@ pub struct Call {
 }
 
 impl Call {
-    /// Its name.
+    /// The name of the handler.
     pub fn handler(&self) -> &str {
         &self.handler
     }
 
-    /// What is to be written; nothing where it is read.
+    /// The value to write; `None` for a read.
     pub fn value(&self) -> Option<&str> {
         self.value.as_deref()
     }
 
-    /// Whether the host wants to know how it is at the end, which it asks for next.
+    /// Whether the host reads the value because the NF is to end: its next message will end the NF.
     pub fn is_last(&self) -> bool {
         self.is_last
     }
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(fails(Text::Beside(2), file(b"\xff\xfe")), "it is no text");
         assert!(fails(Text::Beside(usize::MAX), file(b"abc")).contains("are more than"));
         assert!(!fails(Text::Beside(4), file(b"abc")).is_empty());
-        // What is no memory is not read: it might never answer.
+        // A file that is not in memory is not read: the read might block.
         let (read, _write) = std::io::pipe().expect("a pipe");
         assert!(!fails(Text::Beside(4), vec![read.into()]).is_empty());
         let device = std::fs::File::open("/dev/zero").expect("there").into();

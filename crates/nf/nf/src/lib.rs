@@ -1,8 +1,8 @@
-//! What a network function links: packets by descriptor, read and written where they lie.
+//! The library that a network function links: it receives packets by descriptor, and reads and writes them in place.
 //!
-//! A program that Millrace starts, or that attaches to it, takes packets from the host and gives every one of
-//! them back: sent out of an interface, dropped for a reason, or held for later. There are two ways to write
-//! one. [`run`] calls a function for each batch (NetVM's NetLib):
+//! A program that Millrace starts, or that attaches to it, receives packets from the host and returns every one of
+//! them: sent out of an interface, dropped for a reason, or held for later. There are two interfaces. [`run`] calls a
+//! function for each batch (NetVM's NetLib):
 //!
 //! ```no_run
 //! # fn main() -> Result<(), nf::NfError> {
@@ -15,21 +15,21 @@
 //! # }
 //! ```
 //!
-//! [`Link`] gives packets to a loop of the NF's own (MVMP's mvAPI): [`Link::receive`], [`Link::send`],
+//! [`Link`] gives packets to a loop of the NF (MVMP's mvAPI): [`Link::receive`], [`Link::send`],
 //! [`Link::drop_for`], [`Link::hold`], [`Link::make`].
 //!
-//! Nothing here frees memory: an NF never sees a free list (design: "NFs never touch a free list"). A
-//! [`Packet`] that goes out of scope is dropped by its NF, and counted so.
+//! An NF never frees a slot: it has no access to a free list (design: "NFs never touch a free list"). A [`Packet`] that
+//! is dropped as a Rust value counts as a packet dropped by the NF.
 //!
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
-//! - `attach`: the NF's side of it
+//! - `attach`: the NF's side of the handshake
 //! - [`ends`]: the NF's ends of its rings
-//! - [`neighbours`]: next hops, whose Ethernet addresses the host finds out
+//! - [`neighbours`]: next hops, whose Ethernet addresses the host resolves
 //! - [`handler`]: values that operators read and write
-//! - `link`, `batch`, `packet`, `metadata`: what NFs are written against
+//! - `link`, `batch`, `packet`, `metadata`: the interface that NFs use
 //!
-//! Invariants: every packet that was received goes back once; slots that the host granted to make packets in
-//! are used for nothing else; what an NF's own memory says is never taken for what the host said.
+//! Invariants: every packet that was received is returned once. Slots that the host granted for new packets are used
+//! for nothing else. Data that an NF can write is never used as data of the host.
 
 mod attach;
 mod batch;
@@ -43,7 +43,7 @@ pub mod neighbours;
 mod packet;
 pub mod socket;
 
-/// Views of headers, checksums, flow keys: everything that reads and writes packets by [`Access`].
+/// Views of headers, checksums, flow keys: the crate that reads and writes packets by [`Access`].
 pub use ::packet as headers;
 pub use ::packet::access::Access;
 
@@ -55,15 +55,15 @@ pub use link::{Held, Link};
 pub use metadata::Metadata;
 pub use neighbours::Neighbour;
 
-/// The environment variable that says where the host is: `fd:N`, a socket that was left open for this program,
-/// or the path of a daemon's socket.
+/// The environment variable with the address of the host: `fd:N`, a socket that this program inherited, or the path of
+/// a daemon's socket.
 pub const ENVIRONMENT: &str = "MILLRACE_NF";
 
-/// The environment variable that says which NF of the chain a program is, where a daemon asks.
+/// The environment variable with the name of the NF in the chain, which a daemon needs.
 pub const NAME_ENVIRONMENT: &str = "MILLRACE_NF_NAME";
 
-/// What can go wrong between an NF and its host. Its `Debug` form is the sentence, too: that is what a `main`
-/// which returns it shows.
+/// An error between an NF and its host. Its `Debug` text is the same sentence, because a `main` that returns the error
+/// prints it by `Debug`.
 #[derive(thiserror::Error)]
 pub enum NfError {
     /// The program was not started by Millrace.
@@ -72,27 +72,27 @@ pub enum NfError {
          (`program = \"...\"`) and start that with `millrace run`, or set {ENVIRONMENT} to the socket of a daemon"
     )]
     NoHost,
-    /// What the environment says is no place of a host.
+    /// The environment variable contains no address of a host.
     #[error("{ENVIRONMENT} is `{0}`, which is neither `fd:NUMBER` nor the path of a socket")]
     BadHost(String),
     /// The socket failed.
     #[error("cannot {action} the host: {source}")]
     Socket {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The other side hung up.
+    /// The other side closed the socket.
     #[error("the host hung up")]
     HungUp,
-    /// A message that is none.
+    /// The received bytes are no message.
     #[error("the other side sent what is no message: {0}")]
     BadMessage(String),
-    /// The host does not want this NF.
+    /// The host refused this NF.
     #[error("the host refused: {0}")]
     Refused(String),
-    /// The two sides speak different versions.
+    /// The two sides have different versions of the protocol.
     #[error(
         "the host speaks version {theirs} of the attach protocol and this program version {ours}: build both from \
          the same release"
@@ -106,10 +106,10 @@ pub enum NfError {
     /// Memory cannot be mapped.
     #[error(transparent)]
     Memory(#[from] shm::ShmError),
-    /// The NF itself says that it cannot run.
+    /// The NF reports that it cannot run.
     #[error("{0}")]
     CannotStart(String),
-    /// An index of the host cannot be: its memory was written over.
+    /// The host wrote an impossible index: the rings were overwritten.
     #[error("the rings are broken: somebody wrote over them")]
     Broken,
 }

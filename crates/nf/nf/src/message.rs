@@ -1,8 +1,8 @@
-//! The handshake's messages.
+//! The messages between an NF and its host.
 //!
-//! The NF says [`FromNf::Hello`], the host answers [`ToNf::Welcome`] with the descriptors of memory, the NF maps it
-//! and says [`FromNf::Ready`]. From then on packets go through the rings; the socket carries what is seldom said,
-//! and a hang-up is a failure notice. Each message is one datagram of JSON.
+//! The NF sends [`FromNf::Hello`]. The host answers with [`ToNf::Welcome`] and the descriptors of memory. The NF maps
+//! the memory and sends [`FromNf::Ready`]. From then on packets pass through the rings; the socket carries rare
+//! messages, and its closing reports a failure. Each message is one datagram of JSON.
 
 use crate::handler::{Handler, Merge, Text};
 use serde::{Deserialize, Serialize};
@@ -17,95 +17,95 @@ pub const MOST_BYTES: usize = 32 << 10;
 pub const MOST_REASONS: usize = 32;
 /// The most counters that an NF may name.
 pub const MOST_COUNTERS: usize = 64;
-/// The most neighbours that an NF may want to know at a time.
+/// The most neighbours that an NF may request at a time.
 pub const MOST_NEIGHBOURS: usize = 1024;
-/// The most of them in a message.
+/// The most neighbours in a message.
 pub const MOST_CHANGES: usize = 64;
 /// The reason of a drop for which the NF states none.
 pub const UNSTATED: &str = "dropped-by-nf";
 
-/// What an NF says.
+/// A message of the NF.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum FromNf {
     /// The first message.
     Hello(Hello),
-    /// Memory is mapped: packets may come.
+    /// Memory is mapped: the host may enqueue packets.
     Ready,
     /// The NF cannot run.
     Failed {
-        /// A sentence that says why.
+        /// A sentence that explains why.
         why: String,
     },
-    /// Something that an operator may want to know.
+    /// A warning for the operator.
     Finding {
         /// A sentence.
         text: String,
     },
-    /// The NF has nothing left to do, and asks for the end of the run.
+    /// The NF has nothing left to do, and requests the end of the run.
     Over,
-    /// The NF wants to know neighbours, until it says otherwise or ends: the host tells what becomes of each.
+    /// The NF requests neighbours until it withdraws the request or ends: the host reports the changes of each.
     Resolve {
         /// The neighbours, [`MOST_CHANGES`] at most.
         hops: Vec<NextHop>,
     },
-    /// It does not want to know them any more.
+    /// The NF withdraws its request for neighbours.
     Forget {
         /// The neighbours, [`MOST_CHANGES`] at most.
         hops: Vec<NextHop>,
     },
-    /// A handler did what it was called for; of one that was written the text is empty.
+    /// The answer of a handler; for a write, the text is empty.
     Answer {
-        /// Which call is answered.
+        /// The number of the call.
         call: u64,
-        /// What it says.
+        /// The value of the handler.
         text: Text,
-        /// How what several workers' processes say becomes one.
+        /// How the values of several workers' processes are merged.
         merge: Merge,
     },
-    /// A handler did not.
+    /// The refusal of a handler.
     Refusal {
-        /// Which call is answered.
+        /// The number of the call.
         call: u64,
-        /// A sentence that says why.
+        /// A sentence that explains why.
         why: String,
     },
 }
 
-/// A neighbour of an NF: a host that it may send to without a router in between.
+/// A neighbour of an NF: a host that it can send to without a router in between.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct NextHop {
-    /// The interface that it is reached by.
+    /// The interface to the neighbour.
     pub interface: u16,
-    /// Its address.
+    /// The IP address.
     pub address: IpAddr,
 }
 
-/// What became of a neighbour.
+/// A change of a neighbour's state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Change {
     /// The neighbour.
     #[serde(flatten)]
     pub hop: NextHop,
-    /// What is known of it.
+    /// Its new state.
     pub state: NeighbourState,
 }
 
-/// What is known of a neighbour.
+/// The state of a neighbour.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeighbourState {
     /// Its Ethernet address.
     Known(String),
-    /// It does not answer. The host goes on asking, and tells if it does.
+    /// It does not answer. The host goes on resolving it, and reports an answer.
     Unreachable,
-    /// The host does not look for it: it cannot be a neighbour, or the NF wants to know too many.
+    /// The host does not resolve it: it cannot be a neighbour, or the NF requested too many.
     Refused,
-    /// The host looked for it and does not any more: whoever wants to know asks again.
+    /// The host resolved it and does not any more: an NF that needs it requests it again.
     Gone,
 }
 
-/// What the port or virtual device behind an interface is on its network.
+/// The L3 interface of the port or virtual device behind an interface.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct InterfaceFacts {
     /// Its Ethernet address.
@@ -114,91 +114,90 @@ pub struct InterfaceFacts {
     pub addresses: Vec<OwnAddress>,
 }
 
-/// An address, with the length of the prefix that its neighbours share.
+/// An address, with the prefix length of its network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OwnAddress {
     /// The address.
     pub ip: IpAddr,
-    /// Bits of the prefix.
+    /// The length of the prefix in bits.
     pub len: u8,
 }
 
-/// What an NF is and wants.
+/// The hello message: the properties of an NF.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Hello {
     /// [`PROTOCOL`].
     pub protocol: u32,
-    /// What kind of NF this is, as its author calls it.
+    /// The kind of NF, a name that its author chose.
     pub kind: String,
-    /// The NF of the chain that it is, for programs that no host started.
+    /// The name of the NF in the chain, for programs that no host started.
     #[serde(default)]
     pub name: Option<String>,
-    /// The library that speaks, with its version.
+    /// The library that the NF uses, with its version.
     #[serde(default)]
     pub sdk: String,
-    /// Whether it wants packets' annotations and header offsets, in the metadata block of each slot.
+    /// Whether it needs packets' annotations and header offsets, in the metadata block of each slot.
     #[serde(default)]
     pub metadata: bool,
-    /// Whether it makes packets, and wants slots for them.
+    /// Whether it makes packets, and needs slots for them.
     #[serde(default)]
     pub makes: bool,
-    /// Reasons for which it drops packets, behind [`UNSTATED`].
+    /// Its drop reasons, without [`UNSTATED`], which precedes them.
     #[serde(default)]
     pub reasons: Vec<String>,
-    /// Counters that it keeps.
+    /// The names of its counters.
     #[serde(default)]
     pub counters: Vec<String>,
-    /// Handlers that it has.
+    /// The handlers that it offers.
     #[serde(default)]
     pub handlers: Vec<Handler>,
 }
 
-/// What the host says.
+/// A message of the host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToNf {
-    /// The NF is welcome. With it come the descriptors of packet memory, of the rings, of the page of counters,
-    /// and, where `config_bytes` is not 0, of its configuration.
+    /// The host accepts the NF. The message has the descriptors of packet memory, of the rings, of the page of
+    /// counters, and, where `config_bytes` is not 0, of its configuration.
     Welcome(Welcome),
-    /// It is not.
+    /// The host refuses the NF.
     Refused {
-        /// A sentence that says why.
+        /// A sentence that explains why.
         why: String,
     },
-    /// With it comes the descriptor of a ring that another NF of its direct-path group puts packets into: from here on
-    /// this NF takes them, from an index on, once it has taken what the host enqueued before. A ring that it had by
-    /// that number is of no more use.
+    /// The descriptor of a direct ring that another NF of the direct-path group writes. The NF reads it from an index
+    /// on, once it has taken the packets that the host enqueued before. An earlier ring of the same number is closed.
     Direct {
-        /// The number of the way between the two.
+        /// The number of the direct ring.
         ring: u16,
-        /// The interface that packets of it come in by.
+        /// The interface by which its packets arrive.
         input: u16,
         /// Descriptors that the ring holds.
         descriptors: u32,
-        /// Where to begin.
+        /// The index of the first descriptor to read.
         index: u32,
     },
-    /// What became of neighbours that the NF asked for.
+    /// Changes of neighbours that the NF requested.
     Neighbours {
         /// The changes, [`MOST_CHANGES`] at most.
         changes: Vec<Change>,
     },
-    /// A handler is called.
+    /// A call of a handler.
     Call {
-        /// The number that the answer names.
+        /// The number that the answer repeats.
         call: u64,
-        /// The handler.
+        /// The name of the handler.
         handler: String,
-        /// What is to be written; nothing where it is read.
+        /// The value to write; `None` for a read.
         value: Option<Text>,
-        /// Whether the NF is asked to end next, and this is to say how it is then.
+        /// Whether the NF is to end next, so that this is the handler's last value.
         last: bool,
     },
-    /// The NF is to give back what it has, and to end.
+    /// The NF must return its packets and end.
     Stop,
 }
 
-/// What an NF works on.
+/// The welcome message: the memory and the settings of an NF.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Welcome {
     /// [`PROTOCOL`].
@@ -211,46 +210,46 @@ pub struct Welcome {
     pub slots: u32,
     /// Descriptors that each ring holds.
     pub descriptors: u32,
-    /// Packets that the NF may have at a time, those held not counted.
+    /// The quota: packets that the NF may have at a time, without held ones.
     pub quota: u64,
-    /// Packets to work on at a time.
+    /// Packets that it should process at a time.
     pub burst: usize,
-    /// Whether packet memory may be written.
+    /// Whether the NF may write packet memory.
     pub writable: bool,
-    /// Interfaces that packets come in by, in the order of their numbers.
+    /// Interfaces that packets are received from, in the order of their numbers.
     pub inputs: Vec<String>,
-    /// Interfaces that packets leave by, in the order of their numbers.
+    /// Interfaces that packets are sent to, in the order of their numbers.
     pub outputs: Vec<String>,
-    /// What is behind each of the latter on its network, where that has addresses and the host looks for neighbours.
+    /// The L3 interface of each output, if it has addresses and the host resolves neighbours there.
     #[serde(default)]
     pub stations: Vec<Option<InterfaceFacts>>,
-    /// Bytes of the configuration.
+    /// The size of the configuration in bytes.
     #[serde(default)]
     pub config_bytes: usize,
-    /// Its part in a direct-path group, whose NFs hand packets to each other.
+    /// Its direct-path group, if it belongs to one.
     #[serde(default)]
     pub group: Option<DirectGroup>,
 }
 
-/// An NF's part in a direct-path group: NFs of one trust group that hand packets to each other directly. The descriptor
-/// of the notes follows that of the configuration, then come those of the rings.
+/// An NF's data of its direct-path group. The descriptor of the notes follows that of the configuration; the
+/// descriptors of the rings follow it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct DirectGroup {
-    /// Its number in the direct-path group.
+    /// Its number in the group.
     pub member: u8,
-    /// Descriptors that each ring between NFs holds.
+    /// Descriptors that each direct ring holds.
     pub descriptors: u32,
-    /// Interfaces that have a ring of their own to the NF behind them, in the order of the descriptors.
+    /// Interfaces with a direct ring to the NF behind them, in the order of the descriptors.
     pub outputs: Vec<u16>,
 }
 
-/// What an NF notes of a slot whose packet it keeps without the host's knowledge, in the direct-path group's notes.
-/// `hops` says how many NFs of the direct-path group had the packet before it.
+/// The note of an NF for a slot whose packet it keeps without the host's knowledge. `hops` is the number of NFs of the
+/// direct-path group that had the packet before.
 pub fn stamp(member: u8, generation: u32, hops: u8) -> u64 {
     u64::from(generation) | (u64::from(member) + 1) << 32 | u64::from(hops) << 48
 }
 
-/// The member, the generation and the hops of a note; `None` where nobody noted anything.
+/// The member, the generation and the hops of a note; `None` where there is no note.
 pub fn noted(note: u64) -> Option<(u8, u32, u8)> {
     let member = ((note >> 32) as u16).checked_sub(1)?;
     Some((member as u8, note as u32, (note >> 48) as u8))

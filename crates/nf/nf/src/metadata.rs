@@ -1,20 +1,20 @@
-//! What travels with a packet beside its bytes.
+//! The metadata of a packet: header offsets, annotations, time and flow hash.
 
 use ::packet::anno::ANNO_BYTES;
 use shm::descriptor::NO_HEADER;
 
-/// What is known of a packet beside its bytes, for NFs that asked for it ([`crate::Options::metadata`]); for others
-/// nothing is. Coming from another NF it is a descriptor like the bytes.
+/// The metadata of a packet, for NFs that requested it ([`crate::Options::metadata`]); for other NFs it is empty.
+/// Metadata that another NF wrote is as untrusted as the packet's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Metadata {
-    /// Where the network header begins, in bytes from the packet's first; `None` when that is not known, or was
-    /// taken off.
+    /// Offset of the network header in bytes from the packet's first byte; `None` when it is unknown or the header was
+    /// removed.
     pub network: Option<usize>,
-    /// The same of the transport header.
+    /// The same for the transport header.
     pub transport: Option<usize>,
     /// Click annotations, at the offsets of [`crate::headers::anno`].
     pub annotations: [u8; ANNO_BYTES],
-    /// When it was received, in nanoseconds since the epoch; 0 when not known.
+    /// The time when it was received, in nanoseconds since the epoch; 0 when unknown.
     pub timestamp_ns: u64,
     /// The port's flow hash, the same in both directions; 0 when not known.
     pub flow_hash: u32,

@@ -1,8 +1,8 @@
-//! What an NF knows of its neighbours: next hops, whose Ethernet addresses the host finds out.
+//! An NF's table of neighbours: next hops, whose Ethernet addresses the host resolves.
 //!
-//! The packet path looks into a table of this process: no system call, no lock, no clock. What is not there is wished
-//! for; wishes leave with the work between batches, and what the host says comes in then, too. The table is bounded:
-//! neighbours that nobody looked at make room, and are forgotten in time.
+//! A lookup on the packet path reads a table of this process: no system call, no lock, no clock. A neighbour that is
+//! not in the table is requested. Requests are sent between batches, and the host's answers are received then, too. The
+//! table is bounded: neighbours that were not looked up are replaced, and are removed after a time.
 
 use crate::message::{
     Change, FromNf, InterfaceFacts, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop,
@@ -16,26 +16,26 @@ use table::flow::{FlowConfig, FlowTable, RecordId};
 
 /// Words of a key: interface and family, and the address.
 const KEY_WORDS: usize = 3;
-/// How long wishes wait for others, so that they are few messages: the host takes a thousand a second for a flood.
+/// How long requests wait for further ones, to send few messages: the host treats more than a thousand a second as a
+/// flood.
 const GATHER: Duration = Duration::from_millis(5);
-/// How long a neighbour stays that nobody looks at.
+/// How long a neighbour stays in the table without a lookup.
 const UNUSED: Duration = Duration::from_secs(60);
-/// How long an answer may take, at least, before the host is asked once more: it tells no more refusals than it has
-/// room for.
+/// The shortest time after which the host is asked again: it stores a bounded number of refusals, and may not answer.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How long a refusal holds.
+/// How long a refusal is valid.
 const REFUSED: Duration = Duration::from_secs(1);
-/// Neighbours that are looked at to find one that makes room.
+/// Entries that are inspected to find one to replace.
 const HAND_STEPS: usize = 32;
 
-/// What is known of a neighbour.
+/// The state of a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Neighbour {
     /// Its Ethernet address.
     Known(MacAddr),
-    /// The host looks for it. There is an answer after 3 seconds at most.
+    /// The host resolves it. The host answers after 3 seconds at most.
     Resolving,
-    /// It does not answer, or cannot be a neighbour.
+    /// It does not answer, or it cannot be a neighbour.
     Unreachable,
 }
 
@@ -43,26 +43,26 @@ pub enum Neighbour {
 struct NeighbourEntry {
     hop: NextHop,
     state: Neighbour,
-    /// Somebody looked since the last sweep.
+    /// Whether it was looked up since the last sweep.
     used: bool,
-    /// It was being looked for the last time that was looked at.
+    /// Whether it was still being resolved at the last check for unanswered requests.
     waited: bool,
 }
 
-/// The table.
+/// The table of neighbours.
 #[derive(Debug)]
 pub struct Neighbours {
     stations: Vec<Option<InterfaceFacts>>,
     index: Option<FlowTable<KEY_WORDS>>,
-    /// By the index's numbers.
+    /// By the record numbers of the index.
     entries: Vec<Option<NeighbourEntry>>,
     wishes: Vec<NextHop>,
     forgotten: Vec<NextHop>,
-    /// Refusals, oldest first, and until when they hold.
+    /// Refused neighbours, oldest first, each with the time until which the refusal is valid.
     refused: VecDeque<(Instant, NextHop)>,
     resolving: usize,
     changes: u64,
-    /// Where the search for one that makes room goes on.
+    /// Where the search for an entry to replace continues.
     hand: usize,
     sent_at: Option<Instant>,
     swept_at: Instant,
@@ -78,17 +78,17 @@ fn key(hop: NextHop) -> [u64; KEY_WORDS] {
 }
 
 impl Neighbours {
-    /// Of an NF whose interfaces have those stations behind them.
+    /// The table of an NF with these L3 interfaces.
     pub fn new(stations: Vec<Option<InterfaceFacts>>) -> Neighbours {
         let config = FlowConfig {
             record_bytes: 1,
             capacity: MOST_NEIGHBOURS as u32,
             initial_keys: 2 * MOST_NEIGHBOURS as u32,
-            // Whoever chooses addresses must not choose places.
+            // A peer that chooses addresses must not be able to cause collisions.
             seed: RandomState::new().hash_one(0),
             ..FlowConfig::default()
         };
-        // Without memory nobody is a neighbour.
+        // Without memory for the table every neighbour is unreachable.
         let index = stations.iter().any(Option::is_some).then(|| FlowTable::new(&config).ok()).flatten();
         let entries = if index.is_some() { vec![None; MOST_NEIGHBOURS + 1] } else { vec![] };
         Neighbours {
@@ -107,17 +107,17 @@ impl Neighbours {
         }
     }
 
-    /// The station behind an interface.
+    /// The L3 interface of an interface.
     pub fn l3_interface(&self, interface: usize) -> Option<&InterfaceFacts> {
         self.stations.get(interface)?.as_ref()
     }
 
-    /// How often something became known since the start.
+    /// How often the state of a neighbour changed since the start.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Whether the host is looking for somebody.
+    /// Whether the host is resolving a neighbour.
     pub fn is_resolving(&self) -> bool {
         self.resolving > 0
     }
@@ -126,7 +126,7 @@ impl Neighbours {
         self.index.as_ref()?.find(&key(hop))
     }
 
-    /// What is known of a neighbour; one that nobody asked for is wished for.
+    /// The state of a neighbour; one that is not in the table is requested.
     #[inline]
     pub fn look(&mut self, interface: usize, address: IpAddr) -> Neighbour {
         let Ok(number) = u16::try_from(interface) else { return Neighbour::Unreachable };
@@ -147,7 +147,7 @@ impl Neighbours {
         if self.l3_interface(hop.interface.into()).is_none() || self.index.is_none() {
             return Neighbour::Unreachable;
         }
-        // With no room for one more, or for its wish, the next look tries again.
+        // If the table or the list of requests is full, the next lookup tries again.
         if self.wishes.len() < MOST_NEIGHBOURS
             && self.has_room()
             && let Some(Ok(record)) = self.index.as_mut().map(|index| index.insert(&key(hop)))
@@ -160,7 +160,7 @@ impl Neighbours {
         Neighbour::Resolving
     }
 
-    /// Whether there is room for one more: one that nobody looked at for a while makes it.
+    /// Whether there is room for one more entry, if necessary by replacing one that was not looked up for a while.
     fn has_room(&mut self) -> bool {
         if self.index.as_ref().is_some_and(|index| index.len() < MOST_NEIGHBOURS) {
             return true;
@@ -168,7 +168,7 @@ impl Neighbours {
         for _ in 0..HAND_STEPS {
             self.hand = (self.hand + 1) % self.entries.len().max(1);
             let Some(Some(entry)) = self.entries.get_mut(self.hand) else { continue };
-            // Whom we reach gets a second chance; who never answered has had it.
+            // A known neighbour gets a second chance; one that never answered does not.
             if std::mem::take(&mut entry.used) && matches!(entry.state, Neighbour::Known(_)) {
                 continue;
             }
@@ -179,10 +179,10 @@ impl Neighbours {
         false
     }
 
-    /// Removes an entry and has the host told.
+    /// Removes an entry, and has the host notified.
     fn forget(&mut self, hop: NextHop) {
         if self.remove(hop) {
-            // What was never asked for need not be taken back.
+            // A request that was not sent need not be withdrawn.
             match self.wishes.iter().position(|wish| *wish == hop) {
                 Some(at) => drop(self.wishes.swap_remove(at)),
                 None => self.forgotten.push(hop),
@@ -197,7 +197,7 @@ impl Neighbours {
         self.index.as_mut().is_some_and(|index| index.remove(record))
     }
 
-    /// Wishes for those once more that the host still looks for, as far as is known here.
+    /// Repeats the requests that have had no answer yet.
     fn ask_again(&mut self) {
         let Neighbours { entries, wishes, .. } = self;
         for entry in entries.iter_mut().flatten() {
@@ -208,10 +208,10 @@ impl Neighbours {
         }
     }
 
-    /// Takes in what the host says.
+    /// Applies the host's answers.
     pub fn learn(&mut self, changes: Vec<Change>) {
         for Change { hop, state } in changes {
-            // One that was forgotten meanwhile.
+            // The entry was removed meanwhile.
             let Some(record) = self.find(hop) else { continue };
             let state = match state {
                 NeighbourState::Known(mac) => mac.parse().map_or(Neighbour::Unreachable, Neighbour::Known),
@@ -234,21 +234,21 @@ impl Neighbours {
         }
     }
 
-    /// Whether there is something for [`Neighbours::attend`] to do soon.
+    /// Whether requests wait for [`Neighbours::attend`].
     #[inline]
     pub fn has_wishes(&self) -> bool {
         !self.wishes.is_empty()
     }
 
-    /// The work between batches: tells the host what is wished for, and forgets what nobody looks at. `say` sends a
-    /// message, and says whether the host takes it now.
+    /// The work between batches: sends requests to the host, and removes entries that were not looked up. `say` sends a
+    /// message, and returns whether the host's socket accepted it.
     pub fn attend(&mut self, mut say: impl FnMut(&FromNf) -> bool) {
         if self.index.is_none() {
             return;
         }
         let now = Instant::now();
         while let Some((_, hop)) = self.refused.pop_front_if(|(until, _)| *until <= now) {
-            // The host has no such wish.
+            // The host stores no request that it refused.
             self.remove(hop);
             self.changes += 1;
         }
@@ -271,7 +271,7 @@ impl Neighbours {
         }
         self.sent_at = Some(now);
         let front = |hops: &Vec<NextHop>| hops.iter().copied().take(MOST_CHANGES).collect::<Vec<_>>();
-        // First what makes room there.
+        // Withdrawals are sent first: they make room for requests at the host.
         let unwanted = front(&self.forgotten);
         if !unwanted.is_empty() && say(&FromNf::Forget { hops: unwanted.clone() }) {
             self.forgotten.drain(..unwanted.len());
@@ -308,7 +308,7 @@ mod tests {
         Change { hop: hop(number), state: NeighbourState::Known(MAC.into()) }
     }
 
-    /// All that it has to say, as if time did not matter.
+    /// All pending messages, regardless of their time.
     fn said(neighbours: &mut Neighbours) -> Vec<FromNf> {
         let mut said = vec![];
         loop {
@@ -337,15 +337,15 @@ mod tests {
         neighbours.learn(vec![Change { hop: hop(2), state: NeighbourState::Unreachable }]);
         assert_eq!(neighbours.look(1, ip(2)), Neighbour::Unreachable);
         assert!(said(&mut neighbours).is_empty());
-        // What is gone is asked for again.
+        // A removed neighbour is requested again.
         neighbours.learn(vec![Change { hop: hop(2), state: NeighbourState::Gone }]);
         assert_eq!(neighbours.look(1, ip(2)), Neighbour::Resolving);
-        // Another address of the same bits, and interfaces without a station.
+        // An IPv6 address with the same bits, and interfaces without addresses.
         assert_eq!(neighbours.look(1, "::a00:2".parse().expect("an address")), Neighbour::Resolving);
         for interface in [0, 2, 1 << 17] {
             assert_eq!(neighbours.look(interface, ip(2)), Neighbour::Unreachable);
         }
-        // A host that says what is no address is not believed.
+        // An answer without a valid Ethernet address counts as unreachable.
         let odd = Change { hop: hop(2), state: NeighbourState::Known("here".into()) };
         neighbours.learn(vec![odd]);
         assert_eq!(neighbours.look(1, ip(2)), Neighbour::Unreachable);
@@ -358,7 +358,7 @@ mod tests {
         neighbours.attend(|_| false);
         assert!(neighbours.has_wishes());
         assert_eq!(said(&mut neighbours).len(), 1);
-        // Wishes gather for a moment.
+        // Requests are collected for a moment.
         neighbours.sent_at = Some(Instant::now());
         neighbours.look(1, ip(3));
         neighbours.attend(|_| unreachable!("it is too early"));
@@ -404,7 +404,7 @@ mod tests {
         }
         said(&mut neighbours);
         neighbours.learn((0..10).map(known).collect());
-        // Somebody goes through addresses that nobody has.
+        // A scan of addresses that do not exist.
         let mut told = vec![];
         for number in 10..20_000 {
             neighbours.look(1, ip(number));
@@ -416,7 +416,7 @@ mod tests {
             }
         }
         told.extend(said(&mut neighbours));
-        // What the host still has of it is what is here.
+        // The host's requests are those of this table.
         let mut there: std::collections::HashSet<NextHop> = (0..10).map(hop).collect();
         for message in &told {
             match message {
@@ -431,7 +431,7 @@ mod tests {
         }
         assert_eq!(there.len(), MOST_NEIGHBOURS);
         assert_eq!(there.len(), neighbours.entries.iter().flatten().count());
-        // After a while without a look all are forgotten.
+        // After a time without lookups all entries are removed.
         for _ in 0..2 {
             neighbours.swept_at = Instant::now().checked_sub(UNUSED).expect("the machine is not that young");
             said(&mut neighbours);

@@ -1,4 +1,4 @@
-//! The socket between an NF and its host: one message a datagram, descriptors passed along.
+//! The socket between an NF and its host: each datagram is one message, with descriptors passed along.
 
 use crate::NfError;
 use crate::message::MOST_BYTES;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The most descriptors that come with a message.
+/// The most descriptors that a message may have.
 pub const MOST_DESCRIPTORS: usize = 32;
 
 /// One end of the socket.
@@ -26,12 +26,12 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// An end that is open already.
+    /// The socket of an open descriptor.
     pub fn new(fd: OwnedFd) -> Socket {
         Socket { fd }
     }
 
-    /// Two ends that are joined.
+    /// The two ends of a new socket pair.
     ///
     /// # Errors
     ///
@@ -42,11 +42,11 @@ impl Socket {
         pair.map(|(one, two)| (Socket::new(one), Socket::new(two))).map_err(|error| failed("reach", error))
     }
 
-    /// To the socket of a daemon.
+    /// Connects to the socket of a daemon.
     ///
     /// # Errors
     ///
-    /// When nobody listens there.
+    /// When no process listens there.
     pub fn connect(path: &Path) -> Result<Socket, NfError> {
         let connect = || {
             let address = rustix::net::SocketAddrUnix::new(path)?;
@@ -58,11 +58,11 @@ impl Socket {
         connect().map_err(|error| failed("reach", error))
     }
 
-    /// Sends a message, with descriptors.
+    /// Sends a message with descriptors.
     ///
     /// # Errors
     ///
-    /// When the other side has hung up, or does not read.
+    /// When the other side has closed the socket, or does not read from it.
     pub fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> Result<(), NfError> {
         let bytes = serde_json::to_vec(message).map_err(|error| NfError::BadMessage(error.to_string()))?;
         if bytes.len() > MOST_BYTES || descriptors.len() > MOST_DESCRIPTORS {
@@ -76,7 +76,7 @@ impl Socket {
         if !descriptors.is_empty() {
             control.push(SendAncillaryMessage::ScmRights(descriptors));
         }
-        // A message that does not fit at once is one to somebody who does not read.
+        // A message that does not fit into the socket's buffer is an error: the other side does not read.
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match rustix::net::sendmsg(&self.fd, &[IoSlice::new(&bytes)], &mut control, flags) {
             Ok(_) => Ok(()),
@@ -85,11 +85,11 @@ impl Socket {
         }
     }
 
-    /// Takes the next message, with its descriptors; `None` when none came in time.
+    /// Receives the next message with its descriptors; `None` when none arrived in time.
     ///
     /// # Errors
     ///
-    /// When the other side has hung up, or what came is no message.
+    /// When the other side has closed the socket, or the received bytes are no message.
     pub fn receive<M: DeserializeOwned>(
         &self,
         patience: Duration,
@@ -126,7 +126,7 @@ impl Socket {
             .map_err(|error| NfError::BadMessage(error.to_string()))
     }
 
-    /// Waits for something to read: a message, or that the other side hung up.
+    /// Waits until a message can be read or the other side closes the socket; false on a timeout.
     fn await_message(&self, patience: Duration) -> Result<bool, NfError> {
         let end = Instant::now() + patience;
         loop {
@@ -141,7 +141,7 @@ impl Socket {
         }
     }
 
-    /// The descriptor, as a program that is started gets it.
+    /// The descriptor, for a program that is to inherit it.
     pub fn into_fd(self) -> OwnedFd {
         self.fd
     }
