@@ -1,9 +1,9 @@
-//! What it costs an NF to pass a packet on to the next one of its trust group: cycles for each hop.
+//! Measures the cycles for each hop when an NF passes a packet to the next one of its trust group.
 //!
-//! `cargo run --release -p millrace-nf --example pass`: two processes hand the same packets to each other and back, by
-//! the library that NFs link, on one core, where they yield to each other, and on two. Beside it a ring of the same
-//! descriptors between two threads of one process. All rows take turns, round by round; the median and the spread
-//! count.
+//! `cargo run --release -p millrace-nf --example pass`: two processes pass the same packets to each other and back,
+//! with the library that NFs link, on one core, where they yield to each other, and on two. For comparison, two threads
+//! of one process do the same with a ring of the same descriptors. The rows alternate from round to round; the median
+//! and the spread are reported.
 
 #[path = "../../../memory/shm/examples/measure/mod.rs"]
 mod measure;
@@ -27,10 +27,10 @@ const CLAIMS: u32 = 1024;
 const BURST: usize = 64;
 /// How long a row runs in a round.
 const LONG: Duration = Duration::from_millis(150);
-/// Turns between two looks at the socket.
+/// Turns between two checks of the socket.
 const LISTEN_AFTER: u32 = 4096;
 
-/// Lets the other have the core, where it has none of its own.
+/// Yields the core to the other side if both use the same one.
 fn idle(two_cores: bool) {
     if two_cores {
         std::hint::spin_loop();
@@ -39,7 +39,7 @@ fn idle(two_cores: bool) {
     }
 }
 
-/// Passes on what came; how much it was.
+/// Passes on the received packets; returns how many.
 fn turn(ends: &mut Ends) -> usize {
     let (mut came, mut count) = ([Received::default(); BURST], 0);
     ends.fetch_received(|_, received| {
@@ -68,12 +68,12 @@ fn other(two_cores: bool) -> ! {
     std::process::exit(0)
 }
 
-/// Runs turns, each of which says how many packets made two hops: cycles for each hop.
+/// Runs turns, each of which returns how many packets made two hops; returns the cycles for each hop.
 fn clock(ticks_per_ns: f64, turn: impl FnMut() -> usize) -> f64 {
     measure::clock(ticks_per_ns, LONG, turn) / 2.0
 }
 
-/// Packets on their way: on one core all that fit into a ring, on two enough for both sides to be busy.
+/// The packets to pass: on one core as many as fit into a ring, on two enough to keep both sides busy.
 fn packets(two_cores: bool) -> Vec<Descriptor> {
     let descriptor =
         |slot| Descriptor { slot, generation: 1, data: HEADROOM as u16, len: 60, ..Descriptor::default() };
@@ -96,7 +96,7 @@ fn welcome(member: u8) -> Welcome {
     }
 }
 
-/// Two NFs of a direct-path group, one here and one in a process of its own. This is their host, too.
+/// Two NFs of a direct-path group, one in this process and one in another. This process is their host, too.
 fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let region = PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory");
     let notes = Page::create_for(SLOTS as usize).expect("memory");
@@ -154,7 +154,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     took
 }
 
-/// The same descriptors between two threads.
+/// Passes the same descriptors between two threads.
 fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let [there, back] = RingFile::<2>::create(CLAIMS).expect("rings").rings();
     let (mut to, mut from) = (Producer::new(there.clone()), Consumer::new(back.clone()));
@@ -191,7 +191,7 @@ fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
     })
 }
 
-/// What is measured, on two cores or one.
+/// A measurement, on two cores or one.
 type Measure = fn(bool, f64) -> f64;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! The burst interface: an NF's loop asks for packets, and says what becomes of each.
+//! The burst interface: an NF's loop receives packets and decides about each.
 
 use crate::NfError;
 use crate::attach::{Options, attach};
@@ -14,28 +14,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long an NF without packets looks again and again, before it lets others have the processor, and before it
+/// Receives without packets for which an NF polls before it yields the processor, and for which it yields before it
 /// sleeps.
 const SPINS: u32 = 8;
 const YIELDS: u32 = 80;
-/// The longest sleep: then the NF looks whether the host said something.
+/// The longest sleep: after it the NF checks for messages of the host.
 const SLEEP: Duration = Duration::from_millis(10);
 /// The shortest sleep: putting a thread to sleep and waking it takes about as long.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
-/// The longest sleep while the host looks for a neighbour, and receives after which an NF that always finds packets
-/// looks whether it has found it.
+/// The longest sleep while the host resolves a neighbour, and receives after which an NF that always finds packets then
+/// checks for the answer.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 const ANSWER_AFTER: u32 = 16;
-/// Receives after which an NF that always finds packets looks whether the host said something.
+/// Receives after which an NF that always finds packets checks for messages of the host.
 const LISTEN_AFTER: u32 = 1024;
-/// How long a stopping NF waits for room to give back what it has.
+/// How long a stopping NF waits for room to return its packets.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A packet that is kept for later. Let go of with [`Link::release`]; one that goes out of scope is dropped.
+/// A packet that is kept for later. [`Link::release`] returns it to work; one that goes out of scope is dropped.
 #[derive(Debug)]
 pub struct Held(Packet);
 
-/// An NF's way to its host.
+/// An NF's link to its host.
 #[derive(Debug)]
 pub struct Link {
     ends: Ends,
@@ -43,33 +43,33 @@ pub struct Link {
     reasons: u16,
     counters: usize,
     handlers: Vec<Handler>,
-    /// Receives in a row that found nothing, and since the host was last listened to.
+    /// Receives in a row that found no packet, and receives since the last check for messages.
     idle: u32,
     unheard: u32,
-    /// When the next wait ends at the latest.
+    /// The latest end of the next wait.
     wake: Option<Instant>,
-    /// A signal asked for the end.
+    /// Set by a signal that ends the NF.
     stop: Arc<AtomicBool>,
 }
 
 impl Link {
-    /// Shakes hands with the host that the environment names. Packets come from now on.
+    /// Performs the handshake with the host that the environment names. The host may enqueue packets from now on.
     ///
     /// # Errors
     ///
-    /// When there is no host, or it does not want this NF.
+    /// When there is no host, or it refuses this NF.
     pub fn attach(options: &Options) -> Result<Link, NfError> {
         let link = Link::prepare(options)?;
         link.ready()?;
         Ok(link)
     }
 
-    /// The same for an NF that has to look at its configuration first: packets come when it is
+    /// The same for an NF that must read its configuration first: the host enqueues packets once the NF is
     /// [ready](Link::ready).
     ///
     /// # Errors
     ///
-    /// When there is no host, or it does not want this NF.
+    /// When there is no host, or it refuses this NF.
     pub fn prepare(options: &Options) -> Result<Link, NfError> {
         let mut attached = attach(options)?;
         let config = std::mem::take(&mut attached.config);
@@ -79,16 +79,16 @@ impl Link {
         Ok(Link { ends, config, reasons, counters, handlers, idle: 0, unheard: 0, wake: None, stop })
     }
 
-    /// Says that packets may come.
+    /// Reports to the host that the NF is ready for packets.
     ///
     /// # Errors
     ///
-    /// When the host has hung up.
+    /// When the host has closed the socket.
     pub fn ready(&self) -> Result<(), NfError> {
         self.ends.ready()
     }
 
-    /// Tells the host that the NF cannot run, in a sentence that says why.
+    /// Reports to the host that the NF cannot run, with a sentence that explains why.
     pub fn fail(&self, why: &str) {
         self.ends.say(&FromNf::Failed { why: why.into() });
     }
@@ -109,13 +109,13 @@ impl Link {
         self.interfaces().iter().position(|known| known == name)
     }
 
-    /// The text that the chain file has for this NF (`config`), or nothing.
+    /// The text that the chain file has for this NF (`config`), possibly empty.
     pub fn config(&self) -> &[u8] {
         &self.config
     }
 
-    /// What the port or virtual device behind an interface is on its network: its Ethernet address and its addresses.
-    /// `None` where it has none, and where something else is behind the interface.
+    /// The L3 interface of an interface: the Ethernet address and the addresses of the port or virtual device behind
+    /// it. `None` if that has no addresses, and if something else is behind the interface.
     pub fn l3_interface(&self, interface: usize) -> Option<&InterfaceFacts> {
         self.ends.known_neighbours().l3_interface(interface)
     }
@@ -126,29 +126,29 @@ impl Link {
         self.l3_interface(interface)
     }
 
-    /// The Ethernet address of a next hop that is reached by an interface. The first look has the host look for it, and
-    /// keep it up to date from then on, as long as this NF looks at it at least once a minute; what is known costs a
-    /// look into a table. What the host says is taken in by [`Link::receive`] and [`Link::wait`].
+    /// The Ethernet address of a next hop on an interface. The first call has the host resolve it, and keep it up to
+    /// date as long as this NF calls at least once a minute. Later calls cost a table lookup. [`Link::receive`] and
+    /// [`Link::wait`] apply the host's answers.
     ///
-    /// [`Neighbour::Unreachable`] also where no port or device with addresses is behind the interface, and for
-    /// addresses that are no neighbour's.
+    /// [`Neighbour::Unreachable`] also if no port or device with addresses is behind the interface, and for addresses
+    /// that cannot be a neighbour's.
     #[inline]
     pub fn neighbour(&mut self, interface: usize, next_hop: IpAddr) -> Neighbour {
         self.ends.neighbours().look(interface, next_hop)
     }
 
-    /// A number that changes whenever something becomes known of a neighbour: for NFs that hold packets until then.
+    /// A number that changes with every change of a neighbour's state, for NFs that hold packets until then.
     #[inline]
     pub fn neighbour_changes(&self) -> u64 {
         self.ends.known_neighbours().changes()
     }
 
-    /// Whether packets may be written: an observer's may not.
+    /// Whether packets may be written: not those of an observer.
     pub fn is_writable(&self) -> bool {
         self.ends.welcome().writable
     }
 
-    /// Packets that the host wants to be worked on at a time.
+    /// Packets that the NF should process at a time.
     pub fn burst(&self) -> usize {
         self.ends.welcome().burst
     }
@@ -158,11 +158,12 @@ impl Link {
         self.ends.welcome().quota
     }
 
-    /// Has SIGTERM and SIGINT end the NF as the host does: [`Link::is_over`] says so from then on. [`run`](crate::run)
-    /// does that by itself.
+    /// Has SIGTERM and SIGINT end the NF as the host does: [`Link::is_over`] is true from then on. [`run`](crate::run)
+    /// calls this by itself.
     ///
     /// # Errors
     ///
+    /// When the system refuses.
     /// When the system refuses.
     pub fn stop_on_signals(&mut self) -> Result<(), NfError> {
         for signal in [SIGTERM, SIGINT] {
@@ -172,20 +173,20 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the NF is to end: what it still has goes back by [`Link::close`], or when the link goes out of
-    /// scope.
+    /// Whether the NF is to end. [`Link::close`] returns the packets that it still has, and so does the link when it
+    /// goes out of scope.
     pub fn is_over(&self) -> bool {
         self.ends.is_over() || self.stop.load(Ordering::Relaxed)
     }
 
-    /// Says that the NF has nothing left to do. The host tells the operator; it does not end the run of others for a
-    /// program.
+    /// Reports that the NF has nothing left to do. The host shows this to the operator; it does not end the run of
+    /// other NFs for a program.
     pub fn ask_end(&self) {
         self.ends.say(&FromNf::Over);
     }
 
-    /// Appends the next packets, up to 64; how many. Never waits. What the NF gave since the last call is shown to
-    /// the host.
+    /// Appends the next packets, up to 64, and returns how many. Never waits. Publishes to the host the packets that
+    /// were sent since the last call.
     #[inline]
     pub fn receive(&mut self, packets: &mut impl Extend<Packet>) -> usize {
         self.free_abandoned();
@@ -207,8 +208,8 @@ impl Link {
         count
     }
 
-    /// Waits a moment, after [`Link::receive`] found nothing: the longer that was so, the longer; at most 10 ms, or
-    /// until [`Link::wake_at`] says.
+    /// Waits a moment, after [`Link::receive`] found no packet. The wait is longer the more calls in a row found none:
+    /// at most 10 ms, or until the time that [`Link::wake_at`] set.
     #[inline]
     pub fn wait(&mut self) {
         let wake = self.wake.take();
@@ -221,7 +222,7 @@ impl Link {
                 self.ends.attend_neighbours();
                 let sleep = if self.ends.known_neighbours().is_resolving() { SHORT_SLEEP } else { SLEEP };
                 let left = wake.map_or(sleep, |wake| wake.saturating_duration_since(Instant::now()));
-                // A sleep so short takes longer than it says.
+                // So short a sleep takes longer than requested.
                 if left < SHORTEST_SLEEP {
                     std::thread::yield_now();
                 } else if !self.is_over() {
@@ -231,21 +232,21 @@ impl Link {
         }
     }
 
-    /// Has the next [`Link::wait`] end by then at the latest: for packets that are held, and for timers. Of several
-    /// calls before it the earliest counts.
+    /// Limits the next [`Link::wait`] to this time, for packets that are held, and for timers. Of several calls before
+    /// it the earliest time counts.
     pub fn wake_at(&mut self, time: Instant) {
         self.wake = Some(self.wake.map_or(time, |wake| wake.min(time)));
     }
 
-    /// Sends a packet out of an interface. The host counts one to an interface that there is not as dropped.
+    /// Sends a packet out of an interface. With a number that is no interface, the host counts it as dropped.
     #[inline]
     pub fn send(&mut self, packet: Packet, interface: usize) {
         let interface = u16::try_from(interface).unwrap_or(u16::MAX);
         self.ends.give_received(&packet.give(), Action::Emit, interface);
     }
 
-    /// Sends a packet out of the interface across: of two, the one that it did not come in by; of one, that. With
-    /// more there is none, and the packet is dropped.
+    /// Sends a packet out of the opposite interface: with two interfaces, the one that it was not received from; with
+    /// one interface, that one. With more there is no opposite interface, and the packet is dropped.
     #[inline]
     pub fn pass(&mut self, packet: Packet) {
         match (self.interfaces().len(), packet.interface()) {
@@ -255,15 +256,15 @@ impl Link {
         }
     }
 
-    /// Drops a packet for one of the reasons that the NF named ([`Options::reason`]); 0 states none.
+    /// Drops a packet for one of the reasons that the NF named ([`Options::reason`]); 0 is the unstated one.
     #[inline]
     pub fn drop_for(&mut self, packet: Packet, reason: usize) {
         let reason = u16::try_from(reason).ok().filter(|reason| *reason < self.reasons).unwrap_or(0);
         self.ends.free_received(&packet.give(), reason);
     }
 
-    /// Keeps a packet for later. The host counts it against a quota of its own, as long as
-    /// [`Link::can_hold`] says so, and knows that it was whole should this NF die; else it counts as one in work.
+    /// Keeps a packet for later. While [`Link::can_hold`] is true, the host counts it against a separate quota, and the
+    /// packet is not lost if this NF dies. Otherwise it counts as a packet in work.
     pub fn hold(&mut self, packet: Packet) -> Held {
         let (input, known) = (packet.interface() as u16, packet.is_known());
         let received = packet.give();
@@ -271,24 +272,24 @@ impl Link {
         Held(Packet::new(received, input, self.is_writable(), known))
     }
 
-    /// Whether the host keeps one more packet.
+    /// Whether the host would keep one more packet.
     pub fn can_hold(&self) -> bool {
         self.ends.can_hold()
     }
 
-    /// The packet that was held, to be sent or dropped now.
+    /// Returns a held packet to work, so that it can be sent or dropped.
     pub fn release(&mut self, held: Held) -> Packet {
         held.0
     }
 
-    /// An empty packet to [`Packet::fill`]; `None` when the host has granted no more slots for now.
+    /// An empty packet for [`Packet::fill`]; `None` when the host has granted no more slots.
     pub fn make(&mut self) -> Option<Packet> {
         self.free_abandoned();
         let made = self.ends.make_lent()?;
         Some(Packet::new(made, 0, self.is_writable(), self.ends.has_metadata()))
     }
 
-    /// A packet of these bytes; `None` when there is no slot for now, or when they do not fit into one.
+    /// A packet of these bytes; `None` when there is no slot, or when they do not fit into one.
     pub fn make_from(&mut self, bytes: &[u8]) -> Option<Packet> {
         let mut packet = self.make()?;
         packet.fill(bytes).then_some(packet)
@@ -302,42 +303,42 @@ impl Link {
         }
     }
 
-    /// Sets one of the counters that the NF named, for what is no sum.
+    /// Sets one of the counters that the NF named, for a value that is no sum.
     pub fn set(&mut self, counter: usize, value: u64) {
         if counter < self.counters {
             self.ends.page().store(FIRST_COUNTER + counter, value);
         }
     }
 
-    /// Shows the host what was given so far. [`Link::receive`] does that, too.
+    /// Publishes to the host the packets that were sent so far. [`Link::receive`] does that, too.
     pub fn flush(&mut self) {
         self.free_abandoned();
         self.ends.flush();
         self.ends.wake_others();
     }
 
-    /// The next handler that somebody calls, of those that the NF named ([`Options::handler`]); to be answered by
-    /// [`Link::answer`], within two seconds. Calls come while the NF receives and waits, and once more when it is to
-    /// end: a loop of its own looks for them after both, and [`run`](crate::run) does that by itself.
+    /// The next call of a handler that the NF named ([`Options::handler`]); to be answered by [`Link::answer`] within
+    /// two seconds. Calls arrive while the NF receives and waits, and once more when it is to end. A loop of the NF's
+    /// own checks for them after both; [`run`](crate::run) does that by itself.
     #[inline]
     pub fn next_call(&mut self) -> Option<Call> {
         self.ends.next_call()
     }
 
-    /// Answers a call: what the handler says, up to 1 MiB, or nothing where it was written; or a sentence that says
-    /// why not.
+    /// Answers a call: with the handler's value, up to 1 MiB (empty for a write), or with a sentence that explains why
+    /// there is none.
     pub fn answer(&mut self, call: Call, answer: Result<String, String>) {
         let known = self.handlers.iter().find(|handler| handler.name == call.handler());
         let merge = known.map_or(Merge::First, |handler| handler.merge);
         self.ends.answer(&call, answer.map(|text| (merge, text)));
     }
 
-    /// Tells the operator something, in a sentence.
+    /// Sends a sentence to the operator.
     pub fn tell(&self, text: &str) {
         self.ends.say(&FromNf::Finding { text: text.into() });
     }
 
-    /// Gives back everything, drops what was received and not given, and ends.
+    /// Returns all packets, drops those that were received and not sent, and ends.
     pub fn close(mut self) {
         self.finish();
     }
@@ -346,7 +347,7 @@ impl Link {
         self.free_abandoned();
         let end = Instant::now() + PATIENCE;
         self.ends.leave_others();
-        // What was enqueued and not fetched goes back, too.
+        // Packets that the host enqueued and the NF has not received are returned, too.
         while !self.ends.is_backed_up() {
             let mut left = vec![];
             if self.ends.fetch_received(|_, received| left.push(received)) == 0 || Instant::now() > end {
@@ -357,7 +358,7 @@ impl Link {
         self.ends.close(PATIENCE);
     }
 
-    /// Gives back what went out of scope.
+    /// Drops packets that went out of scope.
     fn free_abandoned(&mut self) {
         for packet in Packet::abandoned() {
             self.ends.free_received(&packet, 0);

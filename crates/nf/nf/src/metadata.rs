@@ -16,7 +16,7 @@ pub struct Metadata {
     pub annotations: [u8; ANNO_BYTES],
     /// The time when it was received, in nanoseconds since the epoch; 0 when unknown.
     pub timestamp_ns: u64,
-    /// The port's flow hash, the same in both directions; 0 when not known.
+    /// The port's flow hash, the same in both directions; 0 when unknown.
     pub flow_hash: u32,
 }
 

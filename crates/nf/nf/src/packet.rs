@@ -8,22 +8,22 @@ use shm::descriptor::HEADROOM;
 use std::cell::RefCell;
 
 thread_local! {
-    /// Packets that went out of scope, for their link to give back.
+    /// Packets that went out of scope, which their link returns to the host.
     static ABANDONED: RefCell<Vec<Received>> = const { RefCell::new(vec![]) };
 }
 
-/// A packet that is the NF's until it gives it away. One that goes out of scope is dropped.
+/// A packet that belongs to the NF until the NF sends or drops it. One that goes out of scope is dropped.
 ///
-/// Bytes are read and written by offset from the packet's first byte, in place, through [`Access`]; the views of
-/// the crate `millrace-packet` work on it. Other NFs of the same trust group map the same memory: what was read
-/// once may read otherwise the next time. An observer's packets cannot be written: whatever would write says false.
+/// Bytes are read and written by offset from the packet's first byte, in place, through [`Access`]; the views of the
+/// crate `millrace-packet` use it. Other NFs of the same trust group map the same memory, so a second read of a byte
+/// may differ from the first. An observer's packets cannot be written: the functions that write return false.
 #[derive(Debug)]
 pub struct Packet {
     received: Received,
     input: u16,
-    /// Whether the block in front of it says what is known beside its bytes.
+    /// Whether the slot's metadata block is valid.
     known: bool,
-    /// An observer's memory is mapped for reading: to write there would end the process.
+    /// An observer's memory is mapped read-only: a write would end the process.
     writable: bool,
     given: bool,
 }
@@ -34,12 +34,12 @@ impl Packet {
         Packet { received, input, known, writable, given: false }
     }
 
-    /// Whether it comes with metadata.
+    /// Whether it has metadata.
     pub(crate) fn is_known(&self) -> bool {
         self.known
     }
 
-    /// What goes back to the host; the packet is no longer the NF's.
+    /// Gives up the packet: returns its values, and the packet is no longer the NF's.
     #[inline]
     pub(crate) fn give(mut self) -> Received {
         self.given = true;
@@ -55,23 +55,23 @@ impl Packet {
         })
     }
 
-    /// Number of the interface that it came in by; 0 for one that the NF made.
+    /// The number of the interface that it was received from; 0 for one that the NF made.
     #[inline]
     pub fn interface(&self) -> usize {
         usize::from(self.input)
     }
 
-    /// Bytes in front of it that [`Packet::push`] can use.
+    /// Bytes before it that [`Packet::push`] can use.
     pub fn headroom(&self) -> usize {
         usize::from(self.received.data)
     }
 
-    /// Bytes behind it that [`Packet::append`] can use.
+    /// Bytes after it that [`Packet::append`] can use.
     pub fn tailroom(&self) -> usize {
         shm::descriptor::BUF_BYTES.saturating_sub(self.headroom() + self.len())
     }
 
-    /// Puts bytes in front of the packet; false, and nothing done, when they do not fit.
+    /// Adds bytes before the packet; false, without effect, when they do not fit.
     pub fn push(&mut self, bytes: &[u8]) -> bool {
         let Some(data) = self.headroom().checked_sub(bytes.len()).filter(|_| self.writable) else {
             return false;
@@ -80,14 +80,14 @@ impl Packet {
         self.copy_in(0, bytes)
     }
 
-    /// Takes bytes off the packet's front; false, and nothing done, when there are not so many.
+    /// Removes bytes from the packet's front; false, without effect, when it has fewer.
     pub fn pull(&mut self, bytes: usize) -> bool {
         let Some(left) = self.len().checked_sub(bytes) else { return false };
         self.set(self.headroom() + bytes, left);
         true
     }
 
-    /// Puts bytes behind the packet; false, and nothing done, when they do not fit.
+    /// Adds bytes after the packet; false, without effect, when they do not fit.
     pub fn append(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > self.tailroom() || !self.writable {
             return false;
@@ -97,12 +97,12 @@ impl Packet {
         self.copy_in(end, bytes)
     }
 
-    /// Cuts the packet to so many bytes; one that is shorter stays as it is.
+    /// Cuts the packet to this length; a shorter one stays as it is.
     pub fn truncate(&mut self, len: usize) {
         self.set(self.headroom(), self.len().min(len));
     }
 
-    /// Makes the packet these bytes; false, and nothing done, when they do not fit.
+    /// Replaces the packet's bytes; false, without effect, when they do not fit.
     pub fn fill(&mut self, bytes: &[u8]) -> bool {
         if HEADROOM + bytes.len() > shm::descriptor::BUF_BYTES || !self.writable {
             return false;
@@ -111,7 +111,7 @@ impl Packet {
         self.copy_in(0, bytes)
     }
 
-    /// All its bytes, copied behind what `out` has.
+    /// Appends a copy of all its bytes to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.resize(start + self.len(), 0);
@@ -119,16 +119,16 @@ impl Packet {
         debug_assert!(whole, "a packet reads all of its length");
     }
 
-    /// What is known of it beside its bytes.
+    /// The packet's metadata.
     pub fn metadata(&self) -> Metadata {
         let known = if self.known { self.received.parked() } else { None };
         known.as_ref().map_or_else(Metadata::default, Metadata::of)
     }
 
-    /// Changes that, for whoever gets the packet next. Without [`crate::Options::metadata`] there is none
-    /// to change.
+    /// Changes the metadata, for the next receiver of the packet. Without [`crate::Options::metadata`] this has no
+    /// effect.
     pub fn set_metadata(&mut self, metadata: &Metadata) {
-        // An observer cannot write there.
+        // An observer cannot write the metadata block.
         if self.known
             && self.writable
             && let Some(mut packet) = self.received.parked()
@@ -138,13 +138,13 @@ impl Packet {
         }
     }
 
-    /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom
-    /// and tailroom around them, until the packet is given away.
+    /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom and
+    /// tailroom around them, until the packet is sent or dropped.
     pub fn address(&self) -> usize {
         self.received.buf as usize + self.headroom()
     }
 
-    /// Sets where it begins and how long it is, inside its slot's buffer.
+    /// Sets the packet's first byte and length inside its slot's buffer.
     fn set(&mut self, data: usize, len: usize) {
         (self.received.data, self.received.len) = (data as u16, len as u16);
     }
@@ -176,7 +176,7 @@ impl Drop for Packet {
     #[inline]
     fn drop(&mut self) {
         if !self.given {
-            // A thread that ends has nobody to give it to any more; then the host counts it as lost.
+            // In a thread that ends, no link can return the packet any more; the host then counts it as lost.
             let _ = ABANDONED.try_with(|abandoned| abandoned.borrow_mut().push(self.received));
         }
     }

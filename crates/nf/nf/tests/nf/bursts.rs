@@ -92,7 +92,7 @@ fn what_is_held_is_kept_beside_what_is_in_work() {
     let (mut host, mut link) = Host::start(options(), &["0"]);
     let mut held = vec![];
     let mut packets = vec![];
-    // Twice the quota of packets in work, because those that are held are not in work.
+    // Twice the quota of packets, because held packets do not count as packets in work.
     for number in 0..2 * QUOTA as u32 {
         let received = host.enqueue([number], 0);
         link.receive(&mut packets);
@@ -106,7 +106,7 @@ fn what_is_held_is_kept_beside_what_is_in_work() {
     }
     assert_eq!(held.len() as u64, 2 * QUOTA);
     assert_eq!((host.enqueue([0], 0), host.stats().holding), (0, QUOTA));
-    // Released and held again is held once.
+    // A packet that is released and held again counts as held once.
     let again = link.release(held.remove(0));
     held.insert(0, link.hold(again));
     for held in held.drain(..150) {
@@ -138,7 +138,7 @@ fn granted_slots_are_for_packets_that_are_made() {
     assert_eq!(given[0].completion, Completion::Made(0));
     let released = link.release(held);
     link.send(released, 0);
-    // A granted slot and a packet of the host's that are not used go back at the end.
+    // An unused granted slot and an unused packet of the host are returned at the end.
     host.enqueue([5], 0);
     drop(link);
     let given = host.take_back();

@@ -42,7 +42,7 @@ fn calls_come_to_a_loop_of_its_own_and_are_answered() {
     let long = "x".repeat(MOST_TEXT_BYTES);
     call(&host, 8, "limit", Some(&long));
     call(&host, 9, "limit", Some("short"));
-    // Who finds nothing listens once in a while.
+    // An NF that finds no packets checks for messages once in a while.
     let mut calls = vec![];
     while calls.len() < 3 {
         link.receive(&mut vec![]);
@@ -59,7 +59,7 @@ fn calls_come_to_a_loop_of_its_own_and_are_answered() {
     assert_eq!(hear(&host), (8, Ok((Merge::First, String::new()))));
     assert_eq!(hear(&host), (9, Err("it is too short".into())));
     assert_eq!(hear(&host), (7, Ok((Merge::Sum, "5".into()))));
-    // What is long comes in a file, what is too long does not come.
+    // A long value is sent in a file; one that is too long is refused.
     call(&host, 10, "size", None);
     call(&host, 11, "size", None);
     for extra in [0, 1] {

@@ -1,4 +1,4 @@
-//! What a host can say to an NF's first message, and what becomes of the NF.
+//! The host's possible answers to an NF's first message, and the result for the NF.
 
 use crate::host::{CLAIMS, Host, SLOTS, shake, welcome};
 use nf::message::{FromNf, MOST_BYTES, MOST_COUNTERS, MOST_REASONS, PROTOCOL, ToNf};
@@ -15,13 +15,13 @@ fn options() -> Options {
     Options::new("test")
 }
 
-/// The sentence with which an attempt ends.
+/// The error of a handshake that fails.
 #[track_caller]
 fn fails(answer: impl FnOnce(Socket)) -> String {
     shake(options(), |socket, _| answer(socket)).expect_err("it cannot have worked").to_string()
 }
 
-/// Sends bytes as they are.
+/// Sends bytes unchanged.
 fn send_raw(socket: &Socket, bytes: &[u8]) {
     rustix::net::send(socket.as_fd(), bytes, rustix::net::SendFlags::empty()).expect("sent");
 }
@@ -81,7 +81,7 @@ fn descriptors_that_are_missing_or_none_of_memory_are_errors() {
         let why = fails(|socket| socket.send(&ToNf::Welcome(welcome(&["0"])), &some).expect("sent"));
         assert!(why.contains("a descriptor is missing"), "{why}");
     }
-    // A configuration is announced and does not come.
+    // A configuration is announced, and its descriptor is missing.
     let mut with_config = welcome(&["0"]);
     with_config.config_bytes = 5;
     let all = files.each_ref().map(AsFd::as_fd);
@@ -92,7 +92,7 @@ fn descriptors_that_are_missing_or_none_of_memory_are_errors() {
     let all: Vec<_> = all.into_iter().chain([config.as_fd()]).collect();
     let why = fails(|socket| socket.send(&ToNf::Welcome(with_config), &all).expect("sent"));
     assert!(why.contains("cannot read the configuration from the host"), "{why}");
-    // Files that could be cut off behind the NF's back, and files that are too small.
+    // Files that another process could truncate, and files that are too small.
     let null = std::fs::File::open("/dev/null").expect("there");
     for place in 0..3 {
         let mut all = files.each_ref().map(AsFd::as_fd);
@@ -149,7 +149,7 @@ fn an_nf_hears_the_end_and_is_heard() {
     assert_eq!(heard, expected);
     host.socket.send(&ToNf::Stop, &[]).expect("sent");
     assert!(!link.is_over());
-    // Who finds nothing listens once in a while.
+    // An NF that finds no packets checks for messages once in a while.
     for _ in 0..2000 {
         link.receive(&mut vec![]);
         link.wait();
@@ -158,7 +158,7 @@ fn an_nf_hears_the_end_and_is_heard() {
         }
     }
     assert!(link.is_over());
-    // So does who always finds something; and a host that is gone is the end, too.
+    // So does an NF that always finds packets. The end of the host ends the NF, too.
     let (host, mut link) = Host::start(options(), &["0"]);
     drop(host);
     for _ in 0..2000 {

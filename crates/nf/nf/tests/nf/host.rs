@@ -1,4 +1,4 @@
-//! A host for one NF of the same process, by the crate `shm` and a socket.
+//! A host for one NF of the same process, with the crate `shm` and a socket.
 
 use nf::message::{FromNf, Hello, InterfaceFacts, PROTOCOL, ToNf, Welcome};
 use nf::socket::Socket;
@@ -18,7 +18,7 @@ pub const CLAIMS: u32 = 64;
 pub const QUOTA: u64 = 100;
 const NF: u16 = 3;
 
-/// What an NF gave back: the number that the host wrote into the packet, its length, and the completion.
+/// A packet that an NF returned: the number that the host wrote into it, its length, and the completion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Given {
     pub number: u32,
@@ -38,7 +38,7 @@ pub struct Host {
     _rings: RingFile<3>,
 }
 
-/// The NF's side of a handshake with whatever `answer` says to its first message.
+/// The NF's side of a handshake; `answer` is the host's, for the first message.
 pub fn shake(options: Options, answer: impl FnOnce(Socket, Hello)) -> Result<Link, NfError> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("host");
@@ -56,7 +56,7 @@ pub fn shake(options: Options, answer: impl FnOnce(Socket, Hello)) -> Result<Lin
     nf.join().expect("it does not panic")
 }
 
-/// What a host says that has everything.
+/// The welcome message of a host without special settings.
 pub fn welcome(interfaces: &[&str]) -> Welcome {
     let names: Vec<String> = interfaces.iter().map(|name| (*name).to_string()).collect();
     Welcome {
@@ -82,7 +82,7 @@ impl Host {
         Host::with(options, interfaces, true, vec![])
     }
 
-    /// The same with stations behind interfaces.
+    /// The same with L3 interfaces.
     pub fn beside(
         options: Options,
         interfaces: &[&str],
@@ -91,7 +91,7 @@ impl Host {
         Host::with(options, interfaces, true, stations)
     }
 
-    /// The same of an NF that may only look.
+    /// The same for an observer.
     pub fn observed(options: Options, interfaces: &[&str]) -> (Host, Link) {
         Host::with(options, interfaces, false, vec![])
     }
@@ -129,7 +129,7 @@ impl Host {
         (host.expect("it answered"), link)
     }
 
-    /// Enqueues packets that say their number, by an interface; how many.
+    /// Enqueues packets that contain these numbers, from an interface; returns how many.
     pub fn enqueue(&mut self, numbers: impl IntoIterator<Item = u32>, interface: u16) -> usize {
         let mut received = 0;
         for number in numbers {
@@ -140,7 +140,7 @@ impl Host {
         received
     }
 
-    /// Grants empty slots; how many.
+    /// Grants empty slots; returns how many.
     pub fn grant(&mut self, count: usize) -> usize {
         let mut granted = 0;
         for _ in 0..count {
@@ -162,7 +162,7 @@ impl Host {
         count == 1
     }
 
-    /// Takes back what the NF gave, and frees it.
+    /// Takes the packets that the NF returned, and frees them.
     pub fn take_back(&mut self) -> Vec<Given> {
         let mut given = vec![];
         loop {
@@ -190,7 +190,7 @@ impl Host {
         self.host_end.stats()
     }
 
-    /// Checks that the NF has nothing, never said anything bad, and that all slots are back.
+    /// Checks that the NF has no packets, wrote no bad descriptor, and that all slots are free.
     #[track_caller]
     pub fn assert_settled(&self) {
         assert_eq!((self.host_end.bad_claims(), self.host_end.held()), (0, 0), "{:?}", self.stats());

@@ -1,4 +1,4 @@
-//! Next hops over the socket: the NF looks, the host hears, says, and the NF knows.
+//! Next hops over the socket: the NF looks one up, the host receives the request and answers, and the NF knows it.
 
 use crate::host::Host;
 use nf::message::{Change, FromNf, InterfaceFacts, NeighbourState, NextHop, OwnAddress, ToNf};
@@ -10,14 +10,14 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-/// A host with a station behind the interface `wan`.
+/// A host with an L3 interface behind `wan`.
 fn start() -> (Host, Link) {
     let own = [("192.0.2.1", 24), ("fd00::1", 64)].map(|(own, len)| OwnAddress { ip: ip(own), len });
     let station = InterfaceFacts { mac: "02:00:00:00:09:01".into(), addresses: own.to_vec() };
     Host::beside(Options::new("test"), &["lan", "wan"], vec![None, Some(station)])
 }
 
-/// What the NF asks for next; it works on packets meanwhile.
+/// The next request of the NF, which receives packets meanwhile.
 fn heard(host: &Host, link: &mut Link) -> FromNf {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
@@ -33,7 +33,7 @@ fn say(host: &Host, hop: NextHop, state: NeighbourState) {
     host.socket.send(&ToNf::Neighbours { changes: vec![Change { hop, state }] }, &[]).expect("sent");
 }
 
-/// Waits until something is known of a neighbour.
+/// Waits until a neighbour has the expected state.
 fn until(link: &mut Link, hop: NextHop, expected: Neighbour) {
     let before = link.neighbour_changes();
     for _ in 0..5000 {
@@ -65,17 +65,17 @@ fn an_nf_asks_for_next_hops_and_is_told() {
         say(&host, hop, NeighbourState::Known(mac(2).to_string()));
         until(&mut link, hop, Neighbour::Known(mac(2)));
     }
-    // Within a batch nothing changes, whatever the host says meanwhile.
+    // Within a batch the state does not change, even if the host answers meanwhile.
     say(&host, hops[0], NeighbourState::Known(mac(3).to_string()));
     assert_eq!(link.neighbour(1, hops[0].address), Neighbour::Known(mac(2)));
     until(&mut link, hops[0], Neighbour::Known(mac(3)));
     say(&host, hops[0], NeighbourState::Unreachable);
     until(&mut link, hops[0], Neighbour::Unreachable);
-    // What is gone is asked for again, and not before somebody looks.
+    // A removed neighbour is requested again, but only after a lookup.
     say(&host, hops[1], NeighbourState::Gone);
     until(&mut link, hops[1], Neighbour::Resolving);
     assert_eq!(heard(&host, &mut link), FromNf::Resolve { hops: vec![hops[1]] });
-    // A refusal holds for a second.
+    // A refusal is valid for a second.
     say(&host, hops[1], NeighbourState::Refused);
     until(&mut link, hops[1], Neighbour::Unreachable);
     let began = Instant::now();
@@ -99,7 +99,7 @@ fn asking_for_many_takes_few_messages() {
         let FromNf::Resolve { hops } = heard(&host, &mut link) else { panic!("something else") };
         (asked, messages) = (asked + hops.len(), messages + 1);
     }
-    // 64 in a message, and one in 5 ms at most.
+    // At most 64 in a message, and one message in 5 ms.
     let most = began.elapsed().as_millis() / 5 + 1;
     assert!(messages >= 8 && messages <= most.max(8), "{messages} messages in {:?}", began.elapsed());
     link.close();

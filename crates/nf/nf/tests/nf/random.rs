@@ -1,4 +1,4 @@
-//! Random work of a host and an NF: every packet goes back once, as the NF left it, and no descriptor is ever bad.
+//! Random steps of a host and an NF: every packet is returned once, as the NF left it, and no descriptor is ever bad.
 
 use crate::host::{Given, Host};
 use nf::{Held, Options, Packet};
@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// The host enqueues, grants, takes back.
+    /// The host enqueues packets, grants slots, and takes completions.
     Lend(u8),
     Grant(u8),
     TakeBack,
-    /// The NF receives, and does this to one of its packets.
+    /// The NF receives packets, and performs this action on one of them.
     Receive,
     Send(usize),
     Drop(usize),
@@ -47,17 +47,17 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..200)
 }
 
-/// Takes one out, if there is any.
+/// Removes one element, if there is any.
 fn pick<T>(all: &mut Vec<T>, which: usize) -> Option<T> {
     if all.is_empty() { None } else { Some(all.swap_remove(which % all.len())) }
 }
 
-/// What the NF has, and what must come back of it.
+/// The packets of the NF, and the completions that the host must see.
 #[derive(Default)]
 struct Model {
     work: Vec<(u32, Packet)>,
     held: Vec<(u32, Held)>,
-    /// What was said of a packet, by its number: action and length.
+    /// The expected completion of each packet, by its number: action and length.
     said: BTreeMap<u32, (Action, u32)>,
     back: BTreeMap<u32, (Action, u32)>,
     twice: usize,
@@ -66,7 +66,7 @@ struct Model {
 impl Model {
     fn came_back(&mut self, given: Vec<Given>) {
         for Given { number, len, completion, .. } in given {
-            // An empty slot that was granted and not used has no number.
+            // An unused granted slot has no number.
             if len > 0 {
                 self.twice += usize::from(self.back.insert(number, (action_of(completion), len)).is_some());
             }
@@ -74,7 +74,7 @@ impl Model {
     }
 }
 
-/// What the NF said of a packet.
+/// The action of a completion.
 fn action_of(completion: Completion) -> Action {
     match completion {
         Completion::Output(_) | Completion::Made(_) => Action::Emit,
@@ -123,7 +123,7 @@ proptest! {
                     model.work.push((number, link.release(held)));
                 },
                 Step::ForgetHeld(which) => drop(pick(&mut model.held, which)),
-                // One that is made and dropped is no packet: it never shows.
+                // A packet that is made and dropped stays with the NF.
                 Step::Make => if let Some(packet) = link.make_from(&next.to_be_bytes()) {
                     model.said.insert(next, (Action::Emit, 4));
                     link.send(packet, 0);
@@ -141,13 +141,13 @@ proptest! {
                 },
             }
         }
-        // What is left goes back when the NF ends, and what it never took, too.
+        // Packets that are left, and packets that the NF never received, are returned when the NF ends.
         for number in 1..next {
             model.said.entry(number).or_insert((Action::Drop, 64));
         }
         model.work.clear();
         model.held.clear();
-        // The ring may be full: the host has to take back meanwhile.
+        // The ring may be full: the host has to take completions meanwhile.
         let (mut taken, done) = (vec![], AtomicBool::new(false));
         std::thread::scope(|scope| {
             let (host, taken, done) = (&mut host, &mut taken, &done);
