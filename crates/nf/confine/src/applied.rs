@@ -1,11 +1,11 @@
-//! What was enforced on an NF and what was not.
+//! The mechanisms that were enforced on an NF, and those that were not.
 
 use std::fmt;
 
-/// Something that confines an NF.
+/// A mechanism that confines an NF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mechanism {
-    /// It runs as a user that owns nothing.
+    /// It runs as a user that owns no files.
     UserId,
     /// It has no capabilities and gets none by executing a program.
     Privileges,
@@ -13,9 +13,9 @@ pub enum Mechanism {
     SystemCalls,
     /// It opens only files that it was granted.
     Files,
-    /// It reaches nobody by a socket that it was not granted.
+    /// It connects to no socket that it was not granted.
     Sockets,
-    /// It signals nobody but itself.
+    /// It sends signals only to itself.
     Signals,
     /// It uses no more memory than it may.
     Memory,
@@ -51,14 +51,14 @@ impl Mechanism {
     }
 }
 
-/// One mechanism, and what became of it.
+/// One mechanism, and whether it is enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measure {
-    /// Which.
+    /// The mechanism.
     pub mechanism: Mechanism,
-    /// Whether it is in force.
+    /// Whether it is enforced.
     pub enforced: bool,
-    /// How, or why not.
+    /// How it is enforced, or why not.
     pub text: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Measure {
     }
 }
 
-/// What was enforced on an NF and what was not, each mechanism once.
+/// The mechanisms that were enforced on an NF and those that were not, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied(Vec<Measure>);
 
@@ -87,12 +87,12 @@ impl Applied {
         &self.0
     }
 
-    /// Those that are not in force.
+    /// The mechanisms that are not enforced.
     pub fn missing(&self) -> impl Iterator<Item = &Measure> {
         self.0.iter().filter(|measure| !measure.enforced)
     }
 
-    /// Whether a mechanism is in force.
+    /// Whether a mechanism is enforced.
     pub fn has(&self, mechanism: Mechanism) -> bool {
         self.0.iter().any(|measure| measure.mechanism == mechanism && measure.enforced)
     }

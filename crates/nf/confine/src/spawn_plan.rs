@@ -1,4 +1,4 @@
-//! From what is wanted and what the machine has to what is done, and what is said of it.
+//! From a confinement and the machine's mechanisms to the steps of a start, and to the report about them.
 
 use crate::applied::{Applied, Mechanism};
 use crate::ask;
@@ -14,21 +14,22 @@ use rustix::process::Resource;
 use rustix::thread::CapabilitySet;
 use std::process::Command;
 
-/// Highest number of a capability, where the kernel does not tell its own: CAP_CHECKPOINT_RESTORE.
+/// The highest number of a capability, if the kernel does not report its own: CAP_CHECKPOINT_RESTORE.
 const LAST_CAPABILITY: u32 = 40;
 
 impl Confinement {
-    /// Starts a program under this confinement, as far as the machine has what it takes; [`Confined::applied`] says
-    /// what it had.
+    /// Starts a program under this confinement, as far as the machine has the mechanisms; [`Confined::applied`] lists
+    /// them.
     ///
-    /// The command's own settings hold, but for user, group and process group, which this replaces. Descriptors that
-    /// are not close-on-exec are inherited. Takes about three milliseconds, and one more for each ten megabytes of
-    /// memory of the host's own, whose tables are copied (of shared memory they are not: `MADV_DONTFORK` spares large
-    /// private tables, too); about 12 more where there are control groups of version 1 only.
+    /// The command's own settings apply, except for user, group and process group, which this replaces. Descriptors
+    /// that are not close-on-exec are inherited. A start takes about three milliseconds, and one more for each ten
+    /// megabytes of the host's own memory, whose page tables are copied (not those of shared memory; `MADV_DONTFORK`
+    /// excludes large private tables, too); about 12 ms more where there are only control groups of version 1.
     ///
     /// # Errors
     ///
     /// When a granted path cannot be opened, a step of the confinement fails, or the program cannot be executed. No
+    /// process is left then.
     /// process is left then.
     pub fn spawn(&self, command: Command) -> Result<Confined, Error> {
         let capabilities = ask::capabilities();
@@ -76,7 +77,7 @@ impl Confinement {
         Confined::start(command, steps, notes, group, applied)
     }
 
-    /// Limits that a process takes by itself, none of them higher than what it has.
+    /// Limits that a process sets for itself, none of them higher than its present limits.
     fn limits(&self, has_own_user: bool) -> Vec<(Resource, u64)> {
         let mut limits = vec![
             (Resource::Core, 0),
@@ -85,7 +86,7 @@ impl Confinement {
             (Resource::Nice, 0),
             (Resource::Msgqueue, 0),
         ];
-        // Counted for each user: of a user that others share, theirs would count, too.
+        // The kernel counts processes for each user. With a user that others share, their processes would count, too.
         if has_own_user {
             limits.push((Resource::Nproc, u64::from(self.processes)));
         }

@@ -10,12 +10,12 @@ use crate::options::CallerOptions;
 use crate::taken::{CallerPacket, Token};
 use std::ffi::{c_char, c_int, c_void};
 
-/// Packets of a batch.
+/// The most packets of a batch.
 pub const BATCH: usize = 64;
 /// Batches after which the idle callback is called, as in the Rust crate.
 const BUSY_TURNS: u32 = 64;
 
-/// `millrace_callbacks`, as the header has it.
+/// `millrace_callbacks`, as in the header.
 #[repr(C)]
 pub struct Callbacks {
     pub size: usize,
@@ -49,7 +49,7 @@ extern "C" fn millrace_run(
         return fail(Code::Host, error);
     }
     if let Some(start) = callbacks.start {
-        // SAFETY: C's function is called as the header says; the link is not used here until it returns.
+        // SAFETY: the C function is called as the header specifies; the link is not used here until it returns.
         if unsafe { start(&raw mut link, user) } != 0 {
             let why = link.failure.take().unwrap_or_else(|| {
                 let why = "its start callback refused without a reason: have it call millrace_fail";
@@ -68,9 +68,9 @@ extern "C" fn millrace_run(
     while !link.link.is_over() {
         let count = link.receive(&mut packets);
         if count > 0 {
-            // C may write over its array; what is left in the batch is known here.
+            // The callback may overwrite its array, so the tokens of the batch are stored here.
             packets.iter().zip(&mut tokens).for_each(|(packet, token)| *token = packet.token);
-            // SAFETY: as above; the array is C's until it returns.
+            // SAFETY: as above; the array is used only by the callback until it returns.
             unsafe { batch(&raw mut link, packets.as_mut_ptr(), count, user) };
             tokens.iter().take(count).for_each(|token| link.drop_left(*token));
             turns += 1;
@@ -95,15 +95,15 @@ extern "C" fn millrace_run(
     0
 }
 
-/// Has C answer calls of its handlers.
+/// Has the C NF answer calls of its handlers.
 fn answer_calls(link: &mut CallerLink, call: Option<Call>, user: *mut c_void) {
     while let Some(called) = link.next_call() {
-        // Kept here: C takes the call off the link by its answer.
+        // Stored here, because the answer removes the call from the link.
         let (handler, value) = (called.handler.clone(), called.value.clone());
         let value = value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
         let Some(call) = call else { continue };
-        // SAFETY: C's function is called as the header says, with texts that end with NUL and outlive the call; the
-        // link is not used here until it returns.
+        // SAFETY: the C function is called as the header specifies, with texts that end with NUL and outlive the call;
+        // the link is not used here until it returns.
         unsafe { call(&raw mut *link, handler.as_ptr(), value, user) };
     }
 }

@@ -11,45 +11,45 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// What went wrong, by its number in the header.
+/// The error codes, by their numbers in the header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum Code {
     /// A pointer is NULL, or a number is out of range.
     Argument = -1,
-    /// The packet is not the NF's, or no longer.
+    /// The packet is not the NF's, or not any more.
     Packet = -2,
     /// The packet is held.
     Held = -3,
     /// There is no room, or no slot.
     Room = -4,
-    /// There is no host, or it does not want this NF.
+    /// There is no host, or it refuses this NF.
     Host = -5,
-    /// The NF itself says that it cannot run.
+    /// The NF reports that it cannot run.
     Start = -6,
 }
 
-/// Notes what went wrong; the code that C gets.
+/// Records an error text; returns the code for the caller.
 pub fn fail(code: Code, text: impl std::fmt::Display) -> c_int {
-    // A NUL in the middle would end the text early.
+    // A NUL inside the text would end it early.
     let text: Vec<u8> = text.to_string().bytes().filter(|byte| *byte != 0).collect();
     LAST.with_borrow_mut(|last| *last = CString::new(text).unwrap_or_default());
     code as c_int
 }
 
-/// Notes that an argument is NULL.
+/// Records that an argument is NULL.
 pub fn null(what: &str) -> c_int {
     fail(Code::Argument, format_args!("{what} is NULL: pass what the library gave"))
 }
 
-/// C's text; `None`, and noted, when it is NULL or no UTF-8.
+/// The caller's text; `None` with a recorded error if it is NULL or not UTF-8.
 pub fn text<'a>(text: *const c_char, what: &str) -> Option<&'a str> {
     if text.is_null() {
         null(what);
         return None;
     }
-    // SAFETY: it is not NULL, and the header asks for a text that ends with NUL and stays until the call is over;
-    // nobody keeps it longer.
+    // SAFETY: it is not NULL, and the header requires a text that ends with NUL and lives until the call returns; no
+    // reference outlives the call.
     let text = unsafe { CStr::from_ptr(text) };
     let text = text.to_str();
     text.inspect_err(|_| _ = fail(Code::Argument, format_args!("{what} is no UTF-8"))).ok()

@@ -1,4 +1,4 @@
-//! Handlers: what C offers, and how it is called.
+//! Handlers: those that a C NF offers, and calls of them.
 #![expect(unsafe_code, reason = "functions for C have names that the linker sees")]
 
 use crate::error::{Code, fail, null, text};

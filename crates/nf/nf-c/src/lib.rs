@@ -1,19 +1,20 @@
-//! The C library for network functions. What it offers is said in `include/millrace.h`, which is written by hand:
-//! units, ownership and errors of each function stand there and not here.
+//! The C library for network functions. Its interface is documented in `include/millrace.h`, which is written by hand:
+//! it states units, ownership and errors of each function, and they are not repeated here.
 //!
-//! - `options`: what an NF says of itself
-//! - `link`: its way to the host
+//! - `options`: the properties of an NF
+//! - `link`: its link to the host
 //! - `neighbour`: next hops
-//! - `packet`: packets in C's hands, and the burst functions
-//! - `taken`: which packets the NF has: C can copy a packet, the library still gives each back once
+//! - `packet`: packets of C callers, and the burst functions
+//! - `taken`: the packets that the NF has: C can copy its struct, and the library still returns each packet once
 //! - `callbacks`: `millrace_run`
 //! - `handlers`: values that operators read and write
-//! - `error`: codes, and the text of the last mistake
+//! - `error`: codes, and the text of the last error
 //!
-//! Invariants: a pointer that is NULL, a packet that was given away and a number out of range are errors, never a
-//! crash. What is left to C is what C alone can know: that a pointer which is not NULL points to what it says.
+//! Invariants: a NULL pointer, a packet that was sent or dropped and a number out of range are errors, never a crash.
+//! The library cannot check that a pointer other than NULL points to an object of its type.
 //!
-//! Arguments are `Option<&T>` where C has a pointer to one object: the two have the same representation, and NULL is
+//! Parameters are `Option<&T>` where C has a pointer to one object: the two have the same representation, and NULL is
+//! `None`.
 //! `None`.
 
 mod callbacks;

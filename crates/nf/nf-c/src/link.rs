@@ -1,4 +1,4 @@
-//! An NF's way to its host.
+//! An NF's link to its host.
 #![expect(unsafe_code, reason = "functions for C have names that the linker sees")]
 
 use crate::error::{Code, fail, null, text};
@@ -13,19 +13,19 @@ use std::time::{Duration, Instant};
 pub struct CallerLink {
     pub link: nf::Link,
     pub taken: Taken,
-    /// Packets that came and that C had no room for.
+    /// Packets that were received and did not fit into the caller's array.
     arrived: VecDeque<Packet>,
     name: CString,
     interfaces: Vec<CString>,
-    /// With a NUL behind it.
+    /// The configuration, with a NUL appended.
     config: Vec<u8>,
-    /// Why the NF cannot run, as it said.
+    /// The reason that the NF reported why it cannot run.
     pub failure: Option<String>,
-    /// The call that C answers now.
+    /// The call that the caller answers now.
     pub called: Option<Called>,
 }
 
-/// A call that C has still to answer, as C reads it.
+/// A call that the caller has not answered yet, with its texts for C.
 pub struct Called {
     call: nf::Call,
     pub handler: CString,
@@ -40,7 +40,7 @@ impl Called {
 
 impl CallerLink {
     pub fn new(link: nf::Link) -> CallerLink {
-        // Names of a chain have no NUL.
+        // Names in a chain contain no NUL.
         let name = |name: &str| CString::new(name).unwrap_or_default();
         CallerLink {
             name: name(link.name()),
@@ -54,17 +54,17 @@ impl CallerLink {
         }
     }
 
-    /// Keeps a packet for C; what C gets of it.
+    /// Stores a packet; returns the caller's struct for it.
     pub fn keep(&mut self, packet: Packet) -> CallerPacket {
         let token = self.taken.put(Had::Work(packet));
         match self.taken.get(token) {
             Some(Had::Work(packet)) => CallerPacket::new(packet, token),
-            // It was put there just now.
+            // It was stored just now.
             _ => unreachable!("a packet is where it was put"),
         }
     }
 
-    /// Gives C the next packets; how many.
+    /// Gives the caller the next packets; returns how many.
     pub fn receive(&mut self, packets: &mut [CallerPacket]) -> usize {
         if self.arrived.is_empty() {
             self.link.receive(&mut self.arrived);
@@ -78,7 +78,7 @@ impl CallerLink {
         count
     }
 
-    /// Drops a packet if C still has it in work.
+    /// Drops a packet if the caller still has it in work.
     pub fn drop_left(&mut self, token: Token) {
         if let Some(Had::Work(_)) = self.taken.get(token)
             && let Some(Had::Work(packet)) = self.taken.take(token)
@@ -87,12 +87,12 @@ impl CallerLink {
         }
     }
 
-    /// The next call, which is C's to answer; what C had not answered before says nothing.
+    /// The next call, which the caller must answer; a previous call without an answer fails.
     pub fn next_call(&mut self) -> Option<&Called> {
         self.answer(Err("it was not answered".into()));
         loop {
             let call = self.link.next_call()?;
-            // Names of handlers are C's own.
+            // The caller named the handlers, by texts without a NUL.
             let handler = CString::new(call.handler()).unwrap_or_default();
             match call.value().map(CString::new).transpose() {
                 Ok(value) => return Some(self.called.insert(Called { call, handler, value })),
@@ -111,13 +111,13 @@ impl CallerLink {
 
 impl Drop for CallerLink {
     fn drop(&mut self) {
-        // What goes out of scope is dropped by the link, which closes behind this.
+        // Packets that go out of scope are dropped by the link, whose field is dropped after this.
         self.taken.drain().for_each(drop);
         self.arrived.clear();
     }
 }
 
-/// Shakes hands; the link, or the noted mistake.
+/// Performs the handshake; returns the link, or the code of the recorded error.
 pub fn prepare(options: Option<&CallerOptions>) -> Result<CallerLink, c_int> {
     let Some(options) = options else { return Err(null("options")) };
     let link = nf::Link::prepare(&options.options).map_err(|error| fail(Code::Host, error))?;

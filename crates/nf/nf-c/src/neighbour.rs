@@ -1,4 +1,4 @@
-//! Next hops: what the platform finds out, and what an interface is on its network.
+//! Next hops, and the L3 interfaces of an NF.
 #![expect(
     unsafe_code,
     reason = "functions for C have names that the linker sees, and C's addresses are pointers"
@@ -11,18 +11,18 @@ use nf::headers::MacAddr;
 use std::ffi::{c_int, c_uint};
 use std::net::IpAddr;
 
-/// What is known of a neighbour, by its number in the header.
+/// The state of a neighbour, by its number in the header.
 pub const RESOLVING: c_int = 0;
 pub const KNOWN: c_int = 1;
 pub const UNREACHABLE: c_int = 2;
 
-/// C's address of a family, 4 or 6.
+/// The address of a family, 4 or 6, at the caller's pointer.
 fn address(family: c_uint, bytes: *const u8) -> Result<IpAddr, c_int> {
     if bytes.is_null() {
         return Err(null("the address"));
     }
     match family {
-        // SAFETY: it is not NULL, and the header asks for 4 bytes there, which nobody keeps beyond the call.
+        // SAFETY: it is not NULL, and the header requires 4 readable bytes; no reference outlives the call.
         4 => Ok(IpAddr::from(unsafe { bytes.cast::<[u8; 4]>().read_unaligned() })),
         // SAFETY: the same with 16 bytes.
         6 => Ok(IpAddr::from(unsafe { bytes.cast::<[u8; 16]>().read_unaligned() })),

@@ -1,4 +1,4 @@
-//! What an NF says of itself before it attaches.
+//! The properties of an NF, set before it attaches.
 #![expect(unsafe_code, reason = "functions for C have names that the linker sees")]
 
 use crate::error::{Code, fail, null, text};
@@ -14,7 +14,7 @@ pub struct CallerOptions {
 }
 
 impl CallerOptions {
-    /// Replaces the options by what a step makes of them.
+    /// Replaces the options by the result of a builder function.
     pub fn step(&mut self, step: impl FnOnce(nf::Options) -> nf::Options) {
         self.options = step(std::mem::take(&mut self.options));
     }

@@ -1,4 +1,4 @@
-//! Packets in C's hands, and the functions that take bursts of them.
+//! Packets of C callers, and the functions that take bursts of them.
 #![expect(
     unsafe_code,
     reason = "functions for C have names that the linker sees, and C's arrays are pointers"
@@ -11,10 +11,10 @@ use nf::Packet;
 use packet::anno::ANNO_BYTES;
 use std::ffi::{c_int, c_void};
 
-/// The most bytes that a packet can have: what is longer fits nowhere, and is not looked at.
+/// The most bytes of a packet: a longer array fits into no packet, and is not read.
 const MOST_BYTES: usize = u16::MAX as usize;
 
-/// C's packets, as many as it says; `None`, and noted, when there are none to be had.
+/// The caller's packets; `None` with a recorded error if the pointer or the count is invalid.
 fn many<'a>(packets: *mut CallerPacket, count: usize) -> Option<&'a mut [CallerPacket]> {
     if count == 0 {
         return Some(&mut []);
@@ -23,22 +23,23 @@ fn many<'a>(packets: *mut CallerPacket, count: usize) -> Option<&'a mut [CallerP
         null("packets");
         return None;
     }
-    // SAFETY: not NULL, no longer than memory can be, and the header asks for an array of so many structs that
-    // nobody else uses during the call. Any bits are a valid struct.
+    // SAFETY: not NULL, no longer than memory can be, and the header requires an array of so many structs that no other
+    // code uses during the call. Any bits are a valid struct.
     Some(unsafe { std::slice::from_raw_parts_mut(packets, count) })
 }
 
-/// C's bytes; where it has none, zeros.
+/// The caller's bytes; zeros where the pointer is NULL.
 fn bytes(bytes: *const c_void, count: usize, zeros: &mut Vec<u8>) -> &[u8] {
     if bytes.is_null() {
         zeros.resize(count, 0);
         return zeros;
     }
-    // SAFETY: not NULL, not more than MOST_BYTES, and the header asks for so many bytes to read.
+    // SAFETY: not NULL, not more than MOST_BYTES, and the header requires so many readable bytes.
     unsafe { std::slice::from_raw_parts(bytes.cast(), count) }
 }
 
-/// Takes packets from C one by one and gives them on; how many, or the code of the first that is none.
+/// Takes packets from the caller one by one and passes them to `each`; 0, or the code of the last one that cannot be
+/// taken.
 fn give(
     link: Option<&mut CallerLink>,
     packets: *mut CallerPacket,
@@ -65,7 +66,7 @@ fn not_had() -> c_int {
     fail(Code::Packet, "the packet is not this NF's: it was given away, or never received")
 }
 
-/// The packet, where the NF works on it; `held` is what is wrong where it holds it.
+/// The packet, if the NF has it in work; `held` is the error text for a held packet.
 fn at_work<'a>(link: &'a mut CallerLink, packet: &CallerPacket, held: &str) -> Result<&'a mut Packet, c_int> {
     match link.taken.get(packet.token) {
         Some(Had::Work(had)) => Ok(had),
@@ -74,7 +75,7 @@ fn at_work<'a>(link: &'a mut CallerLink, packet: &CallerPacket, held: &str) -> R
     }
 }
 
-/// The same, taken from C.
+/// Removes the packet from those that the NF has.
 fn take(link: &mut CallerLink, packet: &CallerPacket, held: &str) -> Result<Packet, c_int> {
     at_work(link, packet, held)?;
     match link.taken.take(packet.token) {
@@ -83,7 +84,7 @@ fn take(link: &mut CallerLink, packet: &CallerPacket, held: &str) -> Result<Pack
     }
 }
 
-/// Works on one packet that the NF has, and shows C the outcome.
+/// Changes a packet that the NF has in work, and updates the caller's struct.
 fn change(
     link: Option<&mut CallerLink>,
     packet: Option<&mut CallerPacket>,
@@ -231,7 +232,7 @@ extern "C" fn millrace_truncate(
     })
 }
 
-/// `millrace_metadata`, as the header has it.
+/// `millrace_metadata`, as in the header.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct CallerMetadata {

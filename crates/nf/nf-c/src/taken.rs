@@ -1,26 +1,27 @@
-//! Which packets the NF has.
+//! The packets that the NF has.
 //!
-//! C holds a packet as a struct that it can copy, keep too long, or scribble over. So the packet itself stays here,
-//! and C's struct names it by place and serial number: what was given away is not found a second time.
+//! A C NF has a packet as a struct that it can copy, use too late, or overwrite. So the packet itself is stored here,
+//! and the struct refers to it by index and serial number: a packet that was sent or dropped is not found a second
+//! time.
 
 use nf::{Held, Packet};
 use packet::Access;
 
-/// A packet's place here, and which of the packets that were there it is.
+/// The index of a packet in the table, and its serial number at that index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Token {
     pub place: u32,
-    /// Never 0 for a packet: a struct that is all zero names none.
+    /// Never 0 for a packet: a struct of zeros refers to none.
     pub serial: u32,
 }
 
 impl Token {
-    /// Of no packet.
+    /// The token of no packet.
     pub const NONE: Token = Token { place: 0, serial: 0 };
 }
 
-/// `millrace_packet`, as the header has it.
+/// `millrace_packet`, as in the header.
 #[derive(Debug)]
 #[repr(C)]
 pub struct CallerPacket {
@@ -32,7 +33,7 @@ pub struct CallerPacket {
 }
 
 impl CallerPacket {
-    /// That names no packet.
+    /// A struct that refers to no packet.
     pub const NONE: CallerPacket =
         CallerPacket { data: std::ptr::null_mut(), length: 0, interface: 0, reserved: 0, token: Token::NONE };
 
@@ -42,7 +43,7 @@ impl CallerPacket {
         caller
     }
 
-    /// Shows C where the packet is now.
+    /// Updates the caller's view of the packet: address and lengths.
     pub fn show(&mut self, packet: &Packet) {
         self.data = packet.address() as *mut u8;
         self.length = packet.len() as u32;
@@ -73,7 +74,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Keeps a packet.
+    /// Stores a packet.
     pub fn put(&mut self, had: Had) -> Token {
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(TakenSlot::default());
@@ -85,13 +86,13 @@ impl Taken {
         Token { place, serial: entry.serial }
     }
 
-    /// The packet, to be looked at or changed.
+    /// The packet, to be read or changed.
     pub fn get(&mut self, token: Token) -> Option<&mut Had> {
         let place = self.places.get_mut(token.place as usize)?;
         if place.serial == token.serial { place.had.as_mut() } else { None }
     }
 
-    /// Takes the packet out.
+    /// Removes the packet.
     pub fn take(&mut self, token: Token) -> Option<Had> {
         let place = self.places.get_mut(token.place as usize)?;
         let had = if place.serial == token.serial { place.had.take() } else { None };
@@ -101,7 +102,7 @@ impl Taken {
         had
     }
 
-    /// Takes every packet out.
+    /// Removes every packet.
     pub fn drain(&mut self) -> impl Iterator<Item = Had> {
         self.free.clear();
         std::mem::take(&mut self.places).into_iter().filter_map(|place| place.had)

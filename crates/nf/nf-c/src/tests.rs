@@ -1,4 +1,4 @@
-//! The header says what the library does: layouts, codes, limits, and the functions themselves.
+//! Checks that the header matches the library: layouts, codes, limits, and the functions themselves.
 
 use crate::callbacks::{BATCH, Callbacks};
 use crate::error::Code;
@@ -21,7 +21,7 @@ const SOURCES: [&str; 7] = [
     include_str!("packet.rs"),
 ];
 
-/// Expressions of C, and what they must be.
+/// Expressions of C and their required values.
 fn expected() -> Vec<(String, i64)> {
     let mut all = vec![];
     macro_rules! layout {
@@ -81,7 +81,7 @@ fn layouts_and_numbers_are_those_of_the_header() {
     }
 }
 
-/// Names of functions of a text, with the count of their parameters and whether each is a pointer.
+/// The names of the functions in a text, each with its parameters: true for a pointer.
 fn functions(text: &str, rust: bool) -> BTreeMap<String, Vec<bool>> {
     let mut found = BTreeMap::new();
     for (at, _) in text.match_indices("millrace_") {
@@ -91,7 +91,7 @@ fn functions(text: &str, rust: bool) -> BTreeMap<String, Vec<bool>> {
         let declared = if rust {
             text[..at].ends_with("extern \"C\" fn ")
         } else {
-            // A declaration begins its line.
+            // A declaration starts at the beginning of its line.
             let line = &text[text[..at].rfind('\n').map_or(0, |newline| newline + 1)..at];
             !line.is_empty()
                 && line.chars().all(|c| c.is_alphanumeric() || " _*".contains(c))

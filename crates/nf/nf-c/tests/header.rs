@@ -1,4 +1,4 @@
-//! C and C++ compile the header, and a C program that does everything wrong without a host lives.
+//! C and C++ compile the header, and a C program that makes every error without a host does not crash.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,7 +7,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The folder that the libraries were built in.
+/// The directory that the libraries were built in.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().expect("this program");
     test.ancestors().nth(1).expect("a folder").to_path_buf()
@@ -52,7 +52,7 @@ fn mistakes_of_a_c_program_are_errors_and_no_crash() {
         let program = folder.path().join(name);
         let mut cc = Command::new("cc");
         cc.args(["-std=c11", "-g"]).args(STRICT).arg("-I").arg(root().join("include"));
-        // Flags such as -fsanitize=address: those that the library was built with.
+        // Flags such as -fsanitize=address that the library was built with.
         cc.args(std::env::var("CFLAGS").unwrap_or_default().split_whitespace());
         cc.arg("-o").arg(&program).arg(root().join("tests/mistakes.c")).arg(&library);
         sound(&cc.args(["-lpthread", "-ldl", "-lm"]).output().expect("it runs"));

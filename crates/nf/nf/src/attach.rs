@@ -201,10 +201,10 @@ fn open(options: &Options) -> Result<Socket, NfError> {
     let host = host.filter(|host| !host.is_empty()).ok_or(NfError::NoHost)?;
     match host.strip_prefix("fd:") {
         Some(number) => {
-            // With the host, everything that this process works on is gone. A confined one is refused: it is tied
-            // already, and must not untie itself.
+            // If the host dies, the memory that this process uses has no owner any more. In a confined process the call
+            // is refused: the host has set this signal already, and the process must not remove it.
             let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-            // The host executes it by a descriptor, after whose number it is called otherwise.
+            // The host executes the program by a descriptor, whose number would otherwise be the thread's name.
             if let Ok(name) = std::ffi::CString::new(options.hello.kind.as_str()) {
                 let _ = rustix::thread::set_name(&name);
             }

@@ -1,7 +1,7 @@
-//! The folder of one control group, which is removed with its last process.
+//! The directory of one control group, which is removed with its last process.
 //!
-//! Who made it keeps it locked; the kernel takes the lock away when that program dies. An unlocked folder by our
-//! name is thus one that nobody cares for any more, in whatever PID namespace its maker was.
+//! The program that created it keeps it locked; the kernel releases the lock when that program ends. An unlocked
+//! directory with our prefix thus has no owner any more, in whatever PID namespace its owner was.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::process::{Pid, Signal};
@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Names of groups begin with this.
+/// The prefix of the names of groups.
 const PREFIX: &str = "millrace-";
-/// How long it may take until what was killed in a forgotten group has ended.
+/// How long killed processes in an abandoned group may take to end.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A control group of our own.
+/// A control group that this program created.
 #[derive(Debug)]
 pub(super) struct Dir {
     path: PathBuf,
-    /// The folder, locked.
+    /// The directory, locked.
     lock: OwnedFd,
 }
 
@@ -30,7 +30,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Dir {
-    /// Makes a group in a folder.
+    /// Creates a group in a directory.
     pub fn make(base: &Path) -> io::Result<Dir> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         loop {
@@ -38,11 +38,11 @@ impl Dir {
             let path = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {}
-                // Made by a program that has our number in a PID namespace of its own, or had it.
+                // The name exists: a program with the same process id, in another PID namespace or earlier, created it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            // Somebody who looked for forgotten groups may have taken it in between.
+            // Another program that sweeps abandoned groups may have removed it meanwhile.
             if let Ok(lock) = open(&path)
                 && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok()
                 && path.join("cgroup.procs").exists()
@@ -52,7 +52,7 @@ impl Dir {
         }
     }
 
-    /// Kills and removes groups whose makers are no more.
+    /// Kills and removes groups whose owners have ended.
     pub fn sweep(base: &Path) {
         for entry in fs::read_dir(base).into_iter().flatten().flatten() {
             if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
@@ -72,24 +72,24 @@ impl Dir {
         }
     }
 
-    /// The folder.
+    /// The descriptor of the directory.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.lock.as_fd()
     }
 
-    /// Whether the kernel kills all of a group at once.
+    /// Whether the kernel can kill all of a group at once.
     pub fn has_kill(&self) -> bool {
         self.path.join("cgroup.kill").exists()
     }
 
-    /// Kills everything in it; of version 1, what is in it now.
+    /// Kills all processes in it; in version 1, those that are in it now.
     pub fn kill(&self) {
         if self.has_kill() {
-            // Only a group that is gone refuses this, and in that is nobody.
+            // Fails only for a removed group, which has no processes.
             let _ = self.write("cgroup.kill", "1");
             return;
         }
-        // Nothing new is made meanwhile, where the group limits that.
+        // No process can be created meanwhile, if the group limits processes.
         let _ = self.write("pids.max", "0");
         for pid in self.processes() {
             if let Some(pid) = Pid::from_raw(pid as i32) {
@@ -98,7 +98,7 @@ impl Dir {
         }
     }
 
-    /// Whether no process runs in it. A group that is gone is empty.
+    /// Whether no process runs in it. A removed group is empty.
     pub fn is_empty(&self) -> bool {
         match fs::read_to_string(self.path.join("cgroup.events")) {
             Ok(events) => !events.lines().any(|line| line == "populated 1"),
@@ -106,7 +106,7 @@ impl Dir {
         }
     }
 
-    /// Processes in it, by their numbers here.
+    /// The processes in it, by their ids in this PID namespace.
     pub fn processes(&self) -> Vec<u32> {
         let text = fs::read_to_string(self.path.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
@@ -127,7 +127,7 @@ impl Dir {
         self.path.join(file).exists()
     }
 
-    /// A number in a file of lines `name number`.
+    /// A number in a file with lines `name number`.
     pub fn number(&self, file: &str, name: &str) -> Option<u64> {
         let text = fs::read_to_string(self.path.join(file)).ok()?;
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
@@ -136,7 +136,7 @@ impl Dir {
 
 impl Drop for Dir {
     fn drop(&mut self) {
-        // One that is not empty is left to the next program that sweeps: to remove it is not worth a wait.
+        // A group with processes is left to the next program that sweeps: its removal is not worth a wait.
         let _ = fs::remove_dir(&self.path);
     }
 }

@@ -1,25 +1,25 @@
-//! Where control groups are mounted, and where in there groups for NFs go: beneath this program's own group, so that
-//! limits on this program hold for its NFs, too.
+//! The mounts of control groups, and the parent groups for NFs: below this program's own group, so that limits on this
+//! program also limit its NFs.
 
 use crate::ask;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Controllers that limit NFs.
+/// The controllers that limit NFs.
 pub(super) const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
 
-/// A mounted tree of control groups.
+/// A mounted hierarchy of control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     point: PathBuf,
-    /// Of version 1; none in version 2, where each group says which it has.
+    /// The controllers of version 1; empty in version 2, where each group lists its own.
     controllers: Vec<String>,
     is_unified: bool,
-    /// This program's group, as a path in the tree.
+    /// This program's group, as a path in the hierarchy.
     own: String,
 }
 
-/// A folder in which groups can be made.
+/// A directory in which groups can be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
     pub path: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Base {
     pub controllers: Vec<&'static str>,
 }
 
-/// All mounted trees.
+/// All mounted hierarchies.
 pub(super) fn trees() -> Vec<Tree> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -60,10 +60,10 @@ fn parse(mounts: &str, own: &str) -> Vec<Tree> {
 }
 
 impl Tree {
-    /// This program's group and those above it, as far as they are in sight.
+    /// This program's group and its ancestors, as far as they are visible.
     fn folders(&self) -> Vec<PathBuf> {
         let own = Path::new(self.own.trim_start_matches('/'));
-        // A path that leaves the tree is that of a group outside of this container.
+        // A path that leaves the hierarchy belongs to a group outside of this container.
         let is_inside = own.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         let own = if is_inside { self.point.join(own) } else { self.point.clone() };
         let ancestors = own.ancestors().take_while(|path| path.starts_with(&self.point));
@@ -71,12 +71,12 @@ impl Tree {
     }
 }
 
-/// Where groups of version 2 can be made, best first by how many controllers they have, then by closeness.
+/// The directory of version 2 for new groups: the one with the most controllers, and of these the closest.
 pub(super) fn unified(trees: &[Tree]) -> Option<Base> {
     let folders = trees.iter().find(|tree| tree.is_unified)?.folders();
     let mut best: Option<Base> = None;
     for (above, path) in folders.into_iter().enumerate() {
-        // To make processes in a group takes the right to move them out of this one.
+        // To create a process in a group needs the right to move it out of this one.
         if !ask::may_write(&path) || !ask::may_write(&path.join("cgroup.procs")) {
             continue;
         }
@@ -92,29 +92,29 @@ pub(super) fn unified(trees: &[Tree]) -> Option<Base> {
     best
 }
 
-/// Whether a group is the root of all. In any other one, groups below that of a running program take no limits
-/// unless they do already.
+/// Whether a group is the root group. In any other group, a child of a group with running programs can get no limits
+/// that are not enabled already.
 fn is_root(path: &Path) -> bool {
     !path.join("cgroup.type").exists()
 }
 
-/// Has groups in a base take limits. Nothing to do but where this program runs in the root.
+/// Enables limits for the groups in a directory. Only needed if this program runs in the root group.
 pub(super) fn enable(base: &Base) {
     let file = base.path.join("cgroup.subtree_control");
     let enabled = listed(&file);
     for controller in base.controllers.iter().filter(|controller| !enabled.contains(controller)) {
-        // Refused for one that has gone to version 1 meanwhile; the limit says so then.
+        // Refused for a controller that is now used by version 1; the limit then reports the error.
         let _ = fs::write(&file, format!("+{controller}"));
     }
 }
 
-/// Which of the wanted controllers a file lists.
+/// The wanted controllers that a file lists.
 fn listed(file: &Path) -> Vec<&'static str> {
     let text = fs::read_to_string(file).unwrap_or_default();
     WANTED.into_iter().filter(|name| text.split_whitespace().any(|word| word == *name)).collect()
 }
 
-/// Where groups of version 1 can be made, with those controllers that are not in `but`.
+/// The directories of version 1 for new groups, with those controllers that are not in `but`.
 pub(super) fn legacy(trees: &[Tree], but: &[&str]) -> Vec<Base> {
     let of = |tree: &Tree| {
         let wanted = |name: &&str| tree.controllers.iter().any(|has| has == name) && !but.contains(name);
@@ -126,7 +126,7 @@ pub(super) fn legacy(trees: &[Tree], but: &[&str]) -> Vec<Base> {
     trees.iter().filter(|tree| !tree.is_unified).filter_map(of).collect()
 }
 
-/// Whether the kernel is of that version or a newer one.
+/// Whether the kernel has at least this version.
 pub(super) fn kernel_is_at_least(major: u32, minor: u32) -> bool {
     let release = rustix::system::uname();
     let mut numbers = release.release().to_str().unwrap_or_default().split('.').map(|part| {
@@ -166,7 +166,7 @@ mod tests {
         };
         let paths = ["a/b", "a", ""].map(|path| root.path().join(path));
         assert_eq!(tree("/a/b").folders(), [paths[0].clone(), paths[1].clone(), root.path().into()]);
-        // Of another container: what is in sight is the mount.
+        // The path of another container: only the mount point is visible.
         assert_eq!(tree("/docker/1").folders(), [root.path()]);
         assert_eq!(tree("/../x").folders(), [root.path()]);
         let base = legacy(&[tree("/a")], &["pids"]);

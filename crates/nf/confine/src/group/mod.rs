@@ -1,8 +1,8 @@
-//! The control group of an NF: limits on all its processes together, and a hold on everything that it started.
+//! The control group of an NF: limits on all its processes together, and a way to find and kill all that it started.
 //!
-//! Version 2 where it is mounted, because the kernel kills such a group at once and processes can be made in it;
-//! limits of version 1 where only that has the controllers. Invariant: what is in a group is the NF's and nobody
-//! else's.
+//! Version 2 is used where it is mounted, because the kernel kills such a group at once and processes can be created in
+//! it. Limits of version 1 are used if only version 1 has the controllers. Invariant: all processes in a group belong
+//! to the NF.
 
 mod dir;
 mod hierarchy;
@@ -14,13 +14,13 @@ use std::os::fd::OwnedFd;
 use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long the processes of an NF may keep ahead of being moved.
+/// How long the NF may create processes faster than they are moved into a group.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Rounds that they have at least: on a busy machine the kernel may take all of that time to move a single one, and
-/// only the next round finds that there is nothing left to move.
+/// The fewest rounds before that is an error: on a busy machine the kernel may take all of that time to move one
+/// process, and only the next round finds that no process is left to move.
 const LEAST_ROUNDS: u32 = 3;
 
-/// Limits that are wanted.
+/// The limits to set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub memory_bytes: Option<u64>,
@@ -31,18 +31,18 @@ pub(crate) struct Limits {
 /// The control group of an NF.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Of version 2.
+    /// The group of version 2.
     unified: Option<Dir>,
-    /// Of version 1.
+    /// The groups of version 1.
     legacy: Vec<Dir>,
-    /// Why limits of version 1 could not be put on it.
+    /// Why limits of version 1 could not be set.
     placing: OnceLock<String>,
 }
 
-/// Whether a limit is in force.
+/// Whether a limit is enforced.
 pub(crate) type Limited = Result<(), String>;
 
-/// What limits a group has.
+/// The limits that a group has.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub memory: Limited,
@@ -51,13 +51,13 @@ pub(crate) struct Report {
 }
 
 impl Group {
-    /// No group: a PID namespace alone holds what an NF starts.
+    /// No group: only a PID namespace contains the NF's processes.
     pub fn none() -> Group {
         Group { unified: None, legacy: vec![], placing: OnceLock::new() }
     }
 }
 
-/// Makes a group, with as many of the limits as this machine has.
+/// Creates a group, with as many of the limits as this machine supports.
 pub(crate) fn make(limits: Limits) -> (Group, Report) {
     let trees = hierarchy::trees();
     let unified = hierarchy::unified(&trees);
@@ -97,7 +97,7 @@ fn limit_memory(dir: &Dir, is_unified: bool, bytes: Option<u64>) -> io::Result<(
     let (file, swap, most_swap) = if is_unified {
         ("memory.max", "memory.swap.max", 0)
     } else {
-        // Of memory and swap together.
+        // The limits of memory alone, and of memory and swap together.
         ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", bytes.unwrap_or(0))
     };
     let Some(bytes) = bytes else { return Ok(()) };
@@ -115,24 +115,25 @@ fn limit_cpu(dir: &Dir, is_unified: bool, weight: u32) -> io::Result<()> {
     if is_unified {
         return dir.write("cpu.weight", &weight.to_string());
     }
-    // Version 1 counts from 2, and 1024 is what everybody has.
+    // Version 1 counts from 2; its default is 1024.
     dir.write("cpu.shares", &(u64::from(weight) * 1024 / 100).max(2).to_string())
 }
 
 impl Group {
-    /// Whether it holds all that its NF starts: the kernel makes the NF in it, and kills all of it at once.
+    /// Whether it contains all processes that its NF starts: the kernel creates the NF in it, and kills all of it at
+    /// once.
     pub fn holds_descendants(&self) -> bool {
         ask::can_clone_into_group() && self.unified.as_ref().is_some_and(Dir::has_kill)
     }
 
-    /// The folder to make the NF in.
+    /// The directory in which the NF is created.
     pub fn folder(&self) -> io::Result<Option<OwnedFd>> {
         let folder = self.unified.as_ref().filter(|_| self.holds_descendants());
         folder.map(|dir| dir.fd().try_clone_to_owned()).transpose()
     }
 
-    /// Files by which the NF enters groups itself. That takes about 12 ms, so where something else tells which
-    /// processes are the NF's, limits of version 1 are put on it later.
+    /// Files by which the NF itself enters groups. That takes about 12 ms. If another mechanism identifies the NF's
+    /// processes, limits of version 1 are therefore set later.
     pub fn entrances(&self) -> io::Result<Vec<OwnedFd>> {
         if self.holds_descendants() {
             return Ok(vec![]);
@@ -140,12 +141,12 @@ impl Group {
         self.unified.iter().chain(&self.legacy).map(Dir::entrance).collect()
     }
 
-    /// Whether limits are put on the NF after it was started.
+    /// Whether limits are set after the NF was started.
     pub fn is_limited_later(&self) -> bool {
         self.holds_descendants() && !self.legacy.is_empty()
     }
 
-    /// Puts limits of version 1 on all that is in the group of version 2, and ends the NF if that fails.
+    /// Sets limits of version 1 on all processes in the group of version 2, and kills the NF if that fails.
     pub fn place(&self) {
         let (end, mut rounds) = (Instant::now() + PATIENCE, 0);
         let result = loop {
@@ -163,7 +164,8 @@ impl Group {
         }
     }
 
-    /// Moves what is not limited yet; whether there was nothing. What is made by a limited process is limited.
+    /// Moves processes that have no limits yet; whether there were none. A process that a limited one creates is
+    /// limited.
     fn place_once(&self) -> io::Result<bool> {
         let mut complete = true;
         let all = self.unified.as_ref().map_or(vec![], Dir::processes);
@@ -172,7 +174,7 @@ impl Group {
             for pid in all.iter().filter(|pid| !limited.contains(pid)) {
                 complete = false;
                 match dir.write("cgroup.procs", &pid.to_string()) {
-                    // It ended meanwhile.
+                    // The process ended meanwhile.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     other => other?,
                 }
@@ -181,7 +183,7 @@ impl Group {
         Ok(complete)
     }
 
-    /// Kills everything in it.
+    /// Kills all processes in it.
     pub fn kill(&self) {
         match &self.unified {
             Some(dir) if self.holds_descendants() => dir.kill(),
@@ -189,7 +191,7 @@ impl Group {
         }
     }
 
-    /// Whether nothing runs in it.
+    /// Whether no process runs in it.
     pub fn is_empty(&self) -> bool {
         match &self.unified {
             Some(dir) if self.holds_descendants() => dir.is_empty(),
@@ -197,7 +199,7 @@ impl Group {
         }
     }
 
-    /// Why the kernel, or this module, ended the NF; `None` if neither did.
+    /// Why the kernel, or this module, killed the NF; `None` if neither did.
     pub fn why_ended(&self) -> Option<Finding> {
         let killed = |dir: &Dir| {
             let of = |file| dir.number(file, "oom_kill ");
@@ -211,12 +213,12 @@ impl Group {
     }
 }
 
-/// Why an NF was ended for a limit.
+/// Why an NF was killed for a limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Finding {
-    /// It used more memory than it may.
+    /// It exceeded its memory limit.
     OutOfMemory,
-    /// Something else, in a sentence.
+    /// Another reason, in a sentence.
     Other(String),
 }
 
@@ -229,20 +231,20 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// What groups could be made here.
+/// The groups that could be created on this machine.
 #[derive(Debug)]
 pub(crate) struct Offers {
-    /// Whether such a group would hold all that its NF starts.
+    /// Whether such a group would contain all processes that its NF starts.
     pub holds_descendants: bool,
-    /// Limits by name, with the version of the control groups that have them.
+    /// The limits by name, each with the version of control groups that supports it.
     pub limits: Vec<(&'static str, u8)>,
 }
 
-/// Looks at what groups could be made here, and makes none.
+/// Checks which groups could be created, and creates none.
 pub(crate) fn offers() -> Offers {
     let trees = hierarchy::trees();
     let unified = hierarchy::unified(&trees);
-    // The root of a tree has no such file itself; it is there since Linux 5.14, as this one is elsewhere.
+    // The root group has no such file. Linux 5.14 added it together with this one, which every group has.
     let has_kill = unified
         .as_ref()
         .is_some_and(|base| base.path.join("cgroup.kill").exists() || hierarchy::kernel_is_at_least(5, 14));

@@ -123,7 +123,7 @@ proptest! {
                     model.work.push((number, link.release(held)));
                 },
                 Step::ForgetHeld(which) => drop(pick(&mut model.held, which)),
-                // A packet that is made and dropped stays with the NF.
+                // Always sent: the slot of a packet that is made and dropped stays with the NF.
                 Step::Make => if let Some(packet) = link.make_from(&next.to_be_bytes()) {
                     model.said.insert(next, (Action::Emit, 4));
                     link.send(packet, 0);
