@@ -1,12 +1,12 @@
-//! How long a start takes, unconfined and confined, until the program executes: `cargo run --release -p
-//! millrace-confine --example latency -- MIB`. As root, for all of it. MIB is memory of this program's own, which a
-//! start copies the tables of; shared memory is not copied.
+//! Measures how long a start takes until the program executes, unconfined and confined: `cargo run --release -p
+//! millrace-confine --example latency -- MIB`, as root for all mechanisms. MIB is memory of this program, whose page
+//! tables a start copies; those of shared memory are not copied.
 
 use confine::Confinement;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts of each kind.
+/// The number of starts of each kind.
 const STARTS: usize = 200;
 
 fn show(name: &str, mut start: impl FnMut() -> [Duration; 2]) {
@@ -43,7 +43,7 @@ fn main() {
             let from = Instant::now();
             let mut confined = confinement.spawn(sleep()).expect("starts");
             let started = from.elapsed();
-            // As an NF that has run for a while.
+            // Like an NF that has run for a while.
             std::thread::sleep(Duration::from_millis(20));
             let from = Instant::now();
             confined.kill_all().expect("killed");

@@ -1,4 +1,4 @@
-//! What the kernel and this process's rights offer, asked without changing anything.
+//! Queries of what the kernel and this process's rights allow, without any change.
 #![expect(unsafe_code, reason = "system calls that no crate in use offers")]
 
 use rustix::thread::CapabilitySet;
@@ -9,10 +9,10 @@ pub(crate) fn capabilities() -> CapabilitySet {
     rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective)
 }
 
-/// The version of Landlock's interface; 0 where it is not there or not enabled.
+/// The version of Landlock; 0 if it is missing or disabled.
 pub(crate) fn landlock_abi() -> u32 {
     const VERSION: libc::c_uint = 1;
-    // SAFETY: with this flag the kernel reads no memory and makes nothing.
+    // SAFETY: with this flag the kernel reads no memory and creates nothing.
     let abi = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0usize, VERSION)
     };
@@ -22,32 +22,32 @@ pub(crate) fn landlock_abi() -> u32 {
 /// Whether system calls can be filtered.
 pub(crate) fn has_seccomp() -> bool {
     let action: libc::c_uint = libc::SECCOMP_RET_ERRNO;
-    // SAFETY: asks whether an action exists; the kernel reads one number, which lives for the call.
+    // SAFETY: queries whether an action exists; the kernel reads one number, which lives for the call.
     let answer = unsafe {
         libc::syscall(libc::SYS_seccomp, libc::SECCOMP_GET_ACTION_AVAIL, 0, std::ptr::from_ref(&action))
     };
     answer == 0
 }
 
-/// Whether processes can be made by the call that places them, in a control group or a PID namespace.
+/// Whether `clone3` exists, which creates a process in a control group or a PID namespace.
 fn has_clone3() -> bool {
-    // SAFETY: with no arguments to read the kernel makes no process: it complains of their size.
+    // SAFETY: without arguments the kernel creates no process: it reports their size as an error.
     let answer = unsafe { libc::syscall(libc::SYS_clone3, std::ptr::null::<libc::c_void>(), 0usize) };
     answer == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
 }
 
-/// Whether processes can be made in a control group.
+/// Whether processes can be created in a control group.
 pub(crate) fn can_clone_into_group() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(has_clone3)
 }
 
-/// Whether PID namespaces can be made.
+/// Whether PID namespaces can be created.
 pub(crate) fn can_make_pid_namespace() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
-        // A thread that ends at once, because it could make no further threads: namespaces are each thread's own.
-        // SAFETY: concerns only where children of the calling thread go, and it has none.
+        // A separate thread, because it could create no further threads: a namespace is a property of each thread.
+        // SAFETY: affects only the children of the calling thread, and it has none.
         let unshare = || unsafe { libc::unshare(libc::CLONE_NEWPID) } == 0;
         has_clone3()
             && std::thread::Builder::new().spawn(unshare).is_ok_and(|thread| thread.join().unwrap_or(false))
@@ -60,7 +60,7 @@ pub(crate) fn may_write(path: &std::path::Path) -> bool {
     rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
-/// This process as `/proc` shows it: its number may be another one there than the kernel tells itself.
+/// This process's id in `/proc`, which may differ from the one that the kernel returns to the process.
 pub(crate) fn pid_in_proc() -> Option<u32> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     stat.split_once(' ')?.0.parse().ok()

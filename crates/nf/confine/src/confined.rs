@@ -16,32 +16,32 @@ use std::time::{Duration, Instant};
 
 /// How long a dropped NF may take to end.
 const GRACE: Duration = Duration::from_secs(2);
-/// Between looks at a group that was killed.
+/// The time between two checks of a killed group.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// A confined process and all that it started. Dropped, it is killed.
+/// A confined process and everything that it started. Drop kills it.
 #[derive(Debug)]
 pub struct Confined {
-    /// Its standard input, if that was to be a pipe.
+    /// Its standard input, if that is a pipe.
     pub stdin: Option<ChildStdin>,
-    /// Its standard output, if that was to be a pipe.
+    /// Its standard output, if that is a pipe.
     pub stdout: Option<ChildStdout>,
-    /// Its standard error, if that was to be a pipe.
+    /// Its standard error, if that is a pipe.
     pub stderr: Option<ChildStderr>,
     pid: Pid,
     pidfd: OwnedFd,
     applied: Applied,
-    /// Set once it was waited for: its number may be another's since.
+    /// Set once it was waited for: its process id may belong to another process since then.
     status: Option<ExitStatus>,
-    /// There until it is empty.
+    /// Set until the group is empty.
     group: Option<Arc<Group>>,
-    /// Puts limits on it.
+    /// The thread that sets limits on it.
     placing: Option<JoinHandle<()>>,
     finding: Option<Finding>,
 }
 
 impl Confined {
-    /// Starts a program that takes these steps.
+    /// Starts a program after these steps.
     pub(crate) fn start(
         command: Command,
         steps: Steps,
@@ -64,7 +64,7 @@ impl Confined {
         });
         let placing = match placing {
             Some(Ok(thread)) => Some(thread),
-            // No thread to be had: limits are what was promised, so they are waited for.
+            // The thread cannot be created. The caller was promised limits, so they are set here.
             Some(Err(_)) => {
                 group.place();
                 None
@@ -75,34 +75,34 @@ impl Confined {
         Confined { stdin, stdout, stderr, pid, pidfd, applied, status: None, group, placing, finding: None }
     }
 
-    /// Its number.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get() as u32
     }
 
-    /// Becomes readable when its first process ends. What that started may run for a moment yet: ask
+    /// Becomes readable when its first process ends. Processes that it started may still run for a moment: check
     /// [`Confined::try_wait`].
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
-    /// What was enforced on it.
+    /// The mechanisms that were enforced on it.
     pub fn applied(&self) -> &Applied {
         &self.applied
     }
 
-    /// Why it was ended, if that was for a limit; known once it is gone.
+    /// Why it was killed, if that was for a limit; known once it has ended.
     pub fn finding(&self) -> Option<&Finding> {
         self.finding.as_ref()
     }
 
-    /// Asks it to end: by `SIGTERM` if it has a handler for that, else at once.
+    /// Requests its end: by `SIGTERM` if it has a handler for that; otherwise it is killed at once.
     ///
     /// # Errors
     ///
     /// When the system refuses the signal.
     pub fn ask_to_end(&self) -> Result<(), Error> {
-        // The first process of a PID namespace does not feel signals that it does not handle.
+        // The first process of a PID namespace ignores signals without a handler.
         if self.status.is_none() && self.handles(Signal::TERM) {
             self.signal(Signal::TERM)
         } else {
@@ -116,7 +116,7 @@ impl Confined {
     ///
     /// When the system refuses the signal.
     pub fn kill_all(&self) -> Result<(), Error> {
-        // Before its group: then no other process of it finds itself without the first one.
+        // The first process is killed before its group, so that no other process continues without it.
         let killed = if self.status.is_none() { self.signal(Signal::KILL) } else { Ok(()) };
         if let Some(group) = &self.group {
             group.kill();
@@ -124,12 +124,12 @@ impl Confined {
         killed
     }
 
-    /// Its exit status, once nothing of it runs any more; `None` until then. Never waits. What outlives its first
-    /// process is killed here.
+    /// Its exit status, once nothing of it runs any more; `None` until then. Never waits. Kills processes that outlive
+    /// the first one.
     ///
     /// # Errors
     ///
-    /// When somebody else has waited for the process.
+    /// When another part of the program has waited for the process.
     pub fn try_wait(&mut self) -> Result<Option<ExitStatus>, Error> {
         let Some(status) = self.reap()? else { return Ok(None) };
         if let Some(group) = &self.group {
@@ -139,7 +139,7 @@ impl Confined {
                     return Ok(None);
                 }
             }
-            // It writes into the folders.
+            // The thread still writes into the directories.
             if self.placing.as_ref().is_some_and(|thread| !thread.is_finished()) {
                 return Ok(None);
             }
@@ -150,11 +150,11 @@ impl Confined {
         Ok(Some(status))
     }
 
-    /// As [`Confined::try_wait`], after waiting for that as long as `timeout`.
+    /// Like [`Confined::try_wait`], but waits up to `timeout`.
     ///
     /// # Errors
     ///
-    /// When somebody else has waited for the process.
+    /// When another part of the program has waited for the process.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<ExitStatus>, Error> {
         let end = Instant::now() + timeout;
         loop {
@@ -168,14 +168,14 @@ impl Confined {
             if self.status.is_some() {
                 std::thread::sleep(PAUSE.min(left));
             } else {
-                // An interruption is looked after by the next turn.
+                // After an interruption the next turn continues the wait.
                 let left = Timespec::try_from(left).ok();
                 let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], left.as_ref());
             }
         }
     }
 
-    /// Collects its first process, if that has ended.
+    /// Waits for its first process without blocking.
     fn reap(&mut self) -> Result<Option<ExitStatus>, Error> {
         if self.status.is_none() {
             let waited = waitpid(Some(self.pid), WaitOptions::NOHANG);
@@ -193,7 +193,7 @@ impl Confined {
         }
     }
 
-    /// Whether its first process has a handler for a signal, or the kernel does not say.
+    /// Whether its first process has a handler for a signal, or the kernel does not report it.
     fn handles(&self, signal: Signal) -> bool {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let caught = status.as_ref().ok().and_then(|text| {
@@ -214,7 +214,7 @@ impl Drop for Confined {
             return;
         }
         let _ = self.kill_all();
-        // What does not end in this time hangs in the kernel; its group is swept by a later start.
+        // A process that does not end in this time hangs in the kernel; a later start removes its group.
         let _ = self.wait(GRACE);
     }
 }

@@ -1,4 +1,4 @@
-//! Where a container runtime runs: with all rights of the host, and with no way to leave anything behind.
+//! The enclosure of a container runtime: it has all rights of the host, and no process of it outlives it.
 
 use crate::applied::{Applied, Mechanism};
 use crate::confined::Confined;
@@ -11,41 +11,41 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// A PID and a mount namespace for a program that the host trusts, a container runtime: what it starts, in whatever
-/// further namespaces, ends with it, and it ends with the host. It keeps the host's rights, and loses none of what it
-/// sees but by [`Enclosure::hide`].
+/// A PID and a mount namespace for a program that the host trusts, a container runtime. Everything that the runtime
+/// starts, in whatever further namespaces, ends with it, and it ends with the host. It keeps the host's rights, and
+/// sees everything that the host sees except file systems hidden by [`Enclosure::hide`].
 #[derive(Debug, Default)]
 pub struct Enclosure(Mounts);
 
 impl Enclosure {
-    /// One that sees what the host sees.
+    /// An enclosure with all mounts of the host.
     pub fn new() -> Enclosure {
         Enclosure::default()
     }
 
-    /// Shows a file or folder at a place that is there already, in here only.
+    /// Binds a file or directory to an existing path, visible only inside.
     ///
     /// # Errors
     ///
-    /// When a path has a zero byte in it.
+    /// When a path contains a zero byte.
     pub fn bind(&mut self, source: &Path, target: &Path, access: Access) -> io::Result<()> {
         self.0.bind(source, target, access)
     }
 
-    /// Unmounts a file system, in here only.
+    /// Unmounts a file system, only inside.
     ///
     /// # Errors
     ///
-    /// When the path has a zero byte in it.
+    /// When the path contains a zero byte.
     pub fn hide(&mut self, place: &Path) -> io::Result<()> {
         self.0.hide(place)
     }
 
-    /// Starts a program in here, as the first process of its PID namespace.
+    /// Starts a program inside, as the first process of its PID namespace.
     ///
     /// # Errors
     ///
-    /// When the machine or this process's rights have no such namespaces, or the program cannot be executed. No
+    /// When the machine or this process's rights do not allow such namespaces, or the program cannot be executed. No
     /// process is left then.
     pub fn spawn(self, command: Command) -> Result<Confined, Error> {
         let (notes, report) = spawner::notes().map_err(Error::Spawner)?;

@@ -1,10 +1,10 @@
-//! What keeps an NF from being started or ended.
+//! Errors of the start and end of an NF.
 
 use crate::step::Step;
 use std::io;
 use std::path::PathBuf;
 
-/// What keeps an NF from being started or ended.
+/// An error of the start or end of an NF.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A granted path cannot be opened.
@@ -12,10 +12,10 @@ pub enum Error {
     Grant {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system call filter cannot be made.
+    /// The system call filter cannot be compiled.
     #[error("cannot make the system call filter: {0}: this is a fault of Millrace's, please report it")]
     Filter(String),
     /// Landlock refused a rule.
@@ -28,7 +28,7 @@ pub enum Error {
         program: PathBuf,
         /// The user id that it was to run as, if not this program's.
         user: Option<u32>,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A step of the confinement failed in the new process, which was ended.
@@ -39,20 +39,20 @@ pub enum Error {
         program: PathBuf,
         /// The step.
         step: Step,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The process cannot be waited for or signalled.
     #[error("cannot {action} process {pid}: {source}")]
     Process {
-        /// What was to be done.
+        /// The operation that failed.
         action: &'static str,
         /// Its id.
         pid: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The thread that starts processes is not there.
+    /// The thread that starts processes does not exist.
     #[error("cannot start processes: {0}: free memory or threads")]
     Spawner(io::Error),
 }

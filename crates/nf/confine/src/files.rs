@@ -1,8 +1,8 @@
-//! The list of files that an NF may open, as a Landlock ruleset; with it go the reach of signals and of sockets.
+//! The files that an NF may open, as a Landlock ruleset, which also restricts signals and sockets.
 //!
-//! What Landlock does not know, it does not hold back: looking at names, sizes and modes of files, and files that
-//! are opened already. Descriptors of shared memory are not its business either: whether an NF may open such a
-//! file anew for writing, through `/proc/self/fd`, rests on the file's mode and on the NF's user id.
+//! Landlock does not restrict names, sizes and modes of files, or open files. It does not restrict descriptors of
+//! shared memory either: whether an NF may reopen such a file for writing, through `/proc/self/fd`, depends on the
+//! file's mode and on the NF's user id.
 
 use crate::ask;
 use crate::confinement::{Confinement, Sockets};
@@ -15,24 +15,25 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Programs and libraries of the system: read and executed.
+/// Programs and libraries of the system: readable and executable.
 const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// Of `/etc`, what programs need to start; all that the superuser's NFs get, to whom modes of files mean little.
+/// The files of `/etc` that programs need to start. NFs of the superuser get only these, because file modes do not
+/// restrict them.
 const START: [&str; 5] =
     ["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/nsswitch.conf"];
 
-/// Which cores and nodes there are.
+/// The lists of cores and memory nodes.
 const READ: [&str; 2] = ["/sys/devices/system/cpu", "/sys/devices/system/node"];
 
-/// Devices that hold nothing.
+/// Devices without data.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The newest interface that this file has considered.
+/// The newest Landlock version that this file takes into account.
 const KNOWN: ABI = ABI::V6;
 
-/// A ruleset, ready to be entered, and how far it reaches here.
+/// A prepared ruleset, and the Landlock version of this machine.
 #[derive(Debug)]
 pub(crate) struct Files {
     pub ruleset: OwnedFd,
@@ -40,17 +41,17 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Whether an NF's signals stay with it.
+    /// Whether an NF's signals are restricted to itself.
     pub fn holds_signals(&self) -> bool {
         self.abi >= 6
     }
 
-    /// Whether TCP and sockets of abstract names are held back.
+    /// Whether TCP and abstract UNIX sockets are restricted.
     pub fn holds_sockets(&self) -> bool {
         self.abi >= 6
     }
 
-    /// What the kernel's interface lacks.
+    /// The restrictions that this Landlock version lacks.
     pub fn lacks(&self) -> Option<&'static str> {
         match self.abi {
             5.. => None,
@@ -60,11 +61,11 @@ impl Files {
     }
 }
 
-/// The ruleset for an NF that executes `program`; `None` where there is no Landlock.
+/// The ruleset for an NF that executes `program`; `None` without Landlock.
 ///
 /// # Errors
 ///
-/// When something that was granted cannot be opened.
+/// When a granted path cannot be opened.
 pub(crate) fn ruleset(
     confinement: &Confinement,
     program: Option<&Path>,
@@ -95,7 +96,7 @@ pub(crate) fn ruleset(
     for (path, access) in reads.chain(writes).chain(program) {
         rules.add(path, access)?;
     }
-    // There is Landlock, so there is a descriptor.
+    // Landlock is available, so there is a descriptor.
     Ok(Option::<OwnedFd>::from(rules.0).map(|ruleset| Files { ruleset, abi }))
 }
 
@@ -117,7 +118,7 @@ fn empty(confinement: &Confinement) -> Result<RulesetCreated, RulesetError> {
 struct Rules(RulesetCreated);
 
 impl Rules {
-    /// Grants something beneath a path.
+    /// Grants access to everything below a path.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Error> {
         let grant = |source: io::Error| Error::Grant { path: path.into(), source };
         let is_folder = path.metadata().map_err(grant)?.is_dir();

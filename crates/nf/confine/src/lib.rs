@@ -1,28 +1,29 @@
-//! Keeps an NF's process to what it was given: a user id without rights, the system calls of an ordinary program,
-//! the files and sockets it was granted, limits on what it uses, and an end that leaves nothing running.
+//! Confines an NF's process: a user id without rights, the system calls of an ordinary program, the granted files and
+//! sockets, limits on resources, and an end that leaves no process running.
 //!
-//! A [`Confinement`] is plain data; [`Confinement::spawn`] starts a [`std::process::Command`] under it and returns a
-//! [`Confined`], which also says what was enforced ([`Applied`]). [`probe()`] says what this machine has.
+//! A [`Confinement`] is plain data. [`Confinement::spawn`] starts a [`std::process::Command`] under it and returns a
+//! [`Confined`], which lists what was enforced ([`Applied`]). [`probe()`] lists the mechanisms of this machine.
 //!
 //! Invariants:
 //!
-//! - **What [`Applied`] calls enforced is enforced.** What the machine lacks is found out before the process is
-//!   made; a step that fails after that fails the start.
-//! - **An NF is gone when nothing of it runs.** [`Confined::try_wait`] reports the end of a process only when no
-//!   process that it made, however distant, can touch shared memory any more. Where the machine has neither a PID
-//!   namespace nor a control group to know this by, the NF can make no processes.
+//! - **Everything that [`Applied`] lists as enforced is enforced.** Missing mechanisms are detected before the process
+//!   is created; a step that fails later fails the start.
+//! - **An NF has ended when nothing of it runs.** [`Confined::try_wait`] reports the end of a process only when no
+//!   process that it created, directly or indirectly, can access shared memory any more. If the machine has neither a
+//!   PID namespace nor a control group to ensure this, the NF cannot create processes.
 //! - **Between fork and exec nothing allocates or locks**: everything is prepared before (`steps`).
 //!
-//! An [`Enclosure`] is the other half for container runtimes, which confine by themselves: it takes no rights away and
-//! sees to the end. [`Profile`] is the filter of system calls by names, as runtimes take it.
+//! An [`Enclosure`] is the counterpart for container runtimes, which confine by themselves: it removes no rights and
+//! ensures the end. [`Profile`] is the filter of system calls by names, for runtimes.
 //!
-//! What keeps NFs from each other's memory: `ptrace`, `process_vm_readv` and the like are no system calls of an NF's;
-//! `/proc/PID/mem` opens neither for another user id nor out of another Landlock domain. That a process is dumpable,
-//! which exec sets anew, adds nothing to this.
+//! NFs cannot read each other's memory: the filter refuses `ptrace`, `process_vm_readv` and similar calls, and the
+//! kernel does not open `/proc/PID/mem` for another user id or from another Landlock domain. Exec makes a process
+//! dumpable again, which does not matter for this.
 //!
-//! What this deliberately does not do: choose which descriptors an NF inherits (the caller marks the others
-//! close-on-exec), give an NF a file system, a network or users of its own (a container runtime does), or guard
-//! against the kernel's own faults and against what two NFs learn from each other by shared caches.
+//! This crate deliberately does not choose the descriptors that an NF inherits (the caller marks the others
+//! close-on-exec), and does not give an NF a file system, a network or users of its own (a container runtime does). It
+//! does not protect against vulnerabilities of the kernel, or against side channels between two NFs through shared
+//! caches.
 
 mod applied;
 mod ask;

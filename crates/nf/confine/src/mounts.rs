@@ -1,7 +1,7 @@
-//! What a process mounts for itself alone, between fork and exec.
+//! Mounts of a process in its own mount namespace, between fork and exec.
 //!
-//! Invariant: nothing here allocates, see `steps`; all strings are made before. Nothing that is mounted is seen
-//! outside of the process's mount namespace, because all of that is made private first.
+//! Invariant: nothing here allocates, see `steps`; all strings are prepared before. No mount is visible outside of the
+//! process's mount namespace, because all mounts are made private first.
 #![expect(unsafe_code, reason = "system calls of a process that may not allocate")]
 
 use std::ffi::{CStr, CString};
@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// What a place where something is bound can be used for.
+/// The access that a bind mount allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Reading and executing.
@@ -22,16 +22,16 @@ pub enum Access {
     WriteAndExecute,
 }
 
-/// A file or a folder that is seen at another place, too.
+/// A bind mount of a file or directory.
 #[derive(Debug)]
 struct Bind {
     source: CString,
     target: CString,
-    /// Flags of the place.
+    /// Flags of the mount.
     flags: libc::c_ulong,
 }
 
-/// What is mounted.
+/// The mounts and unmounts to perform.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
     hidden: Vec<CString>,
@@ -47,7 +47,7 @@ fn check(answer: libc::c_int) -> io::Result<()> {
 }
 
 impl Mounts {
-    /// Shows a file or folder at a place that is there, without devices and programs with rights of their own.
+    /// Adds a bind mount at an existing path, without devices and set-user-id programs.
     pub fn bind(&mut self, source: &Path, target: &Path, access: Access) -> io::Result<()> {
         let narrow = match access {
             Access::Execute => libc::MS_RDONLY,
@@ -60,13 +60,13 @@ impl Mounts {
         Ok(())
     }
 
-    /// Unmounts what is mounted there.
+    /// Adds an unmount.
     pub fn hide(&mut self, place: &Path) -> io::Result<()> {
         self.hidden.push(text(place)?);
         Ok(())
     }
 
-    /// Mounts all of it, and `/proc` of the process's own PID namespace.
+    /// Performs all of them, and mounts `/proc` of the process's own PID namespace.
     pub fn make(&self) -> io::Result<()> {
         mount(None, c"/", None, libc::MS_REC | libc::MS_PRIVATE)?;
         for place in &self.hidden {
@@ -75,7 +75,7 @@ impl Mounts {
         }
         for Bind { source, target, flags } in &self.binds {
             mount(Some(source), target, None, libc::MS_BIND)?;
-            // Flags of a bind take a second call.
+            // The flags of a bind mount need a second call.
             mount(None, target, None, *flags)?;
         }
         let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
@@ -85,6 +85,6 @@ impl Mounts {
 
 fn mount(source: Option<&CStr>, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> io::Result<()> {
     let pointer = |text: Option<&CStr>| text.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: all strings live for the call; no data goes with it.
+    // SAFETY: all strings live for the call; no data is passed.
     check(unsafe { libc::mount(pointer(source), target.as_ptr(), pointer(kind), flags, std::ptr::null()) })
 }

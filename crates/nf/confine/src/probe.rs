@@ -1,30 +1,30 @@
-//! What of this crate works on this machine.
+//! The mechanisms of this crate that work on this machine.
 
 use crate::ask;
 use crate::group::{self, Offers};
 use rustix::thread::CapabilitySet;
 
-/// How well the machine is off in one respect.
+/// How much of a mechanism this machine has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProbeState {
-    /// All is there.
+    /// Everything works.
     Whole,
-    /// It works, with less.
+    /// It works in part.
     Partly,
-    /// It is not there.
+    /// It is missing.
     Missing,
 }
 
-/// Something that confines NFs, and whether this machine and this process's rights have it.
+/// A mechanism that confines NFs, and whether this machine and this process's rights allow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// What.
+    /// Its name.
     pub name: &'static str,
-    /// How well.
+    /// How much of it works.
     pub state: ProbeState,
-    /// What was found.
+    /// The details.
     pub text: String,
-    /// What to do about it.
+    /// A remedy.
     pub remedy: Option<&'static str>,
 }
 
@@ -39,7 +39,7 @@ impl Offer {
     }
 }
 
-/// Which mechanisms this machine has. Changes nothing.
+/// The mechanisms of this machine. Changes nothing.
 pub fn probe() -> Vec<Offer> {
     let offers = group::offers();
     vec![users(), filters(), landlock(), pids(), groups(&offers), limits(&offers)]

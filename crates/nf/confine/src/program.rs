@@ -1,14 +1,14 @@
-//! Programs: where the file of one is, and which file a command executes.
+//! Program files: where one is, and which one a command executes.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The file that a command executes, found as `execvp` would; `None` if there is none.
+/// The file that a command executes, found as by `execvp`; `None` if there is none.
 pub(crate) fn file(command: &Command) -> Option<PathBuf> {
     let program = Path::new(command.get_program());
-    // The new process changes its folder before it executes.
+    // The new process changes its directory before it executes.
     let folder = command.get_current_dir().unwrap_or(Path::new("."));
     if program.components().count() > 1 || program.is_absolute() {
         return Some(folder.join(program)).filter(|path| path.exists());
@@ -25,21 +25,21 @@ pub(crate) fn file(command: &Command) -> Option<PathBuf> {
     std::env::split_paths(&paths).map(|path| folder.join(path).join(program)).find(is_program)
 }
 
-/// Whether a file is there and can be executed.
+/// Whether a file can be executed.
 ///
 /// # Errors
-/// When there is no such file, or it cannot be looked at.
+/// When there is no such file, or its attributes cannot be read.
 pub fn is_executable(path: &Path) -> std::io::Result<bool> {
     let found = std::fs::metadata(path)?;
     Ok(found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a program is named without a folder, and so looked for as shells do.
+/// Whether a program is named without a directory, so that it is searched along PATH.
 pub fn is_bare(program: &Path) -> bool {
     program.components().count() == 1 && !program.has_root()
 }
 
-/// The file of a program; a bare name is looked for along this process's PATH.
+/// The file of a program; a bare name is searched along this process's PATH.
 pub fn find(program: &Path) -> Option<PathBuf> {
     if !is_bare(program) {
         return Some(program.to_path_buf());

@@ -1,9 +1,9 @@
 //! The thread that starts processes.
 //!
-//! The kernel ties "end with the host" to the thread that made a process, not to the program: an NF that a worker
-//! started would die with the worker. This thread lives as long as the program. It takes the cores that a process
-//! may run on from the thread that asked; namespaces and priority are those of this thread, that is of whoever
-//! started the first process.
+//! The kernel ties "end with the host" to the thread that created a process, not to the program: an NF that a worker
+//! started would end with the worker. This thread lives as long as the program. It uses the allowed cores of the
+//! requesting thread; namespaces and priority are those of this thread, and so of the thread that started the first
+//! process.
 #![expect(unsafe_code, reason = "runs steps in the forked process")]
 
 use crate::error::Error;
@@ -19,7 +19,7 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-/// A process that was started.
+/// A started process.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub pid: Pid,
@@ -29,16 +29,16 @@ pub(crate) struct Started {
     pub stderr: Option<ChildStderr>,
 }
 
-/// Why none was.
+/// Why a process was not started.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub error: io::Error,
-    /// What the new process said of it.
+    /// The report of the new process.
     pub report: Option<StepReport>,
 }
 
 impl Refused {
-    /// What went wrong with a program.
+    /// The error for a program.
     pub fn of(self, program: PathBuf, user: Option<u32>) -> Error {
         match self.report {
             Some(StepReport::Failed(step, errno)) => {
@@ -57,7 +57,7 @@ struct Job {
     answer: SyncSender<Result<Started, Refused>>,
 }
 
-/// A pipe for what a new process says of itself: its reader, which does not wait, and its writer.
+/// A pipe for the reports of a new process: its reader, which does not block, and its writer.
 pub(crate) fn notes() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?)
 }
@@ -87,22 +87,22 @@ pub(crate) fn start(
 
 fn work(job: Job) {
     if let Some(cores) = job.cores {
-        // Cores of a thread that is there are cores that can be had.
+        // The cores of an existing thread can be set.
         let _ = sched_setaffinity(None, &cores);
     }
-    // Nobody waits for the answer only if that thread was torn down.
+    // The receiver is missing only if its thread was ended.
     let _ = job.answer.send(fork(job.command, job.steps, &job.notes));
 }
 
 fn fork(mut command: Command, steps: Steps, notes: &OwnedFd) -> Result<Started, Refused> {
     let is_placed = steps.is_placed();
-    // SAFETY: `Steps::take` keeps to what may be done between fork and exec, as its module says.
+    // SAFETY: `Steps::take` does only what is allowed between fork and exec, as its module states.
     unsafe { command.pre_exec(move || steps.take()) };
     let spawned = command.spawn();
     let mut pid = None;
     let mut failed = None;
     let mut bytes = [0; NOTE_BYTES];
-    // All notes are there: the standard library waits until both processes have executed or ended.
+    // All reports are written: the standard library waits until both processes have executed or ended.
     while matches!(rustix::io::read(notes, &mut bytes), Ok(NOTE_BYTES)) {
         match StepReport::parse(bytes) {
             Some(StepReport::Pid(number)) => pid = Pid::from_raw(number as i32),
@@ -112,7 +112,7 @@ fn fork(mut command: Command, steps: Steps, notes: &OwnedFd) -> Result<Started, 
     let mut child = match spawned {
         Ok(child) => child,
         Err(error) => {
-            // The library has waited for the process that it knows; the one that it does not has ended, too.
+            // The library has waited for the process that it started; the other process has ended, too.
             if let Some(pid) = pid.filter(|_| is_placed) {
                 let _ = waitpid(Some(pid), WaitOptions::empty());
             }
@@ -121,11 +121,11 @@ fn fork(mut command: Command, steps: Steps, notes: &OwnedFd) -> Result<Started, 
     };
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     if is_placed {
-        // It has ended once it made the process in its place.
+        // This process ended after it created the other one.
         let _ = child.wait();
     }
     let opened = pid.ok_or(rustix::io::Errno::SRCH);
-    // Not waited for by anybody else, so its number is still its own.
+    // No other part of the program waits for it, so the process id is still its own.
     match opened.and_then(|pid| Ok((pid, pidfd_open(pid, PidfdFlags::empty())?))) {
         Ok((pid, pidfd)) => Ok(Started { pid, pidfd, stdin, stdout, stderr }),
         Err(error) => {

@@ -1,34 +1,34 @@
 //! The steps of a start, by number: the new process reports the one that failed.
 
-/// What is done, in this order.
+/// A step; the steps are performed in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Step {
-    /// Makes the process in its control group and PID namespace.
+    /// Creates the process in its control group and PID namespace.
     Place = 1,
     /// Enters control groups.
     Group,
-    /// Takes limits.
+    /// Sets limits.
     Limit,
     /// Leaves the host's session.
     Session,
-    /// Gives up what capabilities a program could come to.
+    /// Drops the capabilities that an executed program could gain.
     Bound,
-    /// Becomes another user.
+    /// Changes to another user.
     User,
-    /// Gives up capabilities.
+    /// Gives up all capabilities.
     Privileges,
-    /// Asks to be ended with the host.
+    /// Requests a signal at the host's death.
     HostDeath,
-    /// Enters the list of files.
+    /// Enters the Landlock ruleset.
     Files,
-    /// Installs the filter.
+    /// Installs the system call filter.
     Filter,
-    /// Mounts what is seen of files.
+    /// Mounts the files that it may see.
     Mount,
 }
 
-/// All steps, and what is wrong where one fails.
+/// All steps, each with the message for its failure.
 pub(crate) const STEPS: [(Step, &str); 11] = [
     (Step::Place, "no process could be made in its control group and PID namespace"),
     (Step::Group, "its control group was refused"),

@@ -1,12 +1,12 @@
-//! What the new process does to itself between fork and exec.
+//! The steps that the new process performs between fork and exec.
 //!
-//! Invariant: nothing here allocates, locks, panics or unwinds, because other threads of the host were in the middle
-//! of anything when the process was forked; all is prepared in [`Steps`]. Each step either succeeds or ends the
-//! start: nothing runs with less than was planned.
+//! Invariant: nothing here allocates, locks, panics or unwinds, because other threads of the host may have been in the
+//! middle of any operation at the fork. Everything is prepared in [`Steps`]. Each step either succeeds or ends the
+//! start: no program runs with less confinement than planned.
 //!
-//! The order is forced: places and limits while there are still rights to take them; the user id; the signal at the
-//! host's death after that, because a change of user id forgets it; Landlock and the filter last, because they
-//! would be in the way of everything before.
+//! The order is forced. Groups and limits are first, while the process still has the rights to set them. Then it
+//! changes its user id; after that it requests the signal at the host's death, because a change of user id clears the
+//! request. Landlock and the filter are last, because they would prevent the earlier steps.
 #![expect(unsafe_code, reason = "system calls of a process that may not allocate")]
 
 use crate::ask;
@@ -17,26 +17,26 @@ use rustix::process::Resource;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
-/// Everything that the new process needs, made before it is.
+/// Everything that the new process needs, prepared before the fork.
 #[derive(Debug)]
 pub(crate) struct Steps {
-    /// Where it writes its number, or what failed.
+    /// The pipe into which it writes its process id or the failed step.
     pub report: OwnedFd,
-    /// The folder of the control group that it is to be made in.
+    /// The directory of the control group that it is created in.
     pub group: Option<OwnedFd>,
-    /// Whether it gets a PID namespace.
+    /// Whether it is created in a PID namespace of its own.
     pub own_pids: bool,
     /// Files of control groups that it enters by itself.
     pub groups: Vec<OwnedFd>,
-    /// Limits that it takes.
+    /// Limits that it sets for itself.
     pub limits: Vec<(Resource, u64)>,
-    /// What it mounts, in a mount namespace of its own; it then keeps the privileges of the host.
+    /// The mounts in a mount namespace of its own; with these it keeps the privileges of the host.
     pub mounts: Option<Mounts>,
-    /// Capabilities that programs might come to, from 0 to this number.
+    /// The highest capability to drop from the bounding set; all from 0 on are dropped.
     pub last_capability: Option<u32>,
-    /// The user and group that it becomes.
+    /// The user and group that it changes to.
     pub user: Option<(u32, u32)>,
-    /// The host, as the new process sees it.
+    /// The identity of the host, as the new process can check it.
     pub host: Host,
     /// The Landlock ruleset.
     pub files: Option<OwnedFd>,
@@ -49,29 +49,29 @@ pub(crate) struct Steps {
 pub(crate) enum Host {
     /// By `getppid`.
     Pid(u32),
-    /// By `/proc`: from inside a PID namespace of its own, the parent has no number.
+    /// By `/proc`: inside a PID namespace of its own, the process cannot see its parent's id.
     InProc(u32),
-    /// Not at all: there is no `/proc`.
+    /// Not at all: `/proc` is not mounted.
     Unknown,
 }
 
 impl Host {
-    /// As a process in a PID namespace of its own recognizes it.
+    /// The identity for a process in a PID namespace of its own.
     pub fn in_proc() -> Host {
         ask::pid_in_proc().map_or(Host::Unknown, Host::InProc)
     }
 }
 
-/// A note from the new process.
+/// A report of the new process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepReport {
-    /// The number of the process that was made.
+    /// The process id of the created process.
     Pid(u32),
     /// A step failed.
     Failed(Step, i32),
 }
 
-/// Bytes of a note: what, and its value.
+/// Bytes of a report: its kind, and its value.
 pub(crate) const NOTE_BYTES: usize = 8;
 const PID: u32 = 0;
 
@@ -88,7 +88,7 @@ impl StepReport {
     }
 }
 
-/// The answer of a system call.
+/// The result of a system call as a `Result`.
 fn check(answer: libc::c_long) -> io::Result<libc::c_long> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
@@ -99,7 +99,7 @@ fn prctl(option: libc::c_int, value: u64) -> io::Result<libc::c_long> {
 }
 
 impl Steps {
-    /// No step but those that every program takes.
+    /// Only the steps that every program takes.
     pub fn new(report: OwnedFd, host: Host) -> Steps {
         Steps {
             report,
@@ -116,7 +116,7 @@ impl Steps {
         }
     }
 
-    /// Whether the process is made by a second call, which places it.
+    /// Whether the process is created by a second call, in its control group and PID namespace.
     pub fn is_placed(&self) -> bool {
         self.own_pids || self.group.is_some()
     }
@@ -126,7 +126,7 @@ impl Steps {
         self.step(Step::Place, || self.place())?;
         self.step(Step::Group, || self.enter_groups())?;
         self.step(Step::Limit, || self.limit())?;
-        // No terminal: what is typed for the host is not for the NF, and nothing can be typed for it.
+        // No terminal: the NF must not read the host's input, and must not insert any.
         // SAFETY: no arguments. A process that was just forked leads no group, so this succeeds.
         self.step(Step::Session, || check(unsafe { libc::syscall(libc::SYS_setsid) }).map(drop))?;
         self.step(Step::Bound, || self.bound())?;
@@ -135,7 +135,7 @@ impl Steps {
             self.step(Step::Privileges, give_up_privileges)?;
         }
         self.step(Step::HostDeath, || self.tie_to_host())?;
-        // Behind the look for the host, which is not in the new /proc.
+        // After the check for the host, which is not visible in the new /proc.
         self.step(Step::Mount, || self.mounts.as_ref().map_or(Ok(()), Mounts::make))?;
         self.step(Step::Files, || self.enter_files())?;
         self.step(Step::Filter, || self.install_filter())
@@ -153,12 +153,12 @@ impl Steps {
         let mut bytes = [0; NOTE_BYTES];
         bytes[..4].copy_from_slice(&what.to_ne_bytes());
         bytes[4..].copy_from_slice(&value.to_ne_bytes());
-        // A pipe takes so few bytes whole. If its reader is gone, so is the host.
+        // A pipe accepts so few bytes at once. If its reader has ended, so has the host.
         let _ = rustix::io::write(&self.report, &bytes);
     }
 
-    /// Makes the process anew, as a child of the host, where it belongs: moving one into a control group waits for
-    /// all cores, about 12 ms, and a PID namespace takes in only processes that are made in it.
+    /// Creates the process again, as a child of the host, in its groups: moving a process into a control group waits
+    /// for all cores, about 12 ms, and only processes that are created in a PID namespace belong to it.
     fn place(&self) -> io::Result<()> {
         /// `CLONE_INTO_CGROUP`, of linux/sched.h.
         const INTO_GROUP: u64 = 1 << 33;
@@ -167,7 +167,7 @@ impl Steps {
             self.report(PID, unsafe { libc::getpid() } as u32);
             return Ok(());
         }
-        // It goes on in this process's memory, which was copied once and need not be again.
+        // It uses this process's memory, which was copied once and need not be copied again.
         let mut flags = libc::CLONE_PARENT | libc::CLONE_PARENT_SETTID | libc::CLONE_VM | libc::CLONE_VFORK;
         if self.own_pids {
             flags |= libc::CLONE_NEWPID;
@@ -176,20 +176,20 @@ impl Steps {
             flags |= libc::CLONE_NEWNS;
         }
         let flags = flags as u64 | if self.group.is_some() { INTO_GROUP } else { 0 };
-        // Its number, as the host knows it.
+        // Its process id in the host's PID namespace.
         let mut pid = 0u32;
         // In the order of `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size,
         // tls, set_tid, set_tid_size, cgroup.
         let group = self.group.as_ref().map_or(0, |group| group.as_raw_fd() as u64);
         let args: [u64; 11] = [flags, 0, 0, (&raw mut pid) as u64, 0, 0, 0, 0, 0, 0, group];
         // SAFETY: the kernel reads the arguments, whose size is right, and writes the number before the new process
-        // runs; both live for the call. What the C library remembers of its own number is wrong in the new process,
-        // and nothing asks for it before exec.
+        // runs; both live for the call. The C library's cached thread id is wrong in the new process, and nothing uses
+        // it before exec.
         let answer = unsafe { go_on_in_clone(args.as_ptr(), size_of_val(&args)) };
         if answer < 0 {
             return Err(io::Error::from_raw_os_error(-answer as i32));
         }
-        // SAFETY: the kernel has written it, behind the compiler's back.
+        // SAFETY: the kernel has written it, which the compiler does not see.
         self.report(PID, unsafe { std::ptr::read_volatile(&raw const pid) });
         Ok(())
     }
@@ -209,10 +209,10 @@ impl Steps {
         Ok(())
     }
 
-    /// Programs that it executes come to no capability: a second bar to that beside giving them all up for good in
-    /// [`give_up_privileges`], for who may raise it.
+    /// Clears the bounding set, so that no executed program can gain a capability. This is a second barrier besides
+    /// [`give_up_privileges`], for a process that has the right to clear it.
     fn bound(&self) -> io::Result<()> {
-        // A kernel without ambient capabilities has none to give up.
+        // A kernel without ambient capabilities returns an error, which does not matter.
         let _ = prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64);
         for capability in 0..self.last_capability.map_or(0, |last| last + 1) {
             prctl(libc::PR_CAPBSET_DROP, u64::from(capability))?;
@@ -220,10 +220,11 @@ impl Steps {
         Ok(())
     }
 
-    /// By the kernel's calls: the C library's tell all threads, and here is but one.
+    /// Changes user and group by system calls: the C library's functions would change all threads, and here is only
+    /// one.
     fn become_user(&self) -> io::Result<()> {
         let Some((user, group)) = self.user else { return Ok(()) };
-        // SAFETY: numbers only; no list of groups is read, because there are none in it.
+        // SAFETY: numbers only; the list of groups is empty, so none is read.
         unsafe {
             check(libc::syscall(libc::SYS_setgroups, 0usize, std::ptr::null::<libc::gid_t>()))?;
             check(libc::syscall(libc::SYS_setresgid, group, group, group))?;
@@ -234,7 +235,7 @@ impl Steps {
 
     fn tie_to_host(&self) -> io::Result<()> {
         prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64)?;
-        // The host may have ended before it was asked for; then somebody else is the parent now.
+        // The host may have ended before this request; then another process is the parent now.
         // SAFETY: no arguments.
         let parent = unsafe { libc::getppid() };
         let host_lives = match self.host {
@@ -262,8 +263,9 @@ impl Steps {
     }
 }
 
-/// Returns in a new process, on this stack, which the calling one leaves as it is: that waits until the new one has
-/// executed or ended, and ends. A negative number, in the calling one, if none could be made.
+/// Returns in a new process on the same stack, which the calling process does not change: it waits until the new
+/// process has executed or ended, and then ends itself. Returns a negative number in the calling process if no process
+/// could be created.
 ///
 /// # Safety
 ///
@@ -276,7 +278,7 @@ unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
         "syscall",
         "test rax, rax",
         "jle 2f",
-        // The stack is the new process's: nothing is read from it here.
+        // The new process uses the stack: the old one must not read it.
         "xor edi, edi",
         "mov eax, {exit_group}",
         "syscall",
@@ -312,7 +314,7 @@ unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
     )
 }
 
-/// Capabilities of this process, and new ones by programs with bits or attributes for that.
+/// Gives up all capabilities of this process, and sets no-new-privileges, so that no program file grants any.
 fn give_up_privileges() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3` and this process; then effective, permitted and inheritable, twice 32 bits.
     const HEADER: [u32; 2] = [0x2008_0522, 0];
@@ -322,7 +324,7 @@ fn give_up_privileges() -> io::Result<()> {
     prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map(drop)
 }
 
-/// The number of this process's parent in `/proc/self/stat`.
+/// The process id of this process's parent in `/proc/self/stat`.
 fn parent_in_proc() -> io::Result<Option<u32>> {
     use rustix::fs::{Mode, OFlags};
     let file = rustix::fs::open(c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -331,7 +333,7 @@ fn parent_in_proc() -> io::Result<Option<u32>> {
     Ok(parent_in_stat(&bytes[..count]))
 }
 
-/// After the name in parentheses, which may hold anything, come a letter and the parent.
+/// The name in parentheses may contain any character; the state and the parent follow it.
 fn parent_in_stat(stat: &[u8]) -> Option<u32> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let digits = stat.get(name_end + 4..)?;

@@ -23,7 +23,7 @@ pub(super) struct Tree {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
     pub path: PathBuf,
-    /// Which of [`WANTED`] groups made here have.
+    /// The controllers of [`WANTED`] that a group created here has.
     pub controllers: Vec<&'static str>,
 }
 

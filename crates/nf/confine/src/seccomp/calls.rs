@@ -1,17 +1,18 @@
-//! The system calls of an ordinary program, that is a C or Rust program which computes, waits, reads and writes
-//! files and talks over descriptors that it has.
+//! The system calls of an ordinary program: a C or Rust program that computes, waits, reads and writes files and
+//! communicates over its open descriptors.
 //!
-//! An allow list, because the kernel grows calls: what nobody here has thought of is refused. Files and folders are
-//! Landlock's business, and signals that of user ids and namespaces, so calls for these are here. Not here is what
-//! reaches into other processes (`ptrace`, `process_vm_readv`, `pidfd_getfd`, `kcmp`, `process_madvise`), changes
-//! the machine (mounts, modules, clocks, `bpf`, `reboot`), works on memory behind the back of the filter or after
-//! the end of a process (`io_uring`, `io_submit`, `userfaultfd`, `vmsplice`), moves pages that others use (`mbind`,
-//! `move_pages`), changes owners and modes of files, which Landlock does not know (`chmod`, `chown`, `setxattr`),
-//! or is known for its faults and rarely used (`keyctl`, `splice`, SysV IPC, message queues).
+//! This is an allow list, because the kernel gets new calls: a call that is not listed is refused. Landlock restricts
+//! files and directories, and user ids and namespaces restrict signals, so the calls for these are allowed. Not allowed
+//! are calls that access other processes (`ptrace`, `process_vm_readv`, `pidfd_getfd`, `kcmp`, `process_madvise`), that
+//! change the machine (mounts, modules, clocks, `bpf`, `reboot`), that access memory past the filter or after the end
+//! of a process (`io_uring`, `io_submit`, `userfaultfd`, `vmsplice`), that move pages of other processes (`mbind`,
+//! `move_pages`), that change owners and modes of files, which Landlock does not restrict (`chmod`, `chown`,
+//! `setxattr`), and calls with many known vulnerabilities that are rarely used (`keyctl`, `splice`, SysV IPC, message
+//! queues).
 
 use libc::*;
 
-/// A system call, by its number and by its name for programs that go by names.
+/// A system call, by its number, and by its name for runtimes that use names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     /// Its number.
@@ -30,7 +31,7 @@ macro_rules! calls {
     ($($call:ident),* $(,)?) => { &[$(Call { number: $call, named: stringify!($call) }),*] };
 }
 
-/// Allowed whatever their arguments are.
+/// Calls that are allowed with any arguments.
 pub(super) const PLAIN: &[Call] = calls![
     // Memory.
     SYS_brk,
@@ -53,7 +54,7 @@ pub(super) const PLAIN: &[Call] = calls![
     SYS_get_mempolicy,
     SYS_set_mempolicy,
     SYS_mseal,
-    // Threads and waiting for each other.
+    // Threads and synchronization.
     SYS_futex,
     SYS_futex_waitv,
     SYS_set_robust_list,
@@ -118,7 +119,7 @@ pub(super) const PLAIN: &[Call] = calls![
     SYS_timerfd_create,
     SYS_timerfd_gettime,
     SYS_timerfd_settime,
-    // Descriptors.
+    // Open descriptors.
     SYS_close,
     SYS_close_range,
     SYS_dup,
@@ -144,7 +145,7 @@ pub(super) const PLAIN: &[Call] = calls![
     SYS_epoll_ctl,
     SYS_epoll_pwait,
     SYS_epoll_pwait2,
-    // Sockets that it has.
+    // Open sockets.
     SYS_sendto,
     SYS_sendmsg,
     SYS_sendmmsg,
@@ -156,7 +157,7 @@ pub(super) const PLAIN: &[Call] = calls![
     SYS_getpeername,
     SYS_getsockopt,
     SYS_setsockopt,
-    // Files and folders.
+    // Files and directories.
     SYS_openat,
     SYS_openat2,
     SYS_faccessat,
@@ -193,7 +194,7 @@ pub(super) const PLAIN: &[Call] = calls![
     SYS_inotify_init1,
     SYS_inotify_add_watch,
     SYS_inotify_rm_watch,
-    // Who and where it is.
+    // Ids and the current directory.
     SYS_getuid,
     SYS_geteuid,
     SYS_getgid,
@@ -205,13 +206,13 @@ pub(super) const PLAIN: &[Call] = calls![
     SYS_uname,
     SYS_sysinfo,
     SYS_getrandom,
-    // Confining itself further.
+    // Further confinement by the program itself.
     SYS_landlock_create_ruleset,
     SYS_landlock_add_rule,
     SYS_landlock_restrict_self,
 ];
 
-/// Older forms of the above that this architecture has.
+/// Older variants of these calls on this architecture.
 #[cfg(target_arch = "x86_64")]
 pub(super) const OLD: &[Call] = calls![
     SYS_access,
@@ -244,15 +245,15 @@ pub(super) const OLD: &[Call] = calls![
     SYS_unlink,
 ];
 
-/// This architecture has no other older form.
+/// This architecture has no other older variant.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const OLD: &[Call] = calls![SYS_renameat];
 
-/// Numbers of newer calls that have no name in the C library's bindings yet, allowed like the plain ones:
+/// Numbers of newer calls that have no name in the C library's bindings yet, allowed with any arguments:
 /// map_shadow_stack, futex_wake, futex_wait, futex_requeue.
 pub(super) const NAMELESS: &[c_long] = &[453, 454, 455, 456];
 
-/// Allowed by their arguments.
+/// Calls that are allowed with some arguments.
 pub(super) const BY_ARGUMENTS: &[Call] = calls![
     SYS_clone,
     SYS_fallocate,
@@ -268,20 +269,20 @@ pub(super) const BY_ARGUMENTS: &[Call] = calls![
     SYS_socketpair,
 ];
 
-/// Makes a process by a call without flags.
+/// Creates a process by a call without flags.
 #[cfg(target_arch = "x86_64")]
 pub(super) const FORKS: &[Call] = calls![SYS_fork, SYS_vfork];
 
-/// There is `clone` only.
+/// This architecture has only `clone`.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const FORKS: &[Call] = &[];
 
-/// Sockets by name.
+/// Calls on sockets with names.
 pub(super) const NAMED_SOCKETS: &[Call] = calls![SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4];
 
-/// Calls that programs do without when the kernel does not know them, and only then. `clone3` has its flags in
-/// memory, where a filter does not see them.
+/// Calls that fail as unknown, because programs fall back to older ones only then. `clone3` has its flags in memory,
+/// which a filter cannot read.
 pub(super) const UNKNOWN: &[Call] = calls![SYS_clone3];
 
-/// The newest system call that the lists above have considered (`file_setattr`, Linux 6.17).
+/// The newest system call that the lists above take into account (`file_setattr`, Linux 6.17).
 pub(super) const NEWEST: c_long = 469;

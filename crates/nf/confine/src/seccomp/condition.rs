@@ -3,23 +3,23 @@
 /// How an argument is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// It is the value.
+    /// It is equal to the value.
     Equal,
-    /// It is another.
+    /// It differs from the value.
     NotEqual,
-    /// It is less.
+    /// It is less than the value.
     Less,
-    /// The bits of this mask are those of the value.
+    /// Its bits under this mask are equal to the value.
     Masked(u64),
 }
 
 /// A condition on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Condition {
-    /// Which argument, from 0 on.
+    /// The number of the argument, from 0.
     pub argument: u8,
     /// How it is compared.
     pub comparison: Comparison,
-    /// With what.
+    /// The value to compare with.
     pub value: u64,
 }

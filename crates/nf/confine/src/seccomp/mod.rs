@@ -1,11 +1,12 @@
 //! The filter of an NF's system calls, in BPF.
 //!
-//! Two programs, which a process carries both; the stricter answer counts. The first answers calls that are newer
-//! than this list, and `clone3`, with `ENOSYS`, which has programs fall back to older ones. The second allows the
-//! calls of [`calls`], some of them by their arguments, leaves those to the first, and answers all others with
-//! `EPERM`. It comes last, because it refuses further ones. Calls of another architecture end the process.
+//! There are two programs. A process installs both, and the stricter result applies. The first answers calls that are
+//! newer than this list, and `clone3`, with `ENOSYS`, so that programs fall back to older ones. The second allows the
+//! calls of [`calls`], some of them by their arguments, leaves those of the first program to it, and answers all others
+//! with `EPERM`. It is installed last, because it refuses further filters. A call of another architecture kills the
+//! process.
 //!
-//! Arguments are compared as the kernel reads them: flags and commands are 32 bits, whatever lies above.
+//! Arguments are compared as the kernel reads them: flags and commands are 32 bits, and higher bits are ignored.
 
 mod calls;
 mod condition;
@@ -21,25 +22,25 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// What a filter lets through besides the calls of every program.
+/// The calls that a filter allows in addition to those of every program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance {
-    /// Making processes, not just threads.
+    /// Whether it allows new processes, not only threads.
     pub children: bool,
-    /// Steering threads by their ids: where nobody else's are in sight.
+    /// Whether it allows signals and scheduling of threads by their ids: if no threads of other processes are visible.
     pub own_pids: bool,
-    /// Making sockets.
+    /// The sockets that it allows.
     pub sockets: Sockets,
 }
 
-/// Programs that a process installs, in this order.
+/// Programs that a process installs in this order.
 pub(crate) type Programs = [BpfProgram; 2];
 
-/// Of each call the lists of conditions of which one is to hold; of a call without a list, none is.
+/// For each call the lists of conditions of which one must hold; a call without a list is always allowed.
 type Rules = BTreeMap<i64, Vec<Vec<Condition>>>;
 
-/// Flags of `clone` that an NF has no use for: namespaces; a sibling instead of a child, which would be the
-/// host's to wait for; a child that starts traced.
+/// Flags of `clone` that are refused: namespaces; a sibling instead of a child, which the host would have to wait for;
+/// a child that starts traced.
 const REFUSED_CLONE_FLAGS: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -50,12 +51,13 @@ const REFUSED_CLONE_FLAGS: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_PARENT
     | libc::CLONE_PTRACE) as u32 as u64;
 
-/// Advice that concerns only who gives it. Not here: `MADV_REMOVE`, which zeroes packets under everybody's hands;
-/// `MADV_COLD`, `MADV_PAGEOUT` and `MADV_COLLAPSE`, which hold others up; merging of pages, by which contents can be told.
+/// Advice that concerns only the calling process. Not included: `MADV_REMOVE`, which zeroes shared packets;
+/// `MADV_COLD`, `MADV_PAGEOUT` and `MADV_COLLAPSE`, which delay other processes; merging of pages, which reveals their
+/// contents.
 const ADVICE: [u64; 19] = [0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 24, 102, 103];
 
-/// Commands of `fcntl` but sealing (`F_ADD_SEALS` would keep others from mapping shared memory), leases, and
-/// signals to others about descriptors.
+/// Commands of `fcntl` except sealing (with `F_ADD_SEALS` an NF could keep others from mapping shared memory), leases,
+/// and signals about descriptors to others.
 const FCNTL: [i32; 16] = [
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -75,7 +77,7 @@ const FCNTL: [i32; 16] = [
     libc::F_GET_SEALS,
 ];
 
-/// Not here: `PR_SET_PDEATHSIG`, by which an NF would outlive the host; filters and modes of its own.
+/// Not included: `PR_SET_PDEATHSIG`, with which an NF could outlive the host; further filters and modes.
 const PRCTL: [i32; 18] = [
     libc::PR_GET_PDEATHSIG,
     libc::PR_GET_DUMPABLE,
@@ -97,14 +99,14 @@ const PRCTL: [i32; 18] = [
     libc::PR_SET_VMA,
 ];
 
-/// Puts characters into a terminal's input as if they were typed; `TIOCLINUX` pastes.
+/// Commands that insert characters into a terminal's input: `TIOCSTI`, and `TIOCLINUX`, which pastes.
 const REFUSED_IOCTLS: [u64; 2] = [libc::TIOCSTI as u32 as u64, libc::TIOCLINUX as u32 as u64];
 
 /// The programs for an NF.
 ///
 /// # Errors
 ///
-/// On an architecture that they cannot be made for.
+/// On an architecture that they cannot be compiled for.
 pub(crate) fn programs(allowance: Allowance) -> Result<Programs, Error> {
     let failed = |error: &dyn std::fmt::Display| Error::Filter(error.to_string());
     let rules = allowed(allowance);
@@ -130,16 +132,17 @@ pub(crate) fn programs(allowance: Allowance) -> Result<Programs, Error> {
     result.map_err(|error| failed(&error))
 }
 
-/// Calls that are not to be known.
+/// Calls that fail as unknown.
 fn unknown() -> impl Iterator<Item = i64> {
-    // Some years' worth: each makes the programs longer, and the kernel goes through them when they are installed.
+    // New calls of some years: each one makes the programs longer, and the kernel checks all instructions when it
+    // installs them.
     calls::UNKNOWN.iter().map(|call| call.number).chain(calls::NEWEST + 1..calls::NEWEST + 40)
 }
 
 fn allowed(allowance: Allowance) -> Rules {
     let plain = calls::PLAIN.iter().chain(calls::OLD).map(|call| call.number);
     let mut rules: Rules = plain.chain(calls::NAMELESS.iter().copied()).map(|call| (call, vec![])).collect();
-    // The other program refuses these; of two refusals, that of the program which came last would count.
+    // The first program answers these. Of two refusals, that of the program installed last would apply.
     rules.extend(unknown().map(|call| (call, vec![])));
     let mut by_arguments = |call: i64, list: Vec<Vec<Condition>>| rules.insert(call, list);
 
@@ -149,7 +152,7 @@ fn allowed(allowance: Allowance) -> Rules {
         clone.push(bits(0, libc::CLONE_THREAD as u64, libc::CLONE_THREAD as u64));
     }
     by_arguments(libc::SYS_clone, vec![clone]);
-    // Filling holes is fine; making them, in memory that others use, is not.
+    // Filling holes is allowed; creating holes, in memory that others use, is not.
     let keep_size = libc::FALLOC_FL_KEEP_SIZE as u32;
     by_arguments(libc::SYS_fallocate, vec![vec![bits(1, u64::from(!keep_size), 0)]]);
     by_arguments(libc::SYS_madvise, one_of(2, ADVICE));
@@ -158,13 +161,13 @@ fn allowed(allowance: Allowance) -> Rules {
     let ioctl = REFUSED_IOCTLS.iter().map(|command| is(1, Comparison::NotEqual, *command));
     by_arguments(libc::SYS_ioctl, vec![ioctl.collect()]);
     by_arguments(libc::SYS_prlimit64, one_of(0, [0]));
-    // Asks for the personality.
+    // Only a query of the personality.
     by_arguments(libc::SYS_personality, one_of(0, [0xffff_ffff]));
-    // Itself or its own group, not all of a user's processes.
+    // Itself or its own group, not all processes of a user.
     let itself = vec![is(0, Comparison::Less, 2), is(1, Comparison::Equal, 0)];
     by_arguments(libc::SYS_setpriority, vec![itself]);
     by_arguments(libc::SYS_sched_setaffinity, if allowance.own_pids { vec![] } else { one_of(0, [0]) });
-    // No datagrams: they go to any name, without a call to connect. The types carry flags above these bits.
+    // No datagram sockets: they can send to any name without a call to connect. The types have flags above these bits.
     let stream = |kind: i32| bits(1, 0xf, kind as u64);
     let unix = || is(0, Comparison::Equal, libc::AF_UNIX as u64);
     let pairs = if allowance.sockets == Sockets::Inherited {
@@ -181,7 +184,7 @@ fn allowed(allowance: Allowance) -> Rules {
     if !families.is_empty() {
         let mut sockets = one_of(0, families.iter().map(|family| *family as u64));
         if allowance.sockets == Sockets::Network {
-            // By which the resolver asks which addresses there are; changes want capabilities.
+            // The resolver lists addresses by netlink; changes need capabilities.
             let netlink = is(0, Comparison::Equal, libc::AF_NETLINK as u64);
             sockets.push(vec![netlink, is(2, Comparison::Equal, libc::NETLINK_ROUTE as u64)]);
         }
@@ -208,7 +211,7 @@ fn compare(condition: Condition) -> Result<SeccompCondition, seccompiler::Backen
     SeccompCondition::new(condition.argument, SeccompCmpArgLen::Dword, op, condition.value)
 }
 
-/// Lists by which an argument is one of those.
+/// Condition lists by which an argument is one of these values.
 fn one_of(argument: u8, values: impl IntoIterator<Item = u64>) -> Vec<Vec<Condition>> {
     values.into_iter().map(|value| vec![is(argument, Comparison::Equal, value)]).collect()
 }
@@ -222,7 +225,7 @@ mod tests {
         for sockets in [Sockets::Inherited, Sockets::Local, Sockets::Network] {
             for children in [false, true] {
                 let programs = programs(Allowance { children, own_pids: children, sockets }).expect("made");
-                // BPF_MAXINSNS.
+                // The limit is BPF_MAXINSNS.
                 assert!(programs.iter().all(|program| (1..4096).contains(&program.len())));
             }
         }

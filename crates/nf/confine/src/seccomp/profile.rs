@@ -1,34 +1,34 @@
 //! The same filter by names, for container runtimes, which install filters by themselves.
 //!
-//! Runtimes compare all 64 bits of an argument, the kernel reads 32 of most: what is to be equal is compared under a
-//! mask, so that nothing hides above. What is to differ cannot be said so and is left out: that is `ioctl`, whose
-//! refused commands paste into a terminal, and a container has none.
+//! Runtimes compare all 64 bits of an argument, but the kernel reads 32 bits of most. Equality is therefore compared
+//! under a mask, so that the higher bits do not matter. Inequality cannot be expressed under a mask and is omitted:
+//! this concerns only `ioctl`, whose refused commands paste into a terminal, and a container has none.
 
 use super::condition::{Comparison, Condition};
 use super::{Allowance, allowed, calls, is};
 use crate::confinement::Sockets;
 use std::collections::BTreeMap;
 
-/// When a call is allowed.
+/// A rule that allows a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRule {
     /// The call.
     pub name: &'static str,
-    /// All of which hold; none is always.
+    /// The conditions that all must hold; with none, the call is always allowed.
     pub conditions: Vec<Condition>,
 }
 
 /// The system calls of an NF, by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Allowed calls, each by any of its rules. All others are answered with `EPERM`.
+    /// Allowed calls, each by any of its rules. All others fail with `EPERM`.
     pub allowed: Vec<CallRule>,
-    /// Calls that are answered with `ENOSYS`, as if the kernel did not know them.
+    /// Calls that fail with `ENOSYS`, as if the kernel did not have them.
     pub unknown: Vec<&'static str>,
 }
 
 impl Profile {
-    /// Of an NF in a PID namespace of its own.
+    /// The profile of an NF in a PID namespace of its own.
     pub fn new(sockets: Sockets) -> Profile {
         let rules = allowed(Allowance { children: true, own_pids: true, sockets });
         let known = calls::PLAIN.iter().chain(calls::OLD).chain(calls::FORKS).chain(calls::NAMED_SOCKETS);

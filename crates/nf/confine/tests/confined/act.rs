@@ -1,4 +1,4 @@
-//! Attempts, made in a process of their own. Its exit status is 0 for what went well, else the number of the error.
+//! Attempts, each performed in a process of its own. Its exit status is 0 for success, otherwise the error number.
 #![expect(unsafe_code, reason = "makes system calls that a hostile program would")]
 
 use confine::{Confinement, Mechanism};
@@ -11,12 +11,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Names the attempt.
+/// The environment variable that names the attempt.
 pub const ACT: &str = "CONFINE_ACT";
-/// A descriptor that was inherited, a process, a path, a number: what the attempt is made on.
+/// The object of the attempt: an inherited descriptor, a process, a path, or a number.
 pub const ON: &str = "CONFINE_ON";
 
-/// The start of an attempt; nothing where none is asked for.
+/// Starts the attempt; does nothing if none is named.
 #[test]
 fn act() {
     let Ok(name) = std::env::var(ACT) else { return };
@@ -32,7 +32,7 @@ fn call(answer: libc::c_long) -> io::Result<libc::c_long> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// A system call by its number, with arguments that do no harm.
+/// A system call by its number, with harmless arguments.
 fn system_call(number: libc::c_long, first: i64, second: i64) -> io::Result<()> {
     // SAFETY: no address but null is among the arguments.
     call(unsafe { libc::syscall(number, first, second, 0i64, 0i64, 0i64, 0i64) }).map(drop)
@@ -45,7 +45,7 @@ fn inherited(on: &str) -> BorrowedFd<'static> {
 
 /// The first page of a shared file.
 pub fn page(file: BorrowedFd<'_>) -> io::Result<&'static AtomicU64> {
-    // SAFETY: a new mapping, which nobody unmaps.
+    // SAFETY: a new mapping, which is never unmapped.
     let memory = unsafe {
         mmap(std::ptr::null_mut(), 4096, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, file, 0)?
     };
@@ -53,9 +53,9 @@ pub fn page(file: BorrowedFd<'_>) -> io::Result<&'static AtomicU64> {
     Ok(unsafe { AtomicU64::from_ptr(memory.cast()) })
 }
 
-/// Forks a process of which nobody knows any more: its parent ends, its session is its own.
+/// Forks a process without a parent in this program: its parent ends, and it has a session of its own.
 fn forget(work: impl FnOnce()) -> io::Result<()> {
-    // SAFETY: this program has one thread that does anything.
+    // SAFETY: no other thread of this program is active.
     match call(i64::from(unsafe { libc::fork() }))? {
         0 => {
             // SAFETY: no arguments.
@@ -75,7 +75,7 @@ fn forget(work: impl FnOnce()) -> io::Result<()> {
     Ok(())
 }
 
-/// Counts for longer than any test waits; not for ever, so that a test which fails leaves nothing behind for good.
+/// Counts for longer than any test waits; not for ever, so that a failed test leaves no process behind for good.
 fn count(counter: &AtomicU64) {
     let end = Instant::now() + 2 * crate::PATIENCE;
     while Instant::now() < end {
@@ -91,14 +91,14 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
         "read" => File::open(on)?.read(&mut [0]).map(drop),
         "append" => OpenOptions::new().append(true).create(true).open(on)?.write_all(b"x"),
         "update" => OpenOptions::new().write(true).open(on).map(drop),
-        // PTRACE_SEIZE does not stop the other.
+        // PTRACE_SEIZE does not stop the traced process.
         "trace" => system_call(libc::SYS_ptrace, 0x4206, number()),
         "vm-read" => {
             let mut byte = 0u8;
             let here = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-            // The other runs the same program; which of its bytes this is does not matter, so a fault is as good.
+            // The other process runs the same program. Any of its bytes will do, so a fault is a success, too.
             let there = libc::iovec { iov_base: perform as fn(_, _) -> _ as *mut _, iov_len: 1 };
-            // SAFETY: one byte is written here, where there is room for it.
+            // SAFETY: one byte is written here, into a buffer that has room for it.
             let read =
                 call(unsafe { libc::process_vm_readv(number() as i32, &here, 1, &there, 1, 0) } as i64);
             match read {
@@ -119,14 +119,14 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
         "allocate" => Ok(rustix::fs::fallocate(inherited(on), rustix::fs::FallocateFlags::empty(), 0, 4096)?),
         "remove" => {
             let page: *const AtomicU64 = page(inherited(on))?;
-            // SAFETY: a mapping of this program's; what becomes of its contents is the point.
+            // SAFETY: a mapping of this program; the call may change its contents.
             call(i64::from(unsafe { libc::madvise(page as *mut _, 4096, libc::MADV_REMOVE) })).map(drop)
         }
         "seal" => Ok(rustix::fs::fcntl_add_seals(inherited(on), rustix::fs::SealFlags::FUTURE_WRITE)?),
         "outlive" => system_call(libc::SYS_prctl, libc::PR_SET_PDEATHSIG.into(), 0),
         "root" => system_call(libc::SYS_setresuid, 0, 0),
         "clone" => {
-            // A namespace and a process that ends at once.
+            // A new namespace and a process that ends at once.
             let flags = i64::from(libc::CLONE_NEWUTS | libc::SIGCHLD);
             // SAFETY: memory is not shared, so the child has a copy of this stack.
             match call(unsafe { libc::syscall(libc::SYS_clone, flags, 0i64, 0i64, 0i64, 0i64) })? {
@@ -154,7 +154,7 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
             started.map(drop)
         }
         "eat" => {
-            // Limits of control groups of version 1 come some milliseconds after the start.
+            // Limits of control groups of version 1 are set some milliseconds after the start.
             std::thread::sleep(Duration::from_millis(200));
             let eaten = std::hint::black_box(vec![1u8; number() as usize]);
             if eaten[eaten.len() / 2] == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EIO)) }
@@ -164,7 +164,7 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
         "stay" => loop {
             std::thread::sleep(Duration::from_secs(60));
         },
-        // Leaves somebody behind who writes to shared memory, and stays or goes.
+        // Leaves a process behind that writes to shared memory, and stays or ends.
         "leave" | "leave-and-go" => {
             let counter = page(inherited(on))?;
             forget(|| count(counter))?;
@@ -180,7 +180,7 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
     }
 }
 
-/// What ordinary programs do. `on` is a folder that may be written.
+/// Operations of ordinary programs. `on` is a writable directory.
 fn work(on: &str) -> io::Result<()> {
     let sums: Vec<u64> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4u64).map(|n| scope.spawn(move || (0..1000 * n).sum())).collect();
@@ -219,18 +219,19 @@ fn work(on: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes shared memory over its standard input, which is a UNIX socket, and counts in it.
+/// Receives shared memory over its standard input, which is a UNIX socket, and counts in it.
 fn receive() -> io::Result<()> {
     let mut byte = 0u8;
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = [0u64; 8];
-    // SAFETY: zeroes are a message with nothing in it.
+    // SAFETY: zeroes are an empty message.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control));
-    // SAFETY: all that the message points to lives for the call, with the sizes given.
+    // SAFETY: all memory that the message points to lives for the call, with the sizes given.
     call(unsafe { libc::recvmsg(0, &raw mut message, 0) } as i64)?;
-    // SAFETY: the kernel filled the message in; the first of its notes is a descriptor, which is ours now.
+    // SAFETY: the kernel filled the message in; the first of its control messages is a descriptor, which this process
+    // owns now.
     let memory = unsafe {
         let note = libc::CMSG_FIRSTHDR(&raw const message);
         assert!(!note.is_null(), "no descriptor came");
@@ -244,8 +245,8 @@ fn receive() -> io::Result<()> {
 pub fn send(socket: &UnixStream, file: BorrowedFd<'_>) {
     let mut part = libc::iovec { iov_base: c"x".as_ptr() as *mut _, iov_len: 1 };
     let mut control = [0u64; 8];
-    // SAFETY: zeroes are a message with nothing in it; what it is made to point to lives for the call, and a
-    // descriptor fits into its notes.
+    // SAFETY: zeroes are an empty message; the memory that it is set to point to lives for the call, and the control
+    // buffer has room for a descriptor.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
@@ -260,14 +261,14 @@ pub fn send(socket: &UnixStream, file: BorrowedFd<'_>) {
     }
 }
 
-/// A host with one NF, which leaves somebody behind; prints the NF's number and stays.
+/// A host with one NF, which leaves a process behind; prints the NF's process id and stays.
 fn host(on: &str) -> io::Result<()> {
     let nf = crate::usual().spawn(crate::attempt("leave", &[(ON, on)])).expect("starts");
     println!("nf {}", nf.pid());
     perform("stay", on)
 }
 
-/// A host that is an ordinary user: it confines as far as that goes, and says how far.
+/// A host of an ordinary user: it confines as far as possible, and prints how far.
 fn plain_user() -> io::Result<()> {
     let confinement = Confinement::new().user(1, 1);
     let confined = confinement.spawn(crate::attempt("stay", &[])).expect("starts");
@@ -284,7 +285,7 @@ fn plain_user() -> io::Result<()> {
     drop(confined);
     assert_eq!(crate::run(&confinement, crate::attempt("threads", &[(ON, "3")])).code(), Some(0));
     let forks = crate::run(&confinement, crate::attempt("fork", &[])).code();
-    // Made where a control group can be and ends them, else refused.
+    // Possible if a control group can contain and kill them; otherwise refused.
     assert!([Some(0), Some(libc::EPERM)].contains(&forks), "{forks:?}");
     let says_none = confined_text.contains("it can make none");
     assert_eq!(forks == Some(libc::EPERM), says_none, "{confined_text}");

@@ -1,4 +1,4 @@
-//! What runs in an enclosure: it keeps the host's rights, and leaves nothing behind.
+//! A process in an enclosure keeps the host's rights, and leaves no process behind.
 
 use crate::{finish, lacks_root};
 use confine::{Access, Confined, Enclosure};
@@ -54,7 +54,7 @@ fn what_is_bound_is_seen_inside_only() {
         "# more",
     ];
     assert_eq!(lines[..9], head, "{told}");
-    // Its /proc is of its own processes.
+    // Its /proc shows only its own processes.
     assert!(lines[9].starts_with("NSpid:") && lines[9].split_whitespace().count() == 2, "{told}");
     assert_eq!(std::fs::read_to_string(&read).expect("there"), "");
     assert!(std::fs::read_to_string(&source).expect("there").ends_with("# more\n"));
@@ -67,7 +67,7 @@ fn what_it_starts_ends_with_it_in_namespaces_of_its_own_too() {
     if lacks_root("what_it_starts_ends_with_it_in_namespaces_of_its_own_too") {
         return;
     }
-    // As a runtime does: another PID namespace, in another session.
+    // Like a runtime: another PID namespace, in another session.
     let script = "setsid unshare --pid --fork --kill-child sh -c 'sleep 1000 & exec sleep 1001' & echo up; exec sleep 1002";
     let mut confined = shell(Enclosure::new(), script);
     let pid = confined.pid();
@@ -87,7 +87,7 @@ fn what_it_starts_ends_with_it_in_namespaces_of_its_own_too() {
     }
     confined.kill_all().expect("killed");
     finish(&mut confined);
-    // At once: that is what the end of the first process says.
+    // At once: the end of the first process implies it.
     for pid in found {
         let raw = Pid::from_raw(pid as i32).expect("a number");
         assert!(test_kill_process(raw).is_err(), "{pid} is still there");

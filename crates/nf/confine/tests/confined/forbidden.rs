@@ -1,4 +1,4 @@
-//! What a confined process cannot do.
+//! Operations that a confined process cannot perform.
 
 use crate::act::ON;
 use crate::{attempt, lacks_root, run, usual};
@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 
-/// An attempt that goes well by itself and fails with one of those errors when confined.
+/// An attempt that succeeds without confinement and fails with one of these errors under it.
 fn is_refused_by(confinement: &Confinement, act: &str, on: &str, errors: &[i32]) {
     let free = attempt(act, &[(ON, on)]).status().expect("runs");
     assert_eq!(free.code(), Some(0), "{act} on {on} fails without confinement, too");
@@ -24,7 +24,7 @@ fn is_refused(act: &str, on: &str, errors: &[i32]) {
     is_refused_by(&usual(), act, on, errors);
 }
 
-/// Packet memory as the host shares it: inherited, of a mode that only the host's user may open.
+/// Packet memory as the host shares it: inherited, with a mode that only the host's user may open.
 fn memory() -> OwnedFd {
     let file = rustix::fs::memfd_create("packets", MemfdFlags::ALLOW_SEALING).expect("memory");
     rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR).expect("mode");
@@ -38,7 +38,7 @@ fn files_that_were_not_granted() {
         return;
     }
     is_refused("read", "/etc/shadow", &[libc::EACCES]);
-    // Readable by all, so that it is not the user id that refuses it.
+    // Readable by all users, so the user id is not the reason for the refusal.
     is_refused("read", "/proc/version", &[libc::EACCES]);
     let folder = tempfile::tempdir().expect("folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("mode");
@@ -48,11 +48,11 @@ fn files_that_were_not_granted() {
     fs::write(path("text"), "x").expect("written");
     fs::set_permissions(path("text"), fs::Permissions::from_mode(0o666)).expect("mode");
     is_refused("read", &path("text"), &[libc::EACCES]);
-    // Granted for reading is not granted for writing.
+    // A grant for reading does not include writing.
     let reads = usual().reads(folder.path());
     assert_eq!(run(&reads, attempt("read", &[(ON, &path("text"))])).code(), Some(0));
     is_refused_by(&reads, "append", &path("text"), &[libc::EACCES]);
-    // Nor is one file all others beside it.
+    // A grant of one file does not include the files beside it.
     let writes = usual().writes(path("text"));
     assert_eq!(run(&writes, attempt("append", &[(ON, &path("text"))])).code(), Some(0));
     is_refused_by(&writes, "append", &path("other"), &[libc::EACCES]);
@@ -74,14 +74,14 @@ fn other_processes() {
     let this = std::process::id().to_string();
     is_refused("trace", &this, &[libc::EPERM]);
     is_refused("vm-read", &this, &[libc::EPERM]);
-    // Neither does it see the process, nor could it signal that if it did.
+    // It does not see the process, and could not signal it otherwise.
     is_refused("signal", &this, &[libc::ESRCH]);
     is_refused_by(&usual().own_pids(false), "signal", &this, &[libc::EPERM]);
-    // As the same user, by Landlock.
+    // As the same user: Landlock refuses it.
     is_refused_by(&Confinement::new().own_pids(false), "signal", &this, &[libc::EPERM]);
     is_refused("open", &format!("/proc/{this}/mem"), &[libc::EACCES]);
     is_refused_by(&usual().reads("/proc"), "read", &format!("/proc/{this}/environ"), &[libc::EACCES]);
-    // Of the same user, by Landlock.
+    // As the same user: Landlock refuses it.
     let same = Confinement::new().reads("/proc").writes("/proc");
     is_refused_by(&same, "read", &format!("/proc/{this}/environ"), &[libc::EACCES]);
     is_refused_by(&same, "open", &format!("/proc/{this}/mem"), &[libc::EACCES]);
@@ -101,7 +101,7 @@ fn memory_that_others_use() {
     is_refused("remove", &on, &[libc::EPERM]);
     is_refused("seal", &on, &[libc::EPERM]);
     assert_eq!(run(&usual(), attempt("allocate", &[(ON, &on)])).code(), Some(0));
-    // What is shared for reading is not opened anew for writing.
+    // A descriptor for reading cannot be reopened for writing.
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     let reader = rustix::fs::open(own.as_str(), OFlags::RDONLY, Mode::empty()).expect("opened anew");
     is_refused("update", &format!("/proc/self/fd/{}", reader.as_raw_fd()), &[libc::EACCES]);
@@ -134,15 +134,15 @@ fn rights_that_were_given_up() {
     is_refused("clone", "", &[libc::EPERM]);
     is_refused("outlive", "", &[libc::EPERM]);
     is_refused("capable", "", &[libc::EPERM]);
-    // As the superuser, too.
+    // Also as the superuser.
     is_refused_by(&Confinement::new(), "capable", "", &[libc::EPERM]);
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.maximum.is_none_or(|most| most >= 1 << 16) {
         is_refused("raise-limit", "", &[libc::EPERM]);
     }
-    // Programs that get this answer use the call whose flags can be seen.
+    // After this error programs use the older call, whose flags a filter can read.
     assert_eq!(run(&usual(), attempt("clone3", &[])).code(), Some(libc::ENOSYS));
-    // As they do when a call is newer than all that was considered.
+    // Also for calls that are newer than the list.
     assert_eq!(run(&usual(), attempt("call", &[(ON, "490")])).code(), Some(libc::ENOSYS));
 }
 
@@ -176,7 +176,7 @@ fn calls_that_reach_into_the_machine() {
     ] {
         let number = number.to_string();
         let free = attempt("call", &[(ON, &number)]).status().expect("runs").code();
-        // These would need capabilities that a container's superuser may lack.
+        // These need capabilities that a container's superuser may lack.
         let is_withheld = free == Some(libc::EPERM);
         let code = run(&usual(), attempt("call", &[(ON, &number)])).code();
         assert_eq!(code, Some(libc::EPERM), "{name}, which answers {free:?} outside");
@@ -191,7 +191,7 @@ fn more_than_its_limits() {
     if lacks_root("more_than_its_limits") {
         return;
     }
-    // Processes are counted by user, too, and other tests have theirs.
+    // The kernel counts processes by user, and other tests have some of their own.
     let user = 100_000 + std::process::id();
     let limited = Confinement::new().user(user, user).memory_bytes(64 << 20).processes(12);
     let mut eats = limited.spawn(attempt("eat", &[(ON, "209715200")])).expect("starts");

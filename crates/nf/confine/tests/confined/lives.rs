@@ -1,4 +1,4 @@
-//! How a confined process ends, and that nothing is left of it.
+//! The end of a confined process, after which none of its processes is left.
 
 use crate::act::{self, ON};
 use crate::{PATIENCE, attempt, finish, lacks_root, usual};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Memory in which somebody counts.
+/// Shared memory in which a process increments a counter.
 fn counted() -> (OwnedFd, &'static AtomicU64) {
     let file = rustix::fs::memfd_create("counted", MemfdFlags::empty()).expect("memory");
     rustix::fs::ftruncate(&file, 4096).expect("sized");
@@ -29,7 +29,7 @@ fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Nobody counts any more.
+/// Checks that no process increments the counter any more.
 fn is_still(counter: &AtomicU64) {
     let before = counter.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(50));
@@ -40,7 +40,7 @@ fn pid(confined: &Confined) -> Pid {
     Pid::from_raw(confined.pid() as i32).expect("a number")
 }
 
-/// Both ways to know what an NF started.
+/// The two mechanisms that contain an NF's processes.
 fn ways() -> [Confinement; 2] {
     [usual(), usual().own_pids(false)]
 }
@@ -57,7 +57,7 @@ fn a_killed_nf_is_gone_with_all_that_it_started() {
             let mut confined = confinement.spawn(attempt("leave", &[(ON, &on)])).expect("starts");
             eventually("somebody counts", || counter.load(Ordering::SeqCst) > 0);
             assert_eq!(confined.try_wait().expect("waits"), None);
-            // By somebody else: the host only learns of it.
+            // Another process kills it; the host only learns of the end.
             kill_process(pid(&confined), Signal::KILL).expect("killed");
             let mut status = None;
             eventually("gone", || {
@@ -66,7 +66,7 @@ fn a_killed_nf_is_gone_with_all_that_it_started() {
             });
             is_still(counter);
             assert_eq!(status.and_then(|status| status.signal()), Some(libc::SIGKILL));
-            // Asked again, it says the same.
+            // A second call returns the same status.
             assert_eq!(confined.try_wait().expect("waits"), status);
         }
     }
@@ -100,11 +100,11 @@ fn what_is_dropped_is_killed() {
         is_still(counter);
     }
     let prefix = format!("millrace-{}-", std::process::id());
-    // Other tests of this program have groups of their own at the time; these come to an end.
+    // Other tests of this program may have groups at the time; those are removed, too.
     eventually("groups are removed", || groups(&prefix).is_empty());
 }
 
-/// Control groups whose names begin so.
+/// Control groups with this prefix.
 fn groups(prefix: &str) -> Vec<String> {
     fn look(folder: &Path, prefix: &str, found: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -127,7 +127,7 @@ fn asked_to_end_it_ends() {
         return;
     }
     for confinement in ways() {
-        // With a handler it ends in its own way.
+        // With a handler it handles the signal itself.
         let mut shell = Command::new("sh");
         shell.args(["-c", "trap 'exit 9' TERM; echo; while :; do sleep 0.01; done"]).stdout(Stdio::piped());
         let mut confined = confinement.spawn(shell).expect("starts");
@@ -135,7 +135,7 @@ fn asked_to_end_it_ends() {
         BufReader::new(confined.stdout.take().expect("a pipe")).read_line(&mut line).expect("read");
         confined.ask_to_end().expect("asked");
         assert_eq!(finish(&mut confined).code(), Some(9));
-        // Without one it ends at once, also as the first process of its namespace.
+        // Without a handler it is killed at once, also as the first process of its namespace.
         let mut confined = confinement.spawn(attempt("stay", &[])).expect("starts");
         confined.ask_to_end().expect("asked");
         assert_eq!(finish(&mut confined).signal(), Some(libc::SIGKILL));
@@ -150,7 +150,7 @@ fn waiting_ends_in_time() {
     assert!(start.elapsed() >= Duration::from_millis(30));
     confined.kill_all().expect("killed");
     assert_eq!(finish(&mut confined).signal(), Some(libc::SIGKILL));
-    // Nobody is left to be killed, and nobody else is.
+    // No process is left to be killed, and no other process is killed.
     confined.kill_all().expect("none to kill");
 }
 
@@ -193,7 +193,7 @@ fn it_dies_with_the_host_and_leaves_no_group() {
     host.wait().expect("waited for");
     eventually("the NF is gone", || !Path::new(&format!("/proc/{nf}")).exists());
     is_still(counter);
-    // The next host clears away what that one could not.
+    // The next host removes what the killed one could not.
     let again = attempt("brief-host", &[]).status().expect("runs");
     assert!(again.success(), "{again}");
     assert_eq!(groups(&format!("millrace-{}-", host.id())), [""; 0]);

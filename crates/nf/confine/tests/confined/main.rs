@@ -1,6 +1,6 @@
-//! What a confined process cannot do, what it can, and how it ends. Each attempt is one of [`act`]'s, made by this
-//! program run once more; an attempt that is to fail is first shown to go well, or to fail otherwise, without
-//! confinement.
+//! Operations that a confined process cannot perform, those that it can, and its end. Each attempt is one of [`act`]'s,
+//! performed by this program in another process. An attempt that must fail is first shown to succeed, or to fail
+//! otherwise, without confinement.
 
 mod act;
 mod enclosed;
@@ -12,12 +12,12 @@ use confine::{Confined, Confinement};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Longer than anything here takes.
+/// Longer than any wait of these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A user that owns nothing.
+/// A user that owns no files.
 const USER: u32 = 48_211;
 
-/// Says so if a test cannot be made because this is not the superuser.
+/// Whether the superuser's rights are missing for a test; prints this.
 pub fn lacks_root(test: &str) -> bool {
     let lacks = !rustix::process::geteuid().is_root();
     if lacks {
@@ -31,7 +31,7 @@ pub fn usual() -> Confinement {
     Confinement::new().user(USER, USER)
 }
 
-/// This program, to make an attempt.
+/// The command of this program for an attempt.
 pub fn attempt(act: &str, words: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["act::act", "--exact", "--nocapture", "--test-threads=1"]);
@@ -40,7 +40,7 @@ pub fn attempt(act: &str, words: &[(&str, &str)]) -> Command {
     command
 }
 
-/// Starts and waits.
+/// Starts a command and waits for its end.
 pub fn run(confinement: &Confinement, command: Command) -> ExitStatus {
     let mut confined = confinement.spawn(command).expect("starts");
     finish(&mut confined)

@@ -1,4 +1,4 @@
-//! What a confined process can do, and what the host is told of it.
+//! Operations that a confined process can perform, and reports to the host.
 
 use crate::act::ON;
 use crate::{act, attempt, finish, lacks_root, run, usual};
@@ -98,7 +98,7 @@ fn what_cannot_start_says_why() {
     let grant =
         Confinement::new().reads("/no/such").spawn(Command::new("/bin/true")).expect_err("no such path");
     assert!(grant.to_string().starts_with("cannot grant /no/such: No such file"), "{grant}");
-    // Not that of an end of the caller's choosing.
+    // Not a signal of the caller's choice.
     let aborts = run(&Confinement::new().own_pids(false), {
         let mut command = Command::new("sh");
         command.args(["-c", "kill -ABRT $$"]);
