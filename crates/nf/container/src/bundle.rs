@@ -1,4 +1,4 @@
-//! Bundles: what a container is made of, and what a user's one has to have.
+//! Bundles: the parts of a container, and the checks of a user's bundle.
 
 use crate::elf::Elf;
 use confine::Enclosure;
@@ -6,24 +6,24 @@ use oci_spec::runtime::Spec;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What a container is made of, beside its terms.
+/// The parts of a container, without its NF's rights.
 pub struct ContainerParts {
-    /// What `config.json` is written from.
+    /// The base of `config.json`.
     pub spec: Spec,
-    /// What is seen where, inside of its root file system.
+    /// The enclosure with the mounts of its root file system.
     pub enclosure: Enclosure,
 }
 
-/// The first words that the runtime is started by: the NF's socket, which is the standard input, becomes descriptor 3.
+/// The start of the runtime's command line: the NF's socket, which is the standard input, becomes descriptor 3.
 pub const WITH_SOCKET: [&str; 4] = ["/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "millrace-nf"];
-/// The descriptor that the NF finds its socket at.
+/// The descriptor at which the NF finds its socket.
 pub const SOCKET: &str = "fd:3";
 
 /// The configuration of a bundle.
 ///
 /// # Errors
 ///
-/// When there is none, or it is none.
+/// When it does not exist, or is not valid.
 pub fn read_config(bundle: &Path) -> Result<Spec, String> {
     let file = bundle.join("config.json");
     let shown = file.display();
@@ -42,7 +42,7 @@ pub fn read_config(bundle: &Path) -> Result<Spec, String> {
 ///
 /// # Errors
 ///
-/// When there is none.
+/// When it does not exist.
 pub fn rootfs(bundle: &Path, config: &Spec) -> Result<PathBuf, String> {
     let root = config.root().as_ref().ok_or("config.json has no `root`")?;
     let path = bundle.join(root.path());
@@ -61,11 +61,11 @@ pub fn rootfs(bundle: &Path, config: &Spec) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Whether what is run inside of a root file system can be run on this machine.
+/// Checks that the program of a root file system can run on this machine.
 ///
 /// # Errors
 ///
-/// When it is not there, or for another machine.
+/// When it does not exist, or is for another machine.
 pub fn runs(rootfs: &Path, arguments: &[String], environment: &[String]) -> Result<(), String> {
     let program = arguments.first().ok_or("it says nothing of what is run")?;
     let path = environment.iter().find_map(|entry| entry.strip_prefix("PATH="));
@@ -88,7 +88,7 @@ pub fn runs(rootfs: &Path, arguments: &[String], environment: &[String]) -> Resu
     }
 }
 
-/// A file inside of a root file system, links followed as they are in there.
+/// A file inside a root file system, with links resolved as inside.
 fn inside(rootfs: &Path, path: &str) -> Option<PathBuf> {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
     let root =

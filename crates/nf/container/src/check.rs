@@ -1,4 +1,4 @@
-//! What is wrong with a container, found without starting it.
+//! Errors of a container, found without starting it.
 
 use crate::bundle::{read_config, rootfs, runs};
 use crate::runtime::{Chosen, Installed, Runtime};
@@ -7,7 +7,7 @@ use chain::{Container, ContainerKind as What, Program};
 use confine::program::{find, is_bare};
 use diag::Diagnostics;
 
-/// Records what is wrong with the container of an NF.
+/// Records the errors of an NF's container.
 pub fn check(nf: &str, of: &Program, container: Container, diags: &mut Diagnostics) {
     let shown = of.path.display();
     let mut wrong = |why: String, help: &str| {
@@ -45,7 +45,7 @@ pub fn check(nf: &str, of: &Program, container: Container, diags: &mut Diagnosti
         }
         What::Image if image::is_name(&of.path) => {
             let found = match Chosen::new(container.runtime, true) {
-                // Who may not ask is not told: whoever runs the chain may.
+                // A user without access to the engine gets no error: the user that runs the chain may have it.
                 Err(_) if !rustix::process::geteuid().is_root() => Ok(()),
                 Err(why) => Err(format!("there is no image file {shown}; and as a name: {why}")),
                 Ok(engine) => engine::has_image(&engine, &of.path.to_string_lossy()),
@@ -68,7 +68,7 @@ pub fn check(nf: &str, of: &Program, container: Container, diags: &mut Diagnosti
     }
 }
 
-/// Records that there is no runtime to start containers with.
+/// Records that no runtime for containers works.
 pub fn check_runtime(
     nf: &str,
     container: Container,
@@ -77,7 +77,7 @@ pub fn check_runtime(
     diags: &mut Diagnostics,
 ) {
     let (message, help) = match container.runtime {
-        // What is asked for an image is told with that.
+        // The check of the image reports this error, too.
         _ if by_name => return,
         Some(runtime) if runtime.program().is_none() => {
             let name = runtime.name();

@@ -1,7 +1,9 @@
-//! `config.json`: what a runtime is told of a container.
+//! `config.json`: the configuration of a container for its runtime.
 //!
-//! [`of_program`] is a container without anything; images and bundles bring their own. [`complete`] then writes into
-//! each what Millrace needs of it and, for one that is confined, what a confined process has: no capabilities and none
+//! [`of_program`] is the configuration of a container with a program alone; images and bundles have their own.
+//! [`complete`] then adds to each what Millrace needs. A confined container gets the confinement of a confined process:
+//! no capabilities and no way to gain any, a user that owns no files, the system calls of an ordinary program,
+//! namespaces and limits of its own.
 //! to be had, a user that owns nothing, the system calls of an ordinary program, namespaces and limits of its own.
 
 use crate::bundle::SOCKET;
@@ -19,25 +21,25 @@ use oci_spec::runtime::{
 };
 use std::path::PathBuf;
 
-/// Processes that a confined NF may have, threads included: as a confined process has it.
+/// The most processes and threads of a confined NF: the same as for a confined process.
 pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
-/// The version of the specification that all runtimes know.
+/// The version of the specification that all runtimes support.
 const VERSION: &str = "1.0.2";
 
-/// What a container's configuration is completed with.
+/// The settings that complete a container's configuration.
 pub struct Settings<'a> {
-    /// On what terms its NF runs.
+    /// The rights of its NF and what the chain file sets for it.
     pub terms: &'a Terms,
     /// Its user ids.
     pub ids: Ids,
     /// Its control group.
     pub group: PathBuf,
-    /// Where its root file system is seen.
+    /// The path of its root file system for the runtime.
     pub root: PathBuf,
 }
 
-/// A container that runs a program as that user, and has nothing but `/proc` and `/dev`.
+/// A container that runs a program as that user, with only `/proc` and `/dev`.
 pub fn of_program(arguments: Vec<String>, user: u32) -> Spec {
     let mut process = Process::default();
     process.set_args(Some(arguments)).set_cwd("/".into());
@@ -54,7 +56,7 @@ pub fn of_program(arguments: Vec<String>, user: u32) -> Spec {
     spec
 }
 
-/// File systems of the kernel's that programs expect.
+/// File systems of the kernel that programs need.
 pub fn mounts() -> Vec<Mount> {
     let mount = |kind: &str, place: &str, options: &[&str]| {
         let options = options.iter().map(|option| (*option).to_string()).collect::<Vec<_>>();
@@ -67,11 +69,11 @@ pub fn mounts() -> Vec<Mount> {
         .collect()
 }
 
-/// Writes into a configuration what Millrace needs, and what confines it.
+/// Adds to a configuration what Millrace needs, and the confinement.
 ///
 /// # Errors
 ///
-/// When it says nothing of what is run.
+/// When it has no process.
 pub fn complete(spec: &mut Spec, settings: &Settings<'_>) -> Result<(), String> {
     let failed = |error: OciSpecError| error.to_string();
     let process = spec.process_mut().as_mut().ok_or("config.json has no `process`")?;
@@ -90,7 +92,7 @@ pub fn complete(spec: &mut Spec, settings: &Settings<'_>) -> Result<(), String> 
     let mut linux = spec.linux_mut().take().unwrap_or_default();
     linux.set_cgroups_path(Some(settings.group.clone()));
     let namespaces = linux.namespaces().clone().unwrap_or_default();
-    // The end of its first process is the end of all: in a namespace that it shares with others it would not be.
+    // The end of the first process must end the container; in a PID namespace shared with others it would not.
     let mut namespaces: Vec<_> =
         namespaces.into_iter().filter(|namespace| namespace.typ() != LinuxNamespaceType::Pid).collect();
     namespaces.push(own_namespace(LinuxNamespaceType::Pid));
@@ -161,17 +163,17 @@ fn confine(linux: &mut Linux, rights: &Rights, ids: Vec<(u32, u32)>) -> Result<(
     Ok(())
 }
 
-/// The mounts that a configuration has, as they can be had in a user namespace.
+/// The mounts of a configuration, changed so that they are possible in a user namespace.
 fn confined_mounts(spec: &Spec, rights: &Rights) -> Vec<Mount> {
     let mut mounts = spec.mounts().clone().unwrap_or_default();
-    // The kernel mounts /sys only for whoever owns the network; control groups are nothing for an NF.
+    // The kernel mounts /sys only for the owner of the network namespace; an NF needs no control groups.
     mounts.retain(|mount| match mount.typ().as_deref() {
         Some("sysfs") => !rights.network,
         Some("cgroup" | "cgroup2") => false,
         _ => true,
     });
     for mount in mounts.iter_mut().filter(|mount| mount.typ().as_deref() == Some("devpts")) {
-        // Of groups and users that there are not, inside.
+        // Options with groups and users that do not exist inside.
         let options = mount.options().iter().flatten().cloned();
         let options = options.filter(|option| !option.starts_with("gid=") && !option.starts_with("uid="));
         mount.set_options(Some(options.collect()));
@@ -225,13 +227,13 @@ fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
     let mut memory = LinuxMemory::default();
     memory.set_limit(Some(bytes));
     if swap_is_limited() {
-        // Of memory and swap together.
+        // The limit is for memory and swap together.
         memory.set_swap(Some(bytes));
     }
     let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
     let mut resources = LinuxResources::default();
     if container_dirs::control_group_trees().contains(&PathBuf::from("/sys/fs/cgroup")) {
-        // Version 2, told so: a runtime would make another weight of shares.
+        // Set directly for version 2: a runtime would convert shares into another weight.
         resources.set_unified(Some([("cpu.weight".to_string(), weight.to_string())].into()));
     } else {
         let mut cpu = LinuxCpu::default();
@@ -245,12 +247,12 @@ fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
     Ok(resources)
 }
 
-/// A weight, where 100 is even, in shares, where 1,024 are.
+/// The CPU weight, whose default is 100, as shares, whose default is 1,024.
 pub fn shares(rights: &Rights) -> u64 {
     (u64::from(rights.cpu_share.unwrap_or(EVEN_SHARE)) * 1024 / 100).max(2)
 }
 
-/// Limits of each process by their names, none higher than what this one has.
+/// Limits of each process by their names, none higher than those of this one.
 pub fn limits() -> [(&'static str, u64); 3] {
     use rustix::process::{Resource, getrlimit};
     let most = |resource, most: u64| getrlimit(resource).maximum.map_or(most, |had| had.min(most));
@@ -262,7 +264,7 @@ pub fn limits() -> [(&'static str, u64); 3] {
     ]
 }
 
-/// Whether swap can be limited, and there is any.
+/// Whether swap can be limited, and swap exists.
 fn swap_is_limited() -> bool {
     let swaps = std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1);
     let old = "/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes";
@@ -271,7 +273,7 @@ fn swap_is_limited() -> bool {
             || std::fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap_or(false))
 }
 
-/// What is enforced upon a container, in sentences, and what is not.
+/// Sentences about the enforced isolation of a container, and about the parts that are not enforced.
 pub fn isolation(terms: &Terms, ids: Ids, runtime: &str, enclosure: &Applied) -> (Vec<String>, Vec<String>) {
     let mut lines = vec![format!("container: by {runtime}")];
     lines.extend(enclosure.measures().iter().map(ToString::to_string));
@@ -285,7 +287,7 @@ pub fn isolation(terms: &Terms, ids: Ids, runtime: &str, enclosure: &Applied) ->
     (lines, vec![])
 }
 
-/// What is enforced upon a container with those rights, in sentences, whoever runs it.
+/// Sentences about the enforced isolation of a container with those rights, for any runtime.
 pub fn said_of(rights: &Rights) -> Vec<String> {
     let mebibytes = rights.memory_bytes.unwrap_or(MEMORY_BYTES) >> 20;
     let network = if rights.network { "the machine's, as granted" } else { "of its own, with nothing in it" };

@@ -1,8 +1,8 @@
-//! Where containers have their folders and control groups, and how these are taken away again.
+//! The directories and control groups of containers, and their removal.
 //!
-//! `/run/millrace-nfs/HOST/NUMBER-NF/` is a container's; `HOST` is a host's own, and `HOST.lock` beside it is locked
-//! as long as the host lives. The next host that starts a container takes away what those have left whose lock is free:
-//! by then nothing of them runs any more, because their enclosures ended with them.
+//! `/run/millrace-nfs/HOST/NUMBER-NF/` belongs to a container; `HOST` belongs to a host, which keeps `HOST.lock` beside
+//! it locked as long as it lives. The next host that starts a container removes the directories whose lock is free: by
+//! then no process of those containers runs any more, because their enclosures ended with their host.
 
 use std::fs::File;
 use std::io;
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The folder of all.
+/// The directory of all hosts.
 const ALL: &str = "/run/millrace-nfs";
-/// What control groups of containers begin with. None has another for a parent, which might go while it is made; and
-/// those that begin with `millrace-` are of the crate `confine`.
+/// The prefix of containers' control groups. None is the child of another, because a parent might be removed while its
+/// child is created. Groups with the prefix `millrace-` belong to the crate `confine`.
 const GROUP: &str = "container-of-millrace-";
-/// A file that says that an engine was used.
+/// A file that records that an engine was used.
 const ENGINE: &str = "engine";
-/// How long a control group may take until it lets itself be removed.
+/// How long the removal of a control group may take.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The folder of this host.
+/// The directory of this host.
 #[derive(Debug)]
 struct Host {
     folder: PathBuf,
@@ -31,18 +31,18 @@ struct Host {
     _lock: File,
 }
 
-/// The folder of a container. Removed when it is dropped.
+/// The directory of a container. Removed when it is dropped.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     id: String,
     state: PathBuf,
     removed: bool,
-    /// Goes when the last of its containers has gone.
+    /// Removed when the last of its containers is removed.
     host: Arc<Host>,
 }
 
-/// A folder that others may pass through and not read: inside, they reach what they may by its name.
+/// Creates a directory that other users may pass through but not read: by name they can open what they have access to.
 fn make_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o711))
@@ -54,7 +54,7 @@ impl Host {
         HOST.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This host's, made by the first who asks, and there as long as anybody has it.
+    /// The directory of this host; the first caller creates it, and it exists as long as any caller uses it.
     fn get() -> Result<Arc<Host>, String> {
         let mut known = Host::known();
         if let Some(host) = known.upgrade() {
@@ -70,7 +70,7 @@ impl Host {
         make_folder(all)?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let name = format!("{}-{:x}", std::process::id(), since.as_micros());
-        // The lock before the folder: whoever sees the folder finds the lock taken.
+        // The lock is created before the directory, so that another host that sees the directory finds the lock taken.
         let lock = File::create(all.join(format!("{name}.lock")))?;
         lock.try_lock().map_err(io::Error::from)?;
         let folder = all.join(&name);
@@ -87,8 +87,8 @@ impl Drop for Host {
     }
 }
 
-/// Takes away what hosts have left that do not live any more, unless this one has looked for that already; containers
-/// of engines by `engines`, which is given the host's name.
+/// Removes the directories and groups of hosts that have ended, unless this host has done so already; `engines` removes
+/// the containers of engines, for a host's name.
 pub fn sweep_all(engines: &dyn Fn(&str)) {
     let is_known = Host::known().upgrade().is_some();
     if !is_known {
@@ -96,7 +96,7 @@ pub fn sweep_all(engines: &dyn Fn(&str)) {
     }
 }
 
-/// Takes away what hosts have left that do not live any more.
+/// Removes the directories and groups of hosts that have ended.
 fn sweep(all: &Path, engines: &dyn Fn(&str)) {
     for entry in std::fs::read_dir(all).into_iter().flatten().flatten() {
         let lock = entry.path();
@@ -122,7 +122,7 @@ fn sweep(all: &Path, engines: &dyn Fn(&str)) {
 }
 
 impl Folder {
-    /// A folder for a container of an NF.
+    /// Creates the directory for a container of an NF.
     pub fn make(nf: &str) -> Result<Folder, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let host = Host::get()?;
@@ -136,7 +136,7 @@ impl Folder {
         };
         let make = || {
             make_folder(&folder.path)?;
-            // Runtimes open it from inside.
+            // Runtimes open it from inside the container.
             std::fs::DirBuilder::new().mode(0o755).create(folder.root())?;
             std::fs::set_permissions(folder.root(), std::fs::Permissions::from_mode(0o755))
         };
@@ -154,32 +154,32 @@ impl Folder {
         &self.host.name
     }
 
-    /// Notes that an engine has a container of this host, which the next one is to look for.
+    /// Records that an engine has a container of this host, so that the next host checks for it.
     pub fn note_engine(&self) -> io::Result<()> {
         File::create(self.host.folder.join(ENGINE)).map(drop)
     }
 
-    /// The bundle.
+    /// The directory of the bundle.
     pub fn bundle(&self) -> &Path {
         &self.path
     }
 
-    /// Where its root file system is seen.
+    /// The path of its root file system.
     pub fn root(&self) -> PathBuf {
         self.path.join("root")
     }
 
-    /// Its configuration.
+    /// The path of its configuration.
     pub fn config(&self) -> PathBuf {
         self.path.join("config.json")
     }
 
-    /// What the runtime complains of.
+    /// The path of the runtime's log.
     pub fn log(&self) -> PathBuf {
         self.path.join("log.json")
     }
 
-    /// Where the runtime keeps what it knows.
+    /// The directory of the runtime's state.
     pub fn state(&self) -> &Path {
         &self.state
     }
@@ -189,18 +189,17 @@ impl Folder {
         Path::new("/").join(format!("{GROUP}{}", self.id))
     }
 
-    /// The same as folders.
+    /// The directories of its control groups.
     pub fn control_groups(&self) -> Vec<PathBuf> {
         control_group_trees().into_iter().map(|tree| tree.join(format!("{GROUP}{}", self.id))).collect()
     }
 
-    /// A place inside of its root file system for something to be seen at: a folder or a file, made if it is not
-    /// there.
+    /// Creates a mount point inside its root file system, a directory or a file, if it does not exist.
     pub fn make_place(&self, inside: &Path, is_folder: bool) -> io::Result<PathBuf> {
         make_place(&self.root(), inside, is_folder)
     }
 
-    /// Takes all of it away, once nothing of the container runs.
+    /// Removes all of it, once no process of the container runs.
     pub fn remove(&mut self) {
         if std::mem::replace(&mut self.removed, true) {
             return;
@@ -217,18 +216,18 @@ impl Drop for Folder {
     }
 }
 
-/// A place below a root, made if it is not there.
+/// Creates a mount point below a root, if it does not exist.
 ///
 /// # Errors
 ///
-/// When the way there leads over a symbolic link, which would be followed out of the root.
+/// When its path contains a symbolic link, which could lead out of the root.
 pub fn make_place(root: &Path, inside: &Path, is_folder: bool) -> io::Result<PathBuf> {
     let mut parts = inside.components().peekable();
     let mut place = root.to_path_buf();
     while let Some(part) = parts.next() {
         match part {
             std::path::Component::Normal(name) => place.push(name),
-            // Above the root there is nothing.
+            // The parent of the root is the root.
             std::path::Component::ParentDir if place != root => {
                 place.pop();
                 continue;
@@ -249,7 +248,7 @@ pub fn make_place(root: &Path, inside: &Path, is_folder: bool) -> io::Result<Pat
     Ok(place)
 }
 
-/// Where hierarchies of control groups are mounted.
+/// The mount points of the control group hierarchies.
 pub fn control_group_trees() -> Vec<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let tree = |line: &str| {
@@ -260,7 +259,7 @@ pub fn control_group_trees() -> Vec<PathBuf> {
     mounts.lines().filter_map(tree).collect()
 }
 
-/// The control groups of a process, as folders.
+/// The directories of a process's control groups.
 pub fn control_groups_of(pid: u64) -> Vec<PathBuf> {
     let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let mut paths: Vec<&str> = own.lines().filter_map(|line| line.splitn(3, ':').nth(2)).collect();
@@ -269,12 +268,11 @@ pub fn control_groups_of(pid: u64) -> Vec<PathBuf> {
     let trees = control_group_trees();
     let groups =
         trees.iter().flat_map(|tree| paths.iter().map(|path| tree.join(path.trim_start_matches('/'))));
-    // The group of everybody is nobody's.
+    // The root group belongs to no container.
     groups.filter(|group| !trees.contains(group)).collect()
 }
 
-/// Whether the kernel ended something in one of these control groups because it used more memory than it may. A group
-/// that is gone says nothing.
+/// Whether the kernel killed a process in one of these control groups for its memory limit; false for a removed group.
 pub fn ran_out_of_memory(groups: &[PathBuf]) -> bool {
     let killed = |line: &str| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0");
     let says_so = |file: PathBuf| std::fs::read_to_string(file).is_ok_and(|text| text.lines().any(killed));
@@ -283,12 +281,12 @@ pub fn ran_out_of_memory(groups: &[PathBuf]) -> bool {
         .any(|group| ["memory.events", "memory.oom_control"].iter().any(|file| says_so(group.join(file))))
 }
 
-/// The PID namespace that a process is in.
+/// The PID namespace of a process.
 pub fn pid_namespace(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
 }
 
-/// Removes a control group, and ends what is still in it.
+/// Removes a control group, and kills the processes in it.
 fn remove_group(group: &Path) {
     let end = Instant::now() + PATIENCE;
     while std::fs::remove_dir(group).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
@@ -303,7 +301,7 @@ fn remove_group(group: &Path) {
     }
 }
 
-/// Removes a folder with all that is in it, unless something is mounted there: that would be somebody's.
+/// Removes a directory with its contents, unless something is mounted in it: that would delete other data.
 fn remove_tree(folder: &Path) {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let is_below =
@@ -353,7 +351,7 @@ mod tests {
         assert!(make_place(root, Path::new("/a/b/c"), false).expect("made").is_file());
         assert!(make_place(root, Path::new("/a/b"), true).expect("there").is_dir());
         assert!(make_place(root, Path::new("/../d"), true).expect("made").starts_with(root));
-        // As `$ORIGIN/../lib` is: the folder in between is there, too.
+        // As with `$ORIGIN/../lib`: the directory in between is created, too.
         let beside = make_place(root, Path::new("/a/bin/../lib/x"), false).expect("made");
         assert!(beside == root.join("a/lib/x") && root.join("a/bin/../lib/x").is_file());
         std::os::unix::fs::symlink(outside.path(), root.join("out")).expect("linked");

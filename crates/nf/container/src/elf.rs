@@ -1,8 +1,7 @@
-//! What a program file says of itself: for which processor it is, which loader it wants, and which libraries it is
-//! linked with.
+//! The headers of an ELF program file: its processor, its loader, and the libraries that it is linked with.
 //!
-//! The file is anybody's, and is only ever read. Every read is within the file, each is bounded ([`MOST_BYTES`]), and
-//! so are the names that it gives ([`MOST_NAMES`]). What does not hold together is an error, in [`Elf::broken`].
+//! The file is untrusted, and is only ever read. Every read is within the file, and its size is bounded
+//! ([`MOST_BYTES`]), and so is the number of names ([`MOST_NAMES`]). An inconsistency is recorded in [`Elf::broken`].
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader64, ProgramHeader64};
@@ -14,51 +13,51 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// What an ELF file says.
+/// The values of an ELF file's headers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Elf {
     /// The processor, by its number in the ELF specification.
     pub machine: u16,
-    /// Whether it has 64 bits, low byte first.
+    /// Whether it has 64 bits and little-endian byte order.
     is_little_64: bool,
-    /// What loads its libraries; one that is static has none.
+    /// The loader of its libraries; `None` for a static program.
     pub loader: Option<PathBuf>,
-    /// What it is linked with.
+    /// The libraries that it is linked with.
     pub links: Links,
-    /// Why the two above are not known.
+    /// The reason if the loader or the libraries cannot be read.
     pub broken: Option<&'static str>,
 }
 
-/// What the dynamic section of a file says.
+/// The values of a file's dynamic section.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Links {
     /// The names of its libraries, in order (`DT_NEEDED`).
     pub needed: Vec<String>,
-    /// The name by which others are linked with it (`DT_SONAME`).
+    /// The name by which other files are linked with it (`DT_SONAME`).
     pub name: Option<String>,
-    /// Folders for its libraries and those of its libraries (`DT_RPATH`).
+    /// Directories for its libraries and those of its libraries (`DT_RPATH`).
     pub rpath: Option<String>,
-    /// Folders for its own libraries (`DT_RUNPATH`).
+    /// Directories for its own libraries (`DT_RUNPATH`).
     pub runpath: Option<String>,
-    /// Whether the system's folders are not looked at (`DF_1_NODEFLIB`).
+    /// Whether the system's directories are not searched (`DF_1_NODEFLIB`).
     pub no_system_folders: bool,
 }
 
-/// Bytes of a head.
+/// Bytes of the file header.
 const HEAD: usize = 64;
-/// The most that is read at once: more than the dynamic section of any program.
+/// The most bytes that are read at once: more than the dynamic section of any program.
 const MOST_BYTES: u64 = 1 << 20;
 /// The most names of a file.
 const MOST_NAMES: usize = 1024;
-/// The flag of `DT_FLAGS_1` by which only what the file names is looked at.
+/// The flag of `DT_FLAGS_1` that limits the search to directories named by the file.
 const NODEFLIB: u64 = 0x800;
 /// Longer than any path.
 const MOST_PATH: usize = 4096;
 
-/// A file that is read where something points.
+/// Access to a file by offset.
 struct Bytes<'a, R: ReadCacheOps>(&'a ReadCache<R>);
 
-// Derived, these would want the file to be one that can be copied.
+// A derived implementation would require `R` to be `Copy`.
 impl<R: ReadCacheOps> Copy for Bytes<'_, R> {}
 impl<R: ReadCacheOps> Clone for Bytes<'_, R> {
     fn clone(&self) -> Self {
@@ -76,7 +75,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Bytes<'a, R> {
     }
 
     fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
-        // Of a range that is turned around the cache would subtract.
+        // The cache subtracts the two, so an inverted range would overflow.
         if range.start > range.end { Err(()) } else { self.0.read_bytes_at_until(range, delimiter) }
     }
 }
@@ -84,11 +83,11 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Bytes<'a, R> {
 type Segments<'a> = &'a [ProgramHeader64<LittleEndian>];
 
 impl Elf {
-    /// Of a file; `None` where it is something else, a script for instance.
+    /// Reads a file; `None` if it is no ELF file, for instance a script.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or is no file but a device or a pipe, which may have no end.
+    /// When it cannot be read, or is a device or a pipe, which may have no end.
     pub fn of(path: &Path) -> io::Result<Option<Elf>> {
         let place = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         if FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode) != FileType::RegularFile {
@@ -127,7 +126,7 @@ impl Elf {
             let path = path.filter(|path| path.starts_with('/'));
             self.loader = Some(path.ok_or("the loader that it names is no absolute path")?.into());
         }
-        // The loader believes the last one.
+        // The loader uses the last one.
         let dynamic = segments.iter().rfind(|segment| segment.p_type(LittleEndian) == elf::PT_DYNAMIC);
         if let Some(segment) = dynamic {
             let entries = segment.dynamic(LittleEndian, file).ok().flatten();
@@ -136,12 +135,12 @@ impl Elf {
         Ok(())
     }
 
-    /// Whether the other one can be loaded for it.
+    /// Whether the other file can be loaded for it.
     pub fn loads(&self, other: &Elf) -> bool {
         self.machine == other.machine && self.is_little_64 == other.is_little_64
     }
 
-    /// For which processor it is, if not for this machine's.
+    /// The processor that it needs, if that is not this machine's.
     pub fn is_foreign(&self) -> Option<String> {
         let own = match std::env::consts::ARCH {
             "x86_64" => 62,
@@ -162,7 +161,7 @@ impl Elf {
     }
 }
 
-/// What the entries of a dynamic section say.
+/// Reads the entries of a dynamic section.
 fn links<R: ReadCacheOps>(
     entries: &[elf::Dyn64<LittleEndian>],
     segments: Segments<'_>,
@@ -222,13 +221,13 @@ mod tests {
         head[18] = if cfg!(target_arch = "x86_64") { 183 } else { 62 };
         let foreign = read(&head).expect("a program").is_foreign().expect("foreign");
         assert!(["aarch64", "x86_64"].contains(&foreign.as_str()));
-        // Whatever it says of its parts, and wherever it is cut off.
+        // With any offsets of its parts, and truncated anywhere.
         head[32..64].fill(0xff);
         for length in 0..=HEAD {
             let _ = read(&head[..length]);
         }
     }
-    /// This test's program, whose head is looked at by all tests here.
+    /// This test's program, which all tests here read.
     fn own() -> Vec<u8> {
         std::fs::read("/bin/true").expect("every machine has it")
     }
@@ -246,7 +245,7 @@ mod tests {
         assert!(zeros.to_string().contains("no regular file"), "{zeros}");
     }
 
-    /// The place of the number in a program header of a kind, and its header's.
+    /// The offset of the number in a program header of a kind, and that of the header.
     fn segment(bytes: &[u8], kind: u32) -> usize {
         let at =
             usize::try_from(u64::from_le_bytes(bytes[32..40].try_into().expect("8 bytes"))).expect("small");
@@ -274,8 +273,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever is written into a program where its headers, its dynamic section and its names are, and wherever
-        /// it is cut off, something is said about it.
+        /// Overwrites a program where its headers, its dynamic section and its names are, or truncates it: each time
+        /// the reader must return a result.
         #[test]
         fn no_file_makes_it_panic(
             places in proptest::collection::vec((0..3_usize, 0..512_usize, 0..9_usize), 1..12),
@@ -288,7 +287,7 @@ mod tests {
             let dynamic = u64::from_le_bytes(bytes[dynamic + 8..dynamic + 16].try_into().expect("8 bytes"));
             let starts = [0, 64, usize::try_from(dynamic).expect("small")];
             for (part, offset, number) in places {
-                // The first bytes stay, so that it is taken for a program.
+                // The first bytes stay, so that it is recognized as a program.
                 let at = (starts[part] + offset).max(20);
                 if let Some(place) = bytes.get_mut(at..at + 8) {
                     place.copy_from_slice(&NUMBERS[number].to_le_bytes());

@@ -1,9 +1,9 @@
-//! Images by name, which podman or docker has, and runs.
+//! Images by name, which podman or docker stores and runs.
 //!
-//! These pass no descriptors on, and start containers where no enclosure reaches: the NF attaches at a socket that is
-//! mounted into its container, and is let in if the kernel says that it is in there. Over it is, as everywhere, when
-//! nothing in its PID namespace runs. What is different: a host that is killed does not end it. It ends by itself
-//! when its socket hangs up, as the SDK has it, and else when the next host tidies up.
+//! These engines pass no descriptors on, and start containers outside of any enclosure. The NF attaches at a socket
+//! that is mounted into its container, and is accepted if the kernel reports that it is inside. The NF has ended, as
+//! always, when nothing in its PID namespace runs. The difference is that a killed host does not end it: it ends by
+//! itself when its socket is closed, as the SDK does, and otherwise the next host removes it.
 
 use crate::container_dirs::{Folder, pid_namespace};
 use crate::runtime::{Chosen, Installed, Runtime};
@@ -26,20 +26,20 @@ use std::time::{Duration, Instant};
 
 /// How long a container may take until its NF attaches.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it is looked whether it is still wanted.
+/// How often is checked whether the NF is still wanted.
 const TURN: Duration = Duration::from_millis(50);
-/// How long an engine may take to tidy up.
+/// How long an engine may take to remove a container.
 const GRACE: Duration = Duration::from_secs(10);
-/// Where the socket is, inside.
+/// The path of the socket inside.
 const SOCKET_INSIDE: &str = "/run/millrace-nf.sock";
-/// What a container of Millrace is labelled with.
+/// The label of Millrace's containers.
 pub const LABEL: &str = "millrace.host";
 
-/// Whether an engine has an image of that name.
+/// Checks that an engine has an image of that name.
 ///
 /// # Errors
 ///
-/// When it has none: what to do.
+/// When it has none, with a remedy.
 pub fn has_image(chosen: &Chosen, image: &str) -> Result<(), String> {
     let name = chosen.runtime.name();
     let format = "{{.Architecture}}";
@@ -60,7 +60,7 @@ pub fn has_image(chosen: &Chosen, image: &str) -> Result<(), String> {
 
 /// A container that an engine runs.
 pub struct Engine {
-    /// The engine's program, which stays as long as the container.
+    /// The engine's process, which runs as long as the container.
     child: Option<Child>,
     chosen: Chosen,
     id: String,
@@ -74,28 +74,28 @@ impl Engine {
         peer::has_ended(&self.pidfd)
     }
 
-    /// By which it is watched.
+    /// The pidfd of its first process.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 
-    /// Its first process.
+    /// The process id of its first process.
     pub fn pid(&self) -> u64 {
         self.pid
     }
 
-    /// Ends all of it at once.
+    /// Kills all of it at once.
     pub fn kill(&self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// Waits as long for its end.
+    /// Waits up to `patience` for its end.
     pub fn wait(&self, patience: Duration) {
         let patience = Timespec::try_from(patience).ok();
         let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], patience.as_ref());
     }
 
-    /// Has the engine forget it. That takes a while, for which nobody waits.
+    /// Has the engine remove it, on a thread: that takes a while.
     fn forget(&mut self) {
         let Some(child) = self.child.take() else { return };
         let (chosen, id) = (self.chosen.clone(), self.id.clone());
@@ -111,7 +111,7 @@ impl Drop for Engine {
 }
 
 fn forget(chosen: &Chosen, id: &str, mut child: Child) {
-    // It removes the container by itself when all goes well.
+    // The engine removes the container by itself if all goes well.
     let end = Instant::now() + GRACE;
     while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
         std::thread::sleep(TURN);
@@ -127,7 +127,7 @@ fn remove(chosen: &Chosen, ids: &[String]) {
     let _ = remove.status();
 }
 
-/// Removes what hosts have left whose folders are gone, or are about to.
+/// Removes the containers of a host that has ended.
 pub fn sweep(host: &str) {
     for runtime in [Runtime::Podman, Runtime::Docker] {
         let Some(program) = runtime.program() else { continue };
@@ -150,9 +150,9 @@ pub struct Started {
     pub engine: Engine,
     /// Its folder.
     pub folder: Folder,
-    /// To the NF.
+    /// The socket to the NF.
     pub socket: Socket,
-    /// The thread that reads what it writes.
+    /// The thread that reads its output.
     pub log: JoinHandle<()>,
 }
 
@@ -178,7 +178,7 @@ pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Re
     let (socket, pid, pidfd) = match came {
         Ok(came) => came,
         Err(why) => {
-            // All of it, before anybody tries again.
+            // Everything is removed before the next attempt.
             let _ = child.kill();
             forget(chosen, &id, child);
             let why = has_image(chosen, &image).err().unwrap_or(why);
@@ -192,7 +192,7 @@ pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Re
     Ok(Started { engine, folder, socket, log })
 }
 
-/// The words by which an engine runs an image, as narrowly as what is started here otherwise.
+/// The arguments by which an engine runs an image, confined like all other NFs.
 fn arguments(
     instance: &Instance,
     image: &str,
@@ -203,7 +203,7 @@ fn arguments(
     let terms = &instance.spec.terms;
     let rights = terms.rights.as_ref().ok_or("nothing else confines it: leave `confine` out")?;
     let profile = folder.bundle().join("seccomp.json");
-    // It comes to its host by a name.
+    // It connects to its host by a path.
     let sockets = if rights.network { Sockets::Network } else { Sockets::Local };
     let seccomp = config::seccomp(sockets).map_err(|error| error.to_string())?;
     let text = serde_json::to_vec(&seccomp).map_err(|error| error.to_string())?;
@@ -246,7 +246,7 @@ fn arguments(
     Ok(words)
 }
 
-/// What is enforced, in sentences, and what is not.
+/// Sentences about the enforced isolation, and about the parts that are not enforced.
 fn isolation(instance: &Instance, chosen: &Chosen) -> (Vec<String>, Vec<String>) {
     let not = format!(
         "end with the host: {} starts it, where a host that is killed does not end it: it ends when its socket hangs up",
@@ -262,14 +262,14 @@ fn isolation(instance: &Instance, chosen: &Chosen) -> (Vec<String>, Vec<String>)
     (lines, vec![not])
 }
 
-/// Where the NF of one container attaches.
+/// The socket at which the NF of one container attaches.
 struct AttachSocket {
     listener: OwnedFd,
     path: PathBuf,
 }
 
 impl AttachSocket {
-    /// In a folder that nobody else enters; inside, the socket is seen by itself.
+    /// Opens it in a directory that no other user may enter; only the socket is mounted inside.
     fn open(folder: &Folder) -> std::io::Result<AttachSocket> {
         let place = folder.bundle().join("door");
         std::fs::DirBuilder::new().mode(0o700).create(&place)?;
@@ -277,13 +277,13 @@ impl AttachSocket {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         rustix::net::bind(&listener, &SocketAddrUnix::new(&path)?)?;
-        // Whoever has it mounted may connect: who that is is looked at then.
+        // Every process that sees the mount may connect; the peer is checked after that.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666))?;
         rustix::net::listen(&listener, 1)?;
         Ok(AttachSocket { listener, path })
     }
 
-    /// The socket of the NF, its container's first process, and what that is watched by.
+    /// Waits for the NF; returns its socket, and the process id and pidfd of its container's first process.
     fn await_nf(
         &self,
         instance: &Instance,
@@ -317,7 +317,7 @@ impl AttachSocket {
     }
 }
 
-/// The first process of the container that a peer is in, if that is the one whose name an engine has written.
+/// The first process of a peer's container, if that is the container whose id the engine has written.
 fn first_process(peer: &OwnedFd, cid: &Path) -> Result<(u64, OwnedFd), String> {
     let held = peer::pidfd(peer).map_err(|error| error.to_string())?;
     let peer = peer::number(&held).ok_or("it has ended")?;
@@ -343,7 +343,7 @@ fn first_process(peer: &OwnedFd, cid: &Path) -> Result<(u64, OwnedFd), String> {
     let first = first.ok_or_else(|| format!("process {peer} is alone in its PID namespace"))?;
     let raw = i32::try_from(first).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
     let pidfd = pidfd_open(raw, PidfdFlags::empty()).map_err(|error| error.to_string())?;
-    // With the descriptor held, the number is still its own, or it has ended, which the descriptor says.
+    // While the pidfd is open, the process id still belongs to it, or the process has ended, which the pidfd reports.
     if pid_namespace(first).as_ref() != Some(&inside) {
         return Err(format!("process {first} has ended"));
     }

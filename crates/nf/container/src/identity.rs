@@ -1,24 +1,24 @@
-//! User ids of a container: what they are inside, and which of the machine's they are.
+//! User ids of a container: those inside, and the machine's ids that they map to.
 
-/// The distance from an NF's user id to the one that its container's user 0 is.
+/// The distance from an NF's user id to the machine's id of its container's user 0.
 const TO_ROOT: u32 = 1_000_000_000;
 
-/// The user ids that an NF has, each of them a group id, too. No other NF of this machine has them.
+/// The user ids of an NF, each of them a group id, too. No other NF of this machine has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ids {
-    /// What the NF runs as.
+    /// The user id of the NF.
     pub user: u32,
-    /// What its container's user 0 is, where the NF is another user there.
+    /// The machine's id of its container's user 0, if the NF is another user there.
     root: u32,
 }
 
 impl Ids {
-    /// Of an NF that runs as that user.
+    /// The ids of an NF that runs as that user.
     pub fn new(user: u32) -> Ids {
         Ids { user, root: user + TO_ROOT }
     }
 
-    /// Which ids there are inside, each with the machine's: that of the NF, and 0, which a runtime sets up as.
+    /// The ids inside, each with the machine's id: that of the NF, and 0, which the runtime uses for the setup.
     pub fn mapped(self, inside: u32) -> Vec<(u32, u32)> {
         if inside == 0 { vec![(0, self.user)] } else { vec![(0, self.root), (inside, self.user)] }
     }

@@ -1,8 +1,8 @@
-//! OCI images: layouts and archives, unpacked once and kept by their digests.
+//! OCI images: layouts and archives, unpacked once and stored by their digests.
 //!
-//! Everything in an image is checked against the digest that names it: the manifest, the configuration, each layer. No
-//! name in a layer leads out of the root file system, whatever links there are. Owners are not kept, and whoever runs
-//! in there may read all of it: an image has nobody to keep secrets from but the NF that it is for.
+//! Everything in an image is checked against its digest: the manifest, the configuration, each layer. No name in a
+//! layer leads out of the root file system, with any symbolic links. Owners are not stored, and every user inside may
+//! read all files: an image has no secrets from the NF that it is for.
 
 mod digest;
 mod image_source;
@@ -25,32 +25,32 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Where images lie that were unpacked, unless the environment says otherwise. Any of it may be removed while no chain
+/// The directory of unpacked images, unless the environment names another. Any of it may be removed while no chain
 /// runs.
 const CACHE: &str = "/var/cache/millrace/images";
-/// Says where.
+/// The environment variable with the directory.
 const CACHE_ENVIRONMENT: &str = "MILLRACE_IMAGES";
 
-/// An image, as far as it is read without unpacking it.
+/// The metadata of an image, read without unpacking it.
 struct Image {
-    /// By which it is kept.
+    /// The digest by which it is stored.
     digest: String,
     config: ImageConfiguration,
     /// The names of its layers in the source, the lowest first.
     layers: Vec<String>,
 }
 
-/// Whether there is such an image, and this machine can run it.
+/// Checks that the image exists, and that this machine can run it.
 ///
 /// # Errors
 ///
-/// Why not.
+/// The reason if not.
 pub fn check(path: &Path) -> Result<(), String> {
     let (source, tag) = ImageSource::open(path)?;
     Image::read(&source, tag.as_deref()).map(drop)
 }
 
-/// What the container of an image is made of.
+/// The parts of an image's container.
 pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
     let (source, tag) = ImageSource::open(&command.program)?;
     let image = Image::read(&source, tag.as_deref())?;
@@ -81,13 +81,13 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Contain
     Ok(ContainerParts { spec, enclosure })
 }
 
-/// A folder for files that programs want for a while.
+/// A directory for temporary files of programs.
 fn scratch() -> Option<Mount> {
     let options = ["nosuid", "nodev", "noexec", "mode=1777", "size=16m"].map(str::to_owned).to_vec();
     MountBuilder::default().typ("tmpfs").source("tmpfs").destination("/tmp").options(options).build().ok()
 }
 
-/// The user that an image says, by number or by a name in its `/etc/passwd`.
+/// The user of an image, by number or by a name in its `/etc/passwd`.
 fn user(said: &str, rootfs: &Path) -> Result<u32, String> {
     let name = said.split(':').next().unwrap_or_default();
     if name.is_empty() {
@@ -104,7 +104,7 @@ fn user(said: &str, rootfs: &Path) -> Result<u32, String> {
     found.ok_or_else(|| format!("its user `{name}` is not in its /etc/passwd"))
 }
 
-/// This machine, as images call it.
+/// This machine's architecture in the terms of images.
 pub fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -113,7 +113,7 @@ pub fn architecture() -> &'static str {
     }
 }
 
-/// Reads something that is named by its digest.
+/// Reads a blob and checks its digest.
 fn read_checked(source: &ImageSource, digest: &str) -> Result<Vec<u8>, String> {
     let name = image_source::blob(digest)?;
     let bytes = source.read(&name)?;
@@ -127,7 +127,7 @@ impl Image {
     fn read(source: &ImageSource, tag: Option<&str>) -> Result<Image, String> {
         let image = match source.read("index.json") {
             Ok(index) => Image::of_layout(source, &index, tag)?,
-            // As `docker save` wrote them before it wrote OCI archives, too.
+            // An archive of `docker save`, from before it wrote OCI archives, too.
             Err(none) => Image::of_docker(source).map_err(|_| none)?,
         };
         let made_for = image.config.architecture().to_string();
@@ -162,7 +162,7 @@ impl Image {
             }
         };
         let mut bytes = read_checked(source, manifest.digest().as_ref())?;
-        // One image for several machines is an index again.
+        // An image for several machines is another index.
         if let Ok(index) = serde_json::from_slice::<ImageIndex>(&bytes) {
             let names = index.manifests().iter().filter_map(|one| one.platform().as_ref());
             let names: Vec<String> = names.map(|platform| platform.architecture().to_string()).collect();
@@ -195,7 +195,7 @@ impl Image {
         Ok(Image { digest: hex(&Sha256::digest(&bytes)), config, layers: one.layers })
     }
 
-    /// Its root file system, unpacked by the first who wants it.
+    /// Its root file system, which the first caller unpacks.
     fn unpack(&self, source: &ImageSource) -> Result<PathBuf, String> {
         let cache = std::env::var_os(CACHE_ENVIRONMENT).map_or_else(|| CACHE.into(), PathBuf::from);
         let failed = |error: io::Error| format!("cannot unpack the image to {}: {error}", cache.display());
@@ -206,7 +206,7 @@ impl Image {
         if rootfs.is_dir() {
             return Ok(rootfs);
         }
-        // Nobody else has the lock: what is there was left by somebody who was ended.
+        // No other process has the lock: a directory here was left by a process that was killed.
         let unfinished = cache.join(format!("{}.new", self.digest));
         let _ = std::fs::remove_dir_all(&unfinished);
         std::fs::DirBuilder::new().mode(0o755).create(&unfinished).map_err(failed)?;

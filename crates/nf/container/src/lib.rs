@@ -1,17 +1,18 @@
 //! NFs in containers: `runs = "container"`.
 //!
-//! A container runtime ([`runtime`]) starts what the NF runs: a program, for which a bundle is made ([`program`]), a
-//! bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its `config.json`,
-//! [`container_dirs`] has the folders and control groups that go with it and takes away what a host that was killed has
-//! left, [`check`] finds what is wrong before anything is started.
+//! A container runtime ([`runtime`]) starts the NF's program. That is a program of this machine, for which a bundle is
+//! created ([`program`]), a bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its
+//! `config.json`. [`container_dirs`] manages the directories and control groups, and removes those of a killed host.
+//! [`check`] detects errors before anything is started.
 //!
-//! The NF gets its socket as an inherited descriptor, and all the rest by that, as every process does. Invariants:
+//! The NF inherits its socket as a descriptor, and receives everything else over it, as every process does. Invariants:
 //!
-//! - **Over is what the kernel says is over.** The runtime runs in an [`Enclosure`], a PID namespace whose end is the
-//!   end of everything in it, the container's own PID namespace too; it ends with the host. Nothing depends on what
-//!   the runtime says, or on its being alive.
-//! - **What is mounted for a container is seen by it alone**, and is gone with it.
-//! - **A confined container has what a confined process has** (`config` writes it), whatever its bundle says.
+//! - **The kernel decides when a container has ended.** The runtime runs in an [`Enclosure`], a PID namespace whose end
+//!   is the end of everything in it, including the container's own PID namespace; it ends with the host. Nothing
+//!   depends on reports of the runtime, or on the runtime being alive.
+//! - **Mounts for a container are visible to it alone**, and end with it.
+//! - **A confined container has the confinement of a confined process** (`config` writes it), whatever its bundle
+//!   contains.
 
 mod bundle;
 pub mod check;
@@ -41,7 +42,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Starts NFs in containers.
+/// The launcher of NFs in containers.
 pub struct ContainerLauncher;
 
 impl Launcher for ContainerLauncher {
@@ -102,12 +103,12 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     Ok(Launched { process, pid, socket: ours, log: Some(log) })
 }
 
-/// Whether it is an image that an engine has.
+/// Whether it is the name of an engine's image.
 pub fn is_name(path: &Path, container: Container) -> bool {
     container.what == What::Image && image::is_name(path)
 }
 
-/// What the container of an NF is made of.
+/// The parts of an NF's container.
 fn make(
     instance: &Instance,
     command: &Command,
@@ -122,7 +123,7 @@ fn make(
     }
 }
 
-/// A bundle of the user's.
+/// The parts of a user's bundle.
 fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
     let config = read_config(&command.program)?;
     let rootfs = rootfs(&command.program, &config)?;
@@ -141,8 +142,8 @@ fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Con
     Ok(ContainerParts { spec, enclosure })
 }
 
-/// Makes folders that are mounted over, as a runtime would that is root inside, too. What is not made is missed by the
-/// runtime, which says so.
+/// Creates the directories for mount points, as a runtime that is root inside would. The runtime reports those that are
+/// missing.
 fn make_mount_points(spec: &Spec, rootfs: &Path) {
     let mounts = spec.mounts().iter().flatten();
     let places: Vec<&Path> = mounts.map(|mount| mount.destination().as_path()).collect();
@@ -152,7 +153,7 @@ fn make_mount_points(spec: &Spec, rootfs: &Path) {
     }
 }
 
-/// What runs a container.
+/// The process that runs a container.
 enum Running {
     /// A runtime, in an enclosure.
     Runtime(Confined),
@@ -160,13 +161,13 @@ enum Running {
     Engine(engine::Engine),
 }
 
-/// A container that was started.
+/// The process of an NF in a container.
 struct Contained {
     running: Running,
     pidfd: Option<OwnedFd>,
     runtime: Runtime,
     folder: Folder,
-    /// Whether the runtime could not start it.
+    /// Whether the runtime failed to start it.
     refused: bool,
     /// Its control groups.
     groups: Vec<PathBuf>,
@@ -188,7 +189,7 @@ impl NfProcess for Contained {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 
-    /// What started it takes its control group away, and with that what is known.
+    /// The runtime removes the control group, and with it the statistics.
     fn observe_memory(&mut self) {
         self.out_of_memory |= container_dirs::ran_out_of_memory(&self.groups);
     }
@@ -204,7 +205,7 @@ impl NfProcess for Contained {
         }
     }
 
-    /// Takes away what it leaves, too.
+    /// Also removes its directories and groups.
     fn exit_status(&mut self) -> Option<String> {
         let confined = match &mut self.running {
             Running::Runtime(confined) => confined,
@@ -257,7 +258,7 @@ impl NfProcess for Contained {
     }
 }
 
-/// How the first process inside ended, of how the runtime did: as shells say it, 128 and the signal.
+/// The exit status of the first process inside, from that of the runtime: like a shell, it returns 128 plus the signal.
 fn of_inside(status: ExitStatus) -> ExitStatus {
     match status.code() {
         Some(code @ 129..=192) => ExitStatus::from_raw(code - 128),

@@ -1,40 +1,40 @@
-//! Which files a program needs to be loaded: what its loader would find, found without running anything.
+//! The files that a program needs to be loaded: those that its loader would find, found without running anything.
 //!
-//! Folders are those of ld.so(8), in its order: `DT_RPATH` of the file and of those that led to it, `LD_LIBRARY_PATH`,
-//! `DT_RUNPATH` of the file, the loader's cache, the system's folders; for musl those that it has instead of the cache.
-//! Of a library that there is in several builds for one processor (`glibc-hwcaps`), all are taken: the loader inside
-//! chooses. Relative folders are relative to `/`, where a container of a program starts.
+//! The search follows ld.so(8), in its order: `DT_RPATH` of the file and of those that needed it, `LD_LIBRARY_PATH`,
+//! `DT_RUNPATH` of the file, the loader's cache, the system's directories; for musl, its own directories instead of the
+//! cache. If a library exists in several builds for one processor (`glibc-hwcaps`), all are taken, and the loader
+//! inside chooses. Relative directories are relative to `/`, where a container of a program starts.
 //!
-//! Programs are anybody's, and so are the folders that they name: files and look-ups are counted, and end at
-//! [`MOST_FILES`] and [`MOST_LOOKUPS`].
+//! Programs and the directories that they name are untrusted: files and lookups are counted, and end at [`MOST_FILES`]
+//! and [`MOST_LOOKUPS`].
 
 use crate::elf::Elf;
 use rustc_hash::FxHashSet;
 use std::path::{Path, PathBuf};
 
-/// Where glibc's loader finds libraries that are in no folder of its own.
+/// The cache in which glibc's loader finds libraries outside of its own directories.
 pub const CACHE: &str = "/etc/ld.so.cache";
 /// The most files that a program is linked with.
 const MOST_FILES: usize = 1024;
-/// The most files that are looked for.
+/// The most lookups of files.
 const MOST_LOOKUPS: usize = 100_000;
-/// The most bytes of the cache: that of a machine with everything has a few hundred kilobytes.
+/// The most bytes of the cache: a large installation has a few hundred kilobytes.
 const MOST_CACHE: u64 = 64 << 20;
-/// Builds of a library for better processors, in folders beside it.
+/// Directories of builds for newer processors, beside a library.
 const BUILDS: [&str; 4] = ["glibc-hwcaps/x86-64-v4", "glibc-hwcaps/x86-64-v3", "glibc-hwcaps/x86-64-v2", ""];
-/// The names that musl has in its loader, each between `lib` and a dot.
+/// The names of libraries that are part of musl's loader, each between `lib` and a dot.
 const IN_MUSL: [&str; 8] = ["c", "pthread", "rt", "m", "dl", "util", "xnet", "crypt"];
 
 /// A file that is loaded.
 struct Loaded {
     elf: Elf,
-    /// Where it is, which is `$ORIGIN`.
+    /// Its directory, the value of `$ORIGIN`.
     folder: PathBuf,
-    /// Which file led to it.
+    /// The file that needed it.
     by: Option<usize>,
 }
 
-/// What is looked through, beside what files name themselves.
+/// The directories and cache that are searched in addition to those that files name.
 struct System {
     is_musl: bool,
     environment: Option<String>,
@@ -47,7 +47,7 @@ struct System {
 ///
 /// # Errors
 ///
-/// A library that is not there, or what is wrong with a file, in words that follow "the program".
+/// A library that does not exist, or the error of a file, in words that follow "the program".
 pub fn of(program: &Path, elf: &Elf, loader: &Path) -> Result<Vec<PathBuf>, String> {
     let mut system = System::new(loader);
     let mut names: FxHashSet<String> = FxHashSet::default();
@@ -57,7 +57,7 @@ pub fn of(program: &Path, elf: &Elf, loader: &Path) -> Result<Vec<PathBuf>, Stri
     let mut loaded = vec![Loaded { elf: elf.clone(), folder, by: None }];
     let mut paths: Vec<PathBuf> = vec![];
     let mut at = 0;
-    // One that comes first is loaded first, and later ones of its name are it.
+    // The first file of a name is loaded, and later ones of the same name are not.
     while at < loaded.len() {
         for name in loaded[at].elf.links.needed.clone() {
             if system.is_in_loader(&name) || !names.insert(name.clone()) {
@@ -110,13 +110,13 @@ impl System {
         System { is_musl, environment, cache, folders, lookups: 0 }
     }
 
-    /// Whether a name is the loader's own.
+    /// Whether a name is part of the loader.
     fn is_in_loader(&self, name: &str) -> bool {
         let part = name.strip_prefix("lib").and_then(|rest| rest.split_once('.')).map(|(part, _)| part);
         self.is_musl && part.is_some_and(|part| IN_MUSL.contains(&part))
     }
 
-    /// A library that one of the loaded files names; empty if there is none.
+    /// A library that one of the loaded files needs; empty if there is none.
     fn find(&mut self, name: &str, by: usize, loaded: &[Loaded]) -> Result<Vec<(PathBuf, Elf)>, String> {
         let file = &loaded[by];
         if name.contains('/') {
@@ -130,7 +130,7 @@ impl System {
         };
         let environment = self.environment.iter().flat_map(|list| list.split([':', ';']));
         let environment: Vec<PathBuf> = environment.map(rooted).collect();
-        // Who has a DT_RUNPATH asks nobody else; musl makes no difference between the two.
+        // With a DT_RUNPATH, no DT_RPATH is searched; musl treats the two alike.
         if self.is_musl || file.elf.links.runpath.is_none() {
             let mut next = Some(by);
             while let Some(Loaded { elf, folder, by }) = next.map(|at| &loaded[at]) {
@@ -174,7 +174,7 @@ impl System {
         self.first(folders.iter().map(builds), &file.elf)
     }
 
-    /// The files of the first group that has any that can be loaded for another.
+    /// The files of the first group that contains one that can be loaded for the other file.
     fn first(
         &mut self,
         groups: impl Iterator<Item = Vec<PathBuf>>,
@@ -204,7 +204,7 @@ fn too_many() -> String {
     )
 }
 
-/// A path with what stands for something in it replaced: several where it may be several.
+/// A path with its variables replaced; several if a variable has several values.
 fn expanded(path: &str, origin: &Path) -> Vec<PathBuf> {
     let replaced = |path: &str, name: &str, by: &str| {
         path.replace(&format!("${{{name}}}"), by).replace(&format!("${name}"), by)
@@ -225,12 +225,12 @@ fn rooted(path: &str) -> PathBuf {
     Path::new("/").join(path)
 }
 
-/// What Debian calls this machine.
+/// Debian's name of this machine.
 fn multiarch() -> String {
     format!("{}-linux-gnu", std::env::consts::ARCH)
 }
 
-/// A file of the system's; empty where there is none.
+/// The contents of a system file; empty if it does not exist.
 fn read_bounded(path: &Path) -> Vec<u8> {
     use std::io::Read;
     let mut bytes = vec![];
@@ -239,13 +239,13 @@ fn read_bounded(path: &Path) -> Vec<u8> {
     read.map(|_| bytes).unwrap_or_default()
 }
 
-/// The names and paths in glibc's cache, in the format that it has since version 2.2. One that is cut off or of another
-/// format ends where it stops making sense.
+/// The names and paths in glibc's cache, in its format since version 2.2. A truncated cache or one of another format
+/// ends at the first inconsistency.
 fn cache(bytes: &[u8]) -> Vec<(String, PathBuf)> {
     const OLD: &[u8] = b"ld.so-1.7.0";
     const NEW: &[u8] = b"glibc-ld.so.cache1.1";
     let mut table = bytes;
-    // Both formats may be in one file, the new one behind the entries of the old one.
+    // Both formats may be in one file, the new one after the entries of the old one.
     if table.starts_with(OLD) {
         let entries = number(table, 12).unwrap_or(0);
         let at =
@@ -269,7 +269,7 @@ fn cache(bytes: &[u8]) -> Vec<(String, PathBuf)> {
     (0..entries).map_while(entry).collect()
 }
 
-/// A number of 4 bytes in the machine's order, as the cache has them.
+/// A number of 4 bytes in the machine's byte order, as in the cache.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     usize::try_from(u32::from_ne_bytes(bytes.try_into().ok()?)).ok()

@@ -1,5 +1,5 @@
-//! A bundle for a program of this machine: a root file system with the program, its loader and the libraries it is
-//! linked with, all of them where they are outside, read-only, and nothing else.
+//! A bundle for a program of this machine: a root file system with the program, its loader and its libraries, all at
+//! their paths outside, read-only, and nothing else.
 
 use crate::bundle::ContainerParts;
 use crate::config;
@@ -15,24 +15,24 @@ use std::path::{Path, PathBuf};
 
 /// This program, which runs NFs that are Click configurations.
 const ITSELF: &str = "/proc/self/exe";
-/// What this program is called inside.
+/// The path of this program inside.
 const ITSELF_INSIDE: &str = "/millrace";
-/// What it runs as, inside.
+/// The user id of the NF inside.
 const USER: u32 = 1000;
 
-/// What a program needs to run.
+/// The files that a program needs to run.
 pub struct Needs {
     /// Its loader, if it has one.
     pub loader: Option<PathBuf>,
-    /// Its libraries, where the loader looks for them.
+    /// Its libraries, at the paths where the loader searches them.
     pub libraries: Vec<PathBuf>,
 }
 
-/// What keeps a program from being an NF in a container, in words; else what it needs.
+/// The files that a program needs as an NF in a container.
 ///
 /// # Errors
 ///
-/// When it is none for this machine, or lacks a library.
+/// When it is no program for this machine, or a library is missing; in words.
 pub fn needs(program: &Path) -> Result<Needs, String> {
     let shown = program.display();
     let elf = Elf::of(program).map_err(|error| format!("cannot read {shown}: {error}"))?;
@@ -57,7 +57,7 @@ pub fn needs(program: &Path) -> Result<Needs, String> {
     Ok(Needs { loader: Some(loader), libraries })
 }
 
-/// What keeps a file from being a loader, in words. It is only looked at: it runs in the container, and nowhere else.
+/// Checks that a file can be a loader; else the reason. It is only read: it runs nowhere but in the container.
 fn check_loader(loader: &Path) -> Result<(), String> {
     match Elf::of(loader) {
         Err(error) => Err(format!("which cannot be read: {error}")),
@@ -69,7 +69,7 @@ fn check_loader(loader: &Path) -> Result<(), String> {
     }
 }
 
-/// What the container of a program is made of.
+/// The parts of a program's container.
 pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
     let failed = |path: &Path, error: io::Error| format!("cannot show it {}: {error}", path.display());
     let mut enclosure = Enclosure::new();
@@ -99,7 +99,7 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Contain
     Ok(ContainerParts { spec, enclosure })
 }
 
-/// This program's file. One that was exchanged meanwhile is copied: a restart runs what runs here.
+/// This program's file. If it was replaced meanwhile, it is copied: a restarted NF runs the same program as this host.
 fn itself(folder: &Folder) -> io::Result<PathBuf> {
     let (file, running) = (std::fs::read_link(ITSELF)?, std::fs::metadata(ITSELF)?);
     if std::fs::metadata(&file)
@@ -112,7 +112,7 @@ fn itself(folder: &Folder) -> io::Result<PathBuf> {
     Ok(copy)
 }
 
-/// Has a root file system seen as the container's.
+/// Mounts a root file system for the container.
 pub fn bind_rootfs(
     enclosure: &mut Enclosure,
     rootfs: &Path,
@@ -123,8 +123,8 @@ pub fn bind_rootfs(
     enclosure.bind(rootfs, &folder.root(), access).map_err(|error| format!("{}: {error}", rootfs.display()))
 }
 
-/// Has what is granted seen at the same places inside. `makes` says whether places are made that are not there in the
-/// root file system.
+/// Mounts the granted paths at the same paths inside. `makes`: whether mount points that do not exist in the root file
+/// system are created.
 pub fn bind_granted(
     enclosure: &mut Enclosure,
     rootfs: &Path,

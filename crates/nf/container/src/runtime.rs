@@ -1,4 +1,4 @@
-//! Container runtimes: which there are, which works, and how one is told to run a container.
+//! Container runtimes: those of this machine, the one to use, and the command that runs a container.
 
 use crate::bundle::{ContainerParts, WITH_SOCKET};
 use crate::container_dirs::{self, Folder};
@@ -14,23 +14,24 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Where system programs are that are not along everybody's PATH.
+/// Directories of system programs that are not in every user's PATH.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// How long a container that does nothing may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Where control groups of both versions have those of the second.
+/// The mount point of version 2 if control groups of both versions are mounted.
 const UNIFIED: &str = "/sys/fs/cgroup/unified";
 
-/// What there is of a runtime on this machine.
+/// A runtime on this machine.
 pub trait Installed {
     /// Its program, if it is installed.
     fn program(self) -> Option<PathBuf>;
 
-    /// Whether containers can be made with it here, or why not. Found out by making one that does nothing, once.
+    /// Whether containers can be created with it here, or why not. The first call creates a container that does
+    /// nothing.
     ///
     /// # Errors
     ///
-    /// What it lacks, in words.
+    /// The mechanisms that it lacks, in words.
     fn works(self) -> Result<(), String>;
 }
 
@@ -92,18 +93,19 @@ fn try_out(runtime: Runtime) -> Result<(), String> {
 /// The runtime that starts a container.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// Which.
+    /// The kind of runtime.
     pub runtime: Runtime,
-    /// Its program.
+    /// Its program file.
     pub program: PathBuf,
 }
 
 impl Chosen {
-    /// The one that is asked for, or the first that works: of engines for an image by name, else of the others.
+    /// The requested runtime, or the first that works: for an image by name one of the engines, otherwise one of the
+    /// others.
     ///
     /// # Errors
     ///
-    /// When it does not work, or none does: what each lacks.
+    /// When the requested one does not work, or none does; with the reasons.
     pub fn new(asked: Option<Runtime>, by_name: bool) -> Result<Chosen, String> {
         if let Some(asked) = asked.filter(|asked| asked.is_engine() != by_name) {
             let name = asked.name();
@@ -128,7 +130,7 @@ impl Chosen {
         Err(format!("{what} works here: {}", lacks.join("; ")))
     }
 
-    /// The words by which it runs the container of a folder.
+    /// The command line by which it runs the container of a directory.
     pub fn run(&self, folder: &Folder) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![self.program.clone().into()];
         let log = match self.runtime {
@@ -145,22 +147,22 @@ impl Chosen {
         words
     }
 
-    /// A file system that it must not see. crun refuses hierarchies of control groups beside each other, and needs
-    /// only those of version 1, where the controllers are then.
+    /// A file system that is hidden from it. crun refuses to work with hierarchies of both versions, and needs only
+    /// those of version 1, which have the controllers in this case.
     pub fn must_not_see(&self) -> Option<PathBuf> {
         (self.runtime == Runtime::Crun && Chosen::sees_both_versions()).then(|| UNIFIED.into())
     }
 
-    /// Whether control groups of both versions are there beside each other.
+    /// Whether control groups of both versions are mounted.
     pub fn sees_both_versions() -> bool {
         container_dirs::control_group_trees().contains(&PathBuf::from(UNIFIED))
     }
 
-    /// The command by which an engine is asked anything.
+    /// The command of an engine, without a subcommand.
     pub fn command(&self) -> std::process::Command {
         let mut command = std::process::Command::new(&self.program);
         if self.runtime == Runtime::Podman {
-            // Those that work with and without systemd; crun refuses hierarchies of both versions.
+            // These options work with and without systemd; crun refuses hierarchies of both versions.
             command.args(["--cgroup-manager", "cgroupfs", "--events-backend", "none"]);
             if Chosen::sees_both_versions()
                 && let Some(runc) = Runtime::Runc.program()
@@ -172,7 +174,7 @@ impl Chosen {
         command
     }
 
-    /// Whether an engine is there to be asked.
+    /// Whether an engine responds.
     fn answers(&self) -> Result<(), String> {
         let asked = self.command().arg("info").output().map_err(|error| error.to_string())?;
         if asked.status.success() {
@@ -184,7 +186,7 @@ impl Chosen {
     }
 }
 
-/// What a runtime complained of last, in the log that it writes.
+/// The last error in a runtime's log.
 pub fn what_it_logged(log: &Path) -> Option<String> {
     let text = std::fs::read_to_string(log).ok()?;
     let errors = text.lines().filter_map(|line| {

@@ -244,7 +244,7 @@ pub(crate) struct Offers {
 pub(crate) fn offers() -> Offers {
     let trees = hierarchy::trees();
     let unified = hierarchy::unified(&trees);
-    // The root group has no such file. Linux 5.14 added it together with this one, which every group has.
+    // The root group has no `cgroup.kill` itself; all other groups have it since Linux 5.14.
     let has_kill = unified
         .as_ref()
         .is_some_and(|base| base.path.join("cgroup.kill").exists() || hierarchy::kernel_is_at_least(5, 14));

@@ -1,14 +1,14 @@
-//! Digests: how they are written, and how one is taken of what is read.
+//! Digests: their notation, and their computation while reading.
 
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 
-/// A digest in hexadecimal.
+/// The hexadecimal notation of a digest.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A reader that takes the digest of what is read.
+/// A reader that computes the digest of the bytes that it reads.
 pub struct Digested<R> {
     pub inner: R,
     pub digest: Sha256,

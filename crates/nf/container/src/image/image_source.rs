@@ -1,10 +1,10 @@
-//! Where an image is read from: a folder, or an archive of one.
+//! The source of an image: a directory, or an archive of one.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// The longest of the texts in an image.
+/// The most bytes of a JSON file in an image.
 const MOST_TEXT: u64 = 16 << 20;
 
 /// A folder or an archive.
@@ -15,7 +15,7 @@ pub enum ImageSource {
     Archive(PathBuf),
 }
 
-/// The name of what has a digest.
+/// The name of the blob with a digest.
 pub fn blob(digest: &str) -> Result<String, String> {
     let hex = digest
         .strip_prefix("sha256:")
@@ -28,14 +28,14 @@ pub fn blob(digest: &str) -> Result<String, String> {
 }
 
 impl ImageSource {
-    /// Of a path, or of a path with `:TAG` behind it; and the tag.
+    /// Opens a path, or a path followed by `:TAG`; also returns the tag.
     pub fn open(path: &Path) -> Result<(ImageSource, Option<String>), String> {
         let found = chain::image::find(path);
         let (path, tag) = found.ok_or_else(|| format!("there is no image {}", path.display()))?;
         Ok((if path.is_dir() { ImageSource::Layout(path) } else { ImageSource::Archive(path) }, tag))
     }
 
-    /// A text in it.
+    /// Reads a JSON file of it.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         let mut text = vec![];
         self.with(name, &mut |bytes| bytes.take(MOST_TEXT).read_to_end(&mut text))
@@ -43,7 +43,7 @@ impl ImageSource {
         Ok(text)
     }
 
-    /// Reads something in it.
+    /// Reads a file of it.
     pub fn with<T>(&self, name: &str, read: &mut dyn FnMut(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
         let missing = |path: &Path| {
             io::Error::new(

@@ -1,4 +1,4 @@
-//! A layer of an image: files, folders and links, and marks of what lower layers have that this one has not.
+//! A layer of an image: files, directories and links, and marks for files of lower layers that this one removes.
 
 use super::digest::{Digested, hex};
 use flate2::bufread::MultiGzDecoder;
@@ -12,12 +12,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Marks in front of names.
+/// The prefix of a mark.
 const GONE: &[u8] = b".wh.";
-/// Marks a folder whose content in lower layers is gone.
+/// The mark of a directory whose contents in lower layers are removed.
 const ALL_GONE: &[u8] = b".wh..wh..opq";
 
-/// Unpacks a layer over what is there; the digest of its tar archive.
+/// Unpacks a layer over the existing files; returns the digest of its tar archive.
 pub fn unpack(bytes: &mut dyn Read, root: &Path) -> io::Result<String> {
     let mut bytes = BufReader::new(bytes);
     let head = bytes.fill_buf()?;
@@ -37,12 +37,12 @@ pub fn unpack(bytes: &mut dyn Read, root: &Path) -> io::Result<String> {
         root.unpack(&mut entry, &path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
     }
-    // What stands behind the end of the archive belongs to the digest.
+    // Bytes after the end of the archive belong to the digest.
     io::copy(&mut digested, &mut io::sink())?;
     Ok(format!("sha256:{}", hex(&digested.digest.finalize())))
 }
 
-/// A root file system: every name is looked up as if it were all there is.
+/// A root file system, in which every name is resolved as below `/`.
 struct Root(OwnedFd);
 
 impl Root {
@@ -55,7 +55,7 @@ impl Root {
         Ok(openat2(&self.0, path, flags, Mode::empty(), ResolveFlags::IN_ROOT)?)
     }
 
-    /// A folder, made with those above it if it is not there.
+    /// Opens a directory, and creates it and its parents if they do not exist.
     fn folder(&self, path: &Path) -> io::Result<OwnedFd> {
         let open = || self.look_up(path, OFlags::PATH | OFlags::DIRECTORY);
         match (open(), path.file_name()) {
@@ -94,7 +94,7 @@ impl Root {
         let target = entry.link_name()?.map(|target| target.into_owned());
         if kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse() {
             remove(&above, name)?;
-            // Readable by everybody in there, and nothing runs with rights of its own.
+            // Readable by every user inside, without set-user-id bits.
             let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let file = rustix::fs::openat(&above, name, flags, Mode::from_raw_mode(mode))?;
@@ -109,12 +109,12 @@ impl Root {
             remove(&above, name)?;
             linkat(&folder, linked, &above, name, AtFlags::empty())?;
         }
-        // Devices and pipes are for nobody in there.
+        // Devices and pipes are not unpacked.
         Ok(())
     }
 }
 
-/// A name in an archive, from the root on; none where it goes up.
+/// A name in an archive, relative to the root; `None` if it contains `..`.
 fn inside(path: &Path) -> Option<PathBuf> {
     let mut inside = PathBuf::new();
     for part in path.components() {
@@ -127,7 +127,7 @@ fn inside(path: &Path) -> Option<PathBuf> {
     Some(inside)
 }
 
-/// The folder that a name is in.
+/// The directory of a name.
 fn above(path: &Path) -> &Path {
     path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -136,7 +136,7 @@ fn shown(folder: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", folder.as_raw_fd()).into()
 }
 
-/// Removes what has that name in a folder, if there is something.
+/// Removes the entry of a directory with that name, if it exists.
 fn remove(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     if Path::new(name).components().any(|part| !matches!(part, Component::Normal(_))) {
         return Err(io::Error::other("it removes no file"));
@@ -149,7 +149,7 @@ fn remove(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Removes all that is in a folder.
+/// Removes all entries of a directory.
 fn empty(folder: &OwnedFd) -> io::Result<()> {
     for entry in std::fs::read_dir(shown(folder))? {
         remove(folder, &entry?.file_name())?;

@@ -1,9 +1,9 @@
-//! Against what the system's own loader says of the system's own programs, and with files that are made up.
+//! Comparison with the system's own loader on the system's own programs, and tests with generated files.
 
 use super::*;
 use std::process::Command;
 
-/// What the loader itself says of a program that is ours to run.
+/// The libraries that the loader itself lists for a program of this test.
 fn listed(program: &Path, loader: &Path) -> Vec<PathBuf> {
     let output = Command::new(loader).arg("--list").arg(program).output().expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
@@ -13,7 +13,7 @@ fn listed(program: &Path, loader: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What is found for a program.
+/// The libraries that this module finds for a program.
 fn found(program: &Path) -> Result<Vec<PathBuf>, String> {
     let elf = Elf::of(program).expect("readable").expect("a program");
     let loader = elf.loader.clone().expect("it has a loader");
@@ -29,7 +29,7 @@ fn what_is_found_is_what_the_loader_finds() {
         let loader = Elf::of(&program).expect("readable").expect("a program").loader.expect("a loader");
         let mut ours = found(&program).expect("all there");
         ours.sort();
-        // The loader says where it is itself, too, which is told apart.
+        // The loader also lists itself, which is excluded.
         let theirs = listed(&program, &loader);
         let theirs: Vec<_> =
             theirs.into_iter().filter(|path| path.file_name() != loader.file_name()).collect();
@@ -37,7 +37,7 @@ fn what_is_found_is_what_the_loader_finds() {
     }
 }
 
-/// A machine with a C compiler, which most that build have.
+/// Whether a C compiler is available, as on most machines that build; compiles with it.
 fn compile(folder: &Path, arguments: &[&str]) -> bool {
     std::fs::write(folder.join("a.c"), "int answer(void) { return 42; }").expect("written");
     std::fs::write(folder.join("b.c"), "int answer(void); int other(void) { return answer(); }")
@@ -73,17 +73,17 @@ fn folders_that_files_name_are_looked_through() {
     let b = folder.join("bin/../lib/libb.so");
     let a = folder.join("bin/../lib/../deep/liba.so");
     assert!(paths.contains(&a) && paths.contains(&b), "{paths:?}");
-    // An RPATH is for what the libraries are linked with, too.
+    // An RPATH also applies to libraries that the libraries are linked with.
     shared("lib/libb.so", "b.c", &["deep/liba.so"]);
     let rpath = "-Wl,--disable-new-dtags,-rpath,${ORIGIN}/../lib:$ORIGIN/../deep";
     compile(&folder, &[&main[..], &[rpath]].concat());
     let paths = found(&program).expect("all there");
     assert!(paths.contains(&folder.join("bin/../deep/liba.so")), "{paths:?}");
-    // A RUNPATH is not.
+    // A RUNPATH does not.
     let runpath = "-Wl,--enable-new-dtags,-rpath,${ORIGIN}/../lib:$ORIGIN/../deep";
     compile(&folder, &[&main[..], &[runpath]].concat());
     assert_eq!(found(&program), Err("is linked with liba.so, which is not there".into()));
-    // What is no library there is passed over.
+    // A file there that is no library is skipped.
     std::fs::remove_file(folder.join("lib/libb.so")).expect("removed");
     std::fs::write(folder.join("lib/libb.so"), "a text").expect("written");
     assert_eq!(found(&program), Err("is linked with libb.so, which is not there".into()));
