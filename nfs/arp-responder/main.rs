@@ -1,4 +1,4 @@
-//! Answers ARP requests and IPv6 neighbour solicitations for addresses that it is told.
+//! Answers ARP requests and IPv6 neighbour solicitations for the configured addresses.
 
 use millrace_nfs::Prefix;
 use millrace_nfs::configuration::{interface, mac, read};
@@ -19,7 +19,7 @@ millrace_nfs::numbered! { COUNTERS from 0:
 
 struct Responder {
     addresses: Vec<Address>,
-    /// What is not for it is dropped rather than passed on.
+    /// Whether all other packets are dropped and not passed on.
     is_alone: bool,
 }
 
@@ -29,13 +29,13 @@ struct Address {
     interface: Option<usize>,
 }
 
-/// What a packet is for this NF.
+/// The kind of a packet for this NF.
 enum Asked {
-    /// A question, and the frame that answers it.
+    /// A request, and the frame that answers it.
     Answer(Vec<u8>, usize),
-    /// A question that somebody else answers, or something else altogether.
+    /// A request that another host answers, or another packet.
     Other,
-    /// A question that is wrong.
+    /// A malformed request.
     Wrong,
 }
 
@@ -82,8 +82,8 @@ impl Responder {
         if asked.op != arp::REQUEST {
             return Asked::Other;
         }
-        // Who asks for its own address announces it, or looks whether somebody else has it (RFC 5227): with a
-        // sender of 0.0.0.0 it wants to know.
+        // A request for the sender's own address is an announcement, or checks whether another host has it (RFC 5227):
+        // with a sender of 0.0.0.0 it needs an answer.
         if asked.sender_ip == asked.target_ip {
             return Asked::Other;
         }
@@ -104,7 +104,7 @@ impl Responder {
         if written { Asked::Answer(frame, ARP_REPLIES) } else { Asked::Wrong }
     }
 
-    /// RFC 4861, sections 7.1.1 and 7.2.4.
+    /// Handles a neighbour solicitation (RFC 4861, sections 7.1.1 and 7.2.4).
     fn solicitation(&self, packet: &Packet, trans: usize, end: usize) -> Asked {
         let (Ok(ethernet), Ok(ip), Ok(asked)) = (
             Ethernet::at(0).check(packet),
@@ -122,11 +122,11 @@ impl Responder {
         let Some(&Address { mac, ip: own, .. }) = self.known(asked.target.into(), packet.interface()) else {
             return Asked::Other;
         };
-        // Who has no address yet cannot be answered alone.
+        // A sender without an address can only be answered by multicast.
         let detects = ip.src.is_unspecified();
         let to = if detects { Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1) } else { ip.src };
         let to_mac = if detects { nd::multicast_mac(to) } else { asked.link_addr.unwrap_or(ethernet.src) };
-        // Who answers for a network of others gives way to their own answers (RFC 4861, section 7.2.8).
+        // An answer for a whole network must not override the hosts' own answers (RFC 4861, section 7.2.8).
         let overrides = if own.len() == 128 { nd::OVERRIDE } else { 0 };
         let answer = Neighbor {
             is_advertisement: true,

@@ -1,4 +1,4 @@
-//! Lets every packet go on 20 ms later, with a loop of its own.
+//! Passes every packet on after 20 ms, with a loop of its own.
 use nf::{Held, Link, Options};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

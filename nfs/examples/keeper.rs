@@ -1,13 +1,13 @@
-//! An NF that always keeps the last packets that came, without telling the host, and passes on the ones before: what
-//! queues and shapers do. For tests of what becomes of such packets when an NF ends.
+//! An NF that always keeps the packets received last, without holding them at the host, and passes on the earlier ones,
+//! like queues and shapers. Tests check what happens to such packets when an NF ends.
 
 use nf::{Batch, Options, Packet};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Packets that it keeps.
+/// The number of packets that it keeps.
 const KEPT: usize = 100;
-/// How long it keeps them where no others come.
+/// How long it keeps them if no others arrive.
 const LONG: Duration = Duration::from_millis(2);
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Lets packets through by an ordered list of rules, and return traffic by what was let through before.
+//! Filters packets by an ordered list of rules, and allows return traffic of allowed flows.
 
 mod rules;
 
@@ -19,8 +19,8 @@ millrace_nfs::numbered! { COUNTERS from 0:
     EVICTED "flows-evicted",
 }
 
-/// How long a flow is known without packets: TCP that is closing, and everything else but established TCP, for
-/// which RFC 5382 asks for two hours and four minutes.
+/// The lifetime of a flow without packets: of TCP that is closing, and of all others except established TCP, for which
+/// RFC 5382 requires two hours and four minutes.
 const CLOSING_NS: u64 = 10 * SECOND_NS;
 const BRIEF_NS: u64 = 120 * SECOND_NS;
 const ESTABLISHED_NS: u64 = 7_440 * SECOND_NS;
@@ -31,15 +31,15 @@ struct Firewall {
     clock: Clock,
 }
 
-/// A flow that was let through, both ways.
+/// An allowed flow, in both directions.
 struct Flow {
-    /// Both ends have said something.
+    /// Whether both ends have sent packets.
     answered: bool,
-    /// The end that spoke first.
+    /// The end that sent the first packet.
     first: std::net::IpAddr,
 }
 
-/// Why a packet goes on, by the number of a counter, or why not, by the number of a reason.
+/// The counter of a packet that is passed on, or the drop reason.
 type Verdict = Result<usize, usize>;
 
 impl Firewall {
@@ -62,8 +62,7 @@ impl Firewall {
         if layers.error.is_some() {
             return Err(MALFORMED);
         }
-        // A fragment has no ports, or leaves them to be written over by the next one (RFC 3128): rules cannot be
-        // applied to it.
+        // A fragment has no ports, or the next one may overwrite them (RFC 3128): rules cannot be applied to it.
         if layers.is_fragment {
             return if self.rules.passes_fragments { Ok(ALLOWED_BY_RULE) } else { Err(FRAGMENT) };
         }
@@ -82,7 +81,7 @@ impl Firewall {
         }
     }
 
-    /// Whether a packet belongs to a flow that was let through.
+    /// Whether a packet belongs to an allowed flow.
     fn known(&mut self, key: &FlowKey, flags: u8, now_ns: u64) -> bool {
         let Some(flows) = &mut self.flows else { return false };
         let Some(id) = flows.find(key) else { return false };
@@ -97,7 +96,7 @@ impl Firewall {
         true
     }
 
-    /// Remembers a flow that is let through, so that answers are. A full table forgets the one that would go first.
+    /// Stores an allowed flow, so that replies are allowed. In a full table the flow that expires first makes room.
     fn note(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
         let Some(flows) = &mut self.flows else { return };
         if flags & tcp::RST != 0 {
@@ -111,13 +110,13 @@ impl Firewall {
             flows.insert(key, flow(), due_ns)
         });
         if let Some(id) = id {
-            // A flow to itself has one key.
+            // A flow from an end to itself has one key.
             flows.alias(id, &key.reversed());
         }
     }
 }
 
-/// Flags of a TCP packet; none for others.
+/// The flags of a TCP packet; 0 for others.
 fn tcp_flags(packet: &impl Access, layers: &Layers) -> u8 {
     match (layers.ip_proto, layers.trans) {
         (Some(protocol::TCP), Some(trans)) => {

@@ -1,7 +1,7 @@
-//! The rules: read, and asked in their order.
+//! The rules: read from the configuration, and applied in their order.
 //!
-//! For IPv4 the classifier of the crate `table` answers, which thousands of rules do not slow down much. Its keys
-//! have no room for IPv6 addresses; there rules are asked one by one.
+//! For IPv4 the classifier of the crate `table` finds the rule, and thousands of rules hardly slow it down. Its keys
+//! have no room for IPv6 addresses; for IPv6, the rules are checked one by one.
 
 use millrace_nfs::configuration::{Keys, as_a, choose, interface, ports, read};
 use millrace_nfs::{Prefix, check_across};
@@ -10,7 +10,7 @@ use packet::view::{ethernet, protocol};
 use std::net::IpAddr;
 use table::acl::{Classifier, Interval, Limits, MAX_DIMS, MISS, Rule, Schema};
 
-/// What happens to a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Action {
     Allow,
@@ -20,7 +20,7 @@ pub enum Action {
 
 const ACTIONS: [(&str, Action); 2] = [("allow", Action::Allow), ("deny", Action::Deny)];
 
-/// What the configuration says.
+/// The values of the configuration.
 #[derive(Default)]
 pub struct Rules {
     default: Action,
@@ -32,11 +32,11 @@ pub struct Rules {
     pub stateful: bool,
     pub most_flows: u32,
     pub passes_fragments: bool,
-    /// What is let through that is no IP.
+    /// The EtherTypes other than IP that are allowed.
     pub passes_ethertypes: Vec<u16>,
 }
 
-/// A rule as it was written. What it does not name it does not ask for.
+/// A rule of the configuration. A field that it does not name matches everything.
 #[derive(Clone, Default)]
 struct Line {
     name: String,
@@ -50,7 +50,7 @@ struct Line {
 }
 
 impl Rules {
-    /// Reads the configuration of an NF with those interfaces.
+    /// Reads the configuration of an NF with these interfaces.
     pub fn read(config: &[u8], interfaces: &[String]) -> Result<Rules, String> {
         let mut rules = read(config, |keys| {
             check_across(keys, interfaces);
@@ -77,7 +77,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// What happens to a packet, and whether a rule says so.
+    /// The decision about a packet, and whether a rule made it.
     pub fn decide(&mut self, key: &FlowKey, interface: usize) -> (Action, bool) {
         let found = match (key.src, key.dst, &self.classifier) {
             (IpAddr::V4(src), IpAddr::V4(dst), Some(classifier)) => {
@@ -98,13 +98,13 @@ impl Rules {
         }
     }
 
-    /// Packets that each rule decided, a line each: the rule's number, its name, how many.
+    /// Packets that each rule decided, a line each: the rule's number, its name, the count.
     pub fn hits(&self) -> String {
         let hits = self.rules.iter().zip(&self.hits).enumerate();
         hits.map(|(at, (rule, hits))| format!("{} {} {hits}\n", at + 1, rule.name)).collect()
     }
 
-    /// Prints what each rule decided, where that is wanted.
+    /// Prints the packets that each rule decided, if configured.
     pub fn report(&self, nf: &str) {
         if self.reports {
             for (rule, hits) in self.rules.iter().zip(&self.hits) {
@@ -145,7 +145,7 @@ impl Line {
         Some(line)
     }
 
-    /// As the classifier has it. Rules about IPv6 match nothing there.
+    /// The rule in the classifier's form. Rules about IPv6 match nothing there.
     fn rule(&self, schema: &Schema) -> Rule {
         let never = Interval { lo: u32::MAX, hi: u32::MAX };
         let mut rule = Rule::any(schema);
@@ -182,7 +182,7 @@ impl Line {
         rule
     }
 
-    /// Whether it is about a packet.
+    /// Whether it matches a packet.
     fn matches(&self, key: &FlowKey, interface: usize) -> bool {
         let within =
             |range: Option<(u16, u16)>, port| range.is_none_or(|(low, high)| (low..=high).contains(&port));
@@ -252,7 +252,7 @@ mod tests {
                         let by_list = rules.rules.iter().find(|rule| rule.matches(&key, interface));
                         let by_list = by_list.map(|rule| rule.action);
                         let (action, by_rule) = rules.decide(&key, interface);
-                        // A rule about IPv6 takes the one pair of addresses that no packet has.
+                        // A rule about IPv6 becomes the one pair of addresses that no packet has.
                         if src != dst {
                             assert_eq!(by_rule.then_some(action), by_list, "{key:?} {interface}");
                             expected += 1;

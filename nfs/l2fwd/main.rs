@@ -17,32 +17,32 @@ millrace_nfs::numbered! { COUNTERS from 0:
     MOVED "moved", NOT_LEARNED "not-learned",
 }
 
-/// The first five bytes of addresses that bridges never forward (IEEE 802.1D, table 7-10), with a sixth to 0x0f.
+/// The first five bytes of addresses that bridges never forward (IEEE 802.1D, table 7-10); the sixth is at most 0x0f.
 const RESERVED: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
 #[derive(Default)]
 struct Bridge {
     known: HashMap<MacAddr, Place>,
-    /// As the host calls them.
+    /// The host's names of the interfaces.
     interfaces: Vec<String>,
     most: usize,
     age_ns: u64,
-    /// The MAC address that frames get as destination, by interface that they leave by.
+    /// The destination MAC address that frames get, by output interface.
     next: Vec<Option<MacAddr>>,
     clock: Clock,
     swept_ns: u64,
-    /// A frame that is copied.
+    /// The buffer for a copied frame.
     copy: Vec<u8>,
 }
 
 struct Place {
     interface: usize,
-    /// When it was last seen; an address that the configuration names stays.
+    /// When it was last seen; a configured address does not expire.
     seen_ns: u64,
     stays: bool,
 }
 
-/// What becomes of a frame.
+/// The decision about a frame.
 enum Way {
     To(usize),
     Flood,
@@ -81,7 +81,7 @@ impl Bridge {
         })
     }
 
-    /// Where a frame goes; who sent it is where it came from.
+    /// Decides about a frame, and learns its source address.
     fn way(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Way {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Way::Nowhere(MALFORMED) };
         if head.src.is_multicast() || head.src == MacAddr::ZERO {
@@ -116,7 +116,7 @@ impl Bridge {
 
     fn send(&self, mut packet: Packet, to: usize, link: &mut Link) {
         if let Some(Some(next)) = self.next.get(to) {
-            // It has an Ethernet header: that was looked at.
+            // The Ethernet header was checked before.
             let _ = Ethernet::at(0).set_dst(&mut packet, *next);
         }
         link.send(packet, to);
@@ -146,7 +146,7 @@ impl Bridge {
         link.count(FLOODED, 1);
     }
 
-    /// Forgets what was not seen for long, once in a while.
+    /// Periodically removes addresses that were not seen for a long time.
     fn sweep(&mut self, now_ns: u64) {
         if now_ns - self.swept_ns > self.age_ns.min(SECOND_NS) {
             self.swept_ns = now_ns;

@@ -6,10 +6,10 @@ use packet::view::ethernet::EthernetFacts;
 use packet::view::{Ethernet, Icmp, Ipv4, Ipv6, ethernet, icmp, icmp6, ipv4, ipv6, protocol};
 use packet::{Access, checksum, parse};
 
-/// Why a packet does not go on.
+/// The reason why a packet is not forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// Its TTL or hop limit is used up.
+    /// Its TTL or hop limit has expired.
     Expired,
     /// There is no route.
     NoRoute,
@@ -17,16 +17,16 @@ pub enum Why {
     Unreachable,
 }
 
-/// Bytes of the packet that an error repeats: what RFC 1812 section 4.3.2.3 allows to IPv4 (576 bytes in all), and
-/// RFC 4443 to IPv6 (1,280).
+/// Bytes of the packet that an error contains: as RFC 1812 section 4.3.2.3 allows for IPv4 (576 bytes in all), and RFC
+/// 4443 for IPv6 (1,280).
 const MOST_BYTES4: usize = 576 - ipv4::HEADER_BYTES - icmp::HEADER_BYTES;
 const MOST_BYTES6: usize = 1280 - ipv6::HEADER_BYTES - icmp::HEADER_BYTES;
 const TTL: u8 = 64;
 /// Code of an ICMPv6 "unreachable" (RFC 4443, section 3.1).
 const ADDRESS_UNREACHABLE: u8 = 3;
 
-/// The error about a packet, as a frame back to where it came from; `None` when none may be sent: about errors,
-/// later fragments, and packets from no single host, or when the interface has no address.
+/// The error about a packet, as a frame to its sender; `None` when none may be sent: about errors, later fragments, and
+/// packets without a unicast source, or when the interface has no address.
 pub fn error(packet: &Packet, why: Why, routes: &Routes, interface: usize) -> Option<Vec<u8>> {
     let layers = parse::frame(packet, 0);
     let (net, end) = (layers.net?, layers.end);
@@ -44,19 +44,19 @@ fn head(packet: &Packet, routes: &Routes, interface: usize, ethertype: u16) -> O
     Ethernet::at(0).write(&mut frame, facts).then_some(frame)
 }
 
-/// The packet as far as it is repeated, behind an ICMP header.
+/// The quoted part of the packet, after an ICMP header.
 fn repeat(packet: &Packet, (net, end): (usize, usize), most: usize) -> Option<Vec<u8>> {
     let bytes = end.saturating_sub(net).min(most);
     let mut message = vec![0; icmp::HEADER_BYTES + bytes];
     packet.copy_out(net, message.get_mut(icmp::HEADER_BYTES..)?).then_some(message)
 }
 
-/// A packet that does not go on, and where it came in.
+/// A packet that is not forwarded, and its input interface.
 struct About<'a> {
     packet: &'a Packet,
     why: Why,
     routes: &'a Routes,
-    /// Where its network header begins, and where it ends.
+    /// The offsets of its network header and of its end.
     range: (usize, usize),
     interface: usize,
 }
@@ -104,7 +104,7 @@ impl About<'_> {
         let ip = Ipv6::at(range.0).check(packet).ok()?;
         let layers = parse::frame(packet, 0);
         if layers.ip_proto == Some(protocol::ICMP6) {
-            // Cut off, it might be one.
+            // A truncated packet might be an ICMP error.
             let kind = packet.u8(layers.trans?)?;
             if icmp6::is_error(kind) {
                 return None;

@@ -1,5 +1,5 @@
-//! Forwards IPv4 and IPv6 by the longest prefix: decrements TTL and hop limit, sets the next hop's MAC address, which
-//! routes name or the platform finds out, and tells senders by ICMP what cannot be delivered.
+//! Forwards IPv4 and IPv6 packets by the longest prefix: it decrements TTL and hop limit, and sets the next hop's MAC
+//! address, which a route names or the platform resolves. It reports undeliverable packets to their senders by ICMP.
 
 mod icmp;
 mod routes;
@@ -21,7 +21,7 @@ millrace_nfs::numbered! { REASONS from 1:
 
 millrace_nfs::numbered! { COUNTERS from 0:
     _ "forwarded4", _ "forwarded6", ERRORS "icmp-errors", SUPPRESSED "icmp-errors-suppressed",
-    // Packets that were kept until their next hop was known, or given up.
+    // Packets that were held until their next hop was resolved or unreachable.
     WAITED "waited",
 }
 
@@ -33,27 +33,27 @@ struct Router {
     routes: Routes,
     waiting: Waiting,
     clock: Clock,
-    /// ICMP errors in this second.
+    /// ICMP errors sent in this second.
     errors: u64,
     second: u64,
 }
 
-/// Why a packet does not go on.
+/// The reason why a packet is not forwarded.
 enum Stop {
-    /// Silently, for a reason.
+    /// Dropped without an ICMP error.
     Drop(usize),
-    /// The sender is told.
+    /// Dropped with an ICMP error to the sender.
     Tell(usize, icmp::Why),
 }
 
-/// Where a packet goes, and the counter for it.
+/// The output of a packet, and its counter.
 struct Way {
     interface: usize,
     to: Station,
     counter: usize,
 }
 
-/// Who gets it there.
+/// The next hop.
 enum Station {
     Known(MacAddr),
     Neighbour(IpAddr),
@@ -67,7 +67,7 @@ impl Router {
         Ok(Router { routes: Routes::read(link.config(), &interfaces)?, ..Router::default() })
     }
 
-    /// Makes a packet ready to leave, but for Ethernet addresses.
+    /// Forwards a packet, except for its Ethernet addresses.
     fn forward(&self, packet: &mut Packet) -> Result<Way, Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
         if head.dst.is_multicast() || !self.routes.is_for_us(packet.interface(), head.dst) {
@@ -88,7 +88,7 @@ impl Router {
         Ok(Way { interface: hop.interface, to, counter })
     }
 
-    /// Addresses a packet to a station.
+    /// Sets a packet's Ethernet addresses and sends it.
     fn leave(&self, mut packet: Packet, interface: usize, to: MacAddr, link: &mut Link) {
         let own = self.routes.mac(interface);
         if Ethernet::at(0).set_dst(&mut packet, to) && Ethernet::at(0).set_src(&mut packet, own) {
@@ -98,7 +98,7 @@ impl Router {
         }
     }
 
-    /// Sends a packet to a neighbour, or keeps it until that is known.
+    /// Sends a packet to a neighbour, or holds it until the neighbour is resolved.
     fn leave_by(&mut self, packet: Packet, interface: usize, next: IpAddr, now_ns: u64, link: &mut Link) {
         match link.neighbour(interface, next) {
             Neighbour::Known(mac) => self.leave(packet, interface, mac, link),
@@ -116,7 +116,7 @@ impl Router {
         link.drop_for(packet, NO_NEIGHBOUR);
     }
 
-    /// Looks what came of those who wait.
+    /// Sends or drops the held packets whose next hop is known or unreachable.
     fn settle(&mut self, now_ns: u64, link: &mut Link) {
         for (interface, came, packets) in self.waiting.settle(link, now_ns) {
             for packet in packets {
@@ -140,7 +140,7 @@ impl Router {
             return Err(Stop::Tell(TTL_EXPIRED, icmp::Why::Expired));
         }
         let to = self.routes.hop(IpAddr::V4(ip.dst)).ok_or(Stop::Tell(NO_ROUTE, icmp::Why::NoRoute))?;
-        // TTL and protocol are one word of the sum.
+        // TTL and protocol are one word of the checksum.
         let word = |ttl: u8| u16::from_be_bytes([ttl, ip.protocol]);
         let check = update16(ip.checksum, word(ip.ttl), word(ip.ttl - 1));
         let done = Ipv4::at(net).set_ttl(packet, ip.ttl - 1) && packet.put_u16(net + IPV4_CHECK, check);
@@ -161,7 +161,7 @@ impl Router {
         if done { Ok((to, ip.dst)) } else { Err(Stop::Drop(MALFORMED)) }
     }
 
-    /// Tells the sender of a packet, if that may be, why it does not go on.
+    /// Sends an ICMP error to the sender of a packet, if one may be sent.
     fn tell(&mut self, packet: &Packet, why: icmp::Why, now_ns: u64, link: &mut Link) {
         let second = now_ns / SECOND_NS;
         if self.second != second {
@@ -189,7 +189,7 @@ impl Nf for Router {
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         let mut forwarded = [0; 2];
-        // Nobody overtakes who waited.
+        // No packet may overtake a waiting one.
         if self.waiting.is_due(batch.link()) {
             self.settle(now_ns, batch.link());
         }

@@ -1,4 +1,4 @@
-//! Interfaces and routes: read, and looked up by the longest prefix (crate `table`).
+//! Interfaces and routes: read from the configuration, and looked up by the longest prefix (crate `table`).
 
 use millrace_nfs::Keys;
 use millrace_nfs::Prefix;
@@ -8,23 +8,23 @@ use packet::MacAddr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use table::lpm::{Lpm4, Lpm6};
 
-/// Where a packet goes next.
+/// The next hop of a route.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
     pub interface: usize,
     pub next: Next,
 }
 
-/// To whom there.
+/// The Ethernet destination of a route.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
-    /// To a station whose Ethernet address the configuration says.
+    /// The Ethernet address from the configuration.
     Mac(MacAddr),
-    /// To a neighbour, whose Ethernet address the platform finds out.
+    /// A neighbour, whose Ethernet address the platform resolves.
     Gateway(IpAddr),
-    /// To the destination itself, which is a neighbour.
+    /// The destination itself, which is a neighbour.
     Destination,
-    /// Nowhere: it is for this router, or for everybody of a network.
+    /// None: the packet is for this router, or a broadcast of a network.
     Nobody,
 }
 
@@ -32,12 +32,12 @@ pub enum Next {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Own {
     pub mac: MacAddr,
-    /// ICMP errors come from these; without, none are sent.
+    /// The source addresses of ICMP errors; without one, none are sent.
     pub ipv4: Option<Ipv4Addr>,
     pub ipv6: Option<Ipv6Addr>,
 }
 
-/// What the configuration says.
+/// The values of the configuration.
 #[derive(Default)]
 pub struct Routes {
     own: Vec<Own>,
@@ -46,7 +46,7 @@ pub struct Routes {
     v6: Option<Lpm6>,
 }
 
-/// An interface, by its name, and what the chain file says of it.
+/// An interface, with its name and its L3 interface from the chain file.
 pub struct Interface<'a> {
     pub name: &'a str,
     pub station: Option<&'a InterfaceFacts>,
@@ -67,13 +67,13 @@ impl Interface<'_> {
         self.station?.mac.parse().ok()
     }
 
-    /// What the chain file says it is.
+    /// Its own addresses from the chain file.
     fn own(&self) -> Option<Own> {
         let ipv4 = self.addresses().iter().find_map(|own| match own.ip {
             IpAddr::V4(ip) => Some(ip),
             IpAddr::V6(_) => None,
         });
-        // Errors go through routers: a link-local address is none to come from.
+        // An ICMP error may pass routers, so a link-local address must not be its source.
         let ipv6 = self.addresses().iter().find_map(|own| match own.ip {
             IpAddr::V6(ip) if !ip.is_unicast_link_local() => Some(ip),
             _ => None,
@@ -153,11 +153,11 @@ fn route(keys: &mut Keys<'_>, interfaces: &[Interface<'_>]) -> Option<(Prefix, H
     Some((to?, Hop { interface: interface?, next }))
 }
 
-/// The networks that interfaces are on: what a router knows without being told.
+/// The networks of the interfaces: a router has these routes without configuration.
 fn connected(interfaces: &[Interface<'_>]) -> Vec<(Prefix, Hop)> {
     let mut routes = vec![];
     for (interface, at) in interfaces.iter().enumerate() {
-        // Nobody routes to link-local addresses, which every interface has.
+        // Link-local addresses are not routed; every interface has one.
         let is_local = |ip: IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
         for own in at.addresses().iter().filter(|own| !is_local(own.ip)) {
             let network = Prefix::of(own.ip, own.len);
@@ -175,7 +175,7 @@ fn connected(interfaces: &[Interface<'_>]) -> Vec<(Prefix, Hop)> {
 }
 
 impl Routes {
-    /// Reads the configuration of an NF with those interfaces.
+    /// Reads the configuration of an NF with these interfaces.
     pub fn read(config: &[u8], interfaces: &[Interface<'_>]) -> Result<Routes, String> {
         let (own, routes) = read(config, |keys| {
             let named = keys.named("interface", |name, keys| {
@@ -214,7 +214,7 @@ impl Routes {
         let failed = |error: table::TableError| format!("no room for these routes: {error}");
         let (mut v4, mut v6) = (Lpm4::new().map_err(failed)?, Lpm6::new().map_err(failed)?);
         let mut hops = vec![];
-        // What is stated comes last, and wins over what is known without.
+        // Configured routes are last, and replace those of the networks.
         let known = connected(interfaces);
         for (number, (to, hop)) in known.iter().chain(&routes).enumerate() {
             let replaced = match to.address() {
@@ -249,7 +249,7 @@ impl Routes {
         self.own(interface).mac
     }
 
-    /// Whether a frame that came in by an interface is for this router.
+    /// Whether a frame that an interface received is for this router.
     pub fn is_for_us(&self, interface: usize, mac: MacAddr) -> bool {
         self.mac(interface) == mac
     }

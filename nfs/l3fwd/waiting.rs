@@ -1,7 +1,7 @@
 //! Packets that wait for the Ethernet address of their next hop.
 //!
-//! A few for each next hop, as RFC 4861 section 7.2.2 has it: enough for what begins a connection. The others are
-//! dropped.
+//! A few packets for each next hop are held, as in RFC 4861 section 7.2.2: enough for the start of a connection. The
+//! others are dropped.
 
 use millrace_nfs::SECOND_NS;
 use nf::{Held, Link, Neighbour, Packet};
@@ -9,10 +9,10 @@ use packet::MacAddr;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Packets for one next hop, and next hops that packets wait for.
+/// The most packets for one next hop, and the most next hops that packets wait for.
 const EACH: usize = 4;
 const HOPS: usize = 64;
-/// How long one waits at most: the platform has an answer earlier, unless it has too much to do.
+/// The longest wait: the platform answers earlier unless it is overloaded.
 const PATIENCE_NS: u64 = 5 * SECOND_NS;
 
 struct Queue {
@@ -22,15 +22,15 @@ struct Queue {
     packets: VecDeque<Held>,
 }
 
-/// The packets.
+/// The waiting packets.
 #[derive(Default)]
 pub struct Waiting {
     queues: Vec<Queue>,
-    /// What was known when they were last looked at.
+    /// The count of neighbour changes at the last check.
     seen: u64,
 }
 
-/// What became of packets that waited.
+/// The result for packets that waited.
 pub enum Came {
     /// Their next hop is known.
     Known(MacAddr),
@@ -39,7 +39,7 @@ pub enum Came {
 }
 
 impl Waiting {
-    /// Keeps a packet; gives it back where there is no room.
+    /// Holds a packet; returns it if there is no room.
     pub fn keep(
         &mut self,
         (interface, next): (usize, IpAddr),
@@ -70,12 +70,12 @@ impl Waiting {
         }
     }
 
-    /// Whether something may have come of what is waited for.
+    /// Whether a neighbour's state has changed since the last check.
     pub fn is_due(&self, link: &Link) -> bool {
         !self.queues.is_empty() && self.seen != link.neighbour_changes()
     }
 
-    /// Takes out those of which something came, with the interface that they leave by, in their order.
+    /// Removes the packets whose next hop is known or unreachable, with their output interface, in their order.
     pub fn settle(&mut self, link: &mut Link, now_ns: u64) -> Vec<(usize, Came, Vec<Packet>)> {
         self.seen = link.neighbour_changes();
         let mut settled = vec![];

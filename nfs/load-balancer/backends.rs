@@ -1,24 +1,24 @@
 //! The lookup table of Maglev (Eisenbud et al., NSDI 2016, section 3.4): every backend has about its share of the
-//! entries, and when one goes, most flows of the others stay where they are.
+//! entries, and when a backend is removed, most flows of the others keep their backends.
 
 use packet::{FlowKey, MacAddr};
 use std::net::Ipv4Addr;
 
-/// Somebody who serves.
+/// A backend server.
 #[derive(Clone, Copy, Debug)]
 pub struct Backend {
     pub end: (Ipv4Addr, u16),
     pub mac: Option<MacAddr>,
-    /// Its share, against the others'.
+    /// Its share, relative to those of the others.
     pub weight: usize,
 }
 
-/// Entries of the table: a prime, a hundred times as many as there may reasonably be backends.
+/// Entries of the table: a prime, a hundred times the reasonable number of backends.
 const ENTRIES: usize = 65_537;
-/// Fixed, so that several balancers side by side, and one that is started anew, choose alike.
+/// Fixed, so that parallel balancers, and a restarted one, choose the same backends.
 const SEEDS: [u64; 3] = [0x6d69_6c6c_7261_6365, 0x6f66_6673_6574, 0x736b_6970];
 
-/// The table.
+/// The lookup table.
 #[derive(Default)]
 pub struct Table {
     entries: Vec<u16>,
@@ -32,11 +32,11 @@ fn hash(backend: &Backend, seed: u64) -> usize {
 }
 
 impl Table {
-    /// Of backends.
+    /// The table of these backends.
     pub fn new(backends: &[Backend]) -> Table {
         const FREE: u16 = u16::MAX;
         let mut entries = vec![FREE; ENTRIES];
-        // Each backend goes through the entries in an order of its own and takes free ones in turn.
+        // Each backend visits the entries in an order of its own and takes free ones in turn.
         let mut turns: Vec<(usize, usize)> = backends
             .iter()
             .map(|backend| (hash(backend, SEEDS[1]) % ENTRIES, 1 + hash(backend, SEEDS[2]) % (ENTRIES - 1)))

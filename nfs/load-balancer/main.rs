@@ -1,5 +1,5 @@
-//! Spreads the flows to one service over backends: by consistent hashing, and each flow to the same backend as long
-//! as it lives.
+//! Distributes the flows to one service among backends by consistent hashing, and sends all packets of a flow to the
+//! same backend as long as the flow lives.
 
 mod backends;
 
@@ -21,9 +21,9 @@ millrace_nfs::numbered! { COUNTERS from 0:
     EVICTED "flows-evicted",
 }
 
-/// The interface of the clients; the other one leads to the backends.
+/// The interface of the clients; the other one is the backends'.
 const CLIENTS: usize = 0;
-/// How long a flow that was closed is remembered.
+/// How long a closed flow is stored.
 const CLOSING_NS: u64 = 10 * SECOND_NS;
 
 struct Balancer {
@@ -81,7 +81,7 @@ impl Balancer {
         })
     }
 
-    /// Where a packet leaves, and what is counted; or a reason.
+    /// The counter of a packet that is sent on; else a drop reason.
     fn balance(&mut self, packet: &mut Packet, now_ns: u64, link: &mut Link) -> Result<usize, usize> {
         let layers = parse::frame(packet, 0);
         let (Some(net), true, Some(number)) = (layers.net, layers.is_ipv4(), layers.ip_proto) else {
@@ -140,7 +140,8 @@ impl Balancer {
             return self.flows.get(flow).copied();
         }
         let backend = self.table.choose(key)?;
-        // Where there is no room, the table gives the same answer as long as the backends are the same.
+        // When the table of flows is full, the lookup table returns the same backend as long as the backends are the
+        // same.
         let due_ns = now_ns + stays_ns;
         let flow = self.flows.insert(key, backend, due_ns).or_else(|| {
             self.flows.evict()?;

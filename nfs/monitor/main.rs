@@ -1,4 +1,4 @@
-//! Counts packets and bytes, by protocol and by size, and the flows that carry most; passes everything on.
+//! Counts packets and bytes, by protocol and by size, and lists the flows with the most bytes; passes all packets on.
 
 use millrace_nfs::{Clock, Flows, SECOND_NS};
 use nf::{Batch, Handler, Link, Nf, Options};
@@ -11,21 +11,21 @@ millrace_nfs::numbered! { COUNTERS from 0:
     _ "up-to-128", _ "up-to-512", _ "up-to-1024", _ "larger",
 }
 
-/// Frames of so many bytes, FCS counted, belong to a class of sizes; the last has the rest.
+/// The upper limits of the size classes, in bytes with FCS; the last class has all longer frames.
 const SIZE_CLASSES: [usize; 4] = [64, 128, 512, 1024];
 const FCS_BYTES: usize = 4;
-/// Flows that are counted at a time.
+/// The most flows that are counted at a time.
 const MOST_FLOWS: u32 = 65_536;
 
 struct Monitor {
-    /// How many flows are printed at the end; 0 counts none.
+    /// The number of flows that are printed at the end; 0 counts none.
     top: usize,
     flows: Option<Flows<Volume>>,
     idle_ns: u64,
     clock: Clock,
 }
 
-/// What a flow carried, in one direction.
+/// The volume of a flow, in one direction.
 struct Volume {
     key: FlowKey,
     packets: u64,
@@ -43,7 +43,7 @@ impl Monitor {
         Ok(Monitor { top, flows, idle_ns, clock: Clock::default() })
     }
 
-    /// The flows that carry most, in words.
+    /// The flows with the most bytes, a line each.
     fn largest(&self) -> impl Iterator<Item = String> {
         let mut volumes: Vec<&Volume> = self.flows.iter().flat_map(Flows::iter).collect();
         volumes.sort_by_key(|volume| std::cmp::Reverse((volume.bytes, volume.packets)));

@@ -1,5 +1,5 @@
-//! ICMP errors: the packet inside them is translated, too, so that whoever gets the error knows its own packet
-//! (RFC 5508, section 4).
+//! ICMP errors: the packet inside them is translated, too, so that the receiver recognizes its own packet (RFC 5508,
+//! section 4).
 
 use crate::mappings::Mappings;
 use crate::{MALFORMED, NO_MAPPING, NOT_FOR_US};
@@ -9,10 +9,10 @@ use packet::checksum::ICMP_CHECK;
 use packet::view::{Icmp, ipv4::Ipv4Facts, protocol};
 use packet::{Access, view::icmp};
 
-/// Translates an error, outward or inward; else the number of a reason.
+/// Translates an error, outward or inward; else the number of a drop reason.
 ///
-/// The packet inside went the other way: an error from the outside is about a packet whose source is the outside
-/// address; one from the inside about a packet whose destination is the inside host.
+/// The packet inside was sent in the other direction: an error from the outside is about a packet whose source is the
+/// outside address; one from the inside about a packet whose destination is the inside host.
 pub fn translate(
     packet: &mut Packet,
     net: usize,
@@ -29,7 +29,7 @@ pub fn translate(
         (protocol::ICMP, _) if icmp::has_id(packet.u8(trans).ok_or(MALFORMED)?) => 4,
         _ => return Err(NO_MAPPING),
     };
-    // Eight bytes of the header are promised; a port is in the first six.
+    // An error contains at least eight bytes of the header; a port is in the first six.
     if embedded.payload_bytes < at + 2 {
         return Err(MALFORMED);
     }
@@ -49,7 +49,7 @@ pub fn translate(
     if !packet.put_u16(ip.payload + ICMP_CHECK, changed.apply_icmp(check)) {
         return Err(MALFORMED);
     }
-    // Whoever sends an error from the inside hides behind the outside address as well.
+    // The address of an inside host that sends an error is replaced by the outside address, too.
     let side = if outward { End::Source } else { End::Destination };
     if whole(packet, net, ip, side, (own, None)) { Ok(()) } else { Err(MALFORMED) }
 }

@@ -1,5 +1,5 @@
 //! Network address and port translation for IPv4 (RFC 3022), with endpoint-independent mappings (RFC 4787, RFC 5382,
-//! RFC 5508): many inside addresses share one outside.
+//! RFC 5508): many inside addresses share one outside address.
 
 mod errors;
 mod mappings;
@@ -34,7 +34,7 @@ struct Napt {
     clock: Clock,
 }
 
-/// Where a packet leaves, and what is counted; or a reason.
+/// The output and the counter of a packet; or a drop reason.
 type Verdict = Result<(usize, usize), usize>;
 
 impl Napt {
@@ -75,7 +75,7 @@ impl Napt {
         }
     }
 
-    /// From the inside.
+    /// Translates a packet from the inside.
     fn outward(
         &mut self,
         packet: &mut Packet,
@@ -102,12 +102,12 @@ impl Napt {
         if ip.dst != self.external {
             return Ok((1 - INSIDE, OUT));
         }
-        // To another host inside by its outside address (RFC 4787, REQ-9).
+        // A packet to another inside host by its outside address (RFC 4787, REQ-9).
         let again = Ipv4::at(net).check(packet).map_err(|_| MALFORMED)?;
         self.inward(packet, net, &again, now_ns).map(|_| (INSIDE, HAIRPINS))
     }
 
-    /// From the outside.
+    /// Translates a packet from the outside.
     fn inward(&mut self, packet: &mut Packet, net: usize, ip: &Ipv4Facts, now_ns: u64) -> Verdict {
         if ip.dst != self.external {
             return Err(NOT_FOR_US);
@@ -115,7 +115,7 @@ impl Napt {
         let port = port_of(packet, ip, End::Destination)?;
         let flags = tcp_flags(packet, ip);
         let stays = mappings::stays_ns(ip.protocol, flags);
-        // Only the inside keeps a mapping of UDP alive (RFC 4787, REQ-6).
+        // Only packets from the inside extend a UDP mapping (RFC 4787, REQ-6).
         let due = (ip.protocol == protocol::TCP).then_some(now_ns + stays);
         let inside = self.mappings.inward(ip.protocol, port, due).ok_or(NO_MAPPING)?;
         if !whole(packet, net, ip, End::Destination, (inside.0, Some(inside.1))) {
@@ -125,7 +125,7 @@ impl Napt {
     }
 }
 
-/// Whether it is an ICMP error.
+/// Whether a packet is an ICMP error.
 fn is_error(packet: &impl Access, ip: &Ipv4Facts) -> bool {
     let facts = Icmp::at(ip.payload).check(packet, ip.end);
     ip.protocol == protocol::ICMP && facts.is_ok_and(|facts| icmp::is_error(facts.kind))

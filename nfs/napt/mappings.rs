@@ -1,7 +1,7 @@
-//! Mappings: an inside address and port, and the outside port that stands for both.
+//! Mappings: an inside address and port, and the outside port that represents them.
 //!
-//! A mapping does not depend on whom the inside talks to (RFC 4787, REQ-1), and lets in whoever knows it: a firewall
-//! in front decides who may.
+//! A mapping does not depend on the outside peer (RFC 4787, REQ-1), and accepts packets of every outside host that
+//! knows it: a firewall in front can filter them.
 
 use millrace_nfs::{Flows, SECOND_NS};
 use packet::FlowKey;
@@ -10,14 +10,14 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use table::portpool::{PortOrder, PortPool, Preserve};
 
-/// How long mappings stay without packets: UDP as RFC 4787 REQ-5 recommends, TCP as RFC 5382 REQ-5 requires at
-/// least, ICMP as RFC 5508 REQ-2.
+/// The lifetime of mappings without packets: for UDP as RFC 4787 REQ-5 recommends, for TCP the minimum of RFC 5382
+/// REQ-5, for ICMP as in RFC 5508 REQ-2.
 const UDP_NS: u64 = 300 * SECOND_NS;
 const TCP_OPEN_NS: u64 = 7_440 * SECOND_NS;
 const TCP_BRIEF_NS: u64 = 240 * SECOND_NS;
 const ICMP_NS: u64 = 60 * SECOND_NS;
 
-/// How long a mapping stays behind a packet.
+/// The lifetime of a mapping after a packet.
 pub fn stays_ns(number: u8, flags: u8) -> u64 {
     match number {
         protocol::TCP if flags & (tcp::SYN | tcp::FIN | tcp::RST) != 0 => TCP_BRIEF_NS,
@@ -27,7 +27,7 @@ pub fn stays_ns(number: u8, flags: u8) -> u64 {
     }
 }
 
-/// What there is no more of.
+/// The resource that is used up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
     Ports,
@@ -44,7 +44,7 @@ struct Mapping {
 pub struct Mappings {
     external: Ipv4Addr,
     flows: Flows<Mapping>,
-    /// Of TCP, UDP, and identifiers of ICMP.
+    /// The ports of TCP, of UDP, and the identifiers of ICMP.
     pools: [PortPool; 3],
 }
 
@@ -56,16 +56,16 @@ fn pool(number: u8) -> usize {
     }
 }
 
-/// The key of an end by itself.
+/// The key of one end.
 fn key(number: u8, (address, port): (Ipv4Addr, u16)) -> FlowKey {
     let dst = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     FlowKey { src: address.into(), dst, protocol: number, src_port: port, dst_port: 0 }
 }
 
 impl Mappings {
-    /// None, of an outside address and its ports.
+    /// No mappings, for an outside address and its ports.
     pub fn new(external: Ipv4Addr, (low, high): (u16, u16), most: u32) -> Result<Mappings, String> {
-        // Ports that outsiders cannot guess (RFC 6056).
+        // Ports in an order that outside hosts cannot guess (RFC 6056).
         let pool = || {
             let seed = RandomState::new().build_hasher().finish();
             PortPool::new(low, high, PortOrder::Random { seed }).map_err(|error| error.to_string())
@@ -77,7 +77,7 @@ impl Mappings {
         self.external
     }
 
-    /// All of them, a line each: protocol, inside and outside.
+    /// All mappings, a line each: protocol, inside and outside.
     pub fn list(&self) -> String {
         let name = |number| match number {
             protocol::TCP => "tcp",
@@ -104,7 +104,7 @@ impl Mappings {
             self.flows.keep_until(flow, due_ns);
             return self.flows.get(flow).map(|mapping| (mapping.outside, false)).ok_or(Full::Table);
         }
-        // RFC 4787 REQ-4: an even port for an even one.
+        // RFC 4787 REQ-4: an even port maps to an even one.
         let pool = &mut self.pools[pool(number)];
         let outside = pool.allocate(inside.1, Preserve::Parity).map_err(|_| Full::Ports)?;
         let mapping = Mapping { protocol: number, inside, outside };
@@ -118,7 +118,7 @@ impl Mappings {
         Ok((outside, true))
     }
 
-    /// The inside end of an outside port; with a time, it stays until then.
+    /// The inside end of an outside port; with a time, the mapping's expiry is set to it.
     pub fn inward(&mut self, number: u8, outside: u16, due_ns: Option<u64>) -> Option<(Ipv4Addr, u16)> {
         let flow = self.flows.find(&key(number, (self.external, outside)))?;
         if let Some(due_ns) = due_ns {
@@ -127,13 +127,13 @@ impl Mappings {
         self.flows.get(flow).map(|mapping| mapping.inside)
     }
 
-    /// The outside port of an inside end, where there is one.
+    /// The outside port of an inside end, if it has a mapping.
     pub fn known(&mut self, number: u8, inside: (Ipv4Addr, u16)) -> Option<u16> {
         let flow = self.flows.find(&key(number, inside))?;
         self.flows.get(flow).map(|mapping| mapping.outside)
     }
 
-    /// Gives back ports of mappings whose time has come; how many.
+    /// Removes expired mappings and frees their ports; returns how many.
     pub fn expire(&mut self, now_ns: u64) -> u64 {
         let (pools, mut expired) = (&mut self.pools, 0);
         self.flows.expire(now_ns, 64, |mapping| {

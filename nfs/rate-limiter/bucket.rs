@@ -1,7 +1,6 @@
-//! A token bucket, kept as one time: the generic cell rate algorithm (ITU-T I.371, annex A), which never has to be
-//! refilled.
+//! A token bucket, stored as one time: the generic cell rate algorithm (ITU-T I.371, annex A), which needs no refill.
 
-/// A rate, and how much may come at once.
+/// A rate, and the size of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
     bits_per_s: u64,
@@ -9,7 +8,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Frames count without FCS. The rate is not 0.
+    /// A limit; frames count without FCS. The rate must not be 0.
     pub fn new(bits_per_s: u64, burst_bytes: u64) -> Limit {
         let bits_per_s = bits_per_s.max(1);
         Limit { bits_per_s, burst_ns: time_ns(burst_bytes, bits_per_s) }
@@ -29,8 +28,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a packet: when it may leave; `None`, and nothing taken, when that is later than `most_delay_ns` from
-    /// now.
+    /// Takes a packet; returns when it may leave. `None`, and nothing is taken, when that is later than `most_delay_ns`
+    /// from now.
     pub fn take(&mut self, limit: Limit, bytes: u64, now_ns: u64, most_delay_ns: u64) -> Option<u64> {
         let full_ns = self.full_ns.max(now_ns) + time_ns(bytes, limit.bits_per_s);
         let at = full_ns.saturating_sub(limit.burst_ns).max(now_ns);
@@ -41,7 +40,7 @@ impl Bucket {
         Some(at)
     }
 
-    /// When it is full again.
+    /// The time at which it is full again.
     pub fn full_ns(&self) -> u64 {
         self.full_ns
     }
@@ -51,7 +50,7 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    /// 8 Mbit/s: a byte a microsecond.
+    /// 8 Mbit/s: a byte per microsecond.
     const LIMIT: fn() -> Limit = || Limit::new(8_000_000, 3_000);
 
     #[test]
@@ -60,7 +59,7 @@ mod tests {
         let mut take = |now_us: u64| bucket.take(LIMIT(), 1_000, now_us * 1_000, 0).is_some();
         assert_eq!([take(1), take(1), take(1), take(1)], [true, true, true, false]);
         assert_eq!([take(500), take(1_001), take(1_001)], [false, true, false]);
-        // However long nothing came, the burst is no larger.
+        // A long pause does not increase the burst.
         assert_eq!([take(90_000), take(90_000), take(90_000), take(90_000)], [true, true, true, false]);
     }
 

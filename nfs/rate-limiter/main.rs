@@ -1,4 +1,4 @@
-//! Limits the rate of each source: what is too much is dropped (policing), or leaves later (shaping).
+//! Limits the rate of each source: excess packets are dropped (policing), or delayed (shaping).
 
 mod bucket;
 
@@ -23,7 +23,8 @@ millrace_nfs::numbered! { COUNTERS from 0:
 struct RateLimiter {
     settings: Settings,
     sources: Flows<Bucket>,
-    /// When packets leave, soonest first, each with its number: packets of a source leave in their order.
+    /// The times at which packets leave, the earliest first, each with a number: packets of a source leave in their
+    /// order.
     due: BinaryHeap<Reverse<(u64, u64)>>,
     held: HashMap<u64, Held>,
     next: u64,
@@ -32,9 +33,9 @@ struct RateLimiter {
 
 #[derive(Default)]
 struct Settings {
-    /// Holds what is too much, rather than drop it.
+    /// Whether excess packets are held and not dropped.
     shapes: bool,
-    /// Bits of a source's address that share a bucket.
+    /// Bits of the source address that select the bucket.
     bits: (u8, u8),
     /// The longest delay.
     most_delay_ns: u64,
@@ -77,7 +78,7 @@ impl Settings {
         })
     }
 
-    /// The limit of a source, and what names its bucket.
+    /// The limit of a source, and the key of its bucket.
     fn limit_of(&self, source: IpAddr) -> Option<(Limit, FlowKey)> {
         let of_class =
             self.limits.iter().find(|(prefix, _)| prefix.contains(source)).map(|(_, limit)| *limit);
@@ -100,7 +101,7 @@ impl RateLimiter {
         })
     }
 
-    /// When a packet may leave; a reason for which it may not.
+    /// The time at which a packet may leave; or a drop reason.
     fn when(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Result<u64, usize> {
         let key = FlowKey::of(packet, &parse::frame(packet, 0));
         let Some((limit, key)) = key.and_then(|key| self.settings.limit_of(key.src)) else {
@@ -113,13 +114,13 @@ impl RateLimiter {
         let bucket = sources.get(id).ok_or(TOO_MANY)?;
         let most_delay_ns = if self.settings.shapes { self.settings.most_delay_ns } else { 0 };
         let at = bucket.take(limit, packet.len() as u64, now_ns, most_delay_ns);
-        // A bucket that is full again is like none.
+        // A full bucket is equal to a new one.
         let full_ns = bucket.full_ns();
         sources.keep_until(id, full_ns.max(now_ns));
         at.ok_or(if self.settings.shapes { QUEUE_FULL } else { TOO_FAST })
     }
 
-    /// Sends what is due.
+    /// Sends the packets that are due.
     fn release(&mut self, now_ns: u64, link: &mut Link) {
         while let Some(Reverse((at, number))) = self.due.peek().copied()
             && at <= now_ns

@@ -1,4 +1,5 @@
-//! Looks for many patterns at once in the payload of packets, and drops, reports or counts those that have them.
+//! Searches for many patterns at once in the payload of packets, and drops, reports or counts the packets that contain
+//! them.
 
 mod patterns;
 
@@ -17,16 +18,16 @@ const COUNTERS: [&str; 6] =
 #[derive(Default)]
 struct Scanner {
     patterns: Patterns,
-    /// A private copy of the payload: what is scanned must not change meanwhile.
+    /// A private copy of the payload, which no other NF can change during the scan.
     payload: Vec<u8>,
 }
 
-/// Where the payload of a packet begins; `Err` when its headers are wrong.
+/// The offset of a packet's payload; `Err` when its headers are wrong.
 fn payload_of(packet: &Packet, layers: &Layers) -> Result<Option<usize>, ()> {
     let (Some(number), Some(trans)) = (layers.ip_proto, layers.trans) else {
         return if layers.error.is_some() { Err(()) } else { Ok(None) };
     };
-    // What is behind the header of a fragment is payload, too: the rest of a datagram.
+    // The bytes after the header of a fragment are payload, too: the rest of a datagram.
     match number {
         protocol::TCP => Tcp::at(trans).check(packet, layers.end).map(|tcp| Some(tcp.payload)).map_err(drop),
         protocol::UDP if layers.is_fragment => Ok(Some(trans + packet::view::udp::HEADER_BYTES)),
@@ -40,7 +41,7 @@ impl Scanner {
         Ok(Scanner { patterns: Patterns::read(link.config(), link.interfaces())?, ..Scanner::default() })
     }
 
-    /// What is to be done to a packet.
+    /// The action for a packet.
     fn scan(&mut self, packet: &Packet, counts: &mut [u64], link: &Link) -> Result<Action, ()> {
         let layers = parse::frame(packet, 0);
         let Some(at) = payload_of(packet, &layers)? else { return Ok(Action::Count) };

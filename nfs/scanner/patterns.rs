@@ -1,10 +1,10 @@
-//! The patterns, and the automata (Aho and Corasick, by the crate `aho-corasick`) that look for all of them in one
-//! pass: one for those that are taken letter by letter, one for those in which case does not count.
+//! The patterns, and the automata (Aho and Corasick, by the crate `aho-corasick`) that search for all of them in one
+//! pass: one for case-sensitive patterns, one for the others.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use millrace_nfs::configuration::{Keys, read};
 
-/// What is done to a packet with a pattern; of several, the first in this order.
+/// The action for a packet with a pattern; of several, the first in this order applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Action {
     Drop,
@@ -33,24 +33,24 @@ struct Pattern {
     told: bool,
 }
 
-/// What was found in a payload.
+/// The result for a payload.
 #[derive(Debug)]
 pub struct Found {
-    /// Matches, those that overlap counted each.
+    /// The number of matches; overlapping ones count separately.
     pub matches: u64,
-    /// What is to be done.
+    /// The action.
     pub action: Action,
-    /// The first pattern that is to be told.
+    /// The first pattern to be reported.
     pub alert: Option<usize>,
 }
 
 impl Patterns {
-    /// How often each was seen, a line each.
+    /// The matches of each pattern, a line each.
     pub fn matches(&self) -> String {
         self.patterns.iter().map(|pattern| format!("{} {}\n", pattern.name, pattern.matches)).collect()
     }
 
-    /// Reads the configuration. Files of patterns are read from the folder of the chain file.
+    /// Reads the configuration. Files of patterns are read relative to the directory of the chain file.
     pub fn read(config: &[u8], interfaces: &[String]) -> Result<Patterns, String> {
         let mut patterns = read(config, |keys| {
             millrace_nfs::check_across(keys, interfaces);
@@ -97,7 +97,7 @@ impl Patterns {
         Ok(patterns)
     }
 
-    /// Looks for all patterns.
+    /// Searches for all patterns.
     pub fn find(&mut self, payload: &[u8]) -> Found {
         let mut found = Found { matches: 0, action: Action::Count, alert: None };
         for (automaton, numbers) in &self.automata {
@@ -115,14 +115,14 @@ impl Patterns {
         found
     }
 
-    /// The sentence about a pattern, the first time that it is asked for.
+    /// The warning about a pattern, at its first match.
     pub fn alert(&mut self, number: usize) -> Option<String> {
         let pattern = self.patterns.get_mut(number)?;
         let told = std::mem::replace(&mut pattern.told, true);
         (!told).then(|| format!("pattern `{}` was seen", pattern.name))
     }
 
-    /// Prints how often each pattern was seen, where that is wanted.
+    /// Prints the matches of each pattern, if configured.
     pub fn report(&self, nf: &str) {
         for pattern in self.patterns.iter().filter(|pattern| self.reports && pattern.matches > 0) {
             println!("{nf}: pattern `{}` was seen {} times", pattern.name, pattern.matches);

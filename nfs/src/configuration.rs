@@ -1,7 +1,7 @@
-//! The TOML text that an NF is configured by, read key by key.
+//! The TOML text that configures an NF, read key by key.
 //!
-//! Serde would stop at the first mistake. Here each key is asked for, every mistake is noted with its line, and
-//! [`read`] gives all of them at once, those keys among them that nobody asked for.
+//! Serde would stop at the first error. Here the NF reads each key, every error is recorded with its line, and [`read`]
+//! returns all of them at once, including the keys that the NF did not read.
 
 use packet::MacAddr;
 use std::cell::RefCell;
@@ -12,7 +12,7 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Mistakes, each with its line.
+/// Errors, each with its line.
 struct Mistakes<'a> {
     text: &'a str,
     found: RefCell<Vec<(usize, String)>>,
@@ -31,7 +31,7 @@ impl Mistakes<'_> {
 /// A table that is being read.
 pub struct Keys<'a> {
     what: String,
-    /// Where it begins in the text.
+    /// Its offset in the text.
     at: usize,
     entries: Vec<(&'a str, &'a Spanned<DeValue<'a>>, bool)>,
     asked: Vec<&'static str>,
@@ -42,7 +42,7 @@ pub struct Keys<'a> {
 ///
 /// # Errors
 ///
-/// All mistakes, a line each.
+/// All errors, a line each.
 pub fn read<T>(config: &[u8], build: impl FnOnce(&mut Keys<'_>) -> T) -> Result<T, String> {
     let text = std::str::from_utf8(config)
         .map_err(|error| format!("the configuration is no UTF-8 from byte {} on", error.valid_up_to()))?;
@@ -52,7 +52,7 @@ pub fn read<T>(config: &[u8], build: impl FnOnce(&mut Keys<'_>) -> T) -> Result<
         let at = mistake.span().map_or(0, |span| span.start);
         mistakes.warn(at, format_args!("this is not TOML: {}", mistake.message().replace('\n', "; ")));
     }
-    // What is missing may stand where the syntax is broken.
+    // After a syntax error, a key that seems to be missing may be in the unread part.
     let mut value = None;
     if syntax.is_empty() {
         let mut keys = Keys::new("the configuration".into(), 0, table.get_ref(), &mistakes);
@@ -78,12 +78,12 @@ impl<'a> Keys<'a> {
         Keys { what, at, entries: table.iter().map(entry).collect(), asked: vec![], mistakes }
     }
 
-    /// Notes a mistake of the table as a whole.
+    /// Records an error of the table as a whole.
     pub fn mistake(&self, sentence: impl Display) {
         self.mistakes.warn(self.at, sentence);
     }
 
-    /// Whether a key is there.
+    /// Whether the table has a key.
     pub fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(name, ..)| *name == key)
     }
@@ -95,7 +95,7 @@ impl<'a> Keys<'a> {
         Some(value)
     }
 
-    /// A value in quotes, or a number, by what reads it.
+    /// A quoted value, or a number, parsed by `read`.
     pub fn value<T, E: Display>(
         &mut self,
         key: &'static str,
@@ -105,7 +105,7 @@ impl<'a> Keys<'a> {
         self.parsed(key, value, parse)
     }
 
-    /// The same of a key that must be there.
+    /// The same for a required key.
     pub fn required<T, E: Display>(
         &mut self,
         key: &'static str,
@@ -135,7 +135,7 @@ impl<'a> Keys<'a> {
             .ok()
     }
 
-    /// A whole number.
+    /// An integer in a range.
     pub fn integer(&mut self, key: &'static str, range: RangeInclusive<u64>, default: u64) -> u64 {
         let (least, most) = (*range.start(), *range.end());
         let parse = |text: &str| {
@@ -157,12 +157,12 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// One of some words.
+    /// One of the given words.
     pub fn choice<T: Copy>(&mut self, key: &'static str, words: &[(&str, T)], default: T) -> T {
         self.value(key, choose(words)).unwrap_or(default)
     }
 
-    /// A list of values in quotes, or of numbers.
+    /// A list of quoted values or numbers.
     pub fn list<T, E: Display>(
         &mut self,
         key: &'static str,
@@ -176,7 +176,7 @@ impl<'a> Keys<'a> {
         items.iter().filter_map(|item| self.parsed(key, item, &mut parse)).collect()
     }
 
-    /// Tables that stand below `[[key]]`, in their order; those that have mistakes are left out.
+    /// The tables `[[key]]`, in their order, without those that have errors.
     pub fn tables<T>(
         &mut self,
         key: &'static str,
@@ -190,7 +190,7 @@ impl<'a> Keys<'a> {
         items.iter().filter_map(|item| self.table(format!("[[{key}]]"), item, &mut each)).collect()
     }
 
-    /// Tables that stand below `[key.NAME]`, with their names.
+    /// The tables `[key.NAME]`, with their names.
     pub fn named<T>(
         &mut self,
         key: &'static str,
@@ -225,7 +225,7 @@ impl<'a> Keys<'a> {
         found
     }
 
-    /// Notes the keys that nobody asked for.
+    /// Records the keys that were not read.
     fn finish(self) {
         for (name, value, _) in self.entries.iter().filter(|(.., taken)| !taken) {
             let takes = || format!("it takes {}", self.asked.join(", "));
@@ -235,7 +235,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Reads one of some words.
+/// A parser for one of the given words.
 pub fn choose<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, String> {
     move |text| {
         let known = words.iter().find(|(word, _)| *word == text);
@@ -246,12 +246,12 @@ pub fn choose<T: Copy>(words: &[(&str, T)]) -> impl Fn(&str) -> Result<T, String
     }
 }
 
-/// Reads what a type reads, with a sentence for everything else.
+/// A parser for a type, with a sentence for its errors.
 pub fn as_a<T: FromStr>(wanted: &str) -> impl Fn(&str) -> Result<T, String> {
     move |text| text.parse().map_err(|_| format!("`{text}` is not {wanted}"))
 }
 
-/// Reads an IPv4 address.
+/// Parses an IPv4 address.
 ///
 /// # Errors
 ///
@@ -260,7 +260,7 @@ pub fn ipv4(text: &str) -> Result<Ipv4Addr, String> {
     as_a("an IPv4 address")(text)
 }
 
-/// Reads an Ethernet address.
+/// Parses an Ethernet address.
 ///
 /// # Errors
 ///
@@ -269,7 +269,7 @@ pub fn mac(text: &str) -> Result<MacAddr, String> {
     as_a("an Ethernet address such as 02:00:00:00:00:01")(text)
 }
 
-/// Reads the name of one of the NF's interfaces: its number.
+/// A parser for the name of one of the NF's interfaces, which returns its number.
 pub fn interface(names: &[impl AsRef<str>]) -> impl Fn(&str) -> Result<usize, String> {
     move |text| {
         names.iter().position(|name| name.as_ref() == text).ok_or_else(|| {
@@ -279,7 +279,7 @@ pub fn interface(names: &[impl AsRef<str>]) -> impl Fn(&str) -> Result<usize, St
     }
 }
 
-/// Reads a range of ports: `80` or `1024-65535`.
+/// Parses a range of ports: `80` or `1024-65535`.
 ///
 /// # Errors
 ///

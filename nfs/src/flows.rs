@@ -1,11 +1,11 @@
-//! A table of flows with a value for each, which ages.
+//! A table of flows, each with a value, whose entries expire.
 
 use packet::FlowKey;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::IpAddr;
 use table::flow::{FlowConfig, FlowTable, RecordId};
 
-/// Flows, each with a value and the time at which it goes unless it is used again.
+/// Flows, each with a value and the time at which it expires unless it is used again.
 #[derive(Debug)]
 pub struct Flows<T> {
     table: FlowTable<5>,
@@ -13,7 +13,7 @@ pub struct Flows<T> {
     entries: Vec<Option<(u64, T)>>,
 }
 
-/// Records that are looked at to find one that goes when the table is full.
+/// Records that are inspected to find one to evict when the table is full.
 const SAMPLE: usize = 32;
 
 fn words(key: &FlowKey) -> [u64; 5] {
@@ -30,13 +30,13 @@ fn words(key: &FlowKey) -> [u64; 5] {
 }
 
 impl<T> Flows<T> {
-    /// A table of at most so many flows.
+    /// A table of at most `capacity` flows.
     ///
     /// # Errors
     ///
     /// A sentence, when there is no memory for them.
     pub fn new(capacity: u32) -> Result<Flows<T>, String> {
-        // Peers choose the keys: they must not know the hash.
+        // Peers choose the keys, so they must not know the hash.
         let seed = RandomState::new().build_hasher().finish();
         let config = FlowConfig { capacity, seed, ..FlowConfig::default() };
         let table =
@@ -44,12 +44,12 @@ impl<T> Flows<T> {
         Ok(Flows { table, entries: vec![] })
     }
 
-    /// Flows that are there.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
@@ -60,13 +60,13 @@ impl<T> Flows<T> {
         self.table.find(&words(key))
     }
 
-    /// What is known of a flow.
+    /// The value of a flow.
     #[inline]
     pub fn get(&mut self, flow: RecordId) -> Option<&mut T> {
         self.entries.get_mut(flow.number() as usize)?.as_mut().map(|(_, value)| value)
     }
 
-    /// Notes that a flow stays until then.
+    /// Sets the time at which a flow expires.
     #[inline]
     pub fn keep_until(&mut self, flow: RecordId, due_ns: u64) {
         if let Some(Some((due, _))) = self.entries.get_mut(flow.number() as usize) {
@@ -74,7 +74,7 @@ impl<T> Flows<T> {
         }
     }
 
-    /// Adds a flow, which stays until `due_ns`; `None` when the table is full, or has the key.
+    /// Adds a flow that expires at `due_ns`; `None` when the table is full, or has the key.
     pub fn insert(&mut self, key: &FlowKey, value: T, due_ns: u64) -> Option<RecordId> {
         let flow = self.table.insert(&words(key)).ok()?;
         let number = flow.number() as usize;
@@ -87,7 +87,7 @@ impl<T> Flows<T> {
         Some(flow)
     }
 
-    /// Has one more key lead to a flow; false when another flow has it.
+    /// Adds a second key to a flow; false when another flow has it.
     pub fn alias(&mut self, flow: RecordId, key: &FlowKey) -> bool {
         self.table.insert_alias(flow, &words(key), 0).is_ok()
     }
@@ -98,7 +98,7 @@ impl<T> Flows<T> {
         self.entries.get_mut(flow.number() as usize)?.take().map(|(_, value)| value)
     }
 
-    /// Removes the flow that would go first, of some: who has to make room in a full table.
+    /// Evicts the flow of a sample that would expire first, to make room in a full table.
     pub fn evict(&mut self) -> Option<T> {
         let (mut budget, mut first) = (SAMPLE, None);
         while let Some(flow) = self.table.step(&mut budget) {
@@ -110,8 +110,8 @@ impl<T> Flows<T> {
         self.remove(first?.1)
     }
 
-    /// Looks at so many records further, and removes flows whose time has come; each is seen once. Called in every
-    /// batch or so, it never takes long.
+    /// Inspects the next `budget` records, and removes expired flows; `each` receives their values. Called about once a
+    /// batch; each call is short.
     pub fn expire(&mut self, now_ns: u64, mut budget: usize, mut each: impl FnMut(T)) {
         self.table.maintain();
         while let Some(flow) = self.table.step(&mut budget) {
@@ -123,7 +123,7 @@ impl<T> Flows<T> {
         }
     }
 
-    /// What is known of all flows, with a key of each.
+    /// The values of all flows.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.entries.iter().flatten().map(|(_, value)| value)
     }

@@ -1,7 +1,7 @@
-//! What the NFs that ship have in common: the way they read their configuration, prefixes, tables of flows, and
-//! rewriting of IPv4 packets with their checksums.
+//! The common parts of the NFs that ship: configuration, prefixes, tables of flows, and rewriting of IPv4 packets with
+//! their checksums.
 //!
-//! Each NF is a program of its own in a folder beside this one.
+//! Each NF is a program of its own in a directory beside this one.
 
 pub mod configuration;
 pub mod flows;
@@ -14,8 +14,8 @@ pub use prefix::Prefix;
 
 use std::time::{Duration, Instant};
 
-/// A list of names, and a constant for the number of each, `_` where it needs none: an NF's reasons for drops, which
-/// have numbers from 1, or its counters, from 0.
+/// A list of names, and a constant for the number of each (`_` for none): an NF's drop reasons, numbered from 1, or its
+/// counters, from 0.
 #[macro_export]
 macro_rules! numbered {
     ($list:ident from $first:literal: $($number:tt $name:literal),+ $(,)?) => {
@@ -29,7 +29,7 @@ macro_rules! numbered {
     (@ $at:expr;) => {};
 }
 
-/// Notes a mistake when an NF that passes packets across has more interfaces than there is an across for.
+/// Records an error when an NF that passes packets to the opposite interface has more than two interfaces.
 pub fn check_across(keys: &Keys<'_>, interfaces: &[String]) {
     if interfaces.len() > 2 {
         let count = interfaces.len();
@@ -39,7 +39,7 @@ pub fn check_across(keys: &Keys<'_>, interfaces: &[String]) {
     }
 }
 
-/// Notes a mistake when an NF that stands between two networks has not one interface for each.
+/// Records an error when an NF between two networks does not have exactly two interfaces.
 pub fn check_pair(keys: &Keys<'_>, interfaces: &[String], sentence: &str) {
     if interfaces.len() != 2 {
         keys.mistake(sentence);
@@ -49,7 +49,7 @@ pub fn check_pair(keys: &Keys<'_>, interfaces: &[String], sentence: &str) {
 /// Nanoseconds in a second.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// The time of an NF, in nanoseconds since it started. Read once per batch.
+/// The clock of an NF, in nanoseconds since its start. Read once per batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
@@ -60,12 +60,12 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// That time of the NF.
+    /// The `Instant` of a time of this clock.
     pub fn instant(self, ns: u64) -> Instant {
         self.0 + Duration::from_nanos(ns.saturating_sub(1))
     }
 
-    /// Now. Never 0.
+    /// The time now. Never 0.
     pub fn now_ns(self) -> u64 {
         self.0.elapsed().as_nanos() as u64 + 1
     }

@@ -12,7 +12,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of so many bits that an address lies in.
+    /// The prefix of `len` bits that contains an address.
     pub fn of(address: IpAddr, len: u8) -> Prefix {
         let kept = bits(address).0 & mask(len);
         let address = match address {
@@ -37,7 +37,7 @@ impl Prefix {
         self.len == 0
     }
 
-    /// Whether an address lies in it.
+    /// Whether it contains an address.
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4()
             && bits(address).0 & mask(self.len) == bits(self.address).0
@@ -47,8 +47,7 @@ impl Prefix {
 impl FromStr for Prefix {
     type Err = String;
 
-    /// `ADDRESS/LENGTH`, or an address alone. Bits behind the length must be zero: what has them is a typing
-    /// mistake more often than not.
+    /// `ADDRESS/LENGTH`, or an address alone. Bits after the length must be zero: other bits are mostly typing errors.
     fn from_str(text: &str) -> Result<Prefix, String> {
         let (address, len) = text.split_once('/').map_or((text, None), |(address, len)| (address, Some(len)));
         let address: IpAddr = address

@@ -1,4 +1,4 @@
-//! Addresses and ports of IPv4 packets rewritten, with their checksums by difference (RFC 1624).
+//! Rewrites addresses and ports of IPv4 packets, with incremental checksums (RFC 1624).
 
 use nf::Packet;
 use packet::Access;
@@ -7,20 +7,20 @@ use packet::view::ipv4::Ipv4Facts;
 use packet::view::protocol;
 use std::net::Ipv4Addr;
 
-/// Which end of a packet.
+/// An end of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// Where it comes from.
+    /// The source.
     Source,
-    /// Where it goes to.
+    /// The destination.
     Destination,
 }
 
-/// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`; with a
-/// port also that: of TCP and UDP that end's, of ICMP the identifier, whichever end it is.
+/// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`. With a
+/// port it also rewrites that: for TCP and UDP that end's port, for ICMP the identifier, whichever end it is.
 ///
-/// Gives the change of all words, for a checksum around them. `None` when a header is not all there, and the packet
-/// possibly half rewritten: it is to be dropped. What an ICMP error repeats (`embedded`) may lack its checksum.
+/// Returns the change of all words, for an enclosing checksum. `None` when a header is incomplete: the packet may be
+/// half rewritten and must be dropped. A packet in an ICMP error (`embedded`) may lack its checksum.
 pub fn end<A: Access + ?Sized>(
     packet: &mut A,
     net: usize,
@@ -65,12 +65,12 @@ pub fn end<A: Access + ?Sized>(
             all = all.change16(old, new);
             packet.put_u16(ip.payload + check_at, new).then_some(all)
         }
-        // Eight bytes of a TCP header have no checksum.
+        // The first eight bytes of a TCP header do not contain the checksum.
         None => embedded.then_some(all),
     }
 }
 
-/// The same of a packet that is whole; whether it is done.
+/// The same for a complete packet; whether it succeeded.
 pub fn whole(
     packet: &mut Packet,
     net: usize,

@@ -1,5 +1,4 @@
-//! Stands in front of TCP servers and keeps connections that nobody finishes, and sources that are too busy, away
-//! from them.
+//! Protects TCP servers from connections that are not completed, and from sources that send too fast.
 
 mod services;
 mod source;
@@ -22,12 +21,12 @@ millrace_nfs::numbered! { COUNTERS from 0:
 }
 
 struct Filter {
-    /// Whose servers are looked after; all, when there is none.
+    /// The protected servers; all if empty.
     protects: Vec<Prefix>,
     timeout_ns: u64,
     trust_ns: u64,
     limits: Limits,
-    /// Connections of which only the SYN was seen.
+    /// Connections of which only the SYN was received.
     pending: Flows<Service>,
     half_open: HalfOpen,
     sources: Flows<Source>,
@@ -66,7 +65,7 @@ impl Filter {
         })
     }
 
-    /// Whether a packet goes on; else a reason.
+    /// Whether a packet is passed on; else a drop reason.
     fn judge(&mut self, packet: &impl Access, now_ns: u64, link: &mut Link) -> Result<(), usize> {
         let layers = parse::frame(packet, 0);
         let Some(key) = FlowKey::of(packet, &layers) else { return Ok(()) };
@@ -92,7 +91,7 @@ impl Filter {
         }
     }
 
-    /// Whether a source may send, and whether it finished a connection lately.
+    /// Checks whether a source may send; returns whether it completed a connection lately.
     fn check_source(
         &mut self,
         key: &FlowKey,
@@ -103,7 +102,7 @@ impl Filter {
         let own = Source::key(key.src);
         let due_ns = now_ns + self.limits.memory_ns(self.trust_ns);
         let found = self.sources.find(&own).or_else(|| {
-            // Of many new sources none is remembered long enough: those that were least busy go.
+            // In a full table, the stored source that expires first makes room.
             let new = Source::default();
             self.sources.insert(&own, new, due_ns).or_else(|| {
                 self.sources.evict()?;
@@ -126,10 +125,10 @@ impl Filter {
         }
     }
 
-    /// A SYN.
+    /// Handles a SYN.
     fn open(&mut self, key: &FlowKey, trusted: bool, now_ns: u64, link: &mut Link) -> Result<(), usize> {
         link.count(SYNS, 1);
-        // Sent again, it is no further connection.
+        // A retransmitted SYN is no further connection.
         if self.pending.find(key).is_some() {
             return Ok(());
         }
@@ -144,7 +143,7 @@ impl Filter {
         Ok(())
     }
 
-    /// Anything else of a client: an ACK finishes its connection, a RST ends it.
+    /// Handles all other packets of a client: an ACK completes its connection, a RST ends it.
     fn go_on(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
         if flags & (tcp::ACK | tcp::RST) == 0 {
             return;
@@ -161,7 +160,7 @@ impl Filter {
         }
     }
 
-    /// A server that refuses a connection has none half open.
+    /// Handles packets of a server: a RST ends a half-open connection.
     fn refuses(&mut self, packet: &impl Access, key: &FlowKey) {
         let layers = parse::frame(packet, 0);
         let (Some(trans), protocol::TCP) = (layers.trans, key.protocol) else { return };

@@ -1,12 +1,12 @@
-//! How many connections each service has half open.
+//! The number of half-open connections of each service.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// Who is connected to: address and port.
+/// A service: address and port.
 pub type Service = (IpAddr, u16);
 
-/// The counts, and how many of them are at the limit.
+/// The counts, and the number of services at the limit.
 pub struct HalfOpen {
     most: u32,
     counts: HashMap<Service, u32>,
@@ -14,29 +14,29 @@ pub struct HalfOpen {
 }
 
 impl HalfOpen {
-    /// None, with a limit.
+    /// No connections, with a limit.
     pub fn new(most: u32) -> HalfOpen {
         HalfOpen { most, counts: HashMap::new(), full: 0 }
     }
 
-    /// Whether a service is at its limit, or past it.
+    /// Whether a service has reached its limit.
     pub fn is_full(&self, service: &Service) -> bool {
         self.counts.get(service).is_some_and(|count| *count >= self.most)
     }
 
-    /// Services at their limit.
+    /// The number of services at their limit.
     pub fn full(&self) -> u64 {
         self.full
     }
 
-    /// Counts one more.
+    /// Adds a half-open connection.
     pub fn open(&mut self, service: Service) {
         let count = self.counts.entry(service).or_default();
         *count += 1;
         self.full += u64::from(*count == self.most);
     }
 
-    /// Counts one less.
+    /// Removes a half-open connection.
     pub fn close(&mut self, service: Service) {
         let Some(count) = self.counts.get_mut(&service) else { return };
         self.full -= u64::from(*count == self.most);

@@ -1,61 +1,62 @@
-//! What is known of a source: how busy it is, whether it is blocked, and whether it ever finished a connection.
+//! The state of a source: its rates, whether it is blocked, and whether it has completed a connection.
 
 use millrace_nfs::{Prefix, SECOND_NS};
 use packet::FlowKey;
 use std::net::IpAddr;
 
-/// Sources of IPv6 are networks of 64 bits: a host has as many addresses as it wants.
+/// IPv6 sources are /64 networks: a host can use any number of addresses in one.
 const IPV6_BITS: u8 = 64;
 
-/// What a source may do.
+/// The limits of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Nanoseconds between SYNs, and between packets, on average; 0 is no limit. A second's worth may come at once.
+    /// The mean time between SYNs, and between packets, in nanoseconds; 0 is no limit. A burst may have a second's
+    /// packets.
     syn_ns: u64,
     packet_ns: u64,
     block_ns: u64,
 }
 
 impl Limits {
-    /// SYNs and packets a second, 0 without limit; for how long a source that is too fast is blocked.
+    /// The SYNs and packets per second, 0 for no limit, and how long a source that exceeds them is blocked.
     pub fn new(syns_per_s: u64, packets_per_s: u64, block_ns: u64) -> Limits {
         let gap = |per_s: u64| SECOND_NS.checked_div(per_s).unwrap_or(0);
         Limits { syn_ns: gap(syns_per_s), packet_ns: gap(packets_per_s), block_ns }
     }
 
-    /// How long a source is remembered.
+    /// How long a source is stored.
     pub fn memory_ns(&self, trust_ns: u64) -> u64 {
         self.block_ns.max(trust_ns).max(SECOND_NS)
     }
 }
 
-/// A source.
+/// The state of a source.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Source {
     blocked_until_ns: u64,
     trusted_until_ns: u64,
-    /// When its SYNs and its packets would be due, had they come evenly.
+    /// The theoretical arrival times of its next SYN and packet at the mean rate.
     syns_ns: u64,
     packets_ns: u64,
 }
 
-/// What is said of a packet's source.
+/// The result for a packet's source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Fine,
-    /// From now on it is blocked.
+    /// The source exceeded a limit and is blocked from now on.
     TooFast,
     Blocked,
 }
 
 impl Source {
-    /// The key that a source is known by.
+    /// The key of a source.
     pub fn key(address: IpAddr) -> FlowKey {
         let src = if address.is_ipv6() { Prefix::of(address, IPV6_BITS).address() } else { address };
         FlowKey { src, dst: src, protocol: 0, src_port: 0, dst_port: 0 }
     }
 
-    /// Looks at a packet of the source.
+    /// Checks a packet of the source against the limits.
     pub fn check(&mut self, limits: &Limits, opens: bool, now_ns: u64) -> Verdict {
         if now_ns < self.blocked_until_ns {
             return Verdict::Blocked;
@@ -80,7 +81,7 @@ impl Source {
     }
 }
 
-/// Takes one of what may come every `gap_ns`, a second's worth at once.
+/// Takes one packet of a rate of one in `gap_ns`; a burst may have a second's packets.
 fn take(due_ns: &mut u64, gap_ns: u64, now_ns: u64) -> bool {
     let next = (*due_ns).max(now_ns) + gap_ns;
     let is_fine = next <= now_ns + SECOND_NS.max(gap_ns);

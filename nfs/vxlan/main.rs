@@ -1,5 +1,5 @@
-//! A VXLAN gateway (RFC 7348): frames from the local network leave in UDP to the other end of the tunnel, and those
-//! that come from there are unwrapped.
+//! A VXLAN gateway (RFC 7348): it encapsulates frames of the local network in UDP for the other end of the tunnel, and
+//! decapsulates those from there.
 
 use millrace_nfs::check_pair;
 use millrace_nfs::configuration::{ipv4, mac, read};
@@ -17,12 +17,12 @@ millrace_nfs::numbered! { REASONS from 1:
 
 const COUNTERS: [&str; 2] = ["encapsulated", "decapsulated"];
 
-/// The interface of the local network; the other one leads to the tunnel's other end.
+/// The interface of the local network; the other one is the tunnel's.
 const LAN: usize = 0;
 const VXLAN_BYTES: usize = 8;
-/// All headers that are put in front.
+/// Bytes of all headers that encapsulation adds.
 const OUTER_BYTES: usize = ethernet::HEADER_BYTES + ipv4::HEADER_BYTES + udp::HEADER_BYTES + VXLAN_BYTES;
-/// The flag that says that there is a VNI.
+/// The flag for a valid VNI.
 const HAS_VNI: u8 = 0x08;
 
 /// An end of the tunnel.
@@ -38,7 +38,7 @@ struct Gateway {
     remote: TunnelEnd,
     port: u16,
     ttl: u8,
-    /// Of the IP packets that leave.
+    /// The MTU of the outer IP packets.
     mtu: usize,
     id: u16,
 }
@@ -62,7 +62,7 @@ impl Gateway {
         gateway.ok_or_else(|| "the tunnel's ends are not named".into())
     }
 
-    /// A source port that is one flow's: routers on the way spread flows by it.
+    /// A source port derived from the flow: routers on the path distribute flows by it.
     fn source_port(packet: &Packet) -> u16 {
         let hash = match FlowKey::of(packet, &parse::frame(packet, 0)) {
             Some(key) => key.table_hash(0),
@@ -72,15 +72,15 @@ impl Gateway {
                 hasher.finish()
             }
         };
-        // Of the dynamic ports, as RFC 7348 section 5 recommends.
+        // A dynamic port, as RFC 7348 section 5 recommends.
         49_152 + (hash % 16_384) as u16
     }
 
-    /// Wraps a frame up; else a reason.
+    /// Encapsulates a frame; else a drop reason.
     fn wrap(&mut self, packet: &mut Packet) -> Result<(), usize> {
         let udp_bytes = udp::HEADER_BYTES + VXLAN_BYTES + packet.len();
         let ip_bytes = ipv4::HEADER_BYTES + udp_bytes;
-        // It must not be fragmented on the way (RFC 7348, section 4.3).
+        // The outer packet must not be fragmented (RFC 7348, section 4.3).
         if ip_bytes > self.mtu {
             return Err(TOO_BIG);
         }
@@ -104,7 +104,7 @@ impl Gateway {
             && checksum::set_ipv4_header(&mut outer, net, ipv4::HEADER_BYTES)
             && outer.put_u16(trans, source_port)
             && outer.put_u16(trans + 2, self.port)
-            // No checksum: the frame inside has its own.
+            // No checksum: the inner frame has its own.
             && outer.put_u16(trans + 4, udp_bytes as u16)
             && outer.put_u8(vxlan, HAS_VNI)
             && outer.put_u32(vxlan + 4, self.vni << 8);
@@ -114,7 +114,7 @@ impl Gateway {
         if packet.push(&outer) { Ok(()) } else { Err(NO_HEADROOM) }
     }
 
-    /// Unwraps a frame; else a reason.
+    /// Decapsulates a frame; else a drop reason.
     fn unwrap(&self, packet: &mut Packet) -> Result<(), usize> {
         let head = Ethernet::at(0).check(packet).map_err(|_| MALFORMED)?;
         if head.ethertype != ethernet::IPV4 {
@@ -147,7 +147,7 @@ impl Gateway {
         if u32::from_be_bytes([0, header[4], header[5], header[6]]) != self.vni {
             return Err(OTHER_VNI);
         }
-        // What is behind the UDP packet fills the outer frame up.
+        // Bytes after the UDP packet are padding of the outer frame.
         packet.truncate(udp.end);
         if packet.pull(inner) { Ok(()) } else { Err(MALFORMED) }
     }

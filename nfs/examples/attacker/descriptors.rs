@@ -1,4 +1,4 @@
-//! What it says of packets: descriptors of what it does not have, on what it had, and on what cannot be.
+//! Attacks by descriptors: of packets that it does not have, of packets that it returned, and with impossible values.
 
 use crate::{Attacker, BURST};
 use shm::ring::{Action, Cells, Descriptor};
@@ -46,7 +46,7 @@ fn emit() -> Descriptor {
     Descriptor { action: Action::Emit as u8, len: 60, data: 128, destination: 1, ..Descriptor::default() }
 }
 
-/// Passes packets on, with further descriptors behind each burst, for good.
+/// Passes packets on, with additional descriptors after each burst, for ever.
 fn further(attacker: &mut Attacker, mut more: impl FnMut(&mut Attacker, &[Descriptor]) -> Vec<Descriptor>) {
     loop {
         let passed: Vec<Descriptor> = attacker.take().iter().map(Attacker::passed).collect();
@@ -63,7 +63,7 @@ fn further(attacker: &mut Attacker, mut more: impl FnMut(&mut Attacker, &[Descri
     }
 }
 
-/// Passes packets on, changed.
+/// Passes packets on with changed descriptors.
 fn change(attacker: &mut Attacker, change: impl Fn(Descriptor, usize) -> Descriptor) {
     loop {
         let taken = attacker.take();
@@ -73,7 +73,7 @@ fn change(attacker: &mut Attacker, change: impl Fn(Descriptor, usize) -> Descrip
     }
 }
 
-/// Has everything kept, and asks for nothing of it.
+/// Has the host keep all packets, and uses none of them.
 fn hold(attacker: &mut Attacker) {
     loop {
         let taken = attacker.take();
@@ -85,7 +85,7 @@ fn hold(attacker: &mut Attacker) {
     }
 }
 
-/// Takes everything and gives nothing back; it goes on to say that it lives.
+/// Takes all packets and returns none; its heartbeat continues.
 fn hoard(attacker: &mut Attacker) {
     loop {
         let count = attacker.take().len();
@@ -93,7 +93,7 @@ fn hoard(attacker: &mut Attacker) {
     }
 }
 
-/// Takes packets, and is never heard of again.
+/// Takes packets, and then stops sending and counting.
 fn go_quiet(attacker: &mut Attacker, wait: impl Fn()) {
     attacker.take();
     loop {
@@ -101,7 +101,7 @@ fn go_quiet(attacker: &mut Attacker, wait: impl Fn()) {
     }
 }
 
-/// Sets its indices to what cannot be.
+/// Sets its indices to impossible values.
 fn indices(attacker: &mut Attacker) {
     let [from, to, grants] = attacker.attached.rings.rings();
     loop {

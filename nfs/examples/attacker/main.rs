@@ -1,15 +1,15 @@
-//! An NF that attacks: its host, its neighbours, the memory that it only may look at, its own rings.
+//! An NF that attacks its host, other NFs, memory that it may only read, and its own rings.
 //!
-//! Which attack is said by its first argument or, where that is `config`, by its configuration. Until it attacks it
-//! does what an NF does, so that traffic flows. What it tried and how the system answered it writes to its standard
-//! error, a line each: `attack: WHAT: refused: WHY` or `attack: WHAT: WORKED`. The tests of isolation run it (see
+//! The first argument names the attack, or the configuration if the argument is `config`. Before the attack it behaves
+//! like an ordinary NF, so that packets flow. It writes each attempt and the system's response to its standard error, a
+//! line each: `attack: WHAT: refused: WHY` or `attack: WHAT: WORKED`. The tests of isolation run it (see
 //! `tests/isolation.rs`).
 //!
-//! - `memory`: what it may do with memory that it was given, and with that of others
-//! - `others`: other processes, and the sockets of the daemon
-//! - `descriptors`: what it says of packets
-//! - `talk`: what it says beside the packets
-//! - `use_up`: what it uses up, children, and ends at every step
+//! - `memory`: attacks on its own memory, and on that of others
+//! - `others`: attacks on other processes, and on the sockets of the daemon
+//! - `descriptors`: wrong descriptors
+//! - `talk`: messages and output
+//! - `use_up`: use of resources, children, and an end at every step
 
 mod descriptors;
 mod memory;
@@ -23,7 +23,7 @@ use nf::{Attached, Handler, Options};
 use shm::ring::{Action, Consumer, Descriptor, Mapped, Producer};
 use std::time::{Duration, Instant};
 
-/// Descriptors taken at a time.
+/// Descriptors that are taken at a time.
 const BURST: usize = 64;
 /// How long it behaves before it attacks.
 const WARM_UP: Duration = Duration::from_millis(150);
@@ -33,7 +33,7 @@ fn options() -> Options {
     talk::TRAPS.iter().fold(options, |options, trap| options.handler(Handler::read(trap)))
 }
 
-/// Tells how the system answered.
+/// Prints the result of an attempt.
 fn tell(what: &str, answer: Result<(), std::io::Error>) {
     match answer {
         Ok(()) => eprintln!("attack: {what}: WORKED"),
@@ -41,12 +41,12 @@ fn tell(what: &str, answer: Result<(), std::io::Error>) {
     }
 }
 
-/// A system call's answer.
+/// The result of a system call as a `Result`.
 fn check(answer: libc::c_long) -> Result<(), std::io::Error> {
     if answer == -1 { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Numbers that look random.
+/// A generator of pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -67,21 +67,21 @@ impl Random {
     }
 }
 
-/// An NF with its ends in its own hands.
+/// An NF that accesses its rings directly.
 struct Attacker {
     attached: Attached,
     from: Consumer<Mapped>,
     to: Producer<Mapped>,
     random: Random,
     beats: u64,
-    /// Descriptors that it gave back long ago.
+    /// Descriptors that it returned long ago.
     old: Vec<Descriptor>,
 }
 
 impl Attacker {
     fn attach() -> Attacker {
         let attached = nf::attach(&options()).unwrap_or_else(|error| {
-            // The run may be over before it began here.
+            // The run may have ended before this start.
             eprintln!("attack: there is no host: {error}");
             std::process::exit(1)
         });
@@ -100,7 +100,7 @@ impl Attacker {
         self.attached.socket.send(&FromNf::Ready, &[]).expect("a host that listens");
     }
 
-    /// Says that it lives, and takes what there is.
+    /// Increments the heartbeat, and takes the packets in the ring.
     fn take(&mut self) -> Vec<Descriptor> {
         self.beats += 1;
         self.attached.page.store(HEARTBEAT, self.beats);
@@ -112,7 +112,7 @@ impl Attacker {
         descriptors[..count].to_vec()
     }
 
-    /// Gives descriptors to the host, as it stands.
+    /// Returns descriptors to the host unchanged.
     fn give(&mut self, descriptors: &[Descriptor]) {
         let mut rest = descriptors;
         let end = Instant::now() + Duration::from_millis(100);
@@ -126,7 +126,7 @@ impl Attacker {
         self.from.release(descriptors.len());
     }
 
-    /// What an NF with two interfaces does that passes everything on.
+    /// The descriptor that an NF with two interfaces returns to pass a packet on.
     fn passed(descriptor: &Descriptor) -> Descriptor {
         Descriptor {
             action: Action::Emit as u8,
@@ -135,7 +135,7 @@ impl Attacker {
         }
     }
 
-    /// Passes on what there is.
+    /// Passes on the packets in the ring.
     fn work(&mut self) {
         let descriptors = self.take();
         let passed: Vec<Descriptor> = descriptors.iter().map(Attacker::passed).collect();
@@ -145,7 +145,7 @@ impl Attacker {
         self.old.drain(..spare);
     }
 
-    /// Behaves for so long.
+    /// Passes packets for a time.
     fn behave(&mut self, long: Duration) {
         let end = Instant::now() + long;
         while Instant::now() < end {
@@ -153,7 +153,7 @@ impl Attacker {
         }
     }
 
-    /// Behaves for good.
+    /// Passes packets for ever.
     fn behave_on(&mut self) -> ! {
         loop {
             self.work();

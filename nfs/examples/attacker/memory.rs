@@ -1,4 +1,4 @@
-//! Memory that was given: written where it may only be read, taken away, sealed, opened anew.
+//! Attacks on memory: writes to read-only memory, hole punching, sealing, reopening.
 #![expect(unsafe_code, reason = "attacks by raw pointers and system calls")]
 
 use crate::{Attacker, check, tell};
@@ -26,7 +26,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
 fn write(attacker: &Attacker) {
     let at = attacker.attached.region.address() as *mut u64;
     for slot in 0..64 {
-        // SAFETY: none. Where the memory is read-only this process ends here, which is the point.
+        // SAFETY: none. If the memory is read-only this process is killed here, as intended.
         unsafe { at.add(slot * 256).write_volatile(0xbad_bad_bad) };
     }
     eprintln!("attack: write: WORKED");
@@ -35,7 +35,7 @@ fn write(attacker: &Attacker) {
 fn files(attacker: &Attacker) -> [(&'static str, i32, usize, bool); 3] {
     let attached = &attacker.attached;
     let size = |fd: i32| {
-        // SAFETY: asks for a file's size.
+        // SAFETY: queries the size of a file.
         unsafe { libc::lseek(fd, 0, libc::SEEK_END) as usize }
     };
     let of = |name, fd: i32, shared| (name, fd, size(fd), shared);
@@ -46,11 +46,11 @@ fn files(attacker: &Attacker) -> [(&'static str, i32, usize, bool); 3] {
     ]
 }
 
-/// Everything by which one might come to write what is open for reading, or keep others from what they share.
+/// All calls by which it might write to files that are open for reading, or deny others the shared memory.
 fn work_around(attacker: &mut Attacker) {
     for (name, fd, bytes, only_looks) in files(attacker) {
         let named = |what: &str| format!("{what} {name}");
-        // SAFETY: system calls on an own descriptor; what they map is never touched.
+        // SAFETY: system calls on an own descriptor; the mappings are never accessed.
         unsafe {
             if only_looks {
                 let start = attacker.attached.region.address() as *mut c_void;
@@ -86,7 +86,7 @@ fn work_around(attacker: &mut Attacker) {
     }
 }
 
-/// Takes pages out of shared files, by every call that does.
+/// Removes pages of shared files, by every call that can.
 fn punch(attacker: &mut Attacker) {
     for (name, fd, bytes, _) in files(attacker) {
         // SAFETY: system calls on an own descriptor.
@@ -114,7 +114,7 @@ fn punch(attacker: &mut Attacker) {
     attacker.behave(Duration::from_millis(200));
 }
 
-/// Writes random bytes over everything that it may write, while traffic flows.
+/// Overwrites all writable memory with random bytes, while packets flow.
 fn scribble(attacker: &mut Attacker, rings: bool, packets: bool) {
     let files = files(attacker);
     let mapped: Vec<(usize, usize)> = files
@@ -131,7 +131,7 @@ fn scribble(attacker: &mut Attacker, rings: bool, packets: bool) {
         for (start, bytes) in &mapped {
             for _ in 0..64 {
                 let at = attacker.random.below(*bytes as u64 / 8) as usize;
-                // SAFETY: inside the mapping just made, aligned to 8 bytes; others use the memory as hostile.
+                // SAFETY: inside the mapping just created, aligned to 8 bytes; others treat the memory as untrusted.
                 unsafe { (*start as *mut u64).add(at).write_volatile(attacker.random.next()) };
             }
         }
@@ -139,7 +139,7 @@ fn scribble(attacker: &mut Attacker, rings: bool, packets: bool) {
     }
 }
 
-/// Looks for memory of others: descriptors, mappings, devices.
+/// Searches for memory of others: descriptors, mappings, devices.
 fn find() {
     let memory = |text: &str| text.contains("memfd:") || text.contains("/dev/shm");
     for number in 0..1024 {
@@ -162,7 +162,7 @@ fn find() {
         eprintln!("attack: knows: {}", name.display());
     }
     let make = |flag: libc::c_int| -> Result<(), Error> {
-        // SAFETY: changes nothing that this program relies on.
+        // SAFETY: changes nothing that this program uses.
         check(unsafe { libc::unshare(flag) }.into())
     };
     for (name, flag) in [

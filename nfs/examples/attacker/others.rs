@@ -1,4 +1,4 @@
-//! Other processes, and the daemon's sockets.
+//! Attacks on other processes, and on the daemon's sockets.
 #![expect(unsafe_code, reason = "attacks by system calls")]
 
 use crate::{Attacker, check, tell};
@@ -18,7 +18,7 @@ pub fn attack(name: &str, on: &str, _attacker: &mut Attacker) -> bool {
     true
 }
 
-/// How often each answer came.
+/// Counts the results.
 fn sum(what: &str, answers: impl Iterator<Item = Result<(), Error>>) {
     let (mut worked, mut refused) = (0u64, std::collections::BTreeMap::<String, u64>::new());
     for answer in answers {
@@ -35,13 +35,13 @@ fn sum(what: &str, answers: impl Iterator<Item = Result<(), Error>>) {
     }
 }
 
-/// Numbers that processes may have here: those that were named, and the first ones.
+/// Process ids that may exist: those in the argument, and the first ones.
 fn pids(on: &str) -> Vec<i32> {
     let named = on.split_whitespace().filter_map(|pid| pid.parse().ok());
     named.chain(2..4096).filter(|pid| *pid != std::process::id() as i32).collect()
 }
 
-/// Reads, writes, traces and robs other processes.
+/// Reads, writes and traces other processes, and takes their descriptors.
 fn processes(on: &str) {
     let pids = pids(on);
     let each = |what: &str, act: fn(i32) -> Result<(), Error>| {
@@ -53,14 +53,14 @@ fn processes(on: &str) {
     let descriptors = pids.iter().flat_map(|pid| (3..16).map(move |fd| format!("/proc/{pid}/fd/{fd}")));
     sum("/proc/PID/fd/N", descriptors.map(open));
     sum("/proc/PID/environ", pids.iter().map(|pid| std::fs::read(format!("/proc/{pid}/environ")).map(drop)));
-    // SAFETY: these calls work on other processes, and are to be refused.
+    // SAFETY: these calls affect other processes, and must be refused.
     each("ptrace", |pid| check(unsafe { libc::ptrace(libc::PTRACE_ATTACH, pid, 0, 0) }));
     // SAFETY: as above.
     each("ptrace seize", |pid| check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0) }));
     each("process_vm_writev", |pid| {
         let mut word = 0u64;
         let part = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: 8 };
-        // SAFETY: as above; the parts are this function's own.
+        // SAFETY: as above; the buffers are this function's own.
         check(unsafe { libc::process_vm_writev(pid, &part, 1, &part, 1, 0) } as libc::c_long)
     });
     each("pidfd_getfd", |pid| {
@@ -72,16 +72,16 @@ fn processes(on: &str) {
     });
 }
 
-/// Signals everybody.
+/// Signals all processes.
 fn kill(on: &str) {
     for signal in [libc::SIGSTOP, libc::SIGKILL] {
-        // SAFETY: to be refused, or to meet nobody.
+        // SAFETY: must be refused, or must find no process.
         sum("kill", pids(on).into_iter().map(|pid| check(unsafe { libc::kill(pid, signal) }.into())));
-        // SAFETY: all that may be signalled, but for this process itself.
+        // SAFETY: signals all processes that it may signal except itself.
         tell("kill everybody", check(unsafe { libc::kill(-1, signal) }.into()));
     }
     for pid in pids(on) {
-        // SAFETY: to be refused.
+        // SAFETY: must be refused.
         let answer = unsafe { libc::setpriority(libc::PRIO_PROCESS, pid as u32, 19) };
         if answer == 0 {
             eprintln!("attack: setpriority of {pid}: WORKED");
@@ -97,14 +97,14 @@ fn open(path: &str) {
     tell(&format!("open {name} for writing"), write.map(drop));
 }
 
-/// Says where it runs.
+/// Prints the cores that it may run on.
 fn cores() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let cores = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     eprintln!("attack: runs on cores {}", cores.unwrap_or("that nobody tells").trim());
 }
 
-/// Says what it sees, of a container: files, processes, the network, its name, its rights.
+/// Prints its view of a container: files, processes, the network, its name, its rights.
 fn look_around() {
     let names = |folder: &str| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -136,7 +136,7 @@ fn look_around() {
     {
         tell(&format!("see {path}"), std::fs::metadata(path).map(drop));
     }
-    // SAFETY: a socket that leads nowhere, and namespaces of its own.
+    // SAFETY: a socket without a peer, and namespaces of its own.
     unsafe {
         tell("make a socket", check(libc::socket(libc::AF_INET, libc::SOCK_STREAM, 0).into()));
         tell("make a namespace", check(libc::unshare(libc::CLONE_NEWUSER).into()));

@@ -1,4 +1,4 @@
-//! What it says beside the packets: on the socket, and on its standard output and error.
+//! Attacks by messages on the socket, and by its standard output and error.
 #![expect(unsafe_code, reason = "attacks by system calls")]
 
 use crate::{Attacker, check, tell};
@@ -27,7 +27,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
         "flood-hellos" => flood(attacker, |_| FromNf::Hello(hello.clone())),
         "over" => flood(attacker, |_| FromNf::Over),
         "few-messages" => {
-            // As often as an NF may: this is no flood.
+            // As often as an NF may send: this is no flood.
             for _ in 0..20 {
                 let _ = attacker
                     .attached
@@ -47,7 +47,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
         "stderr" => output(2),
         "spoil-stderr" => spoil(),
         "hang-up" => {
-            // SAFETY: the socket's own descriptors; nothing uses them any more.
+            // SAFETY: the socket's own descriptors; no other code uses them any more.
             unsafe { libc::close(0) };
             // SAFETY: as above.
             unsafe { libc::shutdown(attacker.attached.socket.as_fd().as_raw_fd(), libc::SHUT_RDWR) };
@@ -60,11 +60,11 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     true
 }
 
-/// Handlers that are answered as they should not be.
+/// Handlers with wrong answers.
 pub const TRAPS: [&str; 9] =
     ["never", "others", "too-long", "no-file", "device", "pipe", "no-text", "terminal", "refuses"];
 
-/// A file in memory, of those that a confined NF may make.
+/// A memory file of the kind that a confined NF may create.
 fn in_memory(bytes: &[u8]) -> Option<rustix::fd::OwnedFd> {
     let file = rustix::fs::memfd_create("text", rustix::fs::MemfdFlags::CLOEXEC).ok()?;
     rustix::io::write(&file, bytes).ok().map(|_| file)
@@ -101,7 +101,7 @@ fn answers(attacker: &mut Attacker) {
             "pipe" => {
                 let Ok((read, _write)) = std::io::pipe() else { continue };
                 answer(Text::Beside(5), &[read.as_fd()]);
-                // For as long as the host may look at it.
+                // The file stays open while the host may read it.
                 std::mem::forget(_write);
             }
             "no-text" => {
@@ -121,7 +121,7 @@ fn answers(attacker: &mut Attacker) {
     }
 }
 
-/// Says something again and again, as fast as it is heard, and works meanwhile.
+/// Sends messages as fast as the host receives them, and passes packets meanwhile.
 fn flood(attacker: &mut Attacker, mut what: impl FnMut(&mut Attacker) -> FromNf) {
     loop {
         for _ in 0..256 {
@@ -132,13 +132,13 @@ fn flood(attacker: &mut Attacker, mut what: impl FnMut(&mut Attacker) -> FromNf)
     }
 }
 
-/// Has the host look for neighbours, as many as there are addresses, as often as is no flood; and forgets them to ask
-/// for others.
+/// Requests neighbours for as many addresses as possible, as often as is no flood; and withdraws requests to make
+/// others.
 fn ask_neighbours(attacker: &mut Attacker) {
     let end = Instant::now() + Duration::from_secs(2);
     let mut next = 0x0a00_0002u32;
     while Instant::now() < end {
-        // What it sends to, and now and then what it does not.
+        // The next hops of its packets, and now and then others.
         let hops: Vec<NextHop> = (next..next + 64)
             .map(|number| NextHop {
                 interface: if number.is_multiple_of(8) { 7 } else { 1 },
@@ -169,7 +169,7 @@ fn garbage(attacker: &mut Attacker, bytes: &[u8]) {
     }
 }
 
-/// Sends messages with as many descriptors as it may.
+/// Sends messages with as many descriptors as possible.
 fn descriptors(attacker: &mut Attacker) {
     let socket = attacker.attached.socket.as_fd().as_raw_fd();
     let files: Vec<std::fs::File> = (0..250).filter_map(|_| std::fs::File::open("/dev/null").ok()).collect();
@@ -179,7 +179,7 @@ fn descriptors(attacker: &mut Attacker) {
     loop {
         let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
         let mut control = vec![0u64; 256];
-        // SAFETY: a message made of this function's own memory, as the C library has it laid out.
+        // SAFETY: a message in this function's own memory, with the layout of the C library.
         unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
@@ -196,7 +196,7 @@ fn descriptors(attacker: &mut Attacker) {
     }
 }
 
-/// Writes for two seconds as fast as it is read.
+/// Writes output for two seconds as fast as it is read.
 fn output(to: i32) {
     let block = vec![b'x'; 64 << 10];
     let end = Instant::now() + Duration::from_secs(2);
@@ -211,7 +211,7 @@ fn output(to: i32) {
     eprintln!();
 }
 
-/// Does to its standard error what would hurt others who have it: it must be nobody else's.
+/// Changes its standard error in ways that would affect other users of the file: there must be none.
 fn spoil() {
     // SAFETY: system calls on an own descriptor.
     unsafe {

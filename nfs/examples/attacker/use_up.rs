@@ -1,4 +1,4 @@
-//! What it uses up, the children that it leaves, and its end at every step.
+//! Attacks by use of resources, by child processes, and by an end at every step.
 #![expect(unsafe_code, reason = "forks and ends by system calls")]
 
 use crate::{Attacker, check, tell};
@@ -8,7 +8,7 @@ use rustix::fd::AsFd;
 use shm::ring::{Action, Descriptor};
 use std::time::Duration;
 
-/// Ends, or does not begin, in front of the handshake; whether that was the attack.
+/// Ends during the handshake or before it; whether that was the attack.
 pub fn before_the_handshake(name: &str) -> bool {
     match name {
         "exit-at-once" => std::process::exit(3),
@@ -32,7 +32,7 @@ pub fn before_the_handshake(name: &str) -> bool {
     }
 }
 
-/// The socket that the environment names.
+/// The socket of the environment variable.
 fn its_socket() -> Socket {
     let host = std::env::var(nf::ENVIRONMENT).unwrap_or_default();
     let number = host.strip_prefix("fd:").and_then(|number| number.parse().ok());
@@ -55,20 +55,20 @@ pub fn before_ready(name: &str, attacker: &Attacker) {
 /// The first of its counters.
 const DIED_AT: usize = nf::ends::FIRST_COUNTER;
 
-/// Nanoseconds of the clock that all processes have.
+/// Nanoseconds of the clock that all processes share.
 fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes the time into what it is given.
+    // SAFETY: writes the time into its argument.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Behaves, in one of several ways that are the harder to end: with or without children, until it is killed or to an
-/// end of its own at a step by chance. Says in a counter when it ends.
+/// Passes packets, in one of several ways that make its end hard to handle: with or without children, until it is
+/// killed or until it ends by itself at a random step. Writes the time of its end into a counter.
 fn soak(attacker: &mut Attacker) {
     if attacker.random.below(3) == 0 {
         for _ in 0..2 {
-            // SAFETY: the children go on with copies of everything, which is the point.
+            // SAFETY: the children continue with copies of everything, as intended.
             if unsafe { libc::fork() } == 0 {
                 outlive(attacker)
             }
@@ -77,16 +77,16 @@ fn soak(attacker: &mut Attacker) {
     if attacker.random.below(2) == 0 {
         attacker.behave_on();
     }
-    // Long enough to be no failure at the start, after which the next one would wait.
+    // Long enough not to count as a failed start, after which the next start would be delayed.
     let long = Duration::from_millis(110 + attacker.random.below(60));
     attacker.behave(long);
     let step = attacker.random.below(7) as u32;
     die_at(attacker, step);
 }
 
-/// A child that writes packets, and once its parent has ended also takes and claims them.
+/// A child that writes packets, and after its parent's end also takes and returns them.
 fn outlive(attacker: &mut Attacker) -> ! {
-    // SAFETY: has the next call concern children of children, too.
+    // SAFETY: the next call then also affects children of children.
     unsafe { libc::fork() };
     let parent = rustix::process::getppid();
     loop {
@@ -100,10 +100,9 @@ fn outlive(attacker: &mut Attacker) -> ! {
     }
 }
 
-/// Ends at once, whatever is open. The first process of a PID namespace does not feel its own signals, so by a
-/// fault.
+/// Ends at once, whatever is open: by a fault, because the first process of a PID namespace ignores its own signals.
 fn die() -> ! {
-    // SAFETY: none; it is to fault.
+    // SAFETY: none; it must fault.
     unsafe { std::ptr::null_mut::<u8>().write_volatile(1) };
     std::process::exit(9)
 }
@@ -145,7 +144,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
         "processes" => {
             let mut made = 0;
             while made < 100_000 {
-                // SAFETY: children that do nothing but wait.
+                // SAFETY: children that only wait.
                 match unsafe { libc::fork() } {
                     -1 => break,
                     0 => loop {
@@ -172,7 +171,7 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
             attacker.behave(Duration::from_millis(500));
         }
         "spin" => {
-            // As many threads as it may have, all busy.
+            // As many threads as possible, all busy.
             for _ in 0..64 {
                 let _ = std::thread::Builder::new().spawn(|| {
                     loop {
@@ -187,9 +186,9 @@ pub fn attack(name: &str, attacker: &mut Attacker) -> bool {
     true
 }
 
-/// Ends at a step of passing a burst on.
+/// Ends at a step of passing on a burst.
 fn die_at(attacker: &mut Attacker, step: u32) -> bool {
-    // The same page, mapped once more: the attacker's is not to be borrowed all the time.
+    // The same page, mapped again, because the attacker's cannot be borrowed during the burst.
     let page = attacker.attached.page.as_fd().try_clone_to_owned().expect("a descriptor");
     let page = shm::page::Page::open(page).expect("its page");
     let die_at = |here: u32| {
@@ -223,12 +222,12 @@ fn die_at(attacker: &mut Attacker, step: u32) -> bool {
     false
 }
 
-/// Makes children that go on to write and to claim, and ends before them, or stays and is killed.
+/// Starts children that continue to write packets and descriptors, and ends before them, or stays and is killed.
 fn fork(attacker: &mut Attacker, ends: bool) {
     for _ in 0..4 {
-        // SAFETY: the children go on with copies of everything, which is the point.
+        // SAFETY: the children continue with copies of everything, as intended.
         if unsafe { libc::fork() } == 0 {
-            // Their own children, too: nobody's children when their parents end.
+            // Their own children, too, which have no parent when theirs ends.
             // SAFETY: as above.
             unsafe { libc::fork() };
             // SAFETY: as above.
