@@ -95,7 +95,7 @@ impl<'a> Keys<'a> {
         Some(value)
     }
 
-    /// A quoted value, or a number, parsed by `read`.
+    /// A quoted value, or a number, parsed by `parse`.
     pub fn value<T, E: Display>(
         &mut self,
         key: &'static str,

@@ -1,14 +1,14 @@
-//! What an NF can do to its host and its neighbours: each attack is made through the real binary, with an innocent NF
-//! beside it. `docs/isolation.md` says which line of the threat model each test stands for.
+//! Attacks of an NF on its host and on other NFs: each attack is performed in the real binary, with an innocent NF
+//! beside the attacker. `docs/isolation.md` lists which line of the threat model each test covers.
 //!
-//! After every attack: the host runs on, packets and slots are all accounted for, and the innocent NF has lost
-//! nothing. What is said here of the attacker comes on top of that.
+//! After every attack the host runs on, packets and slots are all accounted for, and the innocent NF has lost no
+//! packets. The assertions here about the attacker are in addition to that.
 
 mod attack;
 
 use attack::{Attack, lacks_root};
 
-/// Makes attacks that need users and namespaces of their own to be refused.
+/// Runs attacks that are refused only with users and namespaces of their own.
 macro_rules! as_root {
     ($test:literal) => {
         if lacks_root($test) {
@@ -32,7 +32,7 @@ fn an_observer_that_writes_is_ended_by_the_kernel() {
         let made = attack.make();
         made.was_restarted();
         assert!(!made.told.contains("WORKED"), "{}", made.told);
-        // Packets that it looked at went on without it.
+        // Packets that the attacker read were sent on independently of it.
         let bad = made.accounts.element("bad/process");
         assert_eq!(bad.input, bad.outputs.iter().sum::<u64>());
     }
@@ -96,7 +96,7 @@ fn an_nf_has_its_own_memory_and_no_other() {
     let made = Attack::new("find-memory").make();
     made.was_refused(&["list /dev/shm", "list /tmp", "list /proc", "read /etc/shadow", "user namespace"]);
     let memory: Vec<&str> = made.told.lines().filter(|line| line.contains("attack: has memory")).collect();
-    // Its configuration is closed when it was read.
+    // Its configuration file is closed after it was read.
     let own = ["millrace-region", "millrace-rings", "millrace-page"];
     assert_eq!(memory.len(), own.len(), "{memory:?}");
     assert!(own.iter().all(|own| memory.iter().any(|memory| memory.contains(own))), "{memory:?}");
@@ -138,7 +138,7 @@ fn the_daemon_hears_no_nf() {
     as_root!("the_daemon_hears_no_nf");
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
-    // For everybody to go through.
+    // Every user may enter it.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
     let at = folder.path().join("place");
     let mut daemon = std::process::Command::new(attack::millrace());
@@ -152,7 +152,7 @@ fn the_daemon_hears_no_nf() {
     }
     let [control, nf] = sockets.each_ref().map(|socket| socket.display().to_string());
     let text = format!("connect {control} {nf}");
-    // Also by who may go through the folders and use the network.
+    // Also with access to the directories and the network.
     for keys in ["", "network = true"] {
         let made = Attack::new(&text).keys(keys).make();
         assert!(!made.told.contains("WORKED"), "{}", made.told);
@@ -238,7 +238,7 @@ fn an_nf_does_not_make_its_host_ask_the_whole_network() {
     let made = Attack::new("ask-neighbours").port(port).seconds(2).make();
     let [wanted, refused] = made.neighbours();
     assert!(wanted <= 1024 && refused > 2_000, "wanted {wanted}, refused {refused}");
-    // 128 searches at once and 50 a second, for each three questions; of a station 100 at once and 200 a second.
+    // 128 searches at once and 50 a second, each with three requests; of an L3 interface 100 at once and 200 a second.
     let asked = made.accounts.element("gone/resolver").made;
     assert!((100..=100 + 200 * 8).contains(&asked), "{asked} questions");
     assert_eq!(made.restarts(), 0, "{:?}", made.accounts.warnings);
@@ -288,7 +288,7 @@ fn what_is_no_message_ends_an_nf() {
 #[test]
 fn an_nf_does_not_end_the_run_of_others() {
     let made = Attack::new("over").seconds(2).make();
-    // Two seconds of it, less on a machine with other work to do.
+    // The attack takes two seconds, less on a busy machine.
     assert!(made.took.as_secs_f64() > 1.5, "{:?}", made.took);
     assert!(made.accounts.warnings.iter().any(|finding| finding.contains("not its own")));
 }
@@ -307,13 +307,13 @@ fn an_nf_has_no_descriptor_of_its_hosts_output() {
 fn output_is_taken_at_a_pace() {
     for attack in ["stdout", "stderr"] {
         let made = Attack::new(attack).make();
-        // A second of two and a half mebibytes, and what the pipe holds; the run takes longer than it should where
-        // others use the machine.
+        // Output of a second is two and a half mebibytes, in addition to the contents of the pipe; the run takes longer
+        // on a busy machine.
         assert!(made.told.len() < 12 << 20, "{attack}: {}", made.told.len());
     }
 }
 
-// Use.
+// Resources.
 
 #[test]
 fn memory_processes_and_descriptors_have_limits() {
@@ -362,7 +362,7 @@ fn children_end_with_an_nf() {
     let made = Attack::new("fork").make();
     made.was_restarted();
     Attack::new("fork-and-stay").make().was_restarted();
-    // Whoever else makes this attack at the same time has ended, too, or is about to.
+    // Processes of other tests with this attack have ended, too, or end soon.
     let name = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("cmdline")).ok();
     let left = |entry| name(entry).is_some_and(|line| line.ends_with("attacker\0fork\0"));
     let end = std::time::Instant::now() + std::time::Duration::from_secs(10);

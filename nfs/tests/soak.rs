@@ -1,8 +1,8 @@
-//! An NF is killed again and again: at any moment, and by itself at every step of the protocol, with children that
-//! would go on. After each end every slot is the host's again, once; an NF beside it notices nothing.
+//! NFs are killed repeatedly, at any moment, or end by themselves at every step of the protocol, with children that
+//! continue. After each end every slot is returned to the host, once, and another NF is not affected.
 //!
-//! `MILLRACE_SOAK_KILLS` says how often (`scripts/soak` for a thousand). Figures are printed, and not judged: on a
-//! machine with other work to do they say little.
+//! `MILLRACE_SOAK_KILLS` is the number of kills (`scripts/soak` for a thousand). Times are printed, and not checked:
+//! they mean little on a busy machine.
 #![expect(unsafe_code, reason = "the clock that all processes have")]
 
 use chain::Access as NfAccess;
@@ -27,34 +27,34 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Kills where nothing else is said.
+/// The number of kills if the environment sets none.
 const KILLS: usize = 40;
-/// Longer than a start takes on a machine with much else to do.
+/// Longer than a start takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Packets that are in flight at a time, and at most under way.
+/// Packets that are enqueued at a time, and the most that are in flight.
 const BURST: usize = 32;
 const UNDER_WAY: usize = 512;
 const SLOTS: u32 = 8192;
 
-/// How often an NF is killed.
+/// The number of kills.
 fn kills() -> usize {
     std::env::var("MILLRACE_SOAK_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
 }
 
-/// Nanoseconds of the clock that all processes have.
+/// Nanoseconds of the clock that all processes share.
 fn now_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes the time into what it is given.
+    // SAFETY: writes the time into its argument.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// One NF, and what became of each packet that was enqueued to it.
+/// One NF, and the counts of the packets that were enqueued to it.
 struct Lane {
     instance: Arc<Instance>,
     link: ProcessLink,
     backs: Completions,
-    /// Which slots are with it.
+    /// For each slot, whether the NF holds it.
     enqueued: Vec<bool>,
     under_way: usize,
     passed: u64,
@@ -114,7 +114,7 @@ impl Lane {
         Lane { instance, link, backs: Completions::default(), enqueued, under_way: 0, passed: 0, lost: 0 }
     }
 
-    /// Takes back what came, and enqueues more; how many came through.
+    /// Takes completions, and enqueues more packets; returns how many packets were passed.
     fn turn(&mut self, pool: &mut NativePool, enqueues: bool) -> u64 {
         self.link.collect(&mut self.backs);
         let passed = self.passed;
@@ -155,7 +155,7 @@ impl Lane {
     }
 }
 
-/// Milliseconds of what was measured: the least, the median, nine of ten, the most.
+/// Prints times in milliseconds: the least, the median, the ninth decile, the most.
 fn spread(name: &str, mut times: Vec<u64>) {
     times.sort_unstable();
     let at = |part: f64| {
@@ -203,7 +203,7 @@ fn no_slot_is_lost_however_a_container_ends() {
     }
 }
 
-/// Ends an NF again and again: its process or, of a container, that and its runtime by turns.
+/// Ends an NF repeatedly: its process or, with a container, alternately that and its runtime.
 fn soak(container: Option<Container>) {
     let kills = kills();
     let programs = Path::new(env!("CARGO_BIN_EXE_nf-monitor")).parent().expect("a folder");
@@ -217,7 +217,7 @@ fn soak(container: Option<Container>) {
     let (mut to_noticed, mut to_first, mut by_itself) = (vec![], vec![], 0);
     let mut seed = now_ns() | 1;
     for kill in 0..kills {
-        // Up, and packets go through it.
+        // Wait until the NF is up and passes packets.
         let end = Instant::now() + PATIENCE;
         while mortal.turn(&mut pool, true) == 0 {
             other.turn(&mut pool, true);
@@ -225,7 +225,7 @@ fn soak(container: Option<Container>) {
         }
         let (page, pid) = (mortal.instance.status().page.clone(), mortal.instance.pid());
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        // After a life that is long enough for the next one to be started at once.
+        // Kill it after a lifetime that is long enough for an immediate restart.
         let kill_at = Instant::now() + Duration::from_micros(110_000 + (seed >> 33) % 80_000);
         let mut killed_ns = None;
         while !mortal.instance.is_buried() {
@@ -243,7 +243,7 @@ fn soak(container: Option<Container>) {
         let noticed_ns = now_ns();
         mortal.settle(&mut pool);
         assert_eq!(mortal.under_way, 0, "after end {kill}: {:?}", mortal.instance.log.lines());
-        // It says when it ended, if it did so by itself, and before it was to be killed.
+        // A counter has the time of an end by itself, before the kill.
         let own = page.map_or(0, |page| page.load(FIRST_COUNTER));
         let ended_ns = if own != 0 { Some(own) } else { killed_ns };
         by_itself += usize::from(own != 0);
@@ -266,7 +266,7 @@ fn soak(container: Option<Container>) {
     }
     assert_eq!(other.lost, 0, "the other NF lost packets");
     assert!(other.passed > 1_000 && mortal.passed > 1_000);
-    // It may have ended by itself more often than was seen here.
+    // It may have ended by itself more often than this loop observed.
     assert!(mortal.instance.restarts() as usize >= kills && other.instance.restarts() == 0);
     assert_eq!(pool.available(), pool.capacity(), "slots are missing");
     println!(
@@ -277,8 +277,8 @@ fn soak(container: Option<Container>) {
     spread("from its end to the first packet through the next", to_first);
 }
 
-/// An NF that looks at packets where they lie is killed at any moment: packets that it was shown went on long before,
-/// and each slot is free once both are done with it.
+/// A tap is killed at any moment: the packets that were shown to it were sent on long before, and each slot is free
+/// once both the tap and the host have released it.
 #[test]
 fn no_slot_is_lost_however_a_tap_ends() {
     let kills = kills();
@@ -332,7 +332,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
         assert!(enqueued == 0 || link.shares());
         packets[..enqueued].iter_mut().for_each(|packet| packet.flags |= flag::SHARED);
         busiest = busiest.max(pool.in_use());
-        // They went on, and are done with.
+        // The packets were sent on, and are released.
         pool.free_all(&packets);
         shown += enqueued as u64;
         shown
@@ -365,8 +365,8 @@ fn no_slot_is_lost_however_a_tap_ends() {
     println!("{kills} kills of a tap, which was shown {shown} packets, {busiest} slots in use at most");
 }
 
-/// NFs of a chain that hand packets to each other: any of them is killed at any moment, and the others go on with what
-/// they have. A packet that went in comes out of the last, or is dropped with the one that was killed, once.
+/// NFs of a direct-path group are killed at any moment, and the others keep their packets. Each packet that was
+/// enqueued leaves the last NF, or is lost with a killed one, once.
 #[test]
 fn no_slot_is_lost_however_one_of_a_party_ends() {
     let kills = kills();
@@ -375,12 +375,12 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let mut pool = shared.worker();
     let supervisor = Supervisor::start(launchers()).expect("a supervisor");
     const MEMBERS: usize = 3;
-    // There and back.
+    // Rings in both directions.
     let ways = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
     let (group, memory) = (Arc::new(DirectGroup::new(MEMBERS, &ways)), group());
     let monitor = PathBuf::from(env!("CARGO_BIN_EXE_nf-monitor"));
     let keeper = monitor.with_file_name("examples/keeper");
-    // Two of them have packets that stand in no ring.
+    // Two of them keep packets that are in no ring.
     let programs = [&keeper, &monitor, &keeper];
     let lane = |member: usize| {
         let instance = Lane::instance(member as u32, programs[member].clone(), "", Arc::clone(&memory), None);
@@ -392,14 +392,14 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
     let mut seed = now_ns() | 1;
     for kill in 0..kills {
         let (before, end) = (chain.through, Instant::now() + PATIENCE);
-        // From both ends, through all of them.
+        // Packets are enqueued at both ends, and pass all of the NFs.
         while chain.through < before + 200 {
             chain.turn(&mut pool, true);
             assert!(Instant::now() < end, "nothing goes through: {:?}", chain.logs());
         }
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let victim = (seed >> 33) as usize % MEMBERS;
-        // One time in four two at once.
+        // One time in four, two are killed at once.
         let second = (seed >> 40).is_multiple_of(4).then_some((victim + 1) % MEMBERS);
         let kill_at = Instant::now() + Duration::from_micros((seed >> 33) % 130_000);
         while Instant::now() < kill_at {
@@ -446,11 +446,11 @@ fn no_slot_is_lost_however_one_of_a_party_ends() {
 /// NFs in a row, as a chain's elements would run them.
 struct Line<const MEMBERS: usize> {
     lanes: Vec<Lane>,
-    /// Packets that each has, by its counters.
+    /// Packets that each holds, by its counters.
     held: [i64; MEMBERS],
-    /// Packets that went from NF to NF.
+    /// Packets that were passed from NF to NF.
     direct: u64,
-    /// Packets that came out at an end.
+    /// Packets that left at an end.
     through: u64,
 }
 
@@ -481,7 +481,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
         }
     }
 
-    /// Enqueues packets; how many are left.
+    /// Enqueues packets; returns how many are left.
     fn enqueue(&mut self, member: usize, input: usize, packets: &[Packet]) -> usize {
         let list: Vec<u16> = (0..packets.len() as u16).collect();
         let enqueued = self.lanes[member].link.enqueue(input, packets, &list);
@@ -505,7 +505,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
                 _ => None,
             };
             let left = match (completion, next) {
-                // What nobody is there for is dropped by whoever would have enqueued it.
+                // Packets for an NF that is not up are dropped by the caller.
                 (Completion::Output(_), Some((next, input))) if next < MEMBERS => {
                     self.enqueue(next, input, packets)
                 }

@@ -1,4 +1,4 @@
-//! Runs a chain with an NF that attacks, and an innocent one beside it, through the real binary.
+//! Runs a chain with an NF that attacks, and an innocent one beside it, in the real binary.
 
 #[expect(dead_code, reason = "other tests look at more of them")]
 #[path = "../../../crates/millrace/tests/e2e/accounts.rs"]
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than any run here takes, even on a machine with other work to do.
+/// Longer than any run of these tests, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The folder that this package's programs are in.
+/// The directory of this package's programs.
 fn programs() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_nf-monitor")).parent().expect("a folder")
 }
@@ -31,7 +31,7 @@ pub fn attacker() -> PathBuf {
     program
 }
 
-/// Whether this is root's, who alone can give NFs users and namespaces of their own; says so aloud when not.
+/// Whether this process is not root's, who alone can give NFs users and namespaces of their own; prints this.
 pub fn lacks_root(test: &str) -> bool {
     let lacks = !rustix::process::geteuid().is_root();
     if lacks {
@@ -46,19 +46,19 @@ impl Accounts {
     }
 }
 
-/// An attack, and where it is made.
+/// An attack, and its chain.
 pub struct Attack<'a> {
-    /// Its name, and what it is made on.
+    /// The name of the attack, and its object.
     pub text: &'a str,
     /// Lines of the attacker's table in the chain file.
     pub keys: &'a str,
-    /// Of the innocent NF's.
+    /// Lines of the innocent NF's table.
     pub others_keys: &'a str,
     /// How long the chain runs, in seconds.
     pub seconds: u32,
-    /// What the port is that the attacker sends to.
+    /// The keys of the port that the attacker sends to.
     pub port: &'a str,
-    /// Further handlers that are read at its end.
+    /// Further handlers that are read at the end.
     pub handlers: Vec<String>,
 }
 
@@ -67,12 +67,12 @@ impl<'a> Attack<'a> {
         Attack { text, keys: "", others_keys: "", seconds: 1, port: "discard = true", handlers: vec![] }
     }
 
-    /// By an NF that only looks.
+    /// The attack of an observer.
     pub fn observing(self) -> Attack<'a> {
         Attack { keys: "access = \"observe\"", ..self }
     }
 
-    /// By an NF that looks at packets where they lie, as the innocent one does.
+    /// The attack of a tap; the innocent NF is a tap, too.
     pub fn tapping(self) -> Attack<'a> {
         Attack { keys: "access = \"tap\"", others_keys: "access = \"tap\"", ..self }
     }
@@ -81,7 +81,7 @@ impl<'a> Attack<'a> {
         Attack { keys, ..self }
     }
 
-    /// Sends to a port that is so.
+    /// With these keys of the port that the attacker sends to.
     pub fn port(self, port: &'a str) -> Attack<'a> {
         Attack { port, ..self }
     }
@@ -90,12 +90,12 @@ impl<'a> Attack<'a> {
         Attack { seconds, ..self }
     }
 
-    /// Reads handlers of the attacker at the end.
+    /// Reads these handlers of the attacker at the end.
     pub fn reading(self, handlers: &[&str]) -> Attack<'a> {
         Attack { handlers: handlers.iter().map(|name| format!("bad/process.{name}")).collect(), ..self }
     }
 
-    /// The chain file: one link for each of the two, which share nothing but the host's worker.
+    /// The chain file: one link for each of the two NFs, which share only the host's worker.
     pub fn chain(&self) -> String {
         let (attacker, monitor) = (attacker(), env!("CARGO_BIN_EXE_nf-monitor"));
         format!(
@@ -114,11 +114,11 @@ impl<'a> Attack<'a> {
         )
     }
 
-    /// Makes it. However it goes, the host ends by itself, its in-flight table balance, and the innocent NF does what it
-    /// always does.
+    /// Performs the attack. In any case the host ends by itself, its packet accounting balances, and the innocent NF
+    /// loses no packets.
     ///
-    /// One attack at a time: they take all the machine has. Where other tests do so too, an NF may get no core for
-    /// so long that its packets find no room; what happens once may not happen again.
+    /// One attack runs at a time, because each uses the whole machine. If other tests use it, too, an NF may get no
+    /// core for so long that its packets find no room; an attack with losses is therefore repeated.
     pub fn make(self) -> Made {
         let lock = std::fs::File::create(std::env::temp_dir().join("millrace-attack.lock")).expect("a file");
         lock.lock().expect("a lock");
@@ -135,7 +135,7 @@ impl<'a> Attack<'a> {
 
     fn try_once(&self) -> Made {
         let folder = tempfile::tempdir().expect("a folder");
-        // Some attacks are made before there is a configuration.
+        // Some attacks are performed before the NF receives its configuration.
         let chain = self.chain().replace("[\"config\"]", &format!("[\"{}\"]", self.text));
         std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
         let handlers = [
@@ -183,11 +183,11 @@ fn wait(mut child: Child) -> Option<i32> {
     }
 }
 
-/// An attack that was made.
+/// The result of an attack.
 pub struct Made {
     pub attack: String,
     pub accounts: Accounts,
-    /// What the attacker wrote.
+    /// The output of the attacker.
     pub told: String,
     pub took: Duration,
 }
@@ -206,23 +206,23 @@ impl Made {
         );
     }
 
-    /// What the innocent NF lost, by reason. The end of a run cuts off what is under way, and that is all.
+    /// Packets that the innocent NF lost, by reason. Only packets in flight at the end of the run may be lost.
     fn lost_by_others(&self) -> Vec<(String, u64)> {
         let dropped = &self.accounts.element("good/process").dropped;
         dropped.iter().filter(|(reason, count)| *count > 0 && reason != "not-back").cloned().collect()
     }
 
-    /// How often the attacker was started anew.
+    /// How often the attacker was restarted.
     pub fn restarts(&self) -> u64 {
         self.accounts.handler("bad/process.restarts").parse().expect("a number")
     }
 
-    /// What it said of packets that is not so.
+    /// Its bad descriptors, by kind.
     pub fn bad_claims(&self) -> &str {
         self.accounts.handler("bad/process.bad-descriptors")
     }
 
-    /// Neighbours that the host looks for on its behalf, and those that were refused.
+    /// Neighbours that the host resolves for the attacker, and requests that were refused.
     pub fn neighbours(&self) -> [u64; 2] {
         let text = self.accounts.handler("bad/process.neighbours");
         ["wanted ", "refused "].map(|name| {
@@ -231,13 +231,13 @@ impl Made {
         })
     }
 
-    /// What became of packets of the attacker.
+    /// Packets of the attacker that were dropped for a reason.
     pub fn dropped(&self, reason: &str) -> u64 {
         let dropped = &self.accounts.element("bad/process").dropped;
         dropped.iter().filter(|(name, _)| name == reason).map(|(_, count)| count).sum()
     }
 
-    /// The attack was over, every try of it refused; these among others.
+    /// Checks that the attack was completed and every attempt refused, including these.
     #[track_caller]
     pub fn was_refused(&self, tries: &[&str]) {
         let Made { attack, told, .. } = self;
@@ -249,7 +249,7 @@ impl Made {
         assert_eq!(self.restarts(), 0, "{attack}");
     }
 
-    /// The attacker was ended for what it did, in these words.
+    /// Checks that the attacker was evicted, with this reason.
     #[track_caller]
     pub fn was_evicted(&self, why: &str) {
         let Made { attack, accounts, told, .. } = self;
@@ -261,14 +261,14 @@ impl Made {
         assert!(found, "{attack}: {:?}\n{told}", accounts.warnings);
     }
 
-    /// The attacker was ended for what it used, and the operator told what to do.
+    /// Checks that the attacker was killed for its use of resources, and the operator received a remedy.
     #[track_caller]
     pub fn ran_out_of_memory(&self) {
         let told = "NF `bad` ran out of memory (limit 64 MiB: raise `memory_mib`) and was ended";
         assert!(self.accounts.warnings.iter().any(|found| found == told), "{:?}", self.accounts.warnings);
     }
 
-    /// The attacker ended by itself and was started anew, again and again.
+    /// Checks that the attacker ended by itself and was restarted, repeatedly.
     #[track_caller]
     pub fn was_restarted(&self) {
         assert!(self.restarts() > 0, "{}: {}", self.attack, self.told);

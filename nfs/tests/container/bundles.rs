@@ -1,4 +1,4 @@
-//! Bundles of the user's, as `runc spec` begins them.
+//! Bundles of users, as `runc spec` creates them.
 
 use crate::frames::udp;
 use crate::run::{Frame, Setup, shipped};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A root file system with a program and what it is linked with.
+/// Creates a root file system with a program and its libraries.
 pub fn root_with(program: &Path, root: &Path) {
     for file in needs(program) {
         let inside = root.join(file.strip_prefix("/").expect("absolute"));
@@ -21,14 +21,14 @@ pub fn root_with(program: &Path, root: &Path) {
     std::fs::copy(program, root.join("usr/bin").join(name)).expect("copied");
 }
 
-/// What a runtime takes for a good beginning.
+/// The configuration that a runtime creates for a new bundle.
 fn spec(runtime: &str, bundle: &Path) -> serde_json::Value {
     let made = Command::new(runtime).arg("spec").current_dir(bundle).output().expect("it runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     serde_json::from_slice(&std::fs::read(bundle.join("config.json")).expect("written")).expect("JSON")
 }
 
-/// A bundle, and its configuration changed.
+/// A bundle with a changed configuration.
 pub fn bundle(runtime: &str, change: impl FnOnce(&mut serde_json::Value)) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let bundle = folder.path().join("bundle");
@@ -45,7 +45,7 @@ pub fn frames() -> Vec<Frame> {
     (0..300).map(|n| udp(&format!("10.0.0.1:{}", 1000 + n), "192.0.2.1:53", b"question")).collect()
 }
 
-/// Runs the monitor, which passes all that it gets.
+/// Runs the monitor, which passes on all packets.
 pub fn monitor(path: &Path, kind: &'static str, keys: &str) {
     let setup = Setup::of(path, &["in", "out"], "").kind(kind).input("in", &frames()).keys(keys);
     let outcome = setup.run().sound();
@@ -58,7 +58,7 @@ fn a_bundle_runs_confined_or_as_it_says() {
     for runtime in runtimes("a_bundle_runs_confined_or_as_it_says") {
         let (_folder, bundle) = bundle(runtime, |_| {});
         monitor(&bundle, "bundle", &format!("runtime = \"{runtime}\""));
-        // In the namespaces and with the capabilities that `runc spec` gives.
+        // With the namespaces and capabilities of `runc spec`.
         monitor(&bundle, "bundle", &format!("runtime = \"{runtime}\"\nconfine = false"));
     }
 }
@@ -72,7 +72,7 @@ fn a_bundle_that_wants_more_than_it_is_granted_has_it_not() {
                 config["process"]["capabilities"][set] = all.clone();
             }
             config["process"]["noNewPrivileges"] = false.into();
-            // Those of the machine.
+            // The namespaces of the machine.
             config["linux"]["namespaces"] =
                 serde_json::json!([{ "type": "mount" }, { "type": "pid", "path": "/proc/1/ns/pid" }]);
             config["linux"]["resources"] =
@@ -85,7 +85,7 @@ fn a_bundle_that_wants_more_than_it_is_granted_has_it_not() {
     }
 }
 
-/// What an NF tells of where it is.
+/// The view of an NF of its container.
 pub fn look_around(path: &Path, kind: &'static str, keys: &str) -> String {
     let setup = Setup::of(path, &["in", "out"], "").kind(kind).input("in", &frames()).keys(keys);
     setup.run().sound().stderr

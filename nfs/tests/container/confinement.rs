@@ -1,9 +1,9 @@
-//! What an NF in a container reaches: attacks, and a look around.
+//! The isolation of an NF in a container: attacks, and a listing of what it sees.
 
 use crate::attack::Attack;
 use crate::{keys, runtimes};
 
-/// Of what it sees and may do in a container there is nothing of the machine's.
+/// Checks that a container contains no files or processes of the machine.
 #[track_caller]
 pub fn assert_confined(told: &str) {
     let line = |key: &str| {
@@ -37,7 +37,7 @@ fn an_nf_sees_nothing_of_the_machine() {
         let made = Attack::new("look-around").keys(&keys(runtime)).make();
         assert_confined(&made.told);
         let files = made.told.lines().find_map(|line| line.strip_prefix("attack: sees files "));
-        // The program's own folder, its libraries', and what the kernel has.
+        // The program's own directory, those of its libraries, and those of the kernel.
         let seen: Vec<&str> = files.unwrap_or_default().split(' ').collect();
         assert!(seen.contains(&"proc") && !seen.contains(&"root") && !seen.contains(&"home"), "{seen:?}");
         assert!(made.told.contains("attack: see /usr/bin/env: refused"), "{}", made.told);
@@ -99,7 +99,7 @@ fn a_container_uses_no_more_than_it_may() {
 fn what_an_nf_does_not_do_well_ends_it() {
     for (at, runtime) in runtimes("what_an_nf_does_not_do_well_ends_it").into_iter().enumerate() {
         let keys = keys(runtime);
-        // Whichever started it, the host looks at the process inside.
+        // With either runtime, the host watches the process inside.
         let (attack, why) = if at == 0 { ("loop", "loops") } else { ("stall", "stalls") };
         Attack::new(attack).keys(&keys).seconds(9).make().was_evicted(why);
         for attack in

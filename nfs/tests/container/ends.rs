@@ -1,4 +1,4 @@
-//! Ends: of the first process inside, of the runtime, by the runtime's own command, of the host.
+//! Ends of a container: of the first process inside, of the runtime, by the runtime's own command, of the host.
 
 use crate::run::millrace;
 use crate::{keys, runtimes, shipped_chain};
@@ -20,7 +20,7 @@ impl Daemon {
         Daemon::with(&shipped_chain(keys))
     }
 
-    /// With a chain of one NF.
+    /// A daemon with a chain of one NF.
     pub fn with(chain: &str) -> Daemon {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("chain.toml"), chain).expect("written");
@@ -49,7 +49,7 @@ impl Daemon {
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Ends the chain; its in-flight table balance.
+    /// Ends the chain; its packet accounting balances.
     pub fn unload(&self) {
         let mut command = Command::new(millrace());
         let output = command.args(["chain", "unload", "--at", "at"]).current_dir(self.folder.path()).output();
@@ -62,7 +62,7 @@ impl Daemon {
         assert!(sum(came) == sum(went) && sum(came) > 1_000, "{told}");
     }
 
-    /// The NF's process that is up and is another one.
+    /// Waits for a process of the NF other than `but`; returns its id.
     pub fn await_pid(&self, but: Option<i32>) -> i32 {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -77,7 +77,7 @@ impl Daemon {
         }
     }
 
-    /// Packets get through it.
+    /// Checks that packets pass the NF.
     pub fn assert_alive(&self) {
         let sent = || self.ask(&["stats"])["sent"].as_u64().unwrap_or(0);
         let (before, end) = (sent(), Instant::now() + PATIENCE);
@@ -110,12 +110,12 @@ pub fn lives(pid: i32) -> bool {
     !["", "Z (zombie)", "X (dead)"].contains(&field(pid, "State:").as_str())
 }
 
-/// The runtime that a container's first process is a child of.
+/// The runtime that is the parent of a container's first process.
 fn runtime_of(pid: i32) -> i32 {
     field(pid, "PPid:").parse().expect("a parent")
 }
 
-/// What is there for containers of that host: a folder and its lock.
+/// The directory and the lock file of a host.
 fn folders(host: u32) -> Vec<PathBuf> {
     let all =
         std::fs::read_dir("/run/millrace-nfs").into_iter().flatten().flatten().map(|entry| entry.path());
@@ -125,7 +125,7 @@ fn folders(host: u32) -> Vec<PathBuf> {
     all.filter(of).collect()
 }
 
-/// Control groups of containers of that host.
+/// The number of control groups of a host's containers.
 fn groups(host: u32) -> usize {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let trees = mounts.lines().filter_map(|line| {
@@ -140,7 +140,7 @@ fn groups(host: u32) -> usize {
         .count()
 }
 
-/// All of it is taken away, at once or nearly so.
+/// Checks that all of it is removed, at once or soon.
 #[track_caller]
 fn assert_nothing_left(host: u32) {
     let end = Instant::now() + Duration::from_secs(5);
@@ -155,28 +155,28 @@ fn whatever_is_killed_the_nf_comes_back_and_the_books_balance() {
     for runtime in runtimes("whatever_is_killed_the_nf_comes_back_and_the_books_balance") {
         let daemon = Daemon::start(&keys(runtime));
         daemon.assert_alive();
-        // Its first process.
+        // Kill its first process.
         let first = daemon.await_pid(None);
         kill(first);
         let second = daemon.await_pid(Some(first));
         daemon.assert_alive();
-        // Its runtime: what is inside ends with it.
+        // Kill its runtime: the processes inside end with it.
         kill(runtime_of(second));
         let third = daemon.await_pid(Some(second));
         assert_ne!(field(second, "State:").chars().next(), Some('R'));
         daemon.assert_alive();
-        // By the runtime's own command, from inside of the enclosure, as the guide says.
+        // End it by the runtime's own command, inside the enclosure, as the guide describes.
         let state = folders(daemon.child.id()).into_iter().find(|path| path.is_dir()).expect("a folder");
         let name =
             std::fs::read_dir(state.join("state")).expect("state").flatten().next().expect("one").file_name();
         let mut command = Command::new("nsenter");
         command.args(["--target", &runtime_of(third).to_string(), "--pid", "--mount", runtime, "--root"]);
-        // It may end with what it kills: it is in there, too.
+        // The command may be killed with the container, because it is inside, too.
         let _ =
             command.arg(state.join("state")).arg("kill").arg(&name).arg("KILL").output().expect("it runs");
         let fourth = daemon.await_pid(Some(third));
         daemon.assert_alive();
-        // By a command from outside, which sees none of it, nothing changes.
+        // A command outside sees nothing of it and has no effect.
         let state = folders(daemon.child.id()).into_iter().find(|path| path.is_dir()).expect("a folder");
         let name =
             std::fs::read_dir(state.join("state")).expect("state").flatten().next().expect("one").file_name();
@@ -184,7 +184,7 @@ fn whatever_is_killed_the_nf_comes_back_and_the_books_balance() {
         let _ = command.arg("--root").arg(state.join("state")).arg("kill").arg(&name).arg("KILL").output();
         assert_eq!(daemon.await_pid(None), fourth);
         daemon.assert_alive();
-        // Stopped, nothing of it is left; started, it is there again.
+        // A stop removes all of it; a start creates it again.
         daemon.tell(&["nf", "stop", "nf"]);
         assert_nothing_left(daemon.child.id());
         daemon.tell(&["nf", "start", "nf"]);
@@ -208,7 +208,7 @@ fn containers_end_with_a_host_that_is_killed_and_the_next_one_tidies_up() {
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(!folders(host).is_empty());
-        // Any host that starts a container.
+        // The next host is any that starts a container.
         let next = Daemon::start(&keys(runtime));
         assert_nothing_left(host);
         next.assert_alive();

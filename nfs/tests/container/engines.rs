@@ -1,4 +1,4 @@
-//! Images by name, which podman or docker has: on machines with one of these.
+//! Images by name, which podman or docker stores: on machines with one of these.
 
 use crate::bundles::{monitor, root_with};
 use crate::ends::Daemon;
@@ -7,7 +7,7 @@ use container::runtime::{Installed, Runtime};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The engines that answer here; says aloud which do not.
+/// The engines that respond here; prints those that do not.
 fn engines(test: &str) -> Vec<&'static str> {
     let answers = |engine: &Runtime| match engine.works() {
         Ok(()) => true,
@@ -28,7 +28,7 @@ fn engine(name: &str) -> Command {
     command
 }
 
-/// An image in an engine; removed when it goes.
+/// An image in an engine; removed on drop.
 struct Loaded {
     engine: &'static str,
     name: String,
@@ -63,7 +63,7 @@ impl Drop for Loaded {
     }
 }
 
-/// Containers that an engine has of an image.
+/// The containers of an image in an engine.
 fn containers(loaded: &Loaded) -> Vec<String> {
     let filter = format!("ancestor={}", loaded.name);
     let listed = engine(loaded.engine)
@@ -83,7 +83,7 @@ fn an_image_runs_by_its_name() {
         let setup = Setup::of(none.as_ref(), &["in", "out"], "").kind("image").keys(&keys);
         let told = setup.check();
         assert!(told.contains(&format!("{name} has no image `{none}`: {name} pull")), "{told}");
-        // Only what is in the container gets in, and what is in there reaches nothing else.
+        // Only a process in the container can attach, and it can connect to nothing else.
         let setup = Setup::of(loaded.name.as_ref(), &["in", "out"], "").kind("image");
         let told = setup.keys(&format!("{keys}\narguments = [\"extra\"]")).run();
         assert_eq!(told.restarts, 0, "{told:?}");
@@ -115,7 +115,7 @@ fn whatever_is_done_to_its_container_the_nf_comes_back() {
         assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
         let third = daemon.await_pid(Some(second));
         daemon.assert_alive();
-        // The host is killed: the NF ends because nobody is there, and the next host removes what is left.
+        // The host is killed: the NF ends because its socket is closed, and the next host removes the container.
         daemon.child.kill().expect("it runs");
         daemon.child.wait().expect("a child");
         while crate::ends::lives(third) {

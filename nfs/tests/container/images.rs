@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An image that is being made.
+/// An image that a test builds.
 struct Layout {
     folder: TempDir,
     layers: Vec<serde_json::Value>,
@@ -27,7 +27,7 @@ fn architecture() -> &'static str {
 
 impl Layout {
     fn new() -> Layout {
-        // What is unpacked is not for later.
+        // Unpacked images are removed after the test.
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(folder.path().join("image/blobs/sha256")).expect("made");
         Layout { folder, layers: vec![], digests: vec![] }
@@ -43,7 +43,7 @@ impl Layout {
         (format!("sha256:{name}"), bytes.len())
     }
 
-    /// Another layer.
+    /// Adds a layer.
     fn layer(&mut self, fill: impl FnOnce(&mut tar::Builder<Vec<u8>>)) {
         let mut tar = tar::Builder::new(vec![]);
         fill(&mut tar);
@@ -63,7 +63,7 @@ impl Layout {
         })
     }
 
-    /// Finishes it; the folder.
+    /// Completes the image; returns its directory.
     fn finish(&self, architecture: &str, config: &serde_json::Value) -> PathBuf {
         let (digest, size) = self.blob(self.config(architecture, config).to_string().as_bytes());
         let manifest = serde_json::json!({
@@ -83,7 +83,7 @@ impl Layout {
     }
 }
 
-/// A file for a layer.
+/// Adds a file to a layer.
 fn file(tar: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
     let mut header = tar::Header::new_gnu();
     header.set_size(content.len() as u64);
@@ -91,7 +91,7 @@ fn file(tar: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
     tar.append_data(&mut header, path, content).expect("appended");
 }
 
-/// The monitor's image: a layer with it, and one over it that takes something away.
+/// The monitor's image: a layer with it, and one above that removes a file.
 fn with_monitor() -> Layout {
     let mut layout = Layout::new();
     let root = layout.folder.path().join("root");
@@ -115,7 +115,7 @@ fn entry() -> serde_json::Value {
     serde_json::json!({ "Entrypoint": ["/entry"], "User": "nf" })
 }
 
-/// Has images unpacked where they are taken away after.
+/// Has images unpacked into a directory that is removed after the test.
 fn unpacked_at(folder: &Path) -> String {
     folder.join("unpacked").display().to_string()
 }
@@ -126,14 +126,14 @@ fn an_image_runs_from_a_layout_and_from_archives() {
         let layout = with_monitor();
         let folder = layout.finish(architecture(), &entry());
         let at = unpacked_at(layout.folder.path());
-        // One test is one process.
+        // Each test is a process of its own.
         // SAFETY: no other thread of this test reads the environment.
         #[expect(unsafe_code, reason = "for the programs that are started")]
         unsafe {
             std::env::set_var("MILLRACE_IMAGES", &at);
         }
         monitor(&folder, "image", &keys(runtime));
-        // Without the tag it is the only one; with it the same.
+        // Without a tag the only image is used; with its tag it is the same.
         monitor(Path::new(&format!("{}:latest", folder.display())), "image", &keys(runtime));
         let unpacked =
             std::fs::read_dir(&at).expect("unpacked").flatten().find(|entry| entry.path().is_dir());
@@ -168,7 +168,7 @@ fn an_image_runs_from_a_layout_and_from_archives() {
     }
 }
 
-/// What is said of an image by `millrace check`, and by a run.
+/// The messages about an image of `millrace check`, and of a run.
 fn said(image: &Path, keys: &str) -> (String, Vec<String>) {
     let at = unpacked_at(image.parent().expect("a folder"));
     // SAFETY: as above.
@@ -219,7 +219,7 @@ fn what_is_wrong_with_an_image_is_said() {
     let told = text(said(layout.folder.path(), keys));
     assert!(told.contains("there is no index.json in") && told.contains("it is no image"), "{told}");
 
-    // A layer that is not what its name says.
+    // A layer whose contents do not match its digest.
     let last = layout.layers.last().expect("a layer")["digest"].as_str().expect("a digest");
     let blob = folder.join("blobs/sha256").join(last.replace("sha256:", ""));
     let mut other = with_monitor();
@@ -252,7 +252,7 @@ fn no_layer_leads_out_of_its_image() {
     let folder = layout.finish(architecture(), &entry());
     let _ = said(&folder, &keys(runtime));
     assert_eq!(std::fs::read_to_string(&victim).expect("there"), "as it was");
-    // Upwards, too.
+    // Also with `..` in the name.
     let mut layout = with_monitor();
     layout.layer(|tar| {
         let mut header = tar::Header::new_gnu();

@@ -1,5 +1,5 @@
-//! NFs in containers, through the real binary: what they do there, how they end, what they reach, and what is said
-//! when there can be none.
+//! NFs in containers, in the real binary: their behaviour, their ends, their isolation, and the messages when no
+//! container can be created.
 
 #[path = "../attack/mod.rs"]
 #[expect(dead_code, reason = "isolation.rs makes more attacks")]
@@ -21,7 +21,7 @@ mod same;
 use container::runtime::{Installed, Runtime};
 use std::path::{Path, PathBuf};
 
-/// The runtimes that work here; says aloud which do not.
+/// The runtimes that work here; prints those that do not.
 pub fn runtimes(test: &str) -> Vec<&'static str> {
     let works = |runtime: &&Runtime| match runtime.works() {
         Ok(()) => true,
@@ -38,12 +38,12 @@ pub fn runtimes(test: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// The keys by which an NF runs in a container.
+/// The keys of an NF that runs in a container.
 pub fn keys(runtime: &str) -> String {
     format!("runs = \"container\"\nruntime = \"{runtime}\"")
 }
 
-/// Files that a program needs, with itself: where they are, and where they are to be.
+/// The files that a program needs, and the program itself.
 pub fn needs(program: &Path) -> Vec<PathBuf> {
     let list = std::process::Command::new("ldd").arg(program).output().expect("it runs");
     let text = String::from_utf8_lossy(&list.stdout).into_owned();
@@ -51,7 +51,7 @@ pub fn needs(program: &Path) -> Vec<PathBuf> {
     words.map(PathBuf::from).chain([program.to_path_buf()]).collect()
 }
 
-/// A chain of one NF without an end.
+/// A chain of one NF that runs without end.
 pub fn shipped_chain(keys: &str) -> String {
     format!(
         "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 100, size = \"64\" }} }}\n\

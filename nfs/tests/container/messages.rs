@@ -1,11 +1,11 @@
-//! What is said when an NF cannot run in a container.
+//! Messages when an NF cannot run in a container.
 
 use crate::run::{Setup, shipped};
 use crate::{bundles, keys, runtimes};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// What `millrace check` says of an NF.
+/// The output of `millrace check` about an NF.
 fn checked(path: &Path, kind: &'static str, keys: &str) -> String {
     Setup::of(path, &["in", "out"], "").kind(kind).keys(keys).check()
 }
@@ -76,7 +76,7 @@ fn where_there_is_no_runtime_that_is_said() {
     let none = folder.path().display().to_string();
     let setup =
         |keys: &str| Setup::new("monitor", &["in", "out"], "").keys(keys).in_environment("PATH", &none);
-    // Runtimes are also looked for where services have them.
+    // Runtimes are also searched in directories that services use.
     if ["/usr/sbin/runc", "/usr/sbin/crun", "/usr/local/sbin/runc", "/sbin/runc"]
         .iter()
         .all(|path| !Path::new(path).exists())
@@ -108,7 +108,7 @@ fn a_program_without_the_sdk_is_told_from_one_that_fails() {
                 "does not link the SDK",
             ],
         );
-        // One that goes on, and says nothing.
+        // A program that runs on without a message.
         let told = run(Path::new("/bin/sleep"), "arguments = [\"60\"]");
         says(&told, &["NF `nf` said no hello in 20 s", "does it link the SDK"]);
     }

@@ -1,4 +1,4 @@
-//! What an NF does in a container is what it does in a process.
+//! An NF behaves in a container as in a process.
 
 use crate::frames::{tcp, udp};
 use crate::run::{Frame, Setup, millrace};
@@ -70,7 +70,7 @@ fn a_click_configuration_does_the_same_in_containers() {
     let expected = outputs("runs = \"process\"");
     assert!(expected.iter().all(|bytes| bytes.len() > 10_000));
     for runtime in runtimes {
-        // On a machine with much else to do an NF may get no core for so long that its packets find no room.
+        // On a busy machine an NF may get no core for so long that its packets find no room.
         let same = (0..3).any(|_| outputs(&keys(runtime)) == expected);
         assert!(same, "other packets in containers of {runtime}");
     }
@@ -82,7 +82,7 @@ fn an_nf_gets_what_it_is_granted() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("patterns.txt"), "unlikely\n").expect("written");
         let granted = folder.path().join("patterns.txt");
-        // Of what the host has beside it, there is nothing.
+        // Files beside the program on the host are not visible.
         let program = crate::attack::attacker();
         let look = |keys: &str| {
             let arguments = format!("arguments = [\"open {}\"]", granted.display());

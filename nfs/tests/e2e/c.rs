@@ -1,4 +1,4 @@
-//! The NFs in C: built here, and run as those in Rust are.
+//! The NFs in C: built here, and run like those in Rust.
 
 use crate::frames::{arp, later_fragment, tcp, udp};
 use crate::run::{Setup, shipped};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The folder of the programs; nothing where there is no C compiler.
+/// The directory of the programs; `None` without a C compiler.
 fn programs() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
@@ -16,10 +16,10 @@ fn programs() -> Option<&'static Path> {
         }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nfs-in-c");
         std::fs::create_dir_all(&folder).expect("a folder");
-        // Each test may be a process of its own: one builds, the others find everything done.
+        // Each test may be a process of its own: one builds, and the others use the result.
         let lock = File::create(folder.join("lock")).expect("made");
         lock.lock().expect("locked");
-        // Cargo leaves the library beside the tests.
+        // Cargo builds the library beside the tests.
         let test = std::env::current_exe().expect("this program");
         let library = test.with_file_name("libmillrace_nf.a");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
@@ -40,9 +40,9 @@ pub fn program(nf: &str) -> Option<PathBuf> {
     programs().map(|folder| folder.join(format!("nf-c-{nf}")))
 }
 
-/// Builds a program of one file; nothing where there is no C compiler.
+/// Builds a program of one file; `None` without a C compiler.
 pub fn build(source: &Path, folder: &Path) -> Option<PathBuf> {
-    // That the library is there is the other NFs' business.
+    // This also checks that the library exists.
     programs()?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let program = folder.join(source.file_stem().expect("a name"));
@@ -56,7 +56,7 @@ pub fn build(source: &Path, folder: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// An NF in Rust and, where it can be built, the one in C.
+/// An NF in Rust and, with a C compiler, the one in C.
 pub fn both(nf: &str) -> Vec<(&'static str, PathBuf)> {
     let mut both = vec![("Rust", shipped(nf))];
     both.extend(program(nf).map(|program| ("C", program)));

@@ -62,7 +62,7 @@ fn answers_come_back_and_nothing_else_does() {
     assert_eq!(ends(outcome.out("lan")), ["192.0.2.1:80 > 10.0.0.1:1000"]);
     assert_eq!(outcome.counter("allowed-by-state"), 1);
     assert_eq!(run(false).drops(), [("denied-by-default", 2)]);
-    // Nobody from outside begins.
+    // Outside hosts cannot open a flow.
     let outside =
         [tcp("192.0.2.1:80", "10.0.0.1:1000", "S.", b""), tcp("10.0.0.9:1", "10.0.0.1:80", "S", b"")];
     let outcome = Setup::new("firewall", &["lan", "wan"], RULES).input("wan", &outside).run().sound();

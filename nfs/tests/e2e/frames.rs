@@ -1,4 +1,4 @@
-//! Frames made and read by etherparse, which shares nothing with the NFs.
+//! Frames built and parsed by etherparse, which shares no code with the NFs.
 
 use crate::run::Frame;
 use etherparse::{Icmpv4Type, NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
@@ -60,7 +60,7 @@ pub fn tcp(from: &str, to: &str, flags: &str, payload: &[u8]) -> Frame {
     frame
 }
 
-/// The same frame from and to other stations.
+/// The same frame with other Ethernet addresses.
 pub fn stations(mut frame: Frame, from: [u8; 6], to: [u8; 6]) -> Frame {
     frame[..6].copy_from_slice(&to);
     frame[6..12].copy_from_slice(&from);
@@ -87,12 +87,12 @@ pub fn ping(from: &str, to: &str, id: u16) -> Frame {
     frame
 }
 
-/// An ICMP error about a frame, as a router on the way would send it.
+/// An ICMP error about a frame, as a router on the path would send it.
 pub fn icmp_error(from: &str, to: &str, about: &[u8]) -> Frame {
     let mut frame = vec![];
     let builder = PacketBuilder::ethernet2(HERE, THERE).ipv4(ip4(from), ip4(to), 64);
     let kind = Icmpv4Type::DestinationUnreachable(etherparse::icmpv4::DestUnreachableHeader::Port);
-    // The IP header and 8 bytes, as RFC 792 has it.
+    // The IP header and 8 bytes, as in RFC 792.
     builder.icmpv4(kind).write(&mut frame, &about[14..42]).expect("written");
     frame
 }
@@ -128,7 +128,7 @@ pub fn later_fragment(from: &str, to: &str) -> Frame {
     frame
 }
 
-/// What a frame says, with every checksum found right.
+/// The fields of a frame whose checksums are right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     pub to_mac: [u8; 6],
@@ -142,7 +142,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Who talks to whom: `10.0.0.1:1 > 10.0.0.2:2`.
+    /// Source and destination: `10.0.0.1:1 > 10.0.0.2:2`.
     pub fn ends(&self) -> String {
         match self.ports {
             Some((from, to)) => {
@@ -157,7 +157,7 @@ impl Seen {
     }
 }
 
-/// Reads a frame. Panics at a wrong checksum.
+/// Parses a frame. Panics at a wrong checksum.
 #[track_caller]
 pub fn see(frame: &[u8]) -> Seen {
     let sliced = SlicedPacket::from_ethernet(frame).unwrap_or_else(|error| panic!("{error}: {frame:02x?}"));
@@ -195,7 +195,7 @@ pub fn see(frame: &[u8]) -> Seen {
                 }
                 _ => unreachable!("one packet, one family"),
             };
-            // Zero says that the sender made none.
+            // Zero means that the sender computed none.
             assert!(udp.checksum() == 0 || Ok(udp.checksum()) == sum, "UDP checksum");
             (ports, payload) = (Some((udp.source_port(), udp.destination_port())), udp.payload().to_vec());
         }
@@ -216,7 +216,7 @@ pub fn see(frame: &[u8]) -> Seen {
     Seen { to_mac: mac(0), from_mac: mac(6), src, dst, ttl, ports, icmp, payload }
 }
 
-/// Who talks to whom in frames, in their order.
+/// Source and destination of each frame, in their order.
 #[track_caller]
 pub fn ends(frames: &[Frame]) -> Vec<String> {
     frames.iter().map(|frame| see(frame).ends()).collect()

@@ -1,5 +1,4 @@
-//! Frames that are damaged in every way: no NF ends, loses a packet, or sends one with a wrong checksum that it
-//! wrote itself.
+//! Frames with every kind of damage: no NF ends, loses a packet, or sends one with a wrong checksum of its own.
 
 use crate::c;
 use crate::frames::{arp, icmp_error, later_fragment, ping, solicitation, tcp, udp};
@@ -36,7 +35,7 @@ fn damaged(count: usize) -> Vec<Frame> {
     while frames.len() < count {
         let mut frame = whole[numbers.below(whole.len())].clone();
         for _ in 0..numbers.below(4) {
-            // Most damage is in the headers.
+            // Most changes are in the headers.
             let within = if numbers.below(4) == 0 { frame.len() } else { frame.len().min(60) };
             let at = numbers.below(within);
             frame[at] = if numbers.below(2) == 0 {

@@ -1,4 +1,4 @@
-//! NFs of one trust group that pass packets on themselves: a chain means the same with the host in between.
+//! NFs of one trust group that pass packets on directly: a chain has the same result as with the host in between.
 
 use crate::run::{millrace, shipped};
 use serde::Deserialize;
@@ -27,7 +27,8 @@ struct Node {
 
 const NFS: [&str; 3] = ["first", "filter", "last"];
 
-/// What a chain of three gives that packets take there and back, each in a trust group: both captures, and accounts.
+/// The results of a chain of three NFs with packets in both directions, each NF in a trust group: both captures, and
+/// accounts.
 fn run(trust: [&str; 3], more: &str) -> ([Vec<u8>; 2], Accounts) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = "[[rule]]\naction = \"deny\"\nprotocol = \"udp\"\nto-port = \"0-20000\"\n[[rule]]\naction = \"allow\"\n";
@@ -73,7 +74,7 @@ fn a_chain_means_the_same_with_the_host_in_between() {
     for trust in [["all", "all", "all"], ["two", "two", "other"], ["other", "two", "two"]] {
         let (others, other) = run(trust, "");
         assert_eq!((other.imbalance, other.slots_lost), (0, 0), "{trust:?}");
-        // They start one after the other, and what comes meanwhile goes by the host.
+        // The NFs start one after the other, and packets that arrive meanwhile pass through the host.
         assert!(passed(&other).iter().sum::<u64>() > 3000, "{trust:?}: {:?}", other.handlers);
         assert_eq!(other.elements, accounts.elements, "{trust:?}");
         for (mine, theirs) in captures.iter().zip(&others) {
@@ -82,7 +83,7 @@ fn a_chain_means_the_same_with_the_host_in_between() {
     }
 }
 
-/// Slots that NFs were granted to make packets in are no packets between them.
+/// Slots that were granted to NFs for new packets do not count as packets between NFs.
 #[test]
 fn many_that_make_packets_leave_room_for_those_that_come() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The NF writer's guide: its programs are the examples, letter by letter, and they work; so does the chain in
+//! The NF writer's guide: its programs are the examples, byte for byte, and they work; so does the chain in
 //! `examples/nfs`.
 
 use crate::c;
@@ -35,7 +35,7 @@ fn the_guide_shows_the_examples() {
         let files = names.map(|name| read(&format!("nfs/examples/{name}")));
         assert_eq!(blocks, files, "the guide's {language} is not what is tested");
     }
-    // What the guide says of limits.
+    // The limits in the guide.
     assert!(guide.contains(&format!("At most {}.", nf::message::MOST_REASONS - 1)));
     assert!(guide.contains(&format!("At most {}.", nf::message::MOST_COUNTERS)));
 }
@@ -98,7 +98,7 @@ fn each_nf_that_ships_can_be_measured() {
         let name = nf.file_name().expect("a name").to_string_lossy().into_owned();
         let chain = std::fs::read_to_string(nf.join("speed.toml")).expect("a chain to measure it");
         let program = shipped(&name).display().to_string();
-        // Not as fast as it goes for seconds, but a number of packets.
+        // A fixed number of packets, and not as many as possible for seconds.
         let chain = chain.replacen(" } }", " }, count = 20_000 }", 1);
         let folder = tempfile::tempdir().expect("a folder");
         let chain = chain.replace(&format!("../../target/release/nf-{name}"), &program);

@@ -1,4 +1,4 @@
-//! Packets that are held for an NF (`when_down = "hold"`) which ends while the sources of the run end, too.
+//! Packets that are held for an NF (`when_down = "hold"`) that ends while the sources of the run end, too.
 
 use crate::run::{millrace, shipped};
 use serde_json::Value;
@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Runs an NF that is killed 200 ms after its first start; what it does when it is started again says the script.
-/// Packets come for 300 ms.
+/// Runs an NF that is killed 200 ms after its first start; the script defines what it does after a restart. Packets
+/// arrive for 300 ms.
 fn run(again: &str) -> (Value, Duration) {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!(
@@ -33,7 +33,7 @@ fn run(again: &str) -> (Value, Duration) {
     (accounts, start.elapsed())
 }
 
-/// What the NF's element dropped for a reason.
+/// The packets that the NF's element dropped for a reason.
 fn dropped(accounts: &Value, reason: &str) -> u64 {
     let elements = accounts["elements"].as_array().expect("elements");
     let nf = elements.iter().find(|element| element["name"] == "nf/process").expect("the NF");
@@ -44,7 +44,7 @@ fn dropped(accounts: &Value, reason: &str) -> u64 {
 #[test]
 fn a_run_waits_for_a_restart_that_packets_are_held_for() {
     let monitor = shipped("monitor");
-    // Longer than a run gives up after.
+    // Longer than the time after which a run gives up.
     let (accounts, _) = run(&format!("sleep 1; exec {}", monitor.display()));
     let lost = dropped(&accounts, "lost-with-nf") + dropped(&accounts, "not-taken");
     let sent = accounts["sent"].as_u64().expect("a number");

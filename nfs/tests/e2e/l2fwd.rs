@@ -55,11 +55,11 @@ fn who_is_where_is_a_handler() {
             .zip(["02:00:00:00:01:01 a ", "02:00:00:00:01:03 a "])
             .map(|(line, station)| old(line, station))
             .collect();
-        // Seconds begin when they do.
+        // The NF's clock starts with the NF.
         assert!(matches!(ages[..], [Some(0 | 1), Some(0 | 1)]), "{name}: {lines:?}");
         let all = outcome.handler("handlers");
         assert!(all.contains("counters\tr") && all.ends_with("table\tr\nforget\tw"), "{name}: {all}");
-        // What is only written says nothing.
+        // A write-only handler has no value to read.
         let told = Setup::of(&program, &["a", "b"], "").reading(&["forget"]).told();
         assert!(told.contains("`nf/process` has no read handler `forget`"), "{name}: {told}");
     }
@@ -88,7 +88,7 @@ fn what_the_configuration_says_is_known() {
     assert_eq!(outcome.out("b"), [frame(1, [0xff; 6])]);
     let to_next: Vec<&[u8]> = outcome.out("c").iter().map(|frame| &frame[..6]).collect();
     assert_eq!(to_next, [[2, 0, 0, 0, 9, 9]; 2]);
-    // Who sends what another interface is said to have is not believed.
+    // A frame whose source is a static address of another interface does not move that address.
     assert_eq!(outcome.counter("moved"), 0);
 }
 

@@ -33,7 +33,7 @@ interface = \"wan\"
 mac = \"02:00:00:00:0a:04\"
 ";
 
-/// As a host on the lan sends it to its router.
+/// The frame as a host of the lan sends it to its router.
 fn sent(frame: Frame) -> Frame {
     stations(frame, HOST, ROUTER)
 }

@@ -1,4 +1,4 @@
-//! The NFs that ship, packets in and packets out, as processes that the real binary runs.
+//! The NFs that ship, as processes of the real binary, with packets in and out.
 
 #[path = "../../../crates/millrace/tests/e2e/accounts.rs"]
 #[allow(dead_code, reason = "these tests need few of them")]

@@ -23,7 +23,7 @@ fn flows_leave_by_one_address_and_their_answers_come_back() {
     assert!(ports.iter().all(|port| (2000..3000).contains(port)), "{ports:?}");
     assert!(ports[0] == ports[2] && ports[0] != ports[1], "one inside end has one outside port: {ports:?}");
     assert!(ports[0].is_multiple_of(2) && !ports[3].is_multiple_of(2), "even ports for even ones: {ports:?}");
-    // Pings may be answered before the others.
+    // Pings may be answered before other packets.
     let mut back = outcome.out("lan").to_vec();
     back.sort_by_key(|frame| see(frame).ends());
     assert_eq!(
@@ -76,14 +76,14 @@ fn ports_run_out_and_hosts_inside_reach_each_other() {
 
 #[test]
 fn errors_are_about_packets_that_their_receiver_knows() {
-    // One outside port for each protocol: what a router on the way says is known beforehand.
+    // One outside port for each protocol, so that the contents of a router's error are known beforehand.
     let config = CONFIG.replace("2000-2999", "2000-2000");
     for (inside, outside) in [
         (udp("10.0.0.1:1", "192.0.2.1:2", b"payload"), udp("198.51.100.7:2000", "192.0.2.1:2", b"payload")),
         (tcp("10.0.0.1:1", "192.0.2.1:2", "S", b""), tcp("198.51.100.7:2000", "192.0.2.1:2", "S", b"")),
         (ping("10.0.0.1", "192.0.2.1", 1), ping("198.51.100.7", "192.0.2.1", 2000)),
     ] {
-        // The error is sent by a second NF, once the packet has passed the first.
+        // A second NF sends the error, after the packet has passed the first.
         let error = icmp_error("203.0.113.1", "198.51.100.7", &outside);
         let setup = Setup::new("napt", &["lan", "wan"], &config).input("lan", std::slice::from_ref(&inside));
         let outcome = setup.input_later("wan", &[error]).run().sound();
@@ -95,7 +95,7 @@ fn errors_are_about_packets_that_their_receiver_knows() {
         assert_eq!(see(told).payload[20..28][ports.clone()], within(&inside));
         assert_eq!(outcome.counter("errors-translated"), 1);
     }
-    // From the inside: about a packet that came in. It must not show the inside address.
+    // From the inside, about a packet that was received. The error must not contain the inside address.
     let came = udp("192.0.2.1:2", "10.0.0.1:1", b"x");
     let frames = [udp("10.0.0.1:1", "192.0.2.1:2", b""), icmp_error("10.0.0.1", "192.0.2.1", &came)];
     let outcome = Setup::new("napt", &["lan", "wan"], &config).input("lan", &frames).run().sound();

@@ -1,11 +1,12 @@
-//! What an observer saw, what it missed and what it had not looked at when it ended is all that went by.
+//! The packets that an observer received, those that it missed, and those that it had not read at its end, are all
+//! packets.
 
 use crate::run::{millrace, shipped};
 use std::process::Command;
 
 const PACKETS: u64 = 30_000;
 
-/// The number of a line of a handler, 0 where it has none such.
+/// The number in a handler's line with that name; 0 if there is none.
 fn number(handler: &str, name: &str) -> u64 {
     let line = handler.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map_or(0, |number| number.parse().expect("a number"))

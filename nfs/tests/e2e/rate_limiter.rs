@@ -5,7 +5,7 @@ use crate::run::Setup;
 
 #[test]
 fn what_is_too_fast_is_dropped_by_source() {
-    // 8 kbit/s with bursts of 3 frames of 1,000 bytes: during the run nothing more than the burst passes.
+    // 8 kbit/s with bursts of 3 frames of 1,000 bytes: during the run only the burst is passed.
     let config = "rate-bps = 8_000\nburst-bytes = 3000\n[[class]]\nfrom = \"10.2.0.0/16\"\n";
     let mut frames = vec![];
     for at in 0..10 {
@@ -24,12 +24,12 @@ fn what_is_too_fast_is_dropped_by_source() {
 
 #[test]
 fn what_is_too_fast_leaves_later_and_in_order() {
-    // 8 Mbit/s: a packet of 1,000 bytes a millisecond, 2 at once, 20 ms of queue.
+    // 8 Mbit/s: a packet of 1,000 bytes per millisecond, 2 at once, 20 ms of queue.
     let config = "mode = \"shape\"\nrate-bps = 8_000_000\nburst-bytes = 2000\nmost-delay-ms = 20";
     let frames: Vec<_> = (0..30).map(|at| udp(&format!("10.0.0.1:{at}"), "192.0.2.1:9", &[0; 958])).collect();
     let outcome = Setup::new("rate-limiter", &["0", "1"], config).input("0", &frames).run().sound();
     let sent = outcome.out("1").len() as u64;
-    // The burst and the queue, and what found room because the machine was slow.
+    // The burst and the queue, and packets that found room because the machine was slow.
     assert!((22..=30).contains(&sent), "{sent} packets");
     assert!(outcome.counter("delayed") >= 15 && outcome.counter("held") == 0, "{outcome:?}");
     let mut ports = ends(outcome.out("1"))

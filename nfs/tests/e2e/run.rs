@@ -1,4 +1,4 @@
-//! Runs an NF in the real binary: captures in, captures out, and what it counted.
+//! Runs an NF in the real binary: captures in, captures out, and its counters.
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
 use pcap_file::{DataLink, TsResolution};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// A frame.
 pub type Frame = Vec<u8>;
 
-/// An NF to be run, and what comes in.
+/// An NF to be run, and its input.
 pub struct Setup {
     pub folder: TempDir,
     program: PathBuf,
@@ -35,12 +35,12 @@ pub struct Setup {
     handlers: Vec<String>,
 }
 
-/// What came of it.
+/// The result of a run.
 pub struct Outcome {
     pub code: Option<i32>,
     pub stderr: String,
     pub warnings: Vec<String>,
-    /// How often the NF's process was started anew.
+    /// How often the NF's process was restarted.
     pub restarts: u64,
     out: BTreeMap<String, Vec<Frame>>,
     counters: BTreeMap<String, u64>,
@@ -49,7 +49,7 @@ pub struct Outcome {
 }
 
 impl std::fmt::Debug for Outcome {
-    /// Without the frames, which nobody reads as numbers.
+    /// Without the frames, whose bytes are not readable.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Outcome { code, stderr, warnings, counters, drops, .. } = self;
         write!(f, "status {code:?}, counters {counters:?}, drops {drops:?}, warnings {warnings:?}: {stderr}")
@@ -69,7 +69,7 @@ pub fn shipped(nf: &str) -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_nf-monitor")).with_file_name(format!("nf-{nf}"))
 }
 
-/// The host.
+/// The host's binary.
 pub fn millrace() -> PathBuf {
     let path = shipped("monitor").with_file_name("millrace");
     assert!(
@@ -81,12 +81,12 @@ pub fn millrace() -> PathBuf {
 }
 
 impl Setup {
-    /// Of an NF that ships, with interfaces and a configuration.
+    /// An NF that ships, with interfaces and a configuration.
     pub fn new(nf: &str, interfaces: &[&str], config: &str) -> Setup {
         Setup::of(&shipped(nf), interfaces, config)
     }
 
-    /// Of any program.
+    /// Any program as an NF.
     pub fn of(program: &Path, interfaces: &[&str], config: &str) -> Setup {
         Setup {
             folder: tempfile::tempdir().expect("a folder"),
@@ -106,40 +106,40 @@ impl Setup {
         }
     }
 
-    /// With frames that come in by an interface, in this order.
+    /// Adds frames that an interface receives, in this order.
     pub fn input(mut self, interface: &str, frames: &[Frame]) -> Setup {
         self.input.insert(interface.into(), frames.to_vec());
         self
     }
 
-    /// With frames that come in by an interface after those of the others have passed.
+    /// Adds frames that an interface receives after all others have passed.
     pub fn input_later(mut self, interface: &str, frames: &[Frame]) -> Setup {
         self.later = Some((interface.into(), frames.to_vec()));
         self
     }
 
-    /// Whose program is that under another key: a `bundle` or an `image`.
+    /// Sets another key for the program: a `bundle` or an `image`.
     #[allow(dead_code, reason = "not every test that has this module makes containers")]
     pub fn kind(mut self, kind: &'static str) -> Setup {
         self.kind = kind;
         self
     }
 
-    /// With a variable of the environment.
+    /// Sets an environment variable.
     #[allow(dead_code, reason = "not every test that has this module makes containers")]
     pub fn in_environment(mut self, name: &str, value: &str) -> Setup {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Run by somebody without any rights.
+    /// Runs as a user without rights.
     #[allow(dead_code, reason = "not every test that has this module makes containers")]
     pub fn by_nobody(mut self) -> Setup {
         self.nobody = true;
         self
     }
 
-    /// What is said of its chain without running it.
+    /// Checks the chain without running it; returns the output.
     #[allow(dead_code, reason = "not every test that has this module makes containers")]
     pub fn check(&self) -> String {
         self.write();
@@ -161,7 +161,7 @@ impl Setup {
         command
     }
 
-    /// Writes the chain and what comes in.
+    /// Writes the chain and the input captures.
     fn write(&self) {
         let path = |name: &str| self.folder.path().join(name);
         for interface in &self.interfaces {
@@ -177,35 +177,35 @@ impl Setup {
         }
     }
 
-    /// With further keys of the NF in the chain file.
+    /// Adds keys of the NF in the chain file.
     pub fn keys(mut self, keys: &str) -> Setup {
         self.keys = keys.into();
         self
     }
 
-    /// With further keys of the port at an interface.
+    /// Adds keys of the port at an interface.
     #[allow(dead_code, reason = "not every test that has this module has stations")]
     pub fn port_keys(mut self, interface: &str, keys: &str) -> Setup {
         self.port_keys.insert(interface.into(), keys.into());
         self
     }
 
-    /// With something behind it in the chain file.
+    /// Appends text to the chain file.
     #[allow(dead_code, reason = "not every test that has this module has other NFs")]
     pub fn more(mut self, text: &str) -> Setup {
         self.more = text.into();
         self
     }
 
-    /// Whose handlers of these names are read at the end.
+    /// Reads these handlers at the end.
     #[allow(dead_code, reason = "not every test that has this module reads them")]
     pub fn reading(mut self, handlers: &[&str]) -> Setup {
         self.handlers = handlers.iter().map(|name| format!("nf/process.{name}")).collect();
         self
     }
 
-    /// With a host behind an interface that sends everything back to where it came from: addresses and ports
-    /// exchanged, pings answered.
+    /// Adds a host behind an interface that returns every packet to its sender: it exchanges addresses and ports, and
+    /// answers pings.
     pub fn mirror(mut self, interface: &str) -> Setup {
         self.mirror = Some(interface.into());
         self
@@ -294,7 +294,7 @@ impl Setup {
         }
     }
 
-    /// All that a run prints.
+    /// Runs it; returns all output.
     #[allow(dead_code, reason = "not every test that has this module asks")]
     pub fn told(self) -> String {
         self.write();
@@ -305,7 +305,7 @@ impl Setup {
         String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
     }
 
-    /// Runs it, and expects that the NF refuses its configuration with all these sentences.
+    /// Runs it, and expects that the NF rejects its configuration with all these sentences.
     #[track_caller]
     pub fn refused(self, sentences: &[&str]) {
         let outcome = self.run();
@@ -317,7 +317,7 @@ impl Setup {
     }
 }
 
-/// Something that sends frames when it has seen one.
+/// An NF that sends frames once it has received one.
 const LATER: &str = r#"
 [nf.later]
 inline = """
@@ -326,7 +326,7 @@ FromDump(later.pcap, TIMING false, STOP false) -> Queue -> DelayShaper(0.05) -> 
 """
 "#;
 
-/// A host that answers everything, and keeps what it saw.
+/// A host that answers every packet, and writes a capture of the received packets.
 const MIRROR: &str = r#"
 [nf.mirror]
 inline = """
@@ -338,14 +338,14 @@ kinds[1] -> IPMirror -> back;
 "#;
 
 impl Outcome {
-    /// The same, of a run without any finding.
+    /// Checks that the run succeeded without warnings.
     #[track_caller]
     pub fn sound(self) -> Outcome {
         assert_eq!((self.code, &self.warnings[..]), (Some(0), &[][..]), "{}", self.stderr);
         self
     }
 
-    /// Frames that left by an interface.
+    /// Frames that were sent by an interface.
     #[track_caller]
     pub fn out(&self, interface: &str) -> &[Frame] {
         self.out.get(interface).unwrap_or_else(|| panic!("no interface {interface}"))
@@ -357,7 +357,7 @@ impl Outcome {
         *self.counters.get(name).unwrap_or_else(|| panic!("no counter {name} in {:?}", self.counters))
     }
 
-    /// What a handler of the NF said at the end.
+    /// The value of a handler of the NF at the end.
     #[allow(dead_code, reason = "not every test that has this module reads them")]
     #[track_caller]
     pub fn handler(&self, name: &str) -> &str {
@@ -385,7 +385,7 @@ pub fn write(path: &Path, frames: &[Frame]) {
     }
 }
 
-/// The frames of a capture; none where there is no file.
+/// The frames of a capture; none if the file does not exist.
 pub fn read(path: &Path) -> Vec<Frame> {
     let Ok(file) = File::open(path) else { return vec![] };
     let mut reader = PcapReader::new(std::io::BufReader::new(file)).expect("a capture");

@@ -32,7 +32,7 @@ fn it_finds_patterns_in_payloads_only() {
     let mut wrong = tcp("10.0.0.1:1", "10.0.0.2:80", ".", b"malware");
     wrong[46] = 0xf0; // A header longer than the packet.
     frames.push(wrong);
-    // Behind the IP packet, where a frame is filled up, there is no payload.
+    // Padding of a frame, after the IP packet, is no payload.
     let mut padded = udp("10.0.0.1:1", "10.0.0.2:80", b"x");
     padded.extend(b"malware");
     frames.push(padded);

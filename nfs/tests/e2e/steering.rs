@@ -1,4 +1,4 @@
-//! Several instances of an NF that ships do what one does.
+//! Several instances of an NF behave like one.
 
 use crate::run::{millrace, shipped};
 use serde::Deserialize;
@@ -14,8 +14,8 @@ struct Accounts {
     handlers: BTreeMap<String, String>,
 }
 
-/// Hosts inside begin, everybody outside answers, and the firewall knows which answers were asked for: what came back,
-/// in order of bytes, and the accounts with the counters of each instance.
+/// Inside hosts send packets, outside hosts answer, and the firewall passes the answers. Returns the answers, sorted by
+/// their bytes, and the accounts with the counters of each instance.
 fn run(keys: &str, instances: &[&str]) -> (Vec<Vec<u8>>, Accounts) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = shipped("firewall").display().to_string();
@@ -72,7 +72,7 @@ fn instances_of_a_stateful_firewall_let_all_answers_through() {
         let states = by_state(&accounts);
         assert!(states.len() == 3 && states.iter().all(|count| *count > 1000), "{states:?}");
     }
-    // Where the two directions part, nobody knows the answers.
+    // If the two directions of a flow have different instances, the answers are dropped.
     let (_, apart) = run("instances = 3\nsteer = \"source\"", &names);
     assert!(apart.dropped > 1000, "{}", apart.dropped);
     let (frames, _) = run("instances = 3\nsteer = { lan = \"source\", wan = \"destination\" }", &names);

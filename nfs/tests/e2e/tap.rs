@@ -1,4 +1,5 @@
-//! NFs that look at packets where they lie: what they see, what goes on, and when they are shown copies instead.
+//! Taps: the packets that they receive in place, the packets that are sent on, and the cases in which they receive
+//! copies.
 
 use crate::accounts::Accounts;
 use crate::frames::udp;
@@ -6,7 +7,7 @@ use crate::run::{Frame, millrace, read, shipped, write};
 use serde::Deserialize;
 use std::process::{Command, Output};
 
-/// What a run says.
+/// The output of a run.
 struct Told {
     accounts: Accounts,
     hints: Vec<String>,
@@ -34,19 +35,19 @@ impl Told {
         self.handler(nf, handler).trim().parse().expect("a number")
     }
 
-    /// Why taps were shown copies.
+    /// The reasons why taps received copies.
     fn why_copies(&self) -> Vec<&String> {
         self.hints.iter().filter(|hint| hint.contains("is shown copies")).collect()
     }
 
-    /// Packets that an NF saw.
+    /// Packets that an NF received.
     fn seen(&self, nf: &str) -> u64 {
         let line = self.handler(nf, "counters").lines().find_map(|line| line.strip_prefix("packets "));
         line.map_or(0, |count| count.parse().expect("a number"))
     }
 }
 
-/// Fewer than a ring holds: nobody misses one.
+/// Fewer than a ring holds: no NF misses a packet.
 fn frames() -> Vec<Frame> {
     (0..600u32)
         .map(|number| {
@@ -55,7 +56,7 @@ fn frames() -> Vec<Frame> {
         .collect()
 }
 
-/// Runs a chain whose port `in` receives those frames, and whose port `out` writes a capture.
+/// Runs a chain whose port `in` receives these frames, and whose port `out` writes a capture.
 fn run(chain: &str, taps: &[&str], more: &[&str]) -> (Vec<Frame>, Told) {
     let folder = tempfile::tempdir().expect("a folder");
     write(&folder.path().join("in.pcap"), &frames());
@@ -113,7 +114,7 @@ fn a_tap_of_the_only_trust_group_is_shown_copies() {
     assert_eq!(told.why_copies(), ["NF `tap` is shown copies: its trust group works where ports receive"]);
 }
 
-/// Also beside a single trust group, of which it is not: that one changes nothing that it sees.
+/// Also together with one trust group, to which the tap does not belong: that group does not change the tap's packets.
 #[test]
 fn a_tap_beside_a_trust_group_reads_in_place() {
     let chain = "links = [\"in -> [0]nf[1] -> [0]tap[1] -> out\"]\nPORTS
@@ -124,7 +125,7 @@ fn a_tap_beside_a_trust_group_reads_in_place() {
     assert_eq!(told.number("nf", "copied"), 1200, "in and out");
 }
 
-/// `Unstrip` moves bytes where there is no room in front of them: not those that a tap still reads.
+/// `Unstrip` moves bytes if the headroom is too small, but not those that a tap still reads.
 #[test]
 fn bytes_do_not_move_while_a_tap_reads_them() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -155,7 +156,7 @@ fn bytes_do_not_move_while_a_tap_reads_them() {
     assert!(seen.len() > 5 && seen == frames()[..seen.len()], "{} frames, or other ones", seen.len());
 }
 
-/// What taps are done with is everybody's.
+/// Packets that taps have released return to the common pool.
 #[test]
 fn taps_leave_ports_their_slots() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -11,7 +11,7 @@ remote = \"198.51.100.2\"
 remote-mac = \"02:00:00:00:00:22\"
 ";
 
-/// As the other end wraps a frame up.
+/// A frame as the other end of the tunnel encapsulates it.
 fn wrapped(from: &str, to: &str, vni: u32, flags: u8, frame: &[u8]) -> Frame {
     let mut payload = vec![flags, 0, 0, 0];
     payload.extend((vni << 8).to_be_bytes());

@@ -1,4 +1,4 @@
-//! A station whose port reads and writes captures: no device is needed.
+//! L3 interfaces of ports that read and write captures: no device is needed.
 
 use crate::frames::{arp, ping, see, stations, udp};
 use crate::run::{Setup, millrace, read, shipped, write};
@@ -13,7 +13,7 @@ to = \"0.0.0.0/0\"
 gateway = \"192.0.2.9\"
 ";
 
-/// The router, between ports that are stations; their addresses are these keys.
+/// The router, between ports with addresses; the arguments are their keys.
 fn router(lan: &str, wan: &str, config: &str) -> Setup {
     let mut setup = Setup::of(&shipped("l3fwd"), &["lan", "wan"], config);
     for (port, keys) in [("lan", lan), ("wan", wan)] {
@@ -25,7 +25,7 @@ fn router(lan: &str, wan: &str, config: &str) -> Setup {
 const LAN: &str = "addresses = [\"10.0.0.254/24\"], mac = \"02:00:00:00:09:01\"";
 const WAN: &str = "addresses = [\"192.0.2.1/24\"], mac = \"02:00:00:00:09:02\"";
 
-/// Keeps the run going for a while when all captures are read.
+/// Extends the run after all captures are read.
 const LONGER: &str = "[nf.longer]\ninline = \"TimedSource(0.05) -> Discard; Script(wait 2s, stop);\"\n";
 
 #[test]
@@ -40,7 +40,7 @@ fn the_station_answers_and_the_nf_gets_the_rest() {
     let mut frames = vec![own, other, to_all, to_router];
     frames.extend(std::iter::repeat_n(elsewhere, 6));
     let outcome = router(LAN, WAN, CONFIG).more(LONGER).input("lan", &frames).run().sound();
-    // The answer to the host; nobody answers the router, which asks until the run ends.
+    // The answer to the host. No host answers the router, which repeats its requests until the run ends.
     let reply = &outcome.out("lan")[0];
     assert_eq!((&reply[..6], &reply[6..12], reply[21]), (&HOST[..], &ROUTER[..], 2));
     assert!((1..=4).contains(&outcome.out("wan").len()), "{outcome:?}");
@@ -52,7 +52,7 @@ fn the_station_answers_and_the_nf_gets_the_rest() {
         );
         assert_eq!((&question[28..32], &question[38..42]), (&[192, 0, 2, 1][..], &[192, 0, 2, 9][..]));
     }
-    // Four of the six wait, until the run ends.
+    // Four of the six packets wait until the run ends.
     assert_eq!(outcome.counter("waited"), 4);
     let drops = outcome.drops();
     assert!(drops.contains(&("not-for-us", 3)) && drops.contains(&("no-neighbour", 2)), "{drops:?}");
@@ -109,7 +109,7 @@ interface = \"wan\"
     ]);
 }
 
-/// A port without a hardware address cannot answer: told where it stands, by the binary.
+/// A port without a hardware address cannot answer: the binary reports this with the location in the file.
 #[test]
 fn a_station_without_a_hardware_address_is_refused() {
     let setup = router("addresses = [\"10.0.0.254/24\"]", "", CONFIG);
@@ -117,8 +117,8 @@ fn a_station_without_a_hardware_address_is_refused() {
     assert!(told.contains("port `port-lan` has no hardware address to answer with"), "{told}");
 }
 
-/// A bond is one station: its ports answer where they are asked, in front of what it receives, and it asks by its first.
-/// Who sees what leaves sees that, too.
+/// A bond is one L3 interface: each of its ports answers requests that it receives, before the bond's elements, and the
+/// bond sends requests by its first port. An observer of the bond's output receives these frames, too.
 #[test]
 fn a_bond_is_one_station() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -160,7 +160,7 @@ inline = \"TimedSource(0.05) -> Discard; Script(wait 1500ms, stop);\"
         let mut found = elements.filter(|known| known["name"] == element);
         found.next().expect("it is there")["dropped"].to_string()
     };
-    // Ours was answered, the other's is no UDP.
+    // The packet for our address was answered; the other one is no UDP.
     assert!(dropped("b/dispatch").contains("[\"unwanted\",1]"), "{}", dropped("b/dispatch"));
     let (a, b) = (read(&path("a-out.pcap")), read(&path("b-out.pcap")));
     assert_eq!((b.len(), &b[0][..6], b[0][21]), (1, &HOST[..], 2));

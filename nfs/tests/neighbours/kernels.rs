@@ -1,4 +1,4 @@
-//! Two kernels, a router between them whose next hops the platform finds out.
+//! Two kernels, and between them a router whose next hops the platform resolves.
 
 use crate::accounts::Accounts;
 use crate::namespaces::{Host, inside_with, shell};
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than anything here takes.
+/// Longer than any wait of these tests.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A chain that runs.
+/// A running chain.
 struct Run {
     child: Child,
     folder: tempfile::TempDir,
@@ -35,7 +35,7 @@ impl Run {
         std::fs::read_to_string(self.folder.path().join(name)).expect("written")
     }
 
-    /// Ends it; its accounts, which balance.
+    /// Ends the run; returns its accounts, which balance.
     fn end(mut self) -> Accounts {
         std::thread::sleep(Duration::from_millis(100));
         kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
@@ -68,7 +68,7 @@ fn host(name: &str, ours: &str, number: u8, addresses: [&str; 2], routers: [&str
     host.within(|| {
         for of in ["all", "default", "eth0"] {
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6"), "0");
-            // Whoever gets another card tells everybody.
+            // The kernel announces a change of its Ethernet address.
             let _ = std::fs::write(format!("/proc/sys/net/ipv4/conf/{of}/arp_notify"), "1");
             let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{of}/ndisc_notify"), "1");
         }
@@ -82,7 +82,7 @@ fn host(name: &str, ours: &str, number: u8, addresses: [&str; 2], routers: [&str
     host
 }
 
-/// Sends every datagram back to where it came from.
+/// Returns every datagram to its sender.
 fn echo(host: &Host, at: &str) -> SocketAddr {
     let socket = host.within(|| UdpSocket::bind(at).expect("a socket"));
     let at = socket.local_addr().expect("bound");
@@ -103,14 +103,14 @@ fn client(host: &Host, to: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// Sends datagrams until one comes back; how many that took.
+/// Sends datagrams until one is returned; returns how many that took.
 #[track_caller]
 fn reach(host: &Host, to: SocketAddr) -> u32 {
     let socket = client(host, to);
     let end = Instant::now() + PATIENCE;
     for tries in 1.. {
         let mut got = [0; 64];
-        // An answer to an earlier one is one, too.
+        // The answer to an earlier datagram counts, too.
         if socket.send(&[7; 33]).and_then(|_| socket.recv(&mut got)).is_ok_and(|len| got[..len] == [7; 33]) {
             return tries;
         }
@@ -133,7 +133,7 @@ fn ping(host: &Host, to: IpAddr) {
     let mut buffer = [0; 200];
     loop {
         socket.send_to(&message, SocketAddr::from((to, 0))).expect("sent");
-        // Behind the IP header: an answer, and what was sent.
+        // After the IP header: an echo reply with the bytes that were sent.
         let answer = socket.recv(&mut buffer).ok().map(|len| &buffer[20..len]);
         if answer.is_some_and(|answer| answer[0] == 0 && answer[4..] == message[4..]) {
             return;
@@ -142,7 +142,7 @@ fn ping(host: &Host, to: IpAddr) {
     }
 }
 
-/// Waits until the kernel is told that a host is not there: a connection to it is refused by the router.
+/// Waits until the router reports to the kernel that a host is unreachable: the connection is refused.
 #[track_caller]
 fn is_told_unreachable(host: &Host, to: &str) {
     let to: SocketAddr = to.parse().expect("an address");
@@ -156,7 +156,7 @@ fn is_told_unreachable(host: &Host, to: &str) {
     }
 }
 
-/// Kills processes of that name; how many there were. The namespace has none but this test's.
+/// Kills processes of that name; returns how many. The namespace has only this test's.
 fn kill(name: &str) -> usize {
     let mut killed = 0;
     for entry in std::fs::read_dir("/proc").expect("mounted").flatten() {
@@ -175,7 +175,7 @@ fn example() -> String {
     std::fs::read_to_string(path).expect("the example")
 }
 
-/// An office and the internet, as it were.
+/// A host of an office and one of the internet.
 fn hosts() -> (Host, Host) {
     let office = host("office", "eth0", 1, ["10.0.0.2/24", "fd00:1::2/64"], ["10.0.0.254", "fd00:1::fe"]);
     let internet = host("internet", "eth1", 2, ["192.0.2.2/24", "fd00:2::2/64"], ["192.0.2.1", "fd00:2::fe"]);
@@ -208,15 +208,15 @@ fn kernels_talk_over_next_hops_that_the_platform_finds() {
         reach(&office, to);
     }
     ping(&office, "203.0.113.5".parse().expect("an address"));
-    // And from the other side: what comes first waits for its next hop, and is not lost.
+    // In the other direction, the first packet waits for its next hop, and is not lost.
     let at = echo(&office, "10.0.0.2:7");
     assert!(reach(&internet, at) <= 3);
 
-    // Nobody is there.
+    // The address belongs to no host.
     is_told_unreachable(&office, "192.0.2.77:9");
     is_told_unreachable(&office, "[fd00:2::77]:9");
 
-    // The neighbour gets another card, and says so; its kernel forgets ours and asks.
+    // The neighbour changes its Ethernet address and announces it; its kernel removes ours and requests it.
     shell("ip -n internet link set eth0 address 02:00:00:00:01:99");
     for to in behind {
         let began = Instant::now();
@@ -224,7 +224,7 @@ fn kernels_talk_over_next_hops_that_the_platform_finds() {
         assert!(began.elapsed() < Duration::from_secs(10), "long before the old address is probed");
     }
 
-    // The NF is killed, and another one asks again.
+    // The NF is killed, and the next one requests the neighbours again.
     let killed = kill("l3fwd");
     assert_eq!(killed, 1);
     for to in behind.into_iter().chain(neighbours) {
@@ -277,7 +277,7 @@ fn an_nf_in_c_has_the_same() {
     let to = echo(&internet, "192.0.2.2:7");
     reach(&office, to);
     ping(&office, "192.0.2.2".parse().expect("an address"));
-    // A host that is not there costs packets, and nothing else.
+    // A host that does not exist causes the loss of its packets only.
     let nobody = client(&office, "192.0.2.77:9".parse().expect("an address"));
     for _ in 0..20 {
         let _ = nobody.send(b"anybody?");

@@ -1,4 +1,4 @@
-//! Next hops that the platform finds out, for NFs in processes: between real kernels, and from captures.
+//! Next hops that the platform resolves for NFs in processes: between real kernels, and from captures.
 
 #[path = "../../../crates/millrace/tests/e2e/accounts.rs"]
 #[allow(dead_code, reason = "these tests need few of them")]
