@@ -8,7 +8,7 @@ mod attack;
 
 use attack::{Attack, lacks_root};
 
-/// Runs attacks that are refused only with users and namespaces of their own.
+/// Skips a test without root: its attack is refused only for an NF with a user and namespaces of its own.
 macro_rules! as_root {
     ($test:literal) => {
         if lacks_root($test) {
