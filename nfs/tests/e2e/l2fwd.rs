@@ -18,7 +18,7 @@ fn bridged(program: &Path, config: &str) -> Outcome {
     runt.truncate(13);
     let frames = [
         frame(1, station(2)),
-        frame(2, station(1)), // From the same interface: both are here.
+        frame(2, station(1)), // From the same interface: the destination is there, too.
         frame(1, [0xff; 6]),
         frame(1, [1, 0x80, 0xc2, 0, 0, 0x0e]),
         stations(frame(1, station(2)), [3; 6], station(2)),

@@ -30,7 +30,7 @@ fn it_finds_patterns_in_payloads_only() {
         tcp("10.0.0.1:1", "10.0.0.2:80", ".", b""),
     ];
     let mut wrong = tcp("10.0.0.1:1", "10.0.0.2:80", ".", b"malware");
-    wrong[46] = 0xf0; // A header longer than the packet.
+    wrong[46] = 0xf0; // A header length beyond the packet.
     frames.push(wrong);
     // Padding of a frame, after the IP packet, is no payload.
     let mut padded = udp("10.0.0.1:1", "10.0.0.2:80", b"x");

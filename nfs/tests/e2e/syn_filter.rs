@@ -13,10 +13,10 @@ fn half_open_connections_of_a_server_are_limited() {
     for source in 1..=30 {
         frames.push(tcp(&format!("198.51.100.{source}:5"), "10.0.0.1:80", "S", b""));
     }
-    frames.push(tcp("198.51.100.1:5", "10.0.0.1:80", "S", b"")); // Again: no further connection.
+    frames.push(tcp("198.51.100.1:5", "10.0.0.1:80", "S", b"")); // A retransmission: no further connection.
     frames.push(tcp("203.0.113.1:2", "10.0.0.1:80", "S", b""));
     frames.push(tcp("198.51.100.99:5", "10.0.0.2:80", "S", b"")); // Another server.
-    frames.push(tcp("198.51.100.2:5", "10.0.0.1:80", "R", b"")); // Two places are free again.
+    frames.push(tcp("198.51.100.2:5", "10.0.0.1:80", "R", b"")); // Two half-open connections are removed.
     frames.push(tcp("198.51.100.3:5", "10.0.0.1:80", "R", b""));
     frames.push(tcp("198.51.100.98:5", "10.0.0.1:80", "S", b""));
     let outcome = Setup::new("syn-filter", &["0", "1"], config).input("0", &frames).run().sound();
@@ -36,7 +36,7 @@ fn servers_that_refuse_have_nothing_half_open() {
         tcp("10.0.0.1:80", "203.0.113.1:1", "R.", b""),
         tcp("203.0.113.2:1", "10.0.0.1:80", "S", b""),
         tcp("203.0.113.3:1", "10.0.0.1:80", "S", b""),
-        tcp("203.0.113.3:1", "192.0.2.1:80", "S", b""), // Nobody asked to look after this one.
+        tcp("203.0.113.3:1", "192.0.2.1:80", "S", b""), // This server is not protected.
         tcp("203.0.113.3:2", "192.0.2.1:80", "S", b""),
     ];
     let outcome = Setup::new("syn-filter", &["0", "1"], config).input("0", &frames).run().sound();
@@ -48,7 +48,7 @@ fn sources_that_are_too_fast_are_blocked() {
     let config = "source-syns-per-s = 5\nblock-s = 60\n";
     let mut frames: Vec<_> =
         (1..=20).map(|port| tcp(&format!("203.0.113.1:{port}"), "10.0.0.1:80", "S", b"")).collect();
-    frames.push(udp("203.0.113.1:1", "10.0.0.1:53", b"")); // Blocked is blocked.
+    frames.push(udp("203.0.113.1:1", "10.0.0.1:53", b"")); // All packets of a blocked source are dropped.
     frames.push(udp("203.0.113.2:1", "10.0.0.1:53", b""));
     let mut wrong = tcp("203.0.113.2:1", "10.0.0.1:80", "S", b"");
     wrong[46] = 0;

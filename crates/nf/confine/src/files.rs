@@ -85,7 +85,7 @@ pub(crate) fn ruleset(
     let devices = DEVICES.iter().map(|path| (*path, AccessFs::ReadFile | AccessFs::WriteFile));
     for (path, access) in system.chain(texts).chain(devices) {
         match rules.add(Path::new(path), access) {
-            Err(Error::Grant { .. }) => {} // Not of this system.
+            Err(Error::Grant { .. }) => {} // This system does not have it.
             other => other?,
         }
     }

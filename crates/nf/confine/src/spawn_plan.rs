@@ -30,7 +30,6 @@ impl Confinement {
     ///
     /// When a granted path cannot be opened, a step of the confinement fails, or the program cannot be executed. No
     /// process is left then.
-    /// process is left then.
     pub fn spawn(&self, command: Command) -> Result<Confined, Error> {
         let capabilities = ask::capabilities();
         let limits = Limits {

@@ -4,7 +4,6 @@
 //! [`complete`] then adds to each what Millrace needs. A confined container gets the confinement of a confined process:
 //! no capabilities and no way to gain any, a user that owns no files, the system calls of an ordinary program,
 //! namespaces and limits of its own.
-//! to be had, a user that owns nothing, the system calls of an ordinary program, namespaces and limits of its own.
 
 use crate::bundle::SOCKET;
 use crate::container_dirs;

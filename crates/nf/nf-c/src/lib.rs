@@ -15,7 +15,6 @@
 //!
 //! Parameters are `Option<&T>` where C has a pointer to one object: the two have the same representation, and NULL is
 //! `None`.
-//! `None`.
 
 mod callbacks;
 mod error;

@@ -164,7 +164,6 @@ impl Link {
     /// # Errors
     ///
     /// When the system refuses.
-    /// When the system refuses.
     pub fn stop_on_signals(&mut self) -> Result<(), NfError> {
         for signal in [SIGTERM, SIGINT] {
             signal_hook::flag::register(signal, Arc::clone(&self.stop))
