@@ -67,7 +67,7 @@ impl Router {
         Ok(Router { routes: Routes::read(link.config(), &interfaces)?, ..Router::default() })
     }
 
-    /// Forwards a packet, except for its Ethernet addresses.
+    /// Looks up a packet's next hop, and updates the packet except for its Ethernet addresses.
     fn forward(&self, packet: &mut Packet) -> Result<Way, Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
         if head.dst.is_multicast() || !self.routes.is_for_us(packet.interface(), head.dst) {

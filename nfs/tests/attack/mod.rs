@@ -31,7 +31,7 @@ pub fn attacker() -> PathBuf {
     program
 }
 
-/// Whether this process is not root's, who alone can give NFs users and namespaces of their own; prints this.
+/// Whether this process lacks the rights of root, which NFs with users and namespaces of their own need; prints this.
 pub fn lacks_root(test: &str) -> bool {
     let lacks = !rustix::process::geteuid().is_root();
     if lacks {

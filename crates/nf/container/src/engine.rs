@@ -148,7 +148,7 @@ pub fn sweep(host: &str) {
 pub struct Started {
     /// The container.
     pub engine: Engine,
-    /// Its folder.
+    /// Its directory.
     pub folder: Folder,
     /// The socket to the NF.
     pub socket: Socket,

@@ -178,7 +178,7 @@ impl DirectGroup {
         Arc::clone(self.inside.get_or_init(|| Arc::new(Inside::new(most))))
     }
 
-    /// The notes about kept packets, for so many slots.
+    /// The notes about kept packets, a word for each of `slots` slots.
     ///
     /// # Errors
     ///

@@ -91,7 +91,7 @@ impl Memory {
         matches!(self.copies, Some(Copies::Ports(_)))
     }
 
-    /// The same with a quota of at most so many packets: the originals of copied packets occupy slots that ports
+    /// The same with a quota of at most `quota` packets: the originals of copied packets occupy slots that ports
     /// receive into.
     #[must_use]
     pub fn with_at_most(self, quota: u64) -> Memory {

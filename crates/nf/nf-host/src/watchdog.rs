@@ -86,7 +86,7 @@ pub struct Watch {
     owing_since: Instant,
     /// When the NF last counted a turn.
     beat_at: Instant,
-    /// The CPU time at half of the patience.
+    /// The process's state and CPU time at half of the patience.
     suspected: Option<Running>,
 }
 

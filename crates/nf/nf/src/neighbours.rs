@@ -21,7 +21,7 @@ const KEY_WORDS: usize = 3;
 const GATHER: Duration = Duration::from_millis(5);
 /// How long a neighbour stays in the table without a lookup.
 const UNUSED: Duration = Duration::from_secs(60);
-/// The shortest time after which the host is asked again: it stores a bounded number of refusals, and may not answer.
+/// The shortest time after which the host is asked again: it drops refusals that it has no room for.
 const ANSWER: Duration = Duration::from_secs(5);
 /// How long a refusal is valid.
 const REFUSED: Duration = Duration::from_secs(1);

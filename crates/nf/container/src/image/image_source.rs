@@ -7,9 +7,9 @@ use std::path::{Component, Path, PathBuf};
 /// The most bytes of a JSON file in an image.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// A folder or an archive.
+/// A directory or an archive.
 pub enum ImageSource {
-    /// A folder.
+    /// A directory.
     Layout(PathBuf),
     /// A tar archive.
     Archive(PathBuf),
