@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Allowance {
     /// Whether it allows new processes, not only threads.
     pub children: bool,
-    /// Whether it allows signals and scheduling of threads by their ids: if no threads of other processes are visible.
+    /// Whether it allows to set the cores of threads by their ids: if no threads of other processes are visible.
     pub own_pids: bool,
     /// The sockets that it allows.
     pub sockets: Sockets,
