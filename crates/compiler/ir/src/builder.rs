@@ -1,8 +1,8 @@
 //! How elements write programs.
 //!
-//! A [`Builder`] has a current block to which instructions go. Ending a block moves on to a new one
-//! where the path continues, so that straight code reads from top to bottom. What is computed is written as
-//! expressions ([`crate::expr`]). Nothing is checked here: [`Builder::finish`] hands the program to the verifier.
+//! A [`Builder`] appends instructions to its current block. Ending a block makes a new one current where the path
+//! continues, so that straight code reads from top to bottom. Elements write computations as expressions
+//! ([`crate::expr`]). Nothing is checked here: [`Builder::finish`] passes the program to the verifier.
 
 use crate::expr::{Expr, Node, csum_update, load};
 use crate::program::{Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
@@ -78,7 +78,7 @@ impl Builder {
         self.program.entries.push(block);
     }
 
-    /// The drop reason of that name, made where it is new.
+    /// The drop reason of that name, added if it is new.
     pub fn reason(&mut self, name: &str) -> u16 {
         let reasons = &mut self.program.reasons;
         let at = reasons.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -121,7 +121,7 @@ impl Builder {
         self.program.tables.len() as u16 - 1
     }
 
-    /// The slow path of that name, made where it is new.
+    /// The slow path of that name, added if it is new.
     pub fn slow_path(&mut self, name: &str) -> u16 {
         let slow = &mut self.program.slow;
         let at = slow.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -152,7 +152,7 @@ impl Builder {
         value
     }
 
-    /// Appends what computes an expression to the current block, and gives its value.
+    /// Appends the instructions that compute an expression to the current block, and returns its value.
     pub fn eval(&mut self, expr: impl Into<Expr>) -> Value {
         match expr.into().0 {
             Node::Value(value) => value,
@@ -199,7 +199,7 @@ impl Builder {
         self.end(Term::Jump(to, vec![]));
     }
 
-    /// Ends with a jump, with what the block's parameters become.
+    /// Ends with a jump that passes arguments for the block's parameters.
     pub fn jump_with<A: Into<Expr>>(&mut self, to: BlockId, args: impl IntoIterator<Item = A>) {
         let args = args.into_iter().map(|arg| self.eval(arg)).collect();
         self.end(Term::Jump(to, args));
@@ -222,19 +222,19 @@ impl Builder {
         if port < self.outputs() { self.emit(port) } else { self.drop(reason) }
     }
 
-    /// Ends with an emit out of the port of that number; where there is none, goes on at `els`.
+    /// Ends with an emit to the port of that number; where there is none, the packet continues at `els`.
     pub fn emit_to(&mut self, port: impl Into<Expr>, els: BlockId) {
         let port = self.eval(port);
         self.end(Term::EmitTo(port, els));
     }
 
-    /// Ends with the slow path of that name: the element's own code decides.
+    /// Ends with the slow path of that name: the element's Rust code processes the packet.
     pub fn slow(&mut self, name: &str) {
         let path = self.slow_path(name);
         self.end(Term::Slow(path));
     }
 
-    /// A new block, written by `write`; the current block stays.
+    /// A new block, written by `write`; the current block stays current.
     pub fn aside(&mut self, write: impl FnOnce(&mut Builder)) -> BlockId {
         let (block, here) = (self.block(), self.current);
         self.at(block);
@@ -243,36 +243,36 @@ impl Builder {
         block
     }
 
-    /// A new block that drops for that reason; the current block stays.
+    /// A new block that drops for that reason; the current block stays current.
     pub fn drop_block(&mut self, reason: &str) -> BlockId {
         self.aside(|f| f.drop(reason))
     }
 
-    /// A new block with [`Builder::emit_or_drop`]; the current block stays.
+    /// A new block with [`Builder::emit_or_drop`]; the current block stays current.
     pub fn bad_block(&mut self, port: usize, reason: &str) -> BlockId {
         self.aside(|f| f.emit_or_drop(port, reason))
     }
 
-    /// A new block with [`Builder::slow`]; the current block stays.
+    /// A new block with [`Builder::slow`]; the current block stays current.
     pub fn slow_block(&mut self, name: &str) -> BlockId {
         self.aside(|f| f.slow(name))
     }
 
-    /// Goes on only where that many bytes from a base are there, else to `els`.
+    /// Continues if that many bytes from a base are in the first segment, else branches to `els`.
     pub fn need(&mut self, base: Base, bytes: usize, els: BlockId) {
         let then = self.block();
         self.end(Term::Need { base, bytes: bytes as u16, then, els });
         self.at(then);
     }
 
-    /// Goes on only where that many bytes of headroom are free, else to `els`.
+    /// Continues if that many bytes of headroom are free, else branches to `els`.
     pub fn room(&mut self, bytes: usize, els: BlockId) {
         let then = self.block();
         self.end(Term::Room { bytes: bytes as u16, then, els });
         self.at(then);
     }
 
-    /// Goes on only where the value is not 0, else to `els`.
+    /// Continues if the value is not 0, else branches to `els`.
     pub fn check(&mut self, condition: impl Into<Expr>, els: BlockId) {
         let condition = self.eval(condition);
         let then = self.block();
@@ -280,7 +280,7 @@ impl Builder {
         self.at(then);
     }
 
-    /// Goes on only where the value is 0, else to `to`.
+    /// Continues if the value is 0, else branches to `to`.
     pub fn leave_if(&mut self, condition: impl Into<Expr>, to: BlockId) {
         let condition = self.eval(condition);
         let then = self.block();
@@ -296,19 +296,19 @@ impl Builder {
         (yes, no)
     }
 
-    /// Ends by going to `yes` where the value is not 0, else to `no`.
+    /// Ends with a branch to `yes` where the value is not 0, else to `no`.
     pub fn branch_to(&mut self, condition: impl Into<Expr>, yes: BlockId, no: BlockId) {
         let condition = self.eval(condition);
         self.end(Term::Branch(condition, yes, no));
     }
 
-    /// Ends by going to the block paired with the value, or to `default`.
+    /// Ends with a branch to the block paired with the value, or to `default`.
     pub fn switch(&mut self, value: impl Into<Expr>, cases: Vec<(u64, BlockId)>, default: BlockId) {
         let value = self.eval(value);
         self.end(Term::Switch(value, cases, default));
     }
 
-    /// Looks a key up; goes on with the record where it is found, else to `miss`.
+    /// Looks a key up; continues with the record if there is one, else branches to `miss`.
     pub fn lookup(&mut self, table: u16, key: &[Value], miss: BlockId) -> Value {
         let (rec, hit) = (self.fresh(), self.block());
         self.end(Term::Lookup { table, key: key.to_vec(), rec, hit, miss });
@@ -316,7 +316,7 @@ impl Builder {
         rec
     }
 
-    /// Finds or makes a record; goes on with it, or to `fail`.
+    /// Finds or creates a record; continues with it, or branches to `fail`.
     pub fn create(&mut self, table: u16, key: &[Value], args: &[Value], fail: BlockId) -> Value {
         let (rec, ok) = (self.fresh(), self.block());
         self.end(Term::Create { table, key: key.to_vec(), args: args.to_vec(), rec, ok, fail });
@@ -354,18 +354,18 @@ impl Builder {
         self.act(Inst::SetBase(base, offset));
     }
 
-    /// Forgets a header annotation.
+    /// Marks a header annotation as not set.
     pub fn clear_base(&mut self, base: Base) {
         self.act(Inst::ClearBase(base));
     }
 
-    /// Takes bytes off the front.
+    /// Removes bytes from the front.
     pub fn pull(&mut self, bytes: impl Into<Expr>) {
         let bytes = self.eval(bytes);
         self.act(Inst::Pull(bytes));
     }
 
-    /// Puts bytes before the front, with undefined content; needs [`Builder::room`].
+    /// Adds bytes before the front, with undefined content; needs [`Builder::room`].
     pub fn push(&mut self, bytes: usize) {
         self.act(Inst::Push(bytes as u16));
     }
@@ -382,7 +382,7 @@ impl Builder {
         self.act(Inst::RecStore(record, at, bytes, value));
     }
 
-    /// Replaces a field of 16 or 32 bits and mends a checksum field for it (RFC 1624).
+    /// Replaces a field of 16 or 32 bits and updates a checksum field for the change (RFC 1624).
     pub fn replace(&mut self, field: Field, value: impl Into<Expr>, checksum: Field) {
         let value = self.eval(value);
         let old = self.eval(load(field));
@@ -394,7 +394,7 @@ impl Builder {
     /// The program, verified; blocks that no entry reaches are removed.
     ///
     /// # Errors
-    /// What the verifier found: a mistake of the element's author, not of a user.
+    /// The violation that the verifier found: a mistake of the element's author, not of a user.
     pub fn finish(self) -> Result<Verified, VerifyError> {
         let mut program = self.program;
         let mut reached = program.topological_order();

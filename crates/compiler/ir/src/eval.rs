@@ -1,8 +1,8 @@
-//! The reference evaluator: what a program means, one packet at a time.
+//! The reference evaluator: it defines the meaning of a program, one packet at a time.
 //!
-//! It is written to be read, not to be fast, and it shares nothing with the machine code but the
-//! table of fields: the two are compared packet by packet. Every access is checked here too, so that
-//! a program that the verifier should have refused shows as [`EvalError`], not as a wrong packet.
+//! It is written for readability, not for speed, and shares only the table of fields with the machine code: tests
+//! compare the two packet by packet. The evaluator checks every access, too. A program that the verifier should have
+//! refused ends with [`EvalError`], not with a wrong packet.
 
 use crate::program::{BlockId, Inst, Program, Term, Value};
 use crate::table::{Created, Tables};
@@ -12,10 +12,9 @@ use shm::descriptor::{NO_HEADER, Packet};
 
 /// The bytes behind a descriptor.
 pub trait Buffer {
-    /// Copies bytes of the first segment's buffer, from `at` counted from its start; false when they
-    /// do not lie in it.
+    /// Copies bytes of the first segment's buffer, from `at` counted from its start; false when they are not all in it.
     fn read(&self, at: usize, out: &mut [u8]) -> bool;
-    /// Writes such bytes.
+    /// Writes bytes at the same position; false when they are not all in the buffer.
     fn write(&mut self, at: usize, bytes: &[u8]) -> bool;
     /// Copies bytes of the whole packet, across segments, from `at` counted from its first byte.
     fn read_packet(&self, packet: &Packet, at: usize, out: &mut [u8]) -> bool;
@@ -63,11 +62,11 @@ pub struct EvalError {
     pub program: String,
     /// The block.
     pub block: BlockId,
-    /// What it did.
+    /// The violation.
     pub what: String,
 }
 
-/// What a program works on besides the packet.
+/// The state that a program uses besides the packet.
 pub struct EvalState<'a> {
     /// The state cells.
     pub cells: &'a mut [u64],
@@ -85,7 +84,7 @@ struct Run<'a, 's, B: Buffer + ?Sized> {
     record_table: Vec<u16>,
 }
 
-/// Runs a program on one packet that came in by input port `input`.
+/// Runs a program on one packet that entered by input port `input`.
 ///
 /// # Errors
 /// When the program breaks an invariant that [`crate::verify`] checks, or `input` does not exist.
@@ -118,7 +117,7 @@ pub fn run<B: Buffer + ?Sized>(
     }
 }
 
-/// What an instruction without a result yields.
+/// The result of an instruction that yields no value.
 fn nothing((): ()) -> u64 {
     0
 }

@@ -1,22 +1,22 @@
 //! Expressions: how elements write what a program computes.
 //!
-//! `f.eval((load(IP_TTL) - 1).at_most(3))` appends a load, two constants, a subtraction and a comparison, operands before
-//! what uses them and left before right. A number stands for a constant, a [`Value`] for itself. An expression is
-//! evaluated where it is handed to the builder; used twice it is evaluated twice, so that what is needed again is kept as
-//! a value ([`Builder::eval`](crate::Builder::eval)).
+//! `f.eval((load(IP_TTL) - 1).at_most(3))` appends a load, two constants, a subtraction and a comparison: operands
+//! before the instruction that uses them, left before right. A number stands for a constant, a [`Value`] for itself.
+//! The builder evaluates an expression at each use. An expression that is used twice is evaluated twice; to evaluate it
+//! once, keep its value ([`Builder::eval`](crate::Builder::eval)).
 
 use crate::program::{BinOp, Inst, Value};
 use packet::anno::Anno;
 use packet::field::{Base, Field};
 use std::ops::{Add, BitAnd, BitOr, BitXor, Mul, Rem, Shl, Shr, Sub};
 
-/// What is to be computed.
+/// An expression, not yet evaluated.
 #[derive(Clone, Debug)]
 pub struct Expr(pub(crate) Node);
 
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    /// A value that is there.
+    /// A value that was computed before.
     Value(Value),
     /// An instruction without operands.
     Leaf(Inst),
@@ -59,12 +59,12 @@ pub fn avail(base: Base) -> Expr {
     Inst::Avail(base).into()
 }
 
-/// The IPv4 header's sum over its checksum as it stands: 0xffff for a right header, 0 for one that is cut off.
+/// The IPv4 header's sum including its checksum field: 0xffff for a correct header, 0 for a truncated one.
 pub fn ip_sum() -> Expr {
     Inst::IpSum.into()
 }
 
-/// The transport segment's sum with its pseudo header, over its checksum as it stands: 0xffff for a right one.
+/// The transport segment's sum with its pseudo header and its checksum field: 0xffff for a correct one.
 pub fn transport_sum(protocol: impl Into<Expr>) -> Expr {
     Expr(Node::TransportSum(Box::new(protocol.into())))
 }
@@ -109,7 +109,7 @@ impl From<Inst> for Expr {
     }
 }
 
-/// What operators and comparisons are of: an expression, or a value as one.
+/// Operators and comparisons of a type: an expression, or a value that becomes one.
 macro_rules! operations {
     ($operand:ty: $($trait:ident $method:ident $op:ident),*) => {
         $(impl<R: Into<Expr>> $trait<R> for $operand {

@@ -1,4 +1,4 @@
-//! One entry for fuzzing everything that reads a program's text, and the evaluator behind it.
+//! The fuzzing entry point for program texts: parser, verifier, printer and evaluator.
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use crate::eval::{Buffer, EvalState, run};
@@ -8,10 +8,10 @@ use packet::anno::ANNO_BYTES;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::collections::HashMap;
 
-/// Where tables' records start: no number that a program comes by easily.
+/// Where tables' records start: a number that a program is unlikely to compute by accident.
 const FIRST_RECORD: u64 = 0x7f31_0000;
 
-/// A table that holds the verifier to its word: every access is to a record that it gave out.
+/// A table that panics when a verified program accesses anything but a record that the table returned.
 struct Checked {
     key_words: usize,
     record_bytes: usize,
@@ -98,19 +98,19 @@ impl Buffer for Segments {
     }
 }
 
-/// Bytes of a fuzzed packet that say how it lies in its slot; its content follows them.
+/// Bytes of a fuzzed packet that describe its position in the slot and its headers; its content follows them.
 const PLACE_BYTES: usize = 8;
-/// What a place byte of a header is when the header is the packet's first byte: it may lie in front of it.
+/// The value of a header byte that sets the header at the packet's first byte; smaller values set it before that byte.
 const AT_START: u8 = 32;
 
-/// What packets without bytes of their own are: a UDP datagram in Ethernet.
+/// The frame of packets without bytes of their own: a UDP datagram in Ethernet.
 const FRAME: &[u8] = &[
     2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, 17, 0x66, 0xc2, 10, 0, 0, 1,
     10, 0, 0, 2, 0x9c, 0x40, 0, 53, 0, 20, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 ];
 
-/// The packet that bytes describe: place, then content. [`FRAME`] with its headers known where there is no
-/// place.
+/// The packet that the bytes describe: position, then content. Without a position, it is [`FRAME`] with its headers
+/// set.
 fn packet(bytes: &[u8]) -> (Packet, Segments) {
     let (place, content) = match bytes.split_first_chunk::<PLACE_BYTES>() {
         Some((place, content)) => (*place, content),
@@ -136,7 +136,7 @@ fn packet(bytes: &[u8]) -> (Packet, Segments) {
     (packet, Segments { first, rest: rest.to_vec() })
 }
 
-/// Runs a verified program on a packet, twice, so that the second finds what the first has made.
+/// Runs a verified program on a packet twice, so that the second run finds the records that the first one created.
 fn evaluate(program: &Program, bytes: &[u8]) {
     let mut cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
     let table = |decl: &crate::program::TableDecl| Checked {
@@ -162,11 +162,11 @@ fn evaluate(program: &Program, bytes: &[u8]) {
     }
 }
 
-/// Reads arbitrary bytes as a program's text and, after the first byte 0, a packet; runs what verifies.
+/// Parses arbitrary bytes as a program's text and, after the first byte 0, a packet; runs the program if it verifies.
 ///
 /// # Panics
-/// When a promise of this crate is broken: a verified program whose printed form is another program, or
-/// that does what the verifier refuses. Anything else that panics is a bug, too.
+/// When this crate breaks an invariant: a verified program whose printed text parses to another program, or that does
+/// something that the verifier should have refused. Any other panic is a bug, too.
 pub fn fuzz_text(data: &[u8]) {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (source, bytes) = data.split_at(at);
@@ -186,7 +186,7 @@ pub fn fuzz_text(data: &[u8]) {
 mod tests {
     use testkit::replay;
 
-    /// The inputs that fuzzing starts from, and every one that it once found wrong.
+    /// The inputs that fuzzing starts from, and every input that once failed.
     #[test]
     fn seeds_and_regressions_of_fuzzing_hold() {
         replay::replay("ir_text", 5, super::fuzz_text);

@@ -2,19 +2,19 @@
 //!
 //! A [`Program`] is a directed acyclic graph of blocks over 64-bit values. It reads and writes header
 //! fields, annotations, its own state cells and records of lookup tables, and ends each path with an
-//! *exit*: emit to a port, drop with a reason, or hand to the element's slow path. From this one
-//! definition come the reference meaning ([`eval`]), the machine code (crate `codegen`) and, later,
-//! the traffic classes of a whole chain.
+//! *exit*: emit to a port, drop with a reason, or the element's slow path. The reference evaluator
+//! ([`eval`]), the machine code (crate `codegen`) and the traffic classes of a whole chain (crate
+//! `synth`) are all derived from this one definition.
 //!
 //! - [`program`]: the data structure
 //! - [`builder`]: how elements write programs
 //! - [`expr`]: expressions, evaluated by the builder
 //! - [`text`]: printer and parser of the text form
-//! - [`verify`]: the invariants that every program must hold
-//! - [`verified`]: programs that hold them
+//! - [`verify`]: the invariants of every program
+//! - [`verified`]: programs that the verifier has accepted
 //! - [`eval`]: the reference evaluator
-//! - [`analysis`]: what is known of a program without running it
-//! - [`table`]: what a lookup table offers to a program
+//! - [`analysis`]: facts about a program, derived without running it
+//! - [`table`]: the interface of lookup tables
 
 pub mod analysis;
 pub mod builder;

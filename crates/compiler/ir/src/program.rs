@@ -1,8 +1,8 @@
 //! The data structure of the packet IR.
 //!
-//! All values are unsigned 64-bit integers; arithmetic wraps. A value is either a number or the
-//! handle of a table's record; the verifier keeps the two apart. The module only holds the data:
-//! what a program must obey stands in [`crate::verify`], what it means in [`crate::eval`].
+//! All values are unsigned 64-bit integers; arithmetic wraps. A value is either a number or the handle of a table's
+//! record; the verifier keeps the two apart. This module has only the data: [`crate::verify`] lists the invariants of a
+//! program, and [`crate::eval`] defines its meaning.
 
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -101,7 +101,7 @@ impl BinOp {
     }
 }
 
-/// What one instruction does. Those that yield a value are paired with it in [`Block::insts`].
+/// One instruction. [`Block::insts`] pairs an instruction that yields a value with that value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Inst {
     /// A constant.
@@ -118,7 +118,7 @@ pub enum Inst {
     LoadAnno(Anno),
     /// Writes an annotation.
     StoreAnno(Anno, Value),
-    /// Bytes in the packet, all segments, from its first byte now.
+    /// Bytes in the packet, all segments, from its current first byte.
     Len,
     /// Bytes from a base to the end of the packet's first segment; 0 when the base is not set.
     Avail(Base),
@@ -127,11 +127,11 @@ pub enum Inst {
     /// Sets a header annotation to the packet's first byte plus a value; to "not set" where that is not
     /// below 0xffff, counted from the buffer's start.
     SetBase(Base, Value),
-    /// Forgets a header annotation.
+    /// Marks a header annotation as not set.
     ClearBase(Base),
-    /// Takes bytes off the front, at most what the first segment holds (Click's `pull`).
+    /// Removes bytes from the front, at most those of the first segment (Click's `pull`).
     Pull(Value),
-    /// Puts bytes before the front, with undefined content (Click's `push`); needs [`Term::Room`].
+    /// Adds bytes before the front, with undefined content (Click's `push`); needs [`Term::Room`].
     Push(u16),
     /// Cuts the packet's tail so that at most this many bytes remain. Only on packets of one segment.
     Take(Value),
@@ -145,12 +145,12 @@ pub enum Inst {
     RecLoad(Value, u16, u8),
     /// Writes such a number: record, offset, bytes, value.
     RecStore(Value, u16, u8, Value),
-    /// One's complement sum of the IPv4 header (its own length field says how long), folded to 16
-    /// bits: 0xffff for a right header. 0 when the header is not wholly in the first segment.
+    /// One's complement sum of the IPv4 header, whose own length field gives the length, folded to 16 bits: 0xffff for
+    /// a correct header. 0 when the header is not wholly in the first segment.
     IpSum,
-    /// One's complement sum of the transport segment with its pseudo header (RFC 9293, 768), from
-    /// the IP header's lengths, folded: 0xffff when right; over the checksum field as it stands.
-    /// The operand is the protocol number. 0 when lengths contradict the packet.
+    /// One's complement sum of the transport segment with its pseudo header (RFC 9293, 768), from the IP header's
+    /// lengths, folded: 0xffff when correct. The sum includes the checksum field. The operand is the protocol number. 0
+    /// when lengths contradict the packet.
     TransportSum(Value),
     /// RFC 1624 equation 3: checksum, old word, new word, of 16 or 32 bits.
     CsumUpdate(Value, Value, Value, u8),
@@ -162,77 +162,77 @@ pub enum Inst {
     PacketType,
     /// Sets the packet type.
     SetPacketType(Value),
-    /// The flow hash that the port gave, 0 when none.
+    /// The flow hash that the port computed, 0 if there is none.
     FlowHash,
-    /// The port that it came in by, as the host numbers ports; `shm::descriptor::NO_PORT` when it was made here.
+    /// The port that received the packet, as the host numbers ports; `shm::descriptor::NO_PORT` when the host made it.
     Origin,
 }
 
 /// How a block ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Term {
-    /// Goes on at a block with arguments for its parameters.
+    /// Continues at a block with arguments for its parameters.
     Jump(BlockId, Vec<Value>),
-    /// Goes to the first block where the value is not 0, else to the second.
+    /// Continues at the first block where the value is not 0, else at the second.
     Branch(Value, BlockId, BlockId),
-    /// Goes to `then` when the base is set and that many bytes from it lie in the first segment.
+    /// Continues at `then` when the base is set and that many bytes from it are in the first segment.
     Need {
         /// The header.
         base: Base,
         /// Bytes from the base, at least 1.
         bytes: u16,
-        /// Where they are there.
+        /// Next block if they are there.
         then: BlockId,
-        /// Where not.
+        /// Next block if not.
         els: BlockId,
     },
-    /// Goes to `then` when that many bytes of headroom are free.
+    /// Continues at `then` when that many bytes of headroom are free.
     Room {
         /// Bytes before the packet's first byte.
         bytes: u16,
-        /// Where they are free.
+        /// Next block if they are free.
         then: BlockId,
-        /// Where not.
+        /// Next block if not.
         els: BlockId,
     },
-    /// Goes to the block paired with the value, or to the default.
+    /// Continues at the block paired with the value, or at the default.
     Switch(Value, Vec<(u64, BlockId)>, BlockId),
-    /// Exit: out of a port.
+    /// Exit: emitted to a port.
     Emit(u16),
-    /// Exit out of the port of that number; where there is none, goes on at the block.
+    /// Exit to the port of that number; where there is none, continues at the block.
     EmitTo(Value, BlockId),
     /// Exit: dropped for a reason.
     Drop(u16),
-    /// Exit: the element's own code decides (an index into [`Program::slow`]).
+    /// Exit: the element's Rust code processes the packet (an index into [`Program::slow`]).
     Slow(u16),
-    /// Looks a key up: `hit` with the record in `rec`, else `miss`. A border between stages.
+    /// Looks a key up: `hit` with the record in `rec`, else `miss`. A boundary between stages.
     Lookup {
         /// The table.
         table: u16,
         /// The key's words.
         key: Vec<Value>,
-        /// The record, defined in what `hit` leads to.
+        /// The record, defined in the blocks that `hit` dominates.
         rec: Value,
-        /// Where found.
+        /// Next block if there is a record.
         hit: BlockId,
-        /// Where not.
+        /// Next block if not.
         miss: BlockId,
     },
-    /// Finds the key or makes a record for it; `args` say how. A border between stages. A program
-    /// that makes records of a table should find them this way only: a plain lookup of a later packet
-    /// of the same burst would not see what this one made.
+    /// Finds the record of the key or creates one from `args`. A boundary between stages. A program that creates
+    /// records of a table should find them this way only: a plain lookup for a later packet of the same burst would not
+    /// find the record that this one created.
     Create {
         /// The table.
         table: u16,
         /// The key's words.
         key: Vec<Value>,
-        /// What the table's owner needs to know to make the record.
+        /// The arguments that the table needs to create the record.
         args: Vec<Value>,
-        /// The record, defined in what `ok` leads to.
+        /// The record, defined in the blocks that `ok` dominates.
         rec: Value,
-        /// Where found or made.
+        /// Next block if the record exists or was created.
         ok: BlockId,
-        /// Where the table refused (full, no port left, not wanted).
+        /// Next block if the table refused (full, no port left, not allowed).
         fail: BlockId,
     },
 }
@@ -298,7 +298,7 @@ impl Term {
         }
     }
 
-    /// Whether machine code is cut here: what follows runs as another stage.
+    /// Whether machine code is cut here: the following code runs as another stage.
     pub fn is_border(&self) -> bool {
         matches!(self, Term::Lookup { .. } | Term::Create { .. })
     }
@@ -357,25 +357,25 @@ impl Inst {
     }
 }
 
-/// Straight-line instructions and how they end.
+/// Straight-line instructions and a terminator.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// Values that a [`Term::Jump`] hands over.
+    /// Values that a [`Term::Jump`] passes.
     pub params: Vec<Value>,
     /// Instructions, each with the value it yields, if it yields one.
     pub insts: Vec<(Option<Value>, Inst)>,
-    /// The end.
+    /// The terminator.
     pub term: Term,
 }
 
-/// A named 64-bit word of state that a program reads and writes, one for each worker. Machine code runs
-/// stage by stage over a batch, so a cell that is read on one side of a lookup and written on the
-/// other would show the order of the stages: programs keep to one side.
+/// A named 64-bit word of state that a program reads and writes, one for each worker. Machine code runs stage by stage
+/// over a batch. A cell that is read before a lookup and written after it would expose the order of the stages: a
+/// program uses a cell on one side only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// Its name: handlers read it by this.
+    /// Its name in handlers.
     pub name: String,
-    /// What it starts with.
+    /// Its initial value.
     pub init: u64,
 }
 
@@ -388,28 +388,28 @@ pub struct TableDecl {
     pub key_words: u8,
     /// Bytes of a record.
     pub record_bytes: u16,
-    /// What is known of how keys are matched.
+    /// How its keys are matched.
     pub matching: Matching,
 }
 
 /// How a table matches keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Matching {
-    /// As the table likes.
+    /// The program makes no assumption.
     #[default]
     Unknown,
-    /// By the longest prefix of one 32-bit number: a table of IPv4 routes. While it is small, machine
-    /// code walks it by itself; see [`crate::table::Table::walk`].
+    /// By the longest prefix of one 32-bit number: a table of IPv4 routes. While it is small, machine code walks it
+    /// itself; see [`crate::table::Table::walk`].
     Prefixes4,
 }
 
 /// The longest key, in words: an IPv6 five-tuple.
 pub const MAX_KEY_WORDS: usize = 5;
 
-/// What an element does to a packet.
+/// The operations of an element on a packet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Program {
-    /// The element class, or what the program was made from.
+    /// The element class, or the origin of a generated program.
     pub name: String,
     /// Number of output ports.
     pub outputs: u16,
@@ -428,7 +428,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Leaves these blocks only, in this order, and gives them new numbers. They must not lead to others.
+    /// Keeps only these blocks, in this order, and renumbers them. They must not lead to other blocks.
     pub fn keep(&mut self, blocks: &[BlockId]) {
         let mut place = vec![BlockId(u32::MAX); self.blocks.len()];
         for (new, old) in (0..).map(BlockId).zip(blocks) {
@@ -455,12 +455,12 @@ impl Program {
         written
     }
 
-    /// Whether it may change bytes of a packet. What its slow paths do is not said here.
+    /// Whether it may change bytes of a packet. Slow paths are not considered.
     pub fn writes(&self) -> bool {
         self.blocks.iter().flat_map(|block| &block.insts).any(|(_, inst)| matches!(inst, Inst::Store(..)))
     }
 
-    /// Number of values: one more than the highest that stands in the program.
+    /// Number of values: one more than the highest that occurs in the program.
     pub fn value_count(&self) -> usize {
         let defined = self.blocks.iter().flat_map(|block| {
             let insts = block.insts.iter().filter_map(|(value, _)| *value);
@@ -469,8 +469,8 @@ impl Program {
         defined.map(|value| value.0 as usize + 1).max().unwrap_or(0)
     }
 
-    /// Blocks in an order where each stands before those that may follow it; those that no entry
-    /// reaches are left out. In a program with a cycle the order is arbitrary.
+    /// Blocks in an order where each precedes its successors, without the blocks that no entry reaches. In a program
+    /// with a cycle the order is arbitrary.
     pub fn topological_order(&self) -> Vec<BlockId> {
         self.order_from(&self.entries)
     }

@@ -1,8 +1,7 @@
 //! Programs that the verifier has accepted.
 //!
-//! A [`Verified`] is made by the verifier only, and nobody can change the program in it: who has one need not
-//! ask again. Code generation takes nothing else, because machine code trusts the invariants of
-//! [`crate::verify`].
+//! Only the verifier makes a [`Verified`], and the program in it cannot be changed, so that its users need not verify
+//! it again. Code generation takes nothing else, because machine code trusts the invariants of [`crate::verify`].
 
 use crate::Program;
 use crate::verify::{VerifyError, verify};
@@ -44,7 +43,7 @@ impl Verified {
         Ok(Verified(program))
     }
 
-    /// The program, to be changed: what comes of it has to be verified again.
+    /// The program, to be changed: the result has to be verified again.
     pub fn into_program(self) -> Program {
         self.0
     }

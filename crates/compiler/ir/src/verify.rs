@@ -1,17 +1,15 @@
-//! The invariants of a program. [`verify`] holds a program to all of them:
+//! The invariants of a program. [`verify`] checks all of them:
 //!
 //! 1. every block, value, port, reason, cell, table and slow path that is named exists;
-//! 2. each value is defined once, and every use is dominated by its definition;
-//! 3. the blocks form a directed acyclic graph, and every block is reached from an entry;
-//! 4. a jump hands over as many arguments as the block has parameters, and only jumps lead to blocks
-//!    with parameters; entries have none;
-//! 5. a field is read or written only where a [`Term::Need`] on the way has shown its bytes to be
-//!    there, taking into account what was pulled, pushed and moved since;
-//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free, or where so many that
-//!    were known to be in the packet were pulled;
-//! 7. records are used as records, of a table whose records hold what is read, and nothing else is;
-//! 8. keys have as many words as their table says, widths are 1, 2, 4 or 8 bytes, checksum words 16
-//!    or 32 bits, annotations lie inside the annotation area.
+//! 4. a jump passes as many arguments as the block has parameters, and only jumps lead to blocks with parameters;
+//!    entries have none;
+//! 5. a field is read or written only where a [`Term::Need`] on every path has shown its bytes to be there, considering
+//!    the bytes that were pulled, pushed and moved since;
+//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free, or where at least as many bytes
+//!    that were known to be in the packet were pulled;
+//! 7. only records are used as records, and their tables' records contain the bytes that are read;
+//! 8. keys have as many words as their table declares, widths are 1, 2, 4 or 8 bytes, checksum words 16 or 32 bits,
+//!    annotations are inside the annotation area.
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
@@ -21,7 +19,7 @@ use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Valu
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
 
-/// What is wrong with a program.
+/// Why a program is refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum VerifyError {
@@ -66,17 +64,17 @@ pub enum Statement {
     End,
 }
 
-/// What is wrong with a program, and where.
+/// A violation, and the statement that contains it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct Violation {
-    /// What.
+    /// The violated invariant.
     pub error: VerifyError,
-    /// The block and the statement; `None` where it is the list of entries.
+    /// The block and the statement; `None` for the list of entries.
     pub at: Option<(BlockId, Statement)>,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Number,
@@ -87,16 +85,16 @@ struct Verifier<'a> {
     program: &'a Program,
     kinds: Vec<Option<Kind>>,
     constants: Vec<Option<u64>>,
-    /// Where each value is defined: in a block, behind so many of its instructions.
+    /// The definition of each value: its block, and the number of instructions before it.
     defined: Vec<Option<(BlockId, usize)>>,
     order: Order,
     /// What is known of the packet at the start of each block.
     extents: Vec<Option<Extent>>,
-    /// The statement that is looked at.
+    /// The statement that is being checked.
     at: (BlockId, Statement),
 }
 
-/// Holds a program to the invariants of this module.
+/// Checks the invariants of this module.
 ///
 /// # Errors
 /// The first violation found.
@@ -104,7 +102,7 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
     examine(program).map_err(|violation| violation.error)
 }
 
-/// The same, and where a violation is.
+/// [`verify`], with the position of the violation.
 ///
 /// # Errors
 /// The first violation found.
@@ -191,7 +189,7 @@ impl Verifier<'_> {
             self.at = (id, Statement::End);
             match block.term {
                 Term::Lookup { table, rec, hit, .. } | Term::Create { table, rec, ok: hit, .. } => {
-                    // Where others lead there, too, it is not defined on every way.
+                    // Where other edges lead to the block, too, the record is not defined on every path.
                     let at = (ways_in[hit.index()] == 1).then_some((hit, 0));
                     self.define(rec, Kind::Record(table), at)?;
                 }
@@ -209,7 +207,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// Merges what is known on one way into a block.
+    /// Merges the facts of one path into a block.
     fn enter(&mut self, block: BlockId, extent: &Extent) {
         match &mut self.extents[block.index()] {
             Some(known) => known.meet(extent),
@@ -239,7 +237,7 @@ impl Verifier<'_> {
         self.term(id, &block.term, &extent)
     }
 
-    /// Invariant 2, for a use in a block behind so many of its instructions.
+    /// Invariant 2, for a use in a block after that many of its instructions.
     fn used(&self, block: BlockId, at: usize, value: Value) -> Result<(), VerifyError> {
         match self.defined.get(value.0 as usize).copied().flatten() {
             Some((same, before)) if same == block && before <= at => Ok(()),

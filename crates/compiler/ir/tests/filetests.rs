@@ -1,8 +1,8 @@
-//! Programs as files, one test each. `BLESS=1` writes what they come to now.
+//! Programs as files, one test each. `BLESS=1` writes the current results.
 //!
-//! - `# test verify`: what the verifier finds stands behind the statement where it is, as `# error: …`; a file
-//!   without is accepted
-//! - `# test print`: the text is what the printer makes of it, without comments
+//! - `# test verify`: the verifier's message is expected after the statement that violates an invariant, as `# error:
+//!   …`; a file without one is accepted
+//! - `# test print`: the text is expected to be the printer's output, without comments
 
 use ir::program::BlockId;
 use ir::verify::{Statement, Violation, examine};
@@ -24,7 +24,7 @@ fn file(path: &Path) -> golden::Outcome {
     }
 }
 
-/// The text with what the verifier says of it.
+/// The text with the verifier's message.
 fn verified(text: &str) -> Result<String, Box<dyn std::error::Error>> {
     let program = ir::text::parse(text)?;
     let mut lines: Vec<String> =
@@ -36,7 +36,7 @@ fn verified(text: &str) -> Result<String, Box<dyn std::error::Error>> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// Where a statement stands; the entries, where it is none of a block.
+/// The line of a statement; for a violation outside the blocks, that of the entries.
 fn line_of(lines: &[String], at: Option<(BlockId, Statement)>) -> Option<usize> {
     let statement = |line: &&(usize, &str)| !line.1.is_empty();
     let bare = lines.iter().map(|line| line.split('#').next().unwrap_or("").trim()).enumerate();

@@ -1,16 +1,16 @@
-//! How far a packet reaches: bytes behind each header, and headroom in front.
+//! The bytes that a packet is known to have: after each header, and as headroom in front.
 //!
-//! Two questions are asked of bytes. May they be *accessed*: were they shown to be there once? Cutting the packet's
-//! tail does not take them out of its slot. And are they *in the packet*: between the header and the end of the first
-//! segment as it is now? Only what is in the packet can be pulled for certain, and only what was pulled is headroom.
+//! The analysis keeps two facts about bytes. *Accessible*: a test has once shown that the bytes are there. Cutting the
+//! packet's tail does not remove them from its slot. *In the packet*: the bytes are between the header and the current
+//! end of the first segment. Only bytes in the packet can be pulled for certain, and only pulled bytes become headroom.
 //!
-//! All numbers are at most what is true. What is known behind a test is up to the test ([`Extent::need`],
-//! [`Extent::free`]), what is known behind an instruction is said by [`Extent::pass`].
+//! All numbers are lower bounds. The caller reports tests ([`Extent::need`], [`Extent::free`]); [`Extent::pass`]
+//! derives the effect of an instruction.
 
 use crate::program::{Inst, Value};
 use packet::field::Base;
 
-/// What is known of a packet's reach at one place of a program; by default nothing.
+/// The known extent of a packet at one point of a program; by default nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Extent {
     accessible: [u32; 4],
@@ -46,7 +46,7 @@ impl Extent {
         self.room = self.room.max(u32::from(bytes));
     }
 
-    /// Keeps what is known on another path, too.
+    /// Keeps only the facts that hold on another path, too.
     pub fn meet(&mut self, other: &Extent) {
         let all = self.accessible.iter_mut().chain(&mut self.in_packet);
         for (mine, theirs) in all.zip(other.accessible.iter().chain(&other.in_packet)) {
@@ -55,7 +55,7 @@ impl Extent {
         self.room = self.room.min(other.room);
     }
 
-    /// Behind an instruction; `number` gives the values that are known.
+    /// Updates the facts for an instruction; `number` returns the values that are known.
     pub fn pass(&mut self, inst: Inst, number: impl Fn(Value) -> Option<u64>) {
         match inst {
             Inst::SetBase(base, by) => self.set_base(base, number(by)),
@@ -67,19 +67,19 @@ impl Extent {
         }
     }
 
-    /// A base is set behind the packet's first byte, so many bytes where that is known.
+    /// A base is set after the packet's first byte, at that distance where it is known.
     pub fn set_base(&mut self, base: Base, by: Option<u64>) {
         for known in [&mut self.accessible, &mut self.in_packet] {
             known[base as usize] = by.map_or(0, |by| less(known[Base::Data as usize], by));
         }
     }
 
-    /// A base is forgotten.
+    /// A base is no longer set.
     pub fn clear_base(&mut self, base: Base) {
         (self.accessible[base as usize], self.in_packet[base as usize]) = (0, 0);
     }
 
-    /// Bytes are taken off the front, at most those that are in the packet. The packet's end stays.
+    /// Bytes are removed from the front, at most those that are in the packet. The packet's end does not move.
     pub fn pull(&mut self, by: Option<u64>) {
         let data = Base::Data as usize;
         if let Some(by) = by.filter(|by| u64::from(self.in_packet[data]) >= *by) {
@@ -90,7 +90,7 @@ impl Extent {
         }
     }
 
-    /// Bytes are put before the front, into free headroom.
+    /// Bytes are added before the front, in free headroom.
     pub fn push(&mut self, bytes: u16) {
         self.room = self.room.saturating_sub(bytes.into());
         for known in [&mut self.accessible, &mut self.in_packet] {
@@ -98,7 +98,7 @@ impl Extent {
         }
     }
 
-    /// The packet's tail is cut: so many bytes stay where that is known, if there were as many.
+    /// The packet's tail is cut: at most that many bytes remain, where the number is known.
     pub fn take(&mut self, most: Option<u64>) {
         let data = Base::Data as usize;
         let left = most.map_or(0, |most| u64::from(self.in_packet[data]).min(most) as u32);
@@ -121,7 +121,7 @@ mod tests {
 
     const BASES: [Base; 4] = [Base::Data, Base::Mac, Base::Net, Base::Trans];
 
-    /// A program of one path with the steps, and what is known at its end. It pushes only what it may.
+    /// A program of one path with the steps, and the extent at its end. It pushes only where it may.
     fn program(steps: &[(u8, u8, u8)]) -> (crate::Verified, Extent) {
         let mut f = Builder::new("Path", 1);
         let (refused, mut extent) = (f.drop_block("refused"), Extent::default());
@@ -182,7 +182,7 @@ mod tests {
             for (base, at) in BASES.into_iter().zip([packet.data(), packet.mac, packet.net, packet.trans]) {
                 let (accessible, in_packet) = (extent.accessible(base), extent.in_packet(base));
                 prop_assert!(in_packet <= accessible);
-                // What was never in the packet or is behind its end is no byte of it.
+                // Bytes that were never in the packet, or are after its end, are not accessible.
                 let first_end = u32::from(data) + len;
                 prop_assert!(accessible == 0 || u32::from(at) + accessible <= first_end, "{base:?} {extent:?}");
                 prop_assert!(in_packet == 0 || u32::from(at) + in_packet <= end, "{base:?} {extent:?}");

@@ -1,10 +1,10 @@
-//! What is known of a program without running it, each piece of reasoning once: code generation, the optimiser, traffic
-//! classes and packet filters keep their own walks and take what follows from one step to the next from here.
+//! Facts about a program, derived without running it, each analysis once. Code generation, the optimiser, traffic
+//! classes and packet filters keep their own walks over the program and take the effect of each step from here.
 //!
-//! - [`extent`]: how far a packet reaches behind each header, and in front
-//! - [`interval`]: numbers between two ends, sets of such, and what instructions make of them
+//! - [`extent`]: the bytes that a packet is known to have after each header, and in front
+//! - [`interval`]: intervals and sets of numbers, and the effect of instructions on them
 //! - [`ones_complement`]: sums modulo 0xffff
-//! - [`order`]: the order of blocks, and which ones every path to a block passes
+//! - [`order`]: the order of blocks, and the blocks that every path to a block passes
 
 pub mod extent;
 pub mod interval;

@@ -1,30 +1,30 @@
-//! Sums modulo 0xffff: what one's complement checksums (RFC 1071) see of numbers.
+//! Sums modulo 0xffff: the effect of numbers on one's complement checksums (RFC 1071).
 //!
-//! 2^16 is 1 modulo 0xffff, so a number of any width is congruent to the sum of its 16-bit words, each bit counts by its
-//! place in a word, and complements of whole words, folds and end-around carries are plain arithmetic. One number has two
-//! forms in 16 bits, 0 and 0xffff; folding gives 0 for 0 only.
+//! 2^16 is 1 modulo 0xffff. A number of any width is therefore congruent to the sum of its 16-bit words, and each bit
+//! has the weight of its position in its word. Complements of whole words, folds and end-around carries are plain
+//! arithmetic. Zero has two 16-bit representations, 0 and 0xffff; folding yields 0 for 0 only.
 //!
-//! **RFC 1624, equation 3.** Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T` for
-//! `(0xffff - sum) + (m - old) + new`, of a checksum and words cut to their widths. The updated checksum is
-//! `0xffff - fold(T)`. Folding keeps the remainder by 0xffff, and yields 0 for 0 only; so the result is congruent to
-//! `sum + old - new`, and lies in 0..=0xfffe, which makes it the only such number, except where `T` is 0: then it is 0xffff.
-//! `T` is 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
+//! **RFC 1624, equation 3.** Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T`
+//! for `(0xffff - sum) + (m - old) + new`, of a checksum and words truncated to their widths. The updated checksum is
+//! `0xffff - fold(T)`. Folding keeps the remainder modulo 0xffff, and yields 0 for 0 only. So the result is congruent
+//! to `sum + old - new` and in 0..=0xfffe, and it is the only such number, except where `T` is 0: then the result is
+//! 0xffff. `T` is 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
 
-/// What sums are taken modulo.
+/// The modulus of the sums.
 pub const MODULUS: u64 = 0xffff;
 
-/// How often a bit counts, by its place above a number's lowest.
+/// The weight of a bit, by its position from a number's lowest bit.
 pub fn weight(bit: u32) -> u64 {
     (1 << (bit % 16)) % MODULUS
 }
 
-/// A multiple with a sign, as one that [`Residue`] takes.
+/// A signed multiple, as a multiple that [`Residue`] takes.
 pub fn times(by: i128) -> u64 {
     by.rem_euclid(i128::from(MODULUS)) as u64
 }
 
-/// A number plus multiples of terms, modulo 0xffff. Equal ones are equal values; two that differ may be congruent for some
-/// values of their terms.
+/// A number plus multiples of terms, modulo 0xffff. Equal residues are equal values; two unequal residues may be
+/// congruent for some values of their terms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Residue<T> {
     /// Below [`MODULUS`].
@@ -34,7 +34,7 @@ pub struct Residue<T> {
 }
 
 impl<T> Default for Residue<T> {
-    /// Nothing.
+    /// Zero.
     fn default() -> Residue<T> {
         Residue { number: 0, terms: vec![] }
     }
@@ -51,7 +51,7 @@ impl<T: Copy + Ord> Residue<T> {
         Residue { number: 0, terms: vec![(term, 1)] }
     }
 
-    /// Whether it is congruent to 0 whatever the terms are.
+    /// Whether it is congruent to 0 for all values of the terms.
     pub fn is_zero(&self) -> bool {
         self.number == 0 && self.terms.is_empty()
     }
@@ -61,7 +61,7 @@ impl<T: Copy + Ord> Residue<T> {
         self.terms.len()
     }
 
-    /// Whether it is a number.
+    /// Whether it has no terms.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -93,14 +93,14 @@ impl<T: Copy + Ord> Residue<T> {
         other.terms.iter().for_each(|(term, by)| self.add_term(*term, by * times));
     }
 
-    /// Together with a multiple of another one.
+    /// The sum with a multiple of another residue.
     #[must_use]
     pub fn plus(mut self, other: &Residue<T>, times: u64) -> Residue<T> {
         self.add(other, times);
         self
     }
 
-    /// Takes another one off.
+    /// Subtracts another residue.
     pub fn sub(&mut self, other: &Residue<T>) {
         self.add(other, MODULUS - 1);
     }
@@ -111,7 +111,7 @@ impl<T: Copy + Ord> Residue<T> {
         self.add(old, MODULUS - weight(shift));
     }
 
-    /// What it is, below [`MODULUS`], for values of the terms.
+    /// Its value, below [`MODULUS`], for values of the terms.
     pub fn worked_out(&self, of: impl Fn(T) -> u64) -> u64 {
         let terms = self.terms.iter().map(|(term, by)| of(*term) % MODULUS * by % MODULUS);
         (self.number + terms.sum::<u64>()) % MODULUS
@@ -124,7 +124,7 @@ mod tests {
     use crate::eval::{checksum_update, fold};
     use proptest::prelude::*;
 
-    /// Words at the ends of what one's complement tells apart, and others.
+    /// Words at the boundaries of one's complement arithmetic, and others.
     fn word(bits: u8) -> impl Strategy<Value = u64> {
         let most = if bits == 16 { 0xffff } else { 0xffff_ffff };
         prop_oneof![Just(0), Just(most), Just(1), Just(most - 1), 0..=most]
@@ -178,7 +178,7 @@ mod tests {
             prop_assert_eq!(modulo(u128::from(times(by.into())) * u128::from(value)), times(product));
         }
 
-        /// Bytes by their weights are what a header's or segment's checksum sums.
+        /// The sum of bytes by their weights is the sum in a header's or segment's checksum.
         #[test]
         fn bytes_count_by_their_places(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let mut residue = Residue::<usize>::default();
@@ -187,7 +187,7 @@ mod tests {
             prop_assert_eq!(residue.worked_out(|at| bytes[at].into()), modulo(u128::from(folded)));
         }
 
-        /// RFC 1624, equation 3, as the module says it.
+        /// RFC 1624, equation 3, as the module states it.
         #[test]
         fn an_update_is_the_only_congruent_number(
             bits in prop::sample::select(vec![16u8, 32]),

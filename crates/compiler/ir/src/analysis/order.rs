@@ -1,17 +1,17 @@
-//! The order of a program's blocks, and which blocks lie on every path to a block.
+//! The order of a program's blocks, and which blocks are on every path to a block.
 
 use crate::program::{BlockId, Program};
 
-/// Blocks in topological order with their dominators. The entries' dominator is no block.
+/// Blocks in topological order with their dominators. Entries have no dominator.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// Every block that an entry reaches, each before those that may follow it.
     pub blocks: Vec<BlockId>,
     /// Edges that lead to each block; an entry has one more.
     pub preds: Vec<u32>,
-    /// First and last place of a block's subtree in a walk over the tree of dominators.
+    /// First and last number of a block's subtree in a walk over the dominator tree.
     span: Vec<(u32, u32)>,
-    /// The most borders between an entry and a block.
+    /// The largest number of stage boundaries (lookups) on a path from an entry to a block.
     borders: Vec<u32>,
 }
 
@@ -19,7 +19,7 @@ pub struct Order {
 struct Tree {
     parent: Vec<u32>,
     depth: Vec<u32>,
-    /// A far ancestor: finding a common one takes a logarithm of the depth.
+    /// A far ancestor: with it, finding a common ancestor takes logarithmic time in the depth.
     jump: Vec<u32>,
 }
 
@@ -60,7 +60,7 @@ impl Order {
         Order::new(program, program.topological_order())
     }
 
-    /// The same where the order is known.
+    /// The same, with a known order.
     pub fn new(program: &Program, blocks: Vec<BlockId>) -> Order {
         let count = program.blocks.len();
         let mut preds = vec![0; count];
@@ -94,20 +94,20 @@ impl Order {
         (first..=last).contains(&self.span[below.index()].0)
     }
 
-    /// Whether no border lies between two blocks of which the first dominates the second.
+    /// Whether there is no stage boundary between two blocks of which the first dominates the second.
     pub fn same_side(&self, above: BlockId, below: BlockId) -> bool {
         self.borders[above.index()] == self.borders[below.index()]
     }
 }
 
-/// Numbers the tree of dominators so that a subtree is an interval.
+/// Numbers the dominator tree so that a subtree is an interval.
 fn spans(blocks: &[BlockId], dominator: &[Option<u32>]) -> Vec<(u32, u32)> {
     let mut size = vec![1u32; dominator.len() + 1];
     for block in blocks.iter().rev() {
         let below = size[block.index() + 1];
         size[dominator[block.index()].unwrap_or(0) as usize] += below;
     }
-    // Where the next child of a node starts.
+    // The number of a node's next child.
     let mut next = vec![1u32; dominator.len() + 1];
     let mut span = vec![(0, 0); dominator.len()];
     for block in blocks {
@@ -126,7 +126,7 @@ mod tests {
     use crate::program::{Block, Term, Value};
     use proptest::prelude::*;
 
-    /// A program of such ways: from each block to later ones.
+    /// A program with these edges: from each block to later ones.
     fn program(ways: &[Vec<usize>], entries: &[usize]) -> Program {
         let block = |(at, to): (usize, &Vec<usize>)| {
             let later = |to: &usize| BlockId((at + 1 + to % (ways.len() - at).max(1)) as u32);
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// The blocks that are reached although one is not passed.
+    /// The blocks that are reached without passing a given one.
     fn reached(program: &Program, without: Option<BlockId>) -> Vec<bool> {
         let mut seen = vec![false; program.blocks.len()];
         let mut open: Vec<BlockId> = program.entries.clone();
@@ -179,7 +179,7 @@ mod tests {
         program
     }
 
-    /// The most borders on a path from a block to another.
+    /// The largest number of stage boundaries on a path from a block to another.
     fn between(program: &Program, order: &Order, from: BlockId, to: BlockId) -> Option<u32> {
         let mut most: Vec<Option<u32>> = vec![None; program.blocks.len()];
         most[from.index()] = Some(0);

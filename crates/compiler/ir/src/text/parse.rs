@@ -1,4 +1,4 @@
-//! The parser. It builds the data structure only; the verifier says whether it is a program.
+//! The parser. It only builds the data structure; the verifier decides whether the program is valid.
 
 use crate::program::{BinOp, Block, BlockId, Cell, Inst, Matching, Program, TableDecl, Term, Value};
 use packet::anno::{self, Anno};
@@ -10,11 +10,11 @@ use packet::field::{Base, Field};
 pub struct TextError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong and what was expected.
+    /// The mistake, and the text that was expected.
     pub what: String,
 }
 
-/// More values than any program has; keeps hostile text from asking for huge tables.
+/// More values than any program has. The limit keeps hostile text from causing huge allocations.
 const MAX_VALUE: u32 = 1 << 20;
 
 /// Parses the text form.
@@ -205,7 +205,7 @@ fn head(program: &Program, words: &mut Words<'_>) -> Parsed<Block> {
     Ok(Block { params: params.collect::<Parsed<_>>()?, insts: vec![], term: Term::Emit(0) })
 }
 
-/// A line inside a block; its end where the line is one.
+/// A line inside a block. Returns the terminator if the line is one.
 fn body(block: &mut Block, words: &mut Words<'_>) -> Parsed<Option<Term>> {
     let result = if words.words.get(1) == Some(&"=") {
         let result = words.value()?;

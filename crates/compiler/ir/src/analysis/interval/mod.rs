@@ -1,7 +1,7 @@
-//! Intervals of 64-bit numbers, and what instructions make of them.
+//! Intervals of 64-bit numbers, and the effect of instructions on them.
 //!
-//! An interval may hold more than the numbers that are possible, never less. All operations are those of programs:
-//! they wrap, and their comparisons are unsigned.
+//! An interval may contain more numbers than are possible, never fewer. All operations are those of programs: they
+//! wrap, and their comparisons are unsigned.
 
 mod set;
 
@@ -9,7 +9,7 @@ pub use set::{IntervalSet, ones};
 
 use crate::program::{BinOp, Inst, Value};
 
-/// Most that places and lengths of a packet come to.
+/// The upper bound of a packet's offsets and lengths.
 const MOST_BYTES: u64 = u32::MAX as u64;
 
 /// The numbers from `lo` to `hi`, both included; never empty.
@@ -40,18 +40,18 @@ impl Interval {
         Interval { lo: 0, hi }
     }
 
-    /// The number where there is but one.
+    /// The number, if the interval has only one.
     pub fn number(self) -> Option<u64> {
         (self.lo == self.hi).then_some(self.lo)
     }
 
-    /// Numbers of both; `None` where they have none in common.
+    /// Numbers in both; `None` where they have none in common.
     pub fn and(self, other: Interval) -> Option<Interval> {
         let (lo, hi) = (self.lo.max(other.lo), self.hi.min(other.hi));
         (lo <= hi).then_some(Interval { lo, hi })
     }
 
-    /// The smallest interval that holds both.
+    /// The smallest interval that contains both.
     pub fn hull(self, other: Interval) -> Interval {
         Interval { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
@@ -60,7 +60,7 @@ impl Interval {
         Interval { lo: u64::from(yes), hi: u64::from(!no) }
     }
 
-    /// What an operation may yield on numbers of two intervals.
+    /// The possible results of an operation on numbers of two intervals.
     pub fn of(op: BinOp, a: Interval, b: Interval) -> Interval {
         if let (Some(a), Some(b)) = (a.number(), b.number()) {
             return Interval::only(op.apply(a, b));
@@ -68,7 +68,7 @@ impl Interval {
         let bits = Interval::up_to(fill(a.hi | b.hi));
         match op {
             BinOp::Add => match (a.lo.overflowing_add(b.lo), a.hi.overflowing_add(b.hi)) {
-                // All sums wrap, or none.
+                // Either all sums wrap, or none does.
                 ((lo, low), (hi, high)) if low == high => Interval { lo, hi },
                 _ => Interval::ALL,
             },
@@ -80,7 +80,7 @@ impl Interval {
                 Some(hi) => Interval { lo: a.lo * b.lo, hi },
                 None => Interval::ALL,
             },
-            // By 0 it is 0.
+            // The remainder by 0 is 0.
             BinOp::Rem if b.lo > a.hi => a,
             BinOp::Rem => Interval::up_to(a.hi.min(b.hi.saturating_sub(1))),
             BinOp::And => match (a.number(), b.number()) {
@@ -100,7 +100,7 @@ impl Interval {
                     Interval { lo: a.lo << by, hi: a.hi << by }
                 }
                 Some(by) if by >= 64 => Interval::only(0),
-                // Numbers and counts so small that nothing falls off.
+                // Numbers and counts are so small that no bit is lost.
                 None if b.hi < 64 && u64::from(a.hi.leading_zeros()) >= b.hi => {
                     Interval { lo: a.lo << b.lo, hi: a.hi << b.hi }
                 }
@@ -120,7 +120,7 @@ impl Interval {
     }
 
     fn masked(self, mask: u64) -> Interval {
-        // The low bits of numbers that agree in the others keep their order.
+        // The low bits of numbers whose other bits are equal keep their order.
         if mask == fill(mask) && self.lo & !mask == self.hi & !mask {
             return Interval { lo: self.lo & mask, hi: self.hi & mask };
         }
@@ -128,8 +128,8 @@ impl Interval {
     }
 }
 
-/// What an instruction may yield whose operands are in the intervals that `of` gives; [`Interval::ALL`] where it yields
-/// nothing.
+/// The possible results of an instruction whose operands are in the intervals that `of` returns; [`Interval::ALL`] if
+/// it yields no value.
 pub fn yields(inst: Inst, of: impl Fn(Value) -> Interval) -> Interval {
     match inst {
         Inst::Const(number) => Interval::only(number),

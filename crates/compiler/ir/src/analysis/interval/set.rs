@@ -29,7 +29,7 @@ impl IntervalSet {
         IntervalSet::range(number, number)
     }
 
-    /// The numbers that any of the intervals holds; those with their ends swapped hold none.
+    /// The numbers in any of the intervals; an interval with its ends swapped is empty.
     pub fn from_intervals(intervals: impl IntoIterator<Item = (u64, u64)>) -> IntervalSet {
         let mut all: Vec<(u64, u64)> = intervals.into_iter().filter(|(first, last)| first <= last).collect();
         all.sort_unstable();
@@ -43,7 +43,7 @@ impl IntervalSet {
         IntervalSet(joined)
     }
 
-    /// The intervals, in order.
+    /// The intervals, sorted.
     pub fn intervals(&self) -> &[(u64, u64)] {
         &self.0
     }
@@ -85,13 +85,13 @@ impl IntervalSet {
         })
     }
 
-    /// Numbers of either.
+    /// Numbers in either set.
     #[must_use]
     pub fn union(&self, other: &IntervalSet) -> IntervalSet {
         IntervalSet::from_intervals(self.0.iter().chain(&other.0).copied())
     }
 
-    /// Numbers of both.
+    /// Numbers in both sets.
     #[must_use]
     pub fn intersection(&self, other: &IntervalSet) -> IntervalSet {
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -110,7 +110,7 @@ impl IntervalSet {
         IntervalSet(both)
     }
 
-    /// Numbers up to `max` that it does not hold.
+    /// Numbers up to `max` that are not in the set.
     #[must_use]
     pub fn complement(&self, max: u64) -> IntervalSet {
         let mut others = vec![];
@@ -125,7 +125,7 @@ impl IntervalSet {
         IntervalSet(others.into_iter().filter(|(first, last)| first <= last).collect())
     }
 
-    /// Numbers of this one that the other does not hold.
+    /// Numbers in this set that are not in the other.
     #[must_use]
     pub fn minus(&self, other: &IntervalSet) -> IntervalSet {
         self.intersection(&other.complement(u64::MAX))
@@ -146,7 +146,7 @@ impl IntervalSet {
         IntervalSet::from_intervals(parts)
     }
 
-    /// What the bits from `low` on, `width` of them, of the set's numbers can be.
+    /// The possible values of the `width` bits from bit `low` on, of the set's numbers.
     #[must_use]
     pub fn project(&self, low: u8, width: u8) -> IntervalSet {
         let max = ones(width);
@@ -161,8 +161,8 @@ impl IntervalSet {
         IntervalSet::from_intervals(parts)
     }
 
-    /// The numbers that have one of the set's as their leading bits, with `bits` more behind them. The set's numbers
-    /// have so few bits that none falls off.
+    /// The numbers whose leading bits are a number of the set, with `bits` more bits after them. The set's numbers are
+    /// small enough that no bit is lost.
     #[must_use]
     pub fn widen(&self, bits: u32) -> IntervalSet {
         let low = 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(1);
@@ -172,13 +172,13 @@ impl IntervalSet {
         IntervalSet(self.0.iter().map(wide).collect())
     }
 
-    /// How many numbers it holds; [`u64::MAX`] where they are more.
+    /// The number of its elements; [`u64::MAX`] if there are more.
     pub fn count(&self) -> u64 {
         let sizes = self.0.iter().map(|(first, last)| (last - first).saturating_add(1));
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// The number at that place in the set's order; `None` behind its end.
+    /// The element at that index of the sorted set; `None` past its end.
     pub fn nth(&self, mut at: u64) -> Option<u64> {
         for (first, last) in &self.0 {
             if at <= last - first {
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Small numbers, and such that lie at the ends.
+    /// Small numbers, and numbers at both ends.
     fn number() -> impl Strategy<Value = u64> {
         prop_oneof![0..20u64, u64::MAX - 20..=u64::MAX]
     }
