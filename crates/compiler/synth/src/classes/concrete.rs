@@ -1,7 +1,7 @@
-//! Classes on one packet: whether it is in a class, and what the class makes of it.
+//! Classes applied to one packet: whether it is in a class, and the result of the class for it.
 //!
-//! Conditions are asked in the filter's order, each expression once: a condition that makes a record makes
-//! it as the program would. Values are those from before any write of the class.
+//! Conditions are evaluated in the filter's order, each expression once: a condition that creates a record creates it
+//! as the program would. Values are those before any write of the class.
 
 use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
@@ -13,7 +13,7 @@ use ir::{Created, Tables};
 use shm::descriptor::{NO_HEADER, Packet};
 use std::collections::HashMap;
 
-/// A packet as it came in, and its surroundings.
+/// A packet as it arrived, and its surroundings.
 pub struct Concrete<'a, B: Buffer + ?Sized> {
     pool: &'a Pool,
     packet: Packet,
@@ -22,18 +22,18 @@ pub struct Concrete<'a, B: Buffer + ?Sized> {
     tables: &'a mut dyn Tables,
     now_ns: u64,
     values: HashMap<Id, Option<u64>>,
-    /// Records of lookups that were done; 0 for none.
+    /// Records of lookups that were done; 0 if there is no record.
     found: HashMap<Id, Option<u64>>,
 }
 
-/// What a class makes of a packet.
+/// The result of a class for a packet.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it leaves.
+    /// The packet's exit.
     pub exit: ir::eval::Exit,
     /// Its descriptor.
     pub packet: Packet,
-    /// Bits written to its buffer, counted from its start, in order: the first one, how many, the value.
+    /// Bits written to its buffer, counted from its start, in order: the first bit, their number, the value.
     pub bytes: Vec<(i64, u8, u64)>,
     /// Cells written.
     pub cells: Vec<(u16, u64)>,
@@ -42,7 +42,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Does it.
+    /// Carries out the writes.
     pub fn apply<B: Buffer + ?Sized>(&self, buffer: &mut B, cells: &mut [u64], tables: &mut dyn Tables) {
         for &(bit, width, value) in &self.bytes {
             write_bits(bit, width, value, |at, mask, bits| {
@@ -65,11 +65,11 @@ impl Outcome {
     }
 }
 
-/// Calls `byte` with each byte that bits touch: its place, which of its bits, and what those are.
+/// Calls `byte` for each byte that the bits touch: its offset, a mask of its bits, and their values.
 pub(super) fn write_bits(bit: i64, width: u8, value: u64, mut byte: impl FnMut(usize, u8, u8)) {
     let end = bit + i64::from(width);
     for at in bit.div_euclid(8)..=(end - 1).div_euclid(8) {
-        // The byte's last bit lies this many bits in front of the last one written.
+        // The distance from the byte's last bit to the end of the bits.
         let behind = end - (at + 1) * 8;
         let moved =
             |n: u64| if behind >= 0 { n.checked_shr(behind as u32).unwrap_or(0) } else { n << -behind };
@@ -80,13 +80,13 @@ pub(super) fn write_bits(bit: i64, width: u8, value: u64, mut byte: impl FnMut(u
     }
 }
 
-/// The first bit of a place, which may lie in front of a buffer. Packets that are tried out have numbers that are no
-/// places.
+/// The first bit at an offset, which may be before the start of a buffer. Packets that are tried may have numbers that
+/// are not offsets.
 pub(super) fn first_bit(place: u64) -> Option<i64> {
     i32::try_from(place as i64).ok().map(|place| i64::from(place) * 8)
 }
 
-/// Reads bits with what gives each byte.
+/// Reads bits; `byte` returns each byte.
 fn read_bits(bit: i64, width: u8, mut byte: impl FnMut(usize) -> Option<u8>) -> Option<u64> {
     let end = bit + i64::from(width);
     let mut all = 0u128;
@@ -136,7 +136,7 @@ impl<B: Buffer + ?Sized> Buffer for Overlay<'_, B> {
 }
 
 impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
-    /// A packet that comes in.
+    /// A packet that arrives.
     pub fn new(
         pool: &'a Pool,
         packet: &Packet,
@@ -169,15 +169,14 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         })
     }
 
-    /// The decisions that its class took for it. Of a class that several ways became, those of the other
-    /// ways that do not hold for the packet are left out.
+    /// The decisions of its class for this packet. If the class was merged from several paths, decisions of other paths
+    /// that do not hold for the packet are left out.
     pub fn decided<'c>(&mut self, class: &'c Class) -> Vec<&'c Step> {
         let holds = |step: &&Step| self.value(step.of).is_some_and(|value| step.set.contains(value));
         class.steps.iter().filter(holds).collect()
     }
 
-    /// What a class makes of it; `None` where the class's values are not to be had, since the packet is
-    /// not in it.
+    /// The result of a class; `None` if the class's values cannot be computed, since the packet is not in it.
     pub fn outcome(&mut self, class: &Class) -> Option<Outcome> {
         let end = &class.end;
         let exit = match class.exit {
@@ -189,7 +188,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         let mut packet = self.packet;
         let data = self.value(end.data)? as u16;
         let len = self.value(end.end)?.wrapping_sub(u64::from(data)) as u32;
-        // A class that has a packet end beyond its buffer has no such packets.
+        // A class that moves a packet's end beyond its buffer contains no such packets.
         (packet.set_ends(data, len) && packet.set_rest(self.value(end.rest)? as u32)).then_some(())?;
         packet.packet_type = self.value(end.packet_type)? as u8;
         for (place, at) in end.places.iter().zip([&mut packet.mac, &mut packet.net, &mut packet.trans]) {
@@ -202,7 +201,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         for write in &end.annos {
             let value = self.value(write.value)?;
             write_bits(write.bits.bit.into(), write.bits.width, value, |at, mask, bits| {
-                // The last byte of the annotations comes first there.
+                // In this numbering the last byte of the annotations is first.
                 let last = packet.anno.len() - 1;
                 if let Some(byte) = last.checked_sub(at).and_then(|at| packet.anno.get_mut(at)) {
                     *byte = *byte & !mask | bits;
@@ -232,7 +231,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         }
     }
 
-    /// The value of an expression; `None` where it is about what the packet does not have.
+    /// The value of an expression; `None` if it depends on something that the packet does not have.
     pub fn value(&mut self, id: Id) -> Option<u64> {
         if let Some(known) = self.values.get(&id) {
             return *known;
@@ -320,11 +319,11 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         })
     }
 
-    /// The record that a lookup finds; 0 where it finds none.
+    /// The record that a lookup returns; 0 if there is none.
     fn record(&mut self, found: Id) -> Option<u64> {
         let pool = self.pool;
         let Node::Found(find) = pool.node(found) else { return None };
-        // The truth and the record are two expressions of one lookup, which is done once.
+        // The truth value and the record are two expressions of one lookup, which is done once.
         if let Some(known) = self.found.get(&found) {
             return *known;
         }
@@ -400,7 +399,7 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         let (end, rest, proto) = (self.value(sum.end)?, self.value(sum.rest)?, self.value(sum.proto)?);
         let over = self.overlay(sum.log)?;
         let mut packet = self.packet;
-        // Any place in the segment will do as the first byte of what is summed from the network header on.
+        // Any offset in the segment can serve as the first byte of the sum from the network header on.
         (packet.set_ends(0, u32::try_from(end).ok()?) && packet.set_rest(rest as u32)).then_some(())?;
         let none = u64::from(NO_HEADER);
         if net >= none || trans >= none {

@@ -1,4 +1,4 @@
-//! How few operations a class needs: SNF's figures 5 and 6.
+//! The minimum number of operations that a class needs: SNF's figures 5 and 6.
 
 use super::expr::{Atom, Bits, Id, Node, Pool, Root, Write};
 use super::filter::Factor;
@@ -6,7 +6,7 @@ use super::names::{self, Context};
 use super::{Class, Counts, Exit};
 use std::collections::BTreeSet;
 
-/// Joins bits that touch, as far as one access of 64 bits goes.
+/// Counts the accesses of at most 64 bits that adjacent bits need.
 fn accesses(bits: impl IntoIterator<Item = Bits>) -> usize {
     let all: BTreeSet<Bits> = bits.into_iter().filter(|bits| bits.root != Root::Anno).collect();
     let mut count = 0;
@@ -41,8 +41,8 @@ fn collect_factors(pool: &Pool, factors: &[Factor], seen: &mut BTreeSet<Id>) {
 }
 
 impl Class {
-    /// Operations of the class where each field is read once and written once, and nothing is written
-    /// to what is dropped.
+    /// Operations of the class if each field is read once and written once, and dropped packets are not
+    /// written.
     pub fn after(&self, pool: &Pool) -> Counts {
         let mut seen = BTreeSet::new();
         collect_factors(pool, &self.filter.0, &mut seen);

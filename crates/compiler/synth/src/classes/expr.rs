@@ -1,11 +1,11 @@
-//! Values that depend on a packet as it came in: a graph of shared expressions.
+//! Values that depend on a packet as it arrived: a graph of shared expressions.
 //!
-//! Equal expressions are one node, so that comparing behaviours is comparing numbers. Nodes are only
-//! made by [`super::simplify`], which brings them into a form: wide numbers are put together of fields
-//! ([`Node::Cat`]), arithmetic is linear ([`Node::Sum`]), and whatever asks about one value is a set of
-//! numbers ([`Node::In`]).
+//! Equal expressions are one node, so that behaviours are compared by comparing numbers. Only [`super::simplify`] makes
+//! nodes, in a normal form: wide numbers are concatenations of fields ([`Node::Cat`]), arithmetic is linear
+//! ([`Node::Sum`]), and every condition on one value is a set of numbers ([`Node::In`]).
 //!
-//! Places in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is where the
+//! Offsets in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is the offset of the first
+//! byte of the packet as it arrived.
 //! packet's first byte came in.
 
 use super::relation::Relation;
@@ -17,10 +17,10 @@ use shm::descriptor::BUF_BYTES;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// Added to differences, so that they are numbers without sign.
+/// Added to differences, so that they are unsigned numbers.
 pub const BIAS: u64 = 1 << 62;
 
-/// A multiple in a sum as a signed number.
+/// A factor in a sum as a signed number.
 pub fn signed(by: u64) -> i128 {
     i128::from(by as i64)
 }
@@ -30,35 +30,35 @@ pub fn signed(by: u64) -> i128 {
 pub struct Id(u32);
 
 impl Id {
-    /// Its number: nodes are numbered as they are made.
+    /// Its number: nodes are numbered in the order of their creation.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What bits are counted from.
+/// The origin that bits are counted from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Root {
-    /// A place in the packet's buffer: an expression without constant part.
+    /// An offset in the packet's buffer: an expression without constant part.
     At(Id),
     /// The annotations. The last byte comes first, so that numbers in the machine's byte order
     /// have their highest bit first, as in packets.
     Anno,
 }
 
-/// Bits of a packet or of its annotations, highest first.
+/// Bits of a packet or of its annotations, the highest bit first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Bits {
-    /// Where they are counted from.
+    /// The origin of the count.
     pub root: Root,
-    /// The first one.
+    /// The first bit.
     pub bit: i32,
-    /// How many, 1 to 64.
+    /// Their number, 1 to 64.
     pub width: u8,
 }
 
 impl Bits {
-    /// One behind the last.
+    /// The bit after the last.
     pub fn end(self) -> i32 {
         self.bit + i32::from(self.width)
     }
@@ -69,39 +69,39 @@ impl Bits {
         Bits { root: Root::Anno, bit: (ANNO_BYTES as i32 - behind) * 8, width: len * 8 }
     }
 
-    /// The part of a number of that many bits from its bit `low`, counted from the lowest.
+    /// The `width` bits from bit `low`, counted from the lowest bit of this number.
     pub fn part(self, low: u8, width: u8) -> Bits {
         Bits { bit: self.end() - i32::from(low) - i32::from(width), width, ..self }
     }
 
-    /// The bits that both hold, of the same root.
+    /// The bits in both ranges, which have the same root.
     pub fn common(self, other: Bits) -> Option<Bits> {
         let (bit, end) = (self.bit.max(other.bit), self.end().min(other.end()));
         (self.root == other.root && bit < end).then(|| Bits { bit, width: (end - bit) as u8, ..self })
     }
 
-    /// How far the lowest bit of a part lies above this one's lowest bit.
+    /// The distance from the lowest bit of this range up to the lowest bit of a part.
     pub fn low_of(self, part: Bits) -> u8 {
         (self.end() - part.end()) as u8
     }
 }
 
-/// Something that is known of a packet, or of the state, when the packet comes in.
+/// A property of a packet, or of the state, at the time when the packet arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Atom {
-    /// Bits as they came in.
+    /// Bits as they arrived.
     Bits(Bits),
-    /// Where the packet's first byte lies in its buffer: the free headroom.
+    /// The offset of the packet's first byte in its buffer: the free headroom.
     Room,
     /// Bytes of the first segment.
     Head,
-    /// Bytes of the other segments; 0 exactly where there is one segment.
+    /// Bytes of the other segments; 0 if and only if there is one segment.
     Rest,
-    /// Where a header annotation points; 0xffff where it is not set.
+    /// The offset in a header annotation; 0xffff where it is not set.
     Place(Base),
     /// Bytes from a header annotation to the end of the first segment; 0 where it is not set.
     Reach(Base),
-    /// What a state cell held.
+    /// The value of a state cell.
     Cell(u16),
     /// The burst's clock.
     Now,
@@ -111,7 +111,7 @@ pub enum Atom {
     PacketType,
     /// The port's flow hash.
     FlowHash,
-    /// The port that it came in by.
+    /// The port that received the packet.
     Origin,
 }
 
@@ -132,9 +132,9 @@ impl Atom {
 /// A write to a packet or to annotations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Write {
-    /// Where.
+    /// The bits that are written.
     pub bits: Bits,
-    /// What: its low bits.
+    /// The value: its low bits are written.
     pub value: Id,
 }
 
@@ -149,11 +149,11 @@ pub struct RecWrite {
     pub offset: u16,
     /// Bytes.
     pub bytes: u8,
-    /// What: its low bytes.
+    /// The value: its low bytes are written.
     pub value: Id,
 }
 
-/// Writes that had happened when something was read, by number.
+/// The writes before a read, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Log(u32);
 
@@ -162,14 +162,14 @@ pub struct Log(u32);
 pub enum Node {
     /// A number.
     Const(u64),
-    /// Something that came in.
+    /// A property of the packet as it arrived.
     Atom(Atom),
-    /// Parts side by side: each with the place of its lowest bit. A constant, where there is one,
-    /// comes first and is not moved.
+    /// Adjacent parts: each with the position of its lowest bit. A constant part, if there is one, is first and at
+    /// position 0.
     Cat(Box<[(u8, Id)]>),
-    /// Bits of a number: the lowest, and how many.
+    /// Bits of a number: the lowest bit, and the number of bits.
     Slice(Id, u8, u8),
-    /// A constant and multiples, wrapping.
+    /// A constant and multiples of terms, wrapping.
     Sum(u64, Box<[(Id, u64)]>),
     /// The low 16 bits of a sum and its carry, added once: a one's complement sum.
     Fold(Id),
@@ -177,17 +177,17 @@ pub enum Node {
     Bin(BinOp, Id, Id),
     /// Whether a number is in a set.
     In(Id, IntervalSet),
-    /// The second where the first is not 0, else the third.
+    /// The second operand where the first is not 0, else the third.
     Select(Id, Id, Id),
     /// RFC 1624 equation 3.
     Csum(Id, Id, Id, u8),
-    /// `IpSum` of the header at a place, of a first segment that ends at another, after writes.
+    /// `IpSum` of the header at an offset, of a first segment with an end offset, after writes.
     IpSum(Log, Id, Id),
     /// `TransportSum`.
     TransportSum(Box<TransportSum>),
-    /// Bits read after writes of which it is not known whether they hit.
+    /// Bits read after writes that may or may not overlap them.
     Read(Log, Bits),
-    /// Whether a table has, or makes, a record.
+    /// Whether a table has, or creates, a record.
     Found(Box<Find>),
     /// The record of a [`Node::Found`].
     Record(Id),
@@ -195,33 +195,33 @@ pub enum Node {
     RecLoad(Log, Id, u16, u8),
 }
 
-/// What a transport checksum is over.
+/// The inputs of a transport checksum.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TransportSum {
     /// Writes before it.
     pub log: Log,
-    /// The network header's place.
+    /// The network header's offset.
     pub net: Id,
-    /// The transport header's place.
+    /// The transport header's offset.
     pub trans: Id,
     /// The end of the first segment.
     pub end: Id,
-    /// Bytes behind the first segment.
+    /// Bytes after the first segment.
     pub rest: Id,
     /// The protocol.
     pub proto: Id,
 }
 
-/// A lookup, or the making of a record.
+/// A lookup, or the creation of a record.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Find {
     /// The table.
     pub table: u16,
     /// The key.
     pub key: Box<[Id]>,
-    /// How a record is made; `None` for a lookup.
+    /// The arguments for creating a record; `None` for a lookup.
     pub args: Option<Box<[Id]>>,
-    /// Records of that table that were asked to be made before.
+    /// Number of earlier creations in that table.
     pub nth: u16,
 }
 
@@ -233,13 +233,13 @@ pub struct Pool {
     known: HashMap<Node, Id>,
     logs: Logs<Write>,
     rec_logs: Logs<RecWrite>,
-    /// What header annotations were set to: places get their names from here.
+    /// The offsets that header annotations were set to: offsets are named after them.
     pub(super) names: Vec<(Id, i32, Base)>,
-    /// What is promised of tables.
+    /// The guarantees about tables.
     pub(super) relations: Vec<Relation>,
 }
 
-/// Lists of writes, each once. The first is the empty one.
+/// Lists of writes, each stored once. The first is the empty one.
 #[derive(Debug)]
 struct Logs<W> {
     all: Vec<Box<[W]>>,
@@ -275,17 +275,17 @@ impl Pool {
         &self.nodes[id.index()]
     }
 
-    /// The largest value that an expression may have, whatever is known.
+    /// The largest value that an expression may have, independent of any facts.
     pub fn max(&self, id: Id) -> u64 {
         self.max[id.index()]
     }
 
-    /// How many bits its largest value has.
+    /// The number of bits of its largest value.
     pub fn width(&self, id: Id) -> u8 {
         (64 - self.max(id).leading_zeros()) as u8
     }
 
-    /// The number, where it is one.
+    /// The number, if it is a constant.
     pub fn constant(&self, id: Id) -> Option<u64> {
         match self.node(id) {
             Node::Const(number) => Some(*number),
@@ -298,8 +298,8 @@ impl Pool {
         self.max(id) <= 1
     }
 
-    /// Two truths that must both hold ([`BinOp::And`]), or one of them ([`BinOp::Or`]). A number masked by a
-    /// truth is not meant: that it is not 0 says nothing of whether 2 has its lowest bit.
+    /// Two truth values of which both must hold ([`BinOp::And`]), or one ([`BinOp::Or`]). A number masked by a truth
+    /// value is excluded: 2 is not 0, and yet its lowest bit is 0.
     pub fn connective(&self, id: Id) -> Option<(BinOp, Id, Id)> {
         match *self.node(id) {
             Node::Bin(op @ (BinOp::And | BinOp::Or), a, b) if self.is_truth(a) && self.is_truth(b) => {
@@ -309,7 +309,7 @@ impl Pool {
         }
     }
 
-    /// How many expressions there are.
+    /// The number of expressions.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -330,7 +330,7 @@ impl Pool {
         id
     }
 
-    /// The expression of a node that was made before.
+    /// The expression of an existing node.
     pub fn find(&self, node: &Node) -> Option<Id> {
         self.known.get(node).copied()
     }
@@ -374,7 +374,7 @@ impl Pool {
     }
 
     fn largest_sum(&self, constant: u64, terms: &[(Id, u64)]) -> u64 {
-        // Over the whole numbers, where that does not wrap.
+        // The range over the integers, if it does not wrap.
         let mut hull = (signed(constant), signed(constant));
         for (term, by) in terms {
             let most = signed(*by).saturating_mul(self.max(*term).into());
@@ -384,7 +384,7 @@ impl Pool {
         sized.unwrap_or(u64::MAX)
     }
 
-    /// The number whose low 16 bits are `low` and whose others are `high`.
+    /// The number whose low 16 bits are `low` and whose other bits are `high`.
     pub(super) fn folded(&self, low: Id, high: Id) -> Option<Id> {
         match (self.node(low), self.node(high)) {
             (Node::Slice(of, 0, 16), Node::Slice(same, 16, width)) => {
@@ -412,7 +412,7 @@ impl Pool {
         &self.rec_logs.all[log.0 as usize]
     }
 
-    /// The expressions that one is made of.
+    /// The operands of an expression.
     pub fn children(&self, id: Id) -> Vec<Id> {
         let root = |bits: &Bits| match bits.root {
             Root::At(root) => Some(root),

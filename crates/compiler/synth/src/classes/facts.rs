@@ -1,8 +1,8 @@
-//! What is known of values on a way through a program.
+//! Facts about values on a path through a program.
 //!
-//! Conditions that the way took are sets of numbers for expressions; what follows from them for other
-//! expressions is kept beside them and is no condition of its own. Knowledge may be less than what
-//! holds, never more: a way that cannot be gone may stay, one that can is never lost.
+//! Conditions of the path are sets of numbers for expressions. Consequences for other expressions are
+//! stored beside them and are no conditions of their own. Facts may be weaker than the truth, never
+//! stronger: an impossible path may remain, a possible path is never lost.
 
 use super::expr::{Atom, BIAS, Id, Node, Pool, signed};
 use ir::analysis::interval::{IntervalSet, ones};
@@ -15,13 +15,13 @@ pub struct Facts {
     implied: BTreeMap<Id, IntervalSet>,
 }
 
-/// How deep expressions are looked into.
+/// The depth to which expressions are examined.
 const DEPTH: usize = 10;
-/// Above this, sums are not reasoned about: they may wrap.
+/// Above this, sums are not analysed: they may wrap.
 const LARGE: i128 = 1 << 61;
 
 impl Facts {
-    /// What an expression may be.
+    /// The possible values of an expression.
     pub fn known(&self, pool: &Pool, id: Id) -> IntervalSet {
         self.at_depth(pool, id, DEPTH)
     }
@@ -33,7 +33,7 @@ impl Facts {
 
     fn hull_at(&self, pool: &Pool, id: Id, depth: usize) -> (u64, u64) {
         let set = self.at_depth(pool, id, depth);
-        // Where nothing is possible, anything may be said.
+        // Where no value is possible, any answer is valid.
         (set.min().unwrap_or(0), set.max().unwrap_or_else(|| pool.max(id)))
     }
 
@@ -85,7 +85,7 @@ impl Facts {
         }
     }
 
-    /// What other bits tell of some.
+    /// The facts about some bits that follow from overlapping bits.
     fn of_atom(&self, pool: &Pool, atom: Atom) -> IntervalSet {
         let mut set = IntervalSet::full();
         let Atom::Bits(bits) = atom else { return set };
@@ -105,7 +105,7 @@ impl Facts {
         set
     }
 
-    /// The smallest and the largest value of a sum over the whole numbers.
+    /// The smallest and the largest value of a sum over the integers.
     fn sum_hull(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)], depth: usize) -> (i128, i128) {
         terms.iter().fold((signed(constant), signed(constant)), |(low, high), (term, by)| {
             let (least, most) = self.hull_at(pool, *term, depth);
@@ -114,7 +114,7 @@ impl Facts {
         })
     }
 
-    /// The smallest and the largest value of a sum over the whole numbers, where it is small.
+    /// The smallest and the largest value of a sum over the integers, if it is small.
     pub fn small_sum(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
         let (low, high) = self.sum_hull(pool, constant, terms, DEPTH);
         (low > -LARGE && high < LARGE).then_some((low, high))
@@ -125,7 +125,7 @@ impl Facts {
         self.small_sum_around(pool, constant, &[(term, by)]).is_some()
     }
 
-    /// The condition that was taken for an expression.
+    /// The path's condition on an expression.
     pub fn condition(&self, id: Id) -> Option<&IntervalSet> {
         self.sets.get(&id)
     }
@@ -149,7 +149,7 @@ impl Facts {
         })
     }
 
-    /// Takes a condition; false where it cannot hold.
+    /// Adds a condition; false if it cannot hold.
     #[must_use]
     pub fn take(&mut self, pool: &Pool, id: Id, set: &IntervalSet) -> bool {
         if !self.known(pool, id).meets(set) {
@@ -161,7 +161,7 @@ impl Facts {
         (0..2).all(|_| self.follow_sums(pool)) && self.holds_for_bits(pool, id)
     }
 
-    /// Forgets conditions that do not hold on another way as well.
+    /// Removes conditions that do not hold on another path as well.
     pub fn join(&mut self, other: &Facts) {
         let join = |mine: &mut BTreeMap<Id, IntervalSet>, theirs: &BTreeMap<Id, IntervalSet>| {
             mine.retain(|id, set| match theirs.get(id) {
@@ -185,7 +185,7 @@ impl Facts {
         !after.is_empty()
     }
 
-    /// What follows from one condition alone.
+    /// Derives the consequences of one condition alone.
     fn imply_from(&mut self, pool: &Pool, id: Id) {
         let set = self.known(pool, id);
         let at_least = IntervalSet::range(set.min().unwrap_or(0), u64::MAX);
@@ -204,7 +204,7 @@ impl Facts {
         }
     }
 
-    /// What follows from conditions on sums for their terms.
+    /// Derives, from conditions on sums, facts about their terms.
     fn follow_sums(&mut self, pool: &Pool) -> bool {
         let sums: Vec<Id> =
             self.sets.keys().copied().filter(|id| matches!(pool.node(*id), Node::Sum(..))).collect();
@@ -220,7 +220,7 @@ impl Facts {
                 let by = signed(*by);
                 let own = (by * i128::from(low), by * i128::from(high));
                 let own = (own.0.min(own.1), own.0.max(own.1));
-                // What the others leave for this one.
+                // The values that the other terms leave for this one.
                 let (from, to) = (least - (whole.1 - own.1), most - (whole.0 - own.0));
                 let (from, to) = if by > 0 { (from, to) } else { (-to, -from) };
                 let by = by.abs();
@@ -239,7 +239,7 @@ impl Facts {
             .filter(|(low, _)| *low >= 0)
     }
 
-    /// Bits around those of a new condition must still have a value.
+    /// Bits that contain those of a new condition must still have a possible value.
     fn holds_for_bits(&self, pool: &Pool, id: Id) -> bool {
         let Node::Atom(Atom::Bits(bits)) = pool.node(id) else { return true };
         self.sets.keys().all(|other| match pool.node(*other) {

@@ -1,15 +1,16 @@
-//! Writes field by field: an element writes wide, a reader thinks in fields.
+//! Splits writes into fields: elements write wide, reports are by field.
 
 use super::expr::{Bits, Root, Write};
 use super::names;
 use super::simplify::Maker;
 
-/// The same writes, cut at the borders of named fields, and joined where a field was written in pieces.
+/// The same writes, split at the boundaries of named fields, and joined where a field was written in
+/// pieces.
 pub(super) fn by_field(make: &mut Maker<'_>, writes: &[Write]) -> Vec<Write> {
     let mut cut = vec![];
     let mut rest = writes;
     while let Some(first) = rest.first() {
-        // Writes side by side, with no other between them in time.
+        // Adjacent writes, with no other write between them in time.
         let mut count = 1;
         while let (Some(a), Some(b)) = (rest.get(count - 1), rest.get(count)) {
             if a.bits.root != b.bits.root || a.bits.end() != b.bits.bit {
@@ -32,7 +33,8 @@ pub(super) fn by_field(make: &mut Maker<'_>, writes: &[Write]) -> Vec<Write> {
     cut
 }
 
-/// How many bits are written as one: a field, or what is left of one, or all up to the next field.
+/// The number of bits that are written as one: a field, or the rest of one, or all bits up to the next
+/// field.
 fn width(make: &Maker<'_>, bits: Bits) -> u8 {
     if bits.root == Root::Anno {
         return bits.width;

@@ -1,6 +1,7 @@
-//! What a packet must be like to go a way: conditions in the order in which they are asked.
+//! The conditions for a packet to take a path, in the order in which they are evaluated.
 //!
-//! Order matters where a condition makes a record: it may only be asked once those before it hold.
+//! The order matters where a condition creates a record: it may only be evaluated if those before it
+//! hold.
 
 use super::expr::Id;
 use ir::analysis::interval::IntervalSet;
@@ -13,11 +14,11 @@ pub type Condition = (Id, IntervalSet);
 pub enum Factor {
     /// A condition holds.
     Is(Id, IntervalSet),
-    /// All conditions of one of the lists hold. No packet fulfils two of them.
+    /// All conditions of one of the lists hold. No packet satisfies two of the lists.
     Any(Vec<Vec<Factor>>),
 }
 
-/// All parts must hold.
+/// A filter: all parts must hold.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Filter(pub Vec<Factor>);
 
@@ -35,7 +36,7 @@ impl Filter {
         self.0.push(Factor::Is(id, set.clone()));
     }
 
-    /// The conditions that all packets fulfil.
+    /// The conditions that all packets satisfy.
     pub fn conditions(&self) -> impl Iterator<Item = (Id, &IntervalSet)> {
         self.0.iter().filter_map(|factor| match factor {
             Factor::Is(id, set) => Some((*id, set)),
@@ -43,7 +44,7 @@ impl Filter {
         })
     }
 
-    /// The filter of either, where they differ in the set of one expression only.
+    /// The union of both filters, if they differ in the set of one expression only.
     pub fn joined(&self, other: &Filter) -> Option<Filter> {
         if self.0.len() != other.0.len() {
             return None;
@@ -63,8 +64,8 @@ impl Filter {
         (different <= 1).then_some(joined)
     }
 
-    /// A filter for packets of either: what they have in common, and what is different as alternatives.
-    /// `early` says of which expressions it does not matter when they are asked.
+    /// A filter for packets of any of them: the common conditions, and the different ones as
+    /// alternatives. `early` returns whether an expression may be evaluated at any time.
     pub fn alternatives(filters: Vec<Filter>, mut early: impl FnMut(Id) -> bool) -> Filter {
         let Some(first) = filters.first() else { return Filter::default() };
         let mut common = first.0.len();
@@ -85,7 +86,7 @@ impl Filter {
         });
         let rests: Vec<Vec<Factor>> = rests.collect();
         all.extend(shared);
-        // Where one of them asks nothing more, all packets fulfil it.
+        // If one of them has no further condition, all packets satisfy the alternatives.
         if rests.iter().all(|rest| !rest.is_empty()) {
             all.push(Factor::Any(rests));
         }

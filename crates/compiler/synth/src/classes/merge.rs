@@ -1,16 +1,16 @@
-//! Ways that do the same become one.
+//! Merges paths with the same behaviour.
 
 use super::expr::{Id, Node, Pool};
 use super::filter::Filter;
 use super::path::{Done, Exit, Path};
 use std::collections::HashMap;
 
-/// Passes over the filters of one behaviour.
+/// Passes over the filters of paths with one behaviour.
 const PASSES: usize = 8;
-/// Filters that are compared with one another; of more, only neighbours are.
+/// Filters that are compared with one another; with more, only neighbours are compared.
 const MAX_COMPARED: usize = 400;
 
-/// Joins filters that differ in one set, each with what belongs to it.
+/// Joins filters that differ in one set, each with its data.
 fn join_filters<T>(list: &mut Vec<(Filter, T)>, mut take: impl FnMut(&mut T, T)) {
     for _ in 0..PASSES {
         let before = list.len();
@@ -52,7 +52,7 @@ fn absorb(path: &mut Path, other: Path) {
     add_new(&mut path.steps, other.steps);
 }
 
-/// Whether an expression is about what a table says.
+/// Whether an expression depends on a table.
 fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
     if let Some(known) = seen.get(&id) {
         return *known;
@@ -63,7 +63,7 @@ fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
     asks
 }
 
-/// Ways that come to one block: of those in the same state, at most `apart` stay apart.
+/// Paths that reach one block: at most `apart` of those in the same state stay separate.
 pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path> {
     if paths.len() == 1 {
         return paths;
@@ -100,7 +100,7 @@ pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path>
     all
 }
 
-/// Ways that have ended: those with the same exit and state are one, as far as their filters allow.
+/// Paths that have ended: paths with the same exit and state are merged, as far as their filters allow.
 pub(super) fn ended(pool: &Pool, done: Vec<Done>, apart: usize) -> Vec<Done> {
     let mut groups: Vec<(Exit, Vec<Path>)> = vec![];
     let mut numbers = HashMap::new();

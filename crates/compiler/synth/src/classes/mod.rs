@@ -1,22 +1,22 @@
-//! Traffic classes: what a packet program does, class by class (SNF's traffic class units).
+//! Traffic classes: the behaviour of a packet program, class by class (SNF's traffic class units).
 //!
-//! [`Classes::of`] walks a program with expressions for values. A [`Class`] is a set of packets, given by
-//! a filter over how they came in, for which the program does the same: the same exit, the same final
-//! value of every field, annotation, cell and record, as expressions over what came in.
+//! [`Classes::of`] walks a program with expressions for values. A [`Class`] is a set of packets, given by a filter over
+//! the packets as they arrived. The program treats them alike: the same exit, the same final value of every field,
+//! annotation, cell and record, as expressions over the packet as it arrived.
 //!
-//! Invariants: no packet is in two classes; each is in one, where nothing was left ([`Classes::left`]).
-//! Lookups stay lookups: a table of thousands of rules is one condition, with the record as parameter.
+//! Invariants: no packet is in two classes; each is in one, if every path was followed ([`Classes::left`]). Lookups
+//! stay lookups: a table of thousands of rules is one condition, with the record as parameter.
 //!
-//! - [`expr`], [`simplify`]: expressions over what came in, and their one form
-//! - [`facts`]: what is known on a way; [`filter`]: what it asks
-//! - [`path_state`]: a packet in the middle of a way; `writes`: what was written; `sums`: its header's checksum;
-//!   `relation`: what tables promise of it
+//! - [`expr`], [`simplify`]: expressions over the packet as it arrived, and their normal form
+//! - [`facts`]: the facts about a path; [`filter`]: its conditions
+//! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum; `relation`:
+//!   the guarantees of tables about it
 //! - `path`: a path through the program; `walk` and `merge`: the walk
-//! - [`concrete`]: a class on one packet; [`packets`]: packets of a class
+//! - [`concrete`]: a class applied to one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
 //!
-//! Assumed of packets: they lie in one slot of a pool, and those of several segments have bytes behind the
-//! first one.
+//! Packets are assumed to be in one slot of a mempool each; packets of several segments have bytes after the first
+//! segment.
 
 pub mod concrete;
 mod count;
@@ -52,19 +52,19 @@ pub use walk::field_name;
 pub struct Class {
     /// The program's input.
     pub entry: usize,
-    /// Which packets are in it.
+    /// The packets in it.
     pub filter: Filter,
-    /// How they leave.
+    /// Their exit.
     pub exit: Exit,
-    /// What they and their surroundings are like then.
+    /// The packet and its surroundings at the exit.
     pub end: PathState,
-    /// Operations on the way; of several ways, the most.
+    /// Operations on the path; with several paths, the maximum.
     pub before: Counts,
-    /// Decisions on the way.
+    /// Decisions on the path.
     pub steps: Vec<Step>,
-    /// Writes on the way, if the packet is dropped.
+    /// Writes on the path, if the packet is dropped.
     pub wasted: Vec<Wasted>,
-    /// Ways through the program that became this class.
+    /// Paths through the program that were merged into this class.
     pub ways: usize,
 }
 
@@ -73,16 +73,16 @@ pub struct Class {
 pub struct Classes {
     /// Their expressions.
     pub pool: Pool,
-    /// A packet as it comes in.
+    /// A packet as it arrives.
     pub start: PathState,
     /// The classes, by entry and in the program's order.
     pub classes: Vec<Class>,
-    /// What was not covered.
+    /// Paths that were not followed to their end.
     pub left: Vec<Left>,
 }
 
 impl Classes {
-    /// Walks all ways through a program.
+    /// Walks all paths through a program.
     pub fn of(program: &Verified, options: &Options<'_>) -> Classes {
         Classes::among(Pool::default(), program, options)
     }

@@ -1,7 +1,7 @@
-//! Names of what a packet came in with: the field's own names where they fit.
+//! Names of the parts of a packet as it arrived: field names where they fit.
 //!
-//! Which of several names bits have (an ARP operation and an IPv4 fragment offset are the same ones) is
-//! told by what else a filter asks.
+//! Bits may have several names: an ARP operation and an IPv4 fragment offset are the same bits. The other
+//! conditions of a filter decide which name is used.
 
 use super::expr::{Atom, Bits, Id, Node, Pool, Root};
 use super::filter::Filter;
@@ -9,13 +9,13 @@ use packet::anno::{self, ANNO_BYTES};
 use packet::field::{Base, Field, TABLE};
 use std::net::Ipv4Addr;
 
-/// Names that count after the others.
+/// Names with lower priority than the others.
 const RARE: [&str; 6] = ["arp.", "ip6.", "nd.", "icmp6.", "vlan", "icmp."];
 const ARP: u64 = 0x0806;
 const IP6: u64 = 0x86dd;
 const IP4: u64 = 0x0800;
 
-/// What is known of a packet's protocols.
+/// The known protocols of a packet.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Context {
     first: Option<&'static str>,
@@ -23,7 +23,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// What a filter tells.
+    /// The protocols that follow from a filter.
     pub fn of(pool: &Pool, filter: &Filter) -> Context {
         let mut context = Context::default();
         for (id, set) in filter.conditions() {
@@ -52,7 +52,7 @@ impl Context {
     }
 }
 
-/// Headers that bits may be counted from, each with the bits' place in it; the nearest one first.
+/// Headers that bits may be counted from, each with the bits' offset in it; the nearest one first.
 fn headers(pool: &Pool, root: Id, bit: i32) -> Vec<(Base, i32)> {
     let mut known: Vec<(i32, Base)> =
         pool.names.iter().filter(|(at, ..)| *at == root).map(|(_, offset, base)| (*offset, *base)).collect();
@@ -66,7 +66,7 @@ fn headers(pool: &Pool, root: Id, bit: i32) -> Vec<(Base, i32)> {
     known.into_iter().map(|(offset, base)| (base, bit - offset * 8)).collect()
 }
 
-/// The field's name of bits, where they have one.
+/// The field name of bits, if they have one.
 fn name_of(pool: &Pool, bits: Bits, context: &Context) -> Option<String> {
     let Root::At(root) = bits.root else {
         let found = anno::TABLE.iter().find(|(_, anno)| Bits::anno(anno.offset, anno.len) == bits);
@@ -110,7 +110,7 @@ fn part_of(base: Base, bit: i32, width: u8, context: &Context) -> Option<String>
     Some(format!("{name}[{}:{width}]", from - i32::from(field.bit)))
 }
 
-/// How a number of that name is written.
+/// The text of a number in a field of that name.
 pub fn value(name: &str, number: u64) -> String {
     let address = ["ip.src", "ip.dst", "arp.spa", "arp.tpa", "DST_IP", "icmp.gateway"];
     if address.contains(&name) {
@@ -132,7 +132,7 @@ pub fn value(name: &str, number: u64) -> String {
     }
 }
 
-/// An interval of that name.
+/// The text of an interval of numbers in a field of that name.
 pub fn interval(name: &str, first: u64, last: u64) -> String {
     let size = last.wrapping_sub(first).wrapping_add(1);
     if first == last {
@@ -145,7 +145,7 @@ pub fn interval(name: &str, first: u64, last: u64) -> String {
     format!("{}-{}", value(name, first), value(name, last))
 }
 
-/// How many of the bits, from the first one, are a field of their own; 0 where none starts there.
+/// The number of bits, from the first one, that are a complete field; 0 if no field starts there.
 pub fn first_field(pool: &Pool, bits: Bits) -> u8 {
     let Root::At(root) = bits.root else { return 0 };
     let context = Context::default();
@@ -161,7 +161,7 @@ pub fn first_field(pool: &Pool, bits: Bits) -> u8 {
     widths.into_iter().next().unwrap_or(0)
 }
 
-/// How many of the bits, from the first one, belong to the field that the first one is in the middle of.
+/// The number of bits, from the first one, that belong to the field whose middle the first one is in.
 pub fn rest_of_field(pool: &Pool, bits: Bits) -> u8 {
     let Root::At(root) = bits.root else { return 0 };
     let context = Context::default();
@@ -175,7 +175,7 @@ pub fn rest_of_field(pool: &Pool, bits: Bits) -> u8 {
     ends.into_iter().next().map_or(0, |end| end.min(bits.width.into()) as u8)
 }
 
-/// The field whose first bits these are, where they have no name of their own, and the field's name.
+/// The field that starts with these bits, if they have no name of their own: its name and width.
 pub fn field_of_first(pool: &Pool, bits: Bits, context: &Context) -> Option<(String, u8)> {
     let Root::At(root) = bits.root else { return None };
     if name_of(pool, bits, context).is_some() {

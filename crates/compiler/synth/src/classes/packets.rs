@@ -1,8 +1,8 @@
-//! Packets of a class: from its middle and from the borders of its intervals.
+//! Generates packets of a class: from the middle and from the boundaries of its intervals.
 //!
-//! A packet is mended condition by condition, in the filter's order, a few times over: bits are written,
-//! lengths set, checksums computed, keys of known records put together. Where that does not lead to a
-//! packet of the class, it is given up, and counted.
+//! A packet is adjusted condition by condition, in the filter's order, a few times over: bits are
+//! written, lengths set, checksums computed, keys of known records put together. A packet that is still
+//! not in the class after that is given up, and counted.
 
 use super::concrete::Concrete;
 use super::expr::{Atom, Bits, Find, Id, Node, Root, signed};
@@ -14,17 +14,17 @@ use ir::eval::Buffer;
 use rand::Rng;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 
-/// Rounds of mending before a packet is given up.
+/// Rounds of adjustment before a packet is given up.
 const ROUNDS: usize = 12;
 /// Values that are tried for one term of a difference.
 const TRIES: usize = 4;
-/// The longest frame that is made where nothing asks for more.
+/// The longest frame that is generated where no condition requires a longer one.
 const USUAL_BYTES: u64 = 110;
 
-/// A packet that was made, and what was found around it.
+/// A generated packet and its surroundings.
 #[derive(Clone, Debug)]
 pub struct CreatedPacket {
-    /// Its descriptor. Bytes of further segments are counted there, but nowhere kept.
+    /// Its descriptor. It counts bytes of further segments, but their content is not stored.
     pub packet: Packet,
     /// The slot's bytes.
     pub buffer: Vec<u8>,
@@ -37,17 +37,17 @@ pub struct CreatedPacket {
 /// Packets of a class.
 #[derive(Clone, Default, Debug)]
 pub struct Packets {
-    /// Those that were made.
+    /// The generated packets.
     pub created: Vec<CreatedPacket>,
-    /// How many were given up.
+    /// The number of packets that were given up.
     pub given_up: usize,
 }
 
-/// What packets are made for.
+/// The surroundings that packets are generated for.
 pub struct World<'a> {
-    /// What the program's cells hold.
+    /// The values of the program's cells.
     pub cells: &'a [u64],
-    /// The program's tables as they are, each time anew: conditions make records.
+    /// Returns a fresh copy of the program's tables on each call: conditions create records.
     pub tables: &'a mut dyn FnMut() -> Box<dyn Tables>,
     /// Keys of records that a table has.
     pub keys: &'a dyn Fn(u16) -> Vec<Vec<u64>>,
@@ -82,7 +82,7 @@ impl Class {
         packets
     }
 
-    /// A packet of the class that is made from another one; `None` where that does not lead to one.
+    /// A packet of the class derived from another packet; `None` if the adjustment fails.
     pub fn mended<R: Rng>(
         &self,
         classes: &Classes,
@@ -95,7 +95,7 @@ impl Class {
     }
 }
 
-/// A frame with a plain IPv4 packet, as a start.
+/// A frame with a plain IPv4 packet, to start from.
 fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> CreatedPacket {
     let mut buffer = vec![0; BUF_BYTES];
     let len = rng.random_range(60..=USUAL_BYTES as u32);
@@ -129,7 +129,7 @@ impl<R: Rng> Maker<'_, '_, R> {
     }
 
     fn mend(&mut self, class: &Class) -> bool {
-        // Alternatives are chosen once.
+        // Alternatives are chosen once for each packet.
         let mut conditions = vec![];
         self.choose(&class.filter.0, &mut conditions);
         for _ in 0..ROUNDS {
@@ -158,7 +158,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         }
     }
 
-    /// A number of a set: often one at the border of an interval.
+    /// A number of a set: often one at the boundary of an interval.
     fn pick(&mut self, set: &IntervalSet) -> Option<u64> {
         let count = set.intervals().len();
         if count == 0 {
@@ -205,7 +205,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         }
     }
 
-    /// Gives an expression a value, where it can be done by changing the packet.
+    /// Gives an expression a value, if that is possible by changing the packet.
     fn assign(&mut self, of: Id, number: u64) -> bool {
         let classes = self.classes;
         match classes.pool.node(of) {
@@ -243,7 +243,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         match atom {
             Atom::Bits(bits) => return self.set_bits(bits, number),
             Atom::Room => {
-                // All of the packet moves along.
+                // The whole packet moves along.
                 let Ok(by) = i32::try_from(number as i64 - i64::from(packet.data())) else { return false };
                 let most = BUF_BYTES as i32 - i32::from(end);
                 if by > most {
@@ -316,7 +316,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         fits
     }
 
-    /// Brings a sum into a set by changing one of its terms.
+    /// Moves a sum into a set by changing one of its terms.
     fn fix_sum(&mut self, constant: u64, terms: &[(Id, u64)], set: &IntervalSet) {
         let Some(values) = terms.iter().map(|(term, _)| self.value(*term)).collect::<Option<Vec<u64>>>()
         else {
@@ -357,7 +357,7 @@ impl<R: Rng> Maker<'_, '_, R> {
         }
     }
 
-    /// Makes the packet ask for a record that is there.
+    /// Changes the packet's key to that of an existing record.
     fn fix_key(&mut self, find: &Find) {
         let keys = (self.world.keys)(find.table);
         if keys.is_empty() {

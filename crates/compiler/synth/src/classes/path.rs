@@ -1,4 +1,4 @@
-//! A path through a program: what it has asked and done so far, and how it ends.
+//! A path through a program: its conditions and effects so far, and its exit.
 
 use super::expr::Id;
 use super::facts::Facts;
@@ -10,26 +10,25 @@ use ir::program::{BlockId, Value};
 use packet::field::Field;
 use std::collections::BTreeMap;
 
-/// What a walk is told.
+/// Parameters of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Entries to walk from, by their numbers: classes name an entry by its place in this list. `None`: all.
+    /// Entries to walk from, by their numbers: classes name an entry by its index in this list. `None`: all.
     pub entries: Option<&'a [usize]>,
-    /// Of each block, the number of the element that it is from.
+    /// For each block, the number of its element.
     pub origins: &'a [usize],
     /// The elements' names.
     pub names: &'a [String],
     /// Packets come from a port: the first header is the MAC header, the others are not known.
     pub frames: bool,
-    /// What cells hold that no program writes to; only handlers change them, which is then reason for
-    /// another walk. `None`: nothing is known of them.
+    /// Values of cells that no program writes; only handlers change them, which requires another walk. `None`: their
+    /// values are unknown.
     pub settled_cells: Option<&'a [u64]>,
-    /// What the owners of tables promise of their records: by these, a header's checksum is known to be
-    /// right after a rewrite.
+    /// Guarantees of tables about their records: with them, a header's checksum is known to be correct after a rewrite.
     pub relations: &'a [Relation],
-    /// Most paths that are followed at once, and most classes.
+    /// The maximum number of paths that are followed at once, and of classes.
     pub max_ways: usize,
-    /// Ways to one block in the same state that are followed apart.
+    /// The maximum number of paths to one block in the same state that are followed separately.
     pub max_ways_apart: usize,
 }
 
@@ -48,12 +47,12 @@ impl Default for Options<'_> {
     }
 }
 
-/// How a packet leaves.
+/// The exit of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Exit {
-    /// Out of a port.
+    /// Emitted to a port.
     Emit(u16),
-    /// Out of the port of that number.
+    /// Emitted to the port of that number.
     EmitTo(Id),
     /// Dropped for a reason.
     Drop(u16),
@@ -68,7 +67,7 @@ pub struct Counts {
     pub reads: usize,
     /// Writes of header fields.
     pub writes: usize,
-    /// Checksums computed or mended.
+    /// Checksums computed or updated.
     pub checksums: usize,
     /// Instructions of any kind.
     pub instructions: usize,
@@ -90,13 +89,13 @@ pub struct Step {
     pub origin: usize,
     /// The block.
     pub block: BlockId,
-    /// What was looked at.
+    /// The expression that decided.
     pub of: Id,
-    /// What it was found to be.
+    /// Its values on this path.
     pub set: IntervalSet,
 }
 
-/// A write that a packet did not need, since it is dropped.
+/// A write that was unnecessary, since the packet is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wasted {
     /// The element.
@@ -110,15 +109,15 @@ pub struct Wasted {
 pub struct Left {
     /// The entry.
     pub entry: usize,
-    /// Where it stopped.
+    /// The block at which it stopped.
     pub block: BlockId,
-    /// Packets that go it.
+    /// The packets that take it.
     pub filter: Filter,
-    /// Ways that had become one.
+    /// Paths that were merged into it.
     pub ways: usize,
 }
 
-/// A path through a program, as far as it has come.
+/// A path through a program, so far.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub facts: Facts,
@@ -129,11 +128,11 @@ pub(super) struct Path {
     pub steps: Vec<Step>,
     pub counts: Counts,
     pub wasted: Vec<Wasted>,
-    /// Ways that were joined to this one, itself included.
+    /// Paths that were merged into this one, itself included.
     pub ways: usize,
 }
 
-/// A path that has come to its end.
+/// A path that has reached an exit.
 pub(super) struct Done {
     pub path: Path,
     pub exit: Exit,

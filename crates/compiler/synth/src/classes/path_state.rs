@@ -1,4 +1,4 @@
-//! A packet and its surroundings in the middle of a way, as expressions over how it came in.
+//! A packet and its surroundings in the middle of a path, as expressions over the packet as it arrived.
 
 use super::expr::{Atom, Bits, Id, Node, RecWrite, Root, Write};
 use super::simplify::Maker;
@@ -8,44 +8,44 @@ use packet::anno::Anno;
 use packet::field::{Base, Field};
 use std::collections::BTreeMap;
 
-/// Where a header annotation points.
+/// The location in a header annotation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StateLocation {
-    /// Nowhere.
+    /// Not set.
     Unset,
-    /// Where it did when the packet came in, if it was set then.
+    /// Its location when the packet arrived, if it was set then.
     Entry(Base),
-    /// There.
+    /// At this offset.
     At(Id),
 }
 
-/// What a way has made of a packet.
+/// The effects of a path on a packet.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct PathState {
-    /// Where the packet's first byte is.
+    /// The offset of the packet's first byte.
     pub data: Id,
-    /// Where its first segment ends.
+    /// The end of its first segment.
     pub end: Id,
     /// Bytes of its other segments.
     pub rest: Id,
     /// The MAC, network and transport header.
     pub places: [StateLocation; 3],
-    /// Writes to the packet, each of them visible at the end unless one behind it covers it.
+    /// Writes to the packet, each of them visible at the end unless a later one covers it.
     pub bytes: Vec<Write>,
     /// Writes to annotations.
     pub annos: Vec<Write>,
     /// Writes to records.
     pub records: Vec<RecWrite>,
-    /// Cells that were written, and what they hold.
+    /// Cells that were written, with their values.
     pub cells: BTreeMap<u16, Id>,
     /// Click's packet type.
     pub packet_type: Id,
-    /// Lookups and makings of records so far.
+    /// Lookups and creations of records so far.
     pub finds: Vec<Id>,
 }
 
 impl PathState {
-    /// A packet of which nothing is known; with `frame`, as a port delivers it.
+    /// A packet without any known properties; with `frame`, as a port delivers it.
     pub fn entry(make: &mut Maker<'_>, frame: bool) -> PathState {
         let data = make.pool.atom(Atom::Room);
         let head = make.pool.atom(Atom::Head);
@@ -74,7 +74,7 @@ impl PathState {
         }
     }
 
-    /// Where a base is; meaningless where it is not set.
+    /// The location of a base; meaningless where it is not set.
     pub fn place(&self, make: &mut Maker<'_>, base: Base) -> Id {
         match self.header(base) {
             None => self.data,
@@ -84,12 +84,12 @@ impl PathState {
         }
     }
 
-    /// The header annotation of a base that is one.
+    /// The header annotation of a base other than the packet's first byte.
     pub fn header(&self, base: Base) -> Option<StateLocation> {
         (base as usize).checked_sub(1).and_then(|at| self.places.get(at).copied())
     }
 
-    /// Whether that many bytes from a base lie in the first segment.
+    /// Whether that many bytes from a base are in the first segment.
     pub fn there(&self, make: &mut Maker<'_>, base: Base, bytes: u64) -> Id {
         match self.header(base) {
             Some(StateLocation::Unset) => make.number(0),
@@ -120,7 +120,7 @@ impl PathState {
         make.at_most(behind, self.end)
     }
 
-    /// Whether an annotation that came in is set.
+    /// Whether an annotation was set when the packet arrived.
     fn is_set(&self, make: &mut Maker<'_>, base: Base) -> Id {
         let place = make.pool.atom(Atom::Place(base));
         make.is_in(place, &IntervalSet::range(0, u64::from(u16::MAX) - 1))
@@ -131,8 +131,8 @@ impl PathState {
         make.add(room, head, 1) == self.end
     }
 
-    /// A place that is counted from a header annotation as it came in, where the segment's end is
-    /// still the one that it had then.
+    /// An offset relative to a header annotation as it arrived, if the segment's end has not changed
+    /// since.
     fn behind_entry(&self, make: &mut Maker<'_>, at: Id) -> Option<(Base, i64)> {
         let (root, by) = make.root(at);
         match make.pool.node(root) {
@@ -208,7 +208,7 @@ impl PathState {
     pub fn store(&mut self, make: &mut Maker<'_>, field: Field, value: Id) {
         let bits = self.bits(make, field);
         let value = make.slice(value, 0, field.width);
-        // What stands there anyway need not be written.
+        // A value that the field already has need not be written.
         if read(make, &self.bytes, bits) != value {
             write(make, &mut self.bytes, Write { bits, value });
         }
@@ -226,8 +226,7 @@ impl PathState {
         write(make, &mut self.annos, Write { bits, value });
     }
 
-    /// The sum of the IPv4 header: 0xffff where that follows from an earlier look and what was
-    /// written since.
+    /// The sum of the IPv4 header: 0xffff if that follows from an earlier test and the writes since.
     pub fn ip_sum(&self, make: &mut Maker<'_>) -> Id {
         if self.header(Base::Net) == Some(StateLocation::Unset) {
             return make.number(0);

@@ -1,13 +1,13 @@
-//! What the owners of tables promise of their records.
+//! Guarantees of tables about their records.
 
-/// A promise of a table's owner: a number of a record is a sum of others, modulo 65535.
+/// A guarantee of a table: a number of a record is a sum of others, modulo 65535.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relation {
     /// The table.
     pub table: u16,
     /// Offset and bytes of the number.
     pub number: (u16, u8),
-    /// What it is the sum of, each with a multiple.
+    /// The terms of the sum, each with a factor.
     pub sum: Vec<(Part, i64)>,
 }
 

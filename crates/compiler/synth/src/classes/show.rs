@@ -12,22 +12,22 @@ use packet::field::Base;
 use serde::Serialize;
 use std::fmt;
 
-/// Expressions inside of expressions that are written out.
+/// The depth of nested expressions that are printed.
 const DEPTH: usize = 7;
-/// Intervals of one set that are written out.
+/// The intervals of one set that are printed.
 const MAX_INTERVALS: usize = 12;
 
-/// A class and what is needed to name its parts.
+/// A class, and the names for its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Show<'a> {
     /// The class's program.
     pub program: &'a Program,
-    /// Names of the program's elements; where there are none, elements are not named.
+    /// Names of the program's elements; if empty, elements are not named.
     pub names: &'a [String],
     /// Its expressions.
     pub pool: &'a Pool,
     start: &'a PathState,
-    /// Lookups of the class: records are named by their order.
+    /// Lookups of the class: records are named by their index in this list.
     finds: &'a [Id],
     filter: &'a Filter,
     context: Context,
@@ -40,21 +40,21 @@ pub struct Report {
     pub entry: usize,
     /// Conditions that must all hold.
     pub filter: Vec<Asked>,
-    /// How packets leave.
+    /// The exit of its packets.
     pub exit: String,
-    /// What is written: place and value.
+    /// Writes: location and value.
     pub writes: Vec<(String, String)>,
-    /// What is done to cells and records.
+    /// Writes to cells and records.
     pub effects: Vec<String>,
-    /// Operations, element by element, and of the class alone.
+    /// Operations if the elements run one by one.
     pub before: Numbers,
-    /// See `before`.
+    /// Operations that the class as a whole needs.
     pub after: Numbers,
-    /// Writes that were for nothing, since the packets are dropped.
+    /// Unnecessary writes: the packets are dropped.
     pub wasted: Vec<String>,
-    /// Which element decided what.
+    /// Each decision, with its element.
     pub steps: Vec<String>,
-    /// Ways through the program.
+    /// Paths through the program.
     pub ways: usize,
 }
 
@@ -96,7 +96,7 @@ impl From<Counts> for Numbers {
 }
 
 impl<'a> Show<'a> {
-    /// For parts of classes with that filter.
+    /// For expressions of classes with that filter.
     pub fn new(
         program: &'a Program,
         names: &'a [String],
@@ -179,7 +179,7 @@ impl<'a> Show<'a> {
         self.finds.iter().position(|known| *known == found).map(|at| format!("r{at}"))
     }
 
-    /// Tables of the same name are told apart by their numbers.
+    /// Tables of the same name are distinguished by their numbers.
     fn number_of(&self, table: u16) -> String {
         let name = self.program.tables.get(usize::from(table)).map(|table| &table.name);
         let same = self.program.tables.iter().filter(|other| Some(&other.name) == name).count();
@@ -224,7 +224,7 @@ impl<'a> Show<'a> {
             let id = self.pool.find(&Node::Atom(atom));
             terms.iter().find(|(term, _)| Some(*term) == id).map(|(_, by)| *by)
         };
-        // Bytes of the first segment and of the others are those of the packet.
+        // The bytes of the first segment and of the others together are those of the packet.
         let whole = by_of(Atom::Head).is_some() && by_of(Atom::Head) == by_of(Atom::Rest);
         let rest = |term: Id| *self.pool.node(term) == Node::Atom(Atom::Rest);
         for (at, (term, by)) in terms.iter().filter(|(term, _)| !whole || !rest(*term)).enumerate() {
@@ -298,7 +298,7 @@ impl<'a> Show<'a> {
         self.in_words(&text, set, max)
     }
 
-    /// That something is in a set.
+    /// The condition that a value is in a set, as text.
     fn in_words(&self, text: &str, set: &IntervalSet, max: u64) -> String {
         let others = set.complement(max);
         let plain = |n: u64| names::value(text, n);
@@ -317,7 +317,7 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// A condition on a difference, as one of its two sides.
+    /// A condition on a difference, as a comparison of its two sides.
     fn compared(&self, terms: &[(Id, u64)], set: &IntervalSet, depth: usize) -> Option<String> {
         let (minus, plus): (Vec<_>, Vec<_>) = terms.iter().copied().partition(|(_, by)| (*by as i64) < 0);
         let minus: Vec<(Id, u64)> = minus.into_iter().map(|(id, by)| (id, by.wrapping_neg())).collect();
@@ -331,7 +331,7 @@ impl<'a> Show<'a> {
             let (left, right) = if by < 0 { (-by, 0) } else { (0, by) };
             format!("{} {sign} {}", side(&plus, left), side(&minus, right))
         };
-        // Ends that the terms cannot reach, as the filter bounds them, are none.
+        // Bounds that the terms cannot reach, given the filter, are left out.
         let (least, most) =
             terms.iter().fold((i128::from(BIAS), i128::from(BIAS)), |(low, high), (term, by)| {
                 let asked = self.filter.conditions().find(|(id, _)| id == term).map(|(_, set)| set);
@@ -382,7 +382,7 @@ impl<'a> Show<'a> {
         data.collect()
     }
 
-    /// A way out.
+    /// An exit.
     pub fn exit(&self, exit: Exit) -> String {
         let name = |names: &[String], at: u16| names.get(usize::from(at)).cloned().unwrap_or_default();
         match exit {
@@ -402,7 +402,7 @@ impl<'a> Show<'a> {
         (name, value)
     }
 
-    /// Everything that a class writes to the packet, its annotations and its headers' places.
+    /// All writes of a class to the packet, its annotations and its header offsets.
     pub fn writes(&self, class: &Class) -> Vec<(String, String)> {
         let end = &class.end;
         let mut all: Vec<(String, String)> =
@@ -429,7 +429,7 @@ impl<'a> Show<'a> {
         all
     }
 
-    /// What a class does to cells and records.
+    /// Writes of a class to cells and records.
     pub fn effects(&self, class: &Class) -> Vec<String> {
         let cells = class.end.cells.iter().map(|(cell, value)| {
             let name = self.cell(*cell);
@@ -476,7 +476,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// How a number is written that stands in a field of that name.
+/// The text of a number in a field of that name.
 pub fn value_text(name: &str, number: u64) -> String {
     names::value(name, number)
 }
@@ -532,7 +532,7 @@ impl Text<'_> {
         self.classes.classes.iter().map(show).collect()
     }
 
-    /// As JSON: an object with the classes and with what was left.
+    /// As JSON: an object with the classes and with the paths that were not followed.
     pub fn json(&self) -> String {
         let left: Vec<String> = self.classes.left.iter().map(|left| self.left(left)).collect();
         serde_json::json!({ "classes": self.reports(), "left": left }).to_string()

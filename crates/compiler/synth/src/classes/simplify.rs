@@ -1,7 +1,8 @@
-//! Making expressions, in one form for what is equal.
+//! Construction of expressions in a normal form: equal expressions have one representation.
 //!
-//! What is known on a way decides questions ([`Maker::is_in`], comparisons, minima), but never replaces a
-//! value by a number: ways that do the same should read the same, so that their classes become one.
+//! Facts about a path decide conditions ([`Maker::is_in`], comparisons, minima), but never replace a
+//! value by a number: paths with the same behaviour should have the same expressions, so that their
+//! classes become one.
 
 use super::expr::{Atom, BIAS, Bits, Id, Node, Pool, signed};
 use super::facts::Facts;
@@ -10,20 +11,20 @@ use ir::analysis::interval::{IntervalSet, ones};
 use ir::eval::checksum_update;
 use std::collections::BTreeMap;
 
-/// Runs of ones in a mask that are taken apart; masks with more stay.
+/// Runs of ones in a mask that are split; a mask with more runs stays whole.
 const MAX_RUNS: usize = 6;
-/// Parts of a number that are looked at one by one where it is compared.
+/// Parts of a number that a comparison considers one by one.
 const MAX_PARTS: usize = 6;
 
-/// Makes expressions on a way.
+/// Builds expressions on a path.
 pub struct Maker<'a> {
-    /// Where they are kept.
+    /// The pool that stores them.
     pub pool: &'a mut Pool,
-    /// What is known on the way.
+    /// The facts about the path.
     pub facts: &'a Facts,
 }
 
-/// A constant and multiples.
+/// A constant and multiples of terms.
 struct Linear {
     constant: u64,
     terms: Vec<(Id, u64)>,
@@ -43,7 +44,7 @@ impl Linear {
     }
 }
 
-/// The factor of each term, without those of factor 0.
+/// The factor of each term, without terms of factor 0.
 fn collected(terms: impl IntoIterator<Item = (Id, u64)>) -> BTreeMap<Id, u64> {
     let mut by_term: BTreeMap<Id, u64> = BTreeMap::new();
     for (term, by) in terms {
@@ -108,7 +109,7 @@ impl Maker<'_> {
         self.pool.add(Node::Sum(sum.constant, terms.into()))
     }
 
-    /// Joins bits that lie side by side, as far as they make a number of 64 bits.
+    /// Joins adjacent bits, up to a number of 64 bits.
     fn join_bits(&mut self, terms: &mut BTreeMap<Id, u64>) {
         loop {
             let bits: Vec<(Bits, Id, u64)> = terms
@@ -155,7 +156,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Parts side by side, each with the place of its lowest bit.
+    /// Adjacent parts, each with the position of its lowest bit.
     pub fn cat(&mut self, parts: &[(u8, Id)]) -> Id {
         let mut flat = Linear { constant: 0, terms: vec![] };
         for &(low, part) in parts {
@@ -173,22 +174,22 @@ impl Maker<'_> {
         self.sum_of(sum)
     }
 
-    /// A place and bytes behind it.
+    /// The offset that is `by` bytes after another one.
     pub fn offset(&mut self, place: Id, by: i64) -> Id {
         let mut sum = self.linear(place);
         sum.constant = sum.constant.wrapping_add(by as u64);
         self.sum_of(sum)
     }
 
-    /// A place without its constant part, and that.
+    /// An offset without its constant part, and the constant part.
     pub fn root(&mut self, place: Id) -> (Id, i64) {
         let mut sum = self.linear(place);
         let constant = std::mem::take(&mut sum.constant);
         (self.sum_of(sum), constant as i64)
     }
 
-    /// `a - b` over the whole numbers, where both are known not to wrap and to be small: the sum's
-    /// constant and terms.
+    /// `a - b` over the integers, if both are known to be small and not to wrap: the sum's constant and
+    /// terms.
     fn difference(&self, a: Id, b: Id) -> Option<(i128, Vec<(Id, u64)>)> {
         for side in [a, b] {
             let Linear { constant, terms } = self.linear(side);
@@ -198,11 +199,12 @@ impl Maker<'_> {
         Some((signed(sum.constant), collected(sum.terms).into_iter().collect()))
     }
 
-    /// The smallest and the largest value of `a - b`, where they do not wrap.
+    /// The smallest and the largest value of `a - b`, if they do not wrap.
     pub fn gap(&self, a: Id, b: Id) -> Option<(i128, i128)> {
         let (constant, terms) = self.difference(a, b)?;
         let (mut low, mut high) = self.facts.small_sum(self.pool, 0, &terms)?;
-        // A difference that a condition bounds tells of every other, by what the two have not in common.
+        // A difference that a condition bounds also bounds every other difference, by the terms that the
+        // two do not share.
         for (first, last, other) in self.facts.differences(self.pool) {
             for sign in [1, u64::MAX] {
                 let less = other.iter().map(|(term, by)| (*term, by.wrapping_mul(sign).wrapping_neg()));
@@ -219,7 +221,7 @@ impl Maker<'_> {
         Some((low + constant, high + constant))
     }
 
-    /// Bits of a number: the lowest, and how many.
+    /// Bits of a number: the lowest bit, and the number of bits.
     pub fn slice(&mut self, id: Id, low: u8, width: u8) -> Id {
         let bits = self.pool.width(id);
         if low >= bits || width == 0 {
@@ -274,7 +276,7 @@ impl Maker<'_> {
                 }
             }
             (None, None) if a == b => return a,
-            // Of the other only the lowest bit is left, which is a truth as well.
+            // Only the lowest bit of the other operand remains, which is a truth value as well.
             (None, None) if self.pool.is_truth(a) || self.pool.is_truth(b) => {
                 let (a, b) = (self.slice(a, 0, 1), self.slice(b, 0, 1));
                 return self.connected(BinOp::And, a, b);
@@ -353,7 +355,7 @@ impl Maker<'_> {
 
     fn scaled(&mut self, id: Id, by: u64) -> Id {
         let low = by.trailing_zeros() as u8;
-        // What is shifted out is cut off first: fields stay fields.
+        // Bits that are shifted out are removed first, so that fields stay fields.
         let moved = match by.is_power_of_two() && low < 64 && !matches!(self.pool.node(id), Node::Sum(..)) {
             true => self.slice(id, 0, 64 - low),
             false => id,
@@ -421,9 +423,9 @@ impl Maker<'_> {
         self.pool.add(Node::Bin(BinOp::Le, a, b))
     }
 
-    /// Whether `a - b`, which does not wrap, is in a set that is given for numbers on top of [`BIAS`].
-    /// The difference has its constant and its sign taken out, so that one expression stands for all
-    /// questions about it.
+    /// Whether `a - b`, which does not wrap, is in a set of numbers to which [`BIAS`] was added. The
+    /// difference is normalised: without its constant and its sign, so that one expression serves all
+    /// conditions on it.
     fn biased(&mut self, a: Id, b: Id, set: impl Fn(u64) -> IntervalSet) -> Id {
         let Some((constant, mut terms)) = self.difference(a, b) else { return self.number(0) };
         let mut set = set((i128::from(BIAS) - constant) as u64);
@@ -452,15 +454,15 @@ impl Maker<'_> {
         }
     }
 
-    /// Whether a truth does not hold.
+    /// Whether a truth value is 0.
     pub fn not(&mut self, id: Id) -> Id {
         self.is_in(id, &IntervalSet::one(0))
     }
 
-    /// Two truths under `and` or `or`.
+    /// Two truth values under `and` or `or`.
     fn connected(&mut self, op: BinOp, a: Id, b: Id) -> Id {
         let (a, b) = (self.truth(a), self.truth(b));
-        // One side of that value decides.
+        // If one side has this value, it decides.
         let decisive = u64::from(op == BinOp::Or);
         match (self.pool.constant(a), self.pool.constant(b)) {
             (Some(side), _) | (_, Some(side)) if side == decisive => return self.number(decisive),
@@ -478,7 +480,7 @@ impl Maker<'_> {
         self.pool.add(Node::Bin(op, a.min(b), a.max(b)))
     }
 
-    /// Whether a number is in a set, as a question about the simplest number that decides it.
+    /// Whether a number is in a set, as a condition on the simplest number that decides it.
     pub fn is_in(&mut self, id: Id, set: &IntervalSet) -> Id {
         let set = set.intersection(&IntervalSet::range(0, self.pool.max(id)));
         let known = self.facts.known(self.pool, id);
@@ -496,7 +498,7 @@ impl Maker<'_> {
             return self.connected(if op == BinOp::And { BinOp::Or } else { BinOp::And }, a, b);
         }
         match self.pool.node(id).clone() {
-            // A truth that is 0, or 1: all others were decided above.
+            // A truth value that is 0, or 1: all other cases were decided above.
             Node::In(of, inner) => match set.contains(1) {
                 true => id,
                 false => {
@@ -504,7 +506,7 @@ impl Maker<'_> {
                     self.is_in(of, &others)
                 }
             },
-            // Not 0 where one of the two is not.
+            // It is not 0 where one of the two is not 0.
             Node::Bin(BinOp::Or, a, b) if set.complement(self.pool.max(id)) == IntervalSet::one(0) => {
                 let (a, b) = (self.truth(a), self.truth(b));
                 self.connected(BinOp::Or, a, b)
@@ -538,7 +540,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A number of parts is one number where each part is its share; is not 0 where one is not.
+    /// A number of parts equals a number if each part equals its share; it is not 0 if one part is not 0.
     fn cat_in(&mut self, id: Id, parts: &[(u8, Id)], set: &IntervalSet) -> Id {
         if let [(low, part)] = *parts {
             let scaled = set.intervals().iter().filter_map(|(first, last)| {
@@ -576,7 +578,7 @@ impl Maker<'_> {
         if all { result } else { self.not(result) }
     }
 
-    /// The second where the first is not 0, else the third.
+    /// The second operand where the first is not 0, else the third.
     pub fn select(&mut self, c: Id, a: Id, b: Id) -> Id {
         let c = self.truth(c);
         match (self.pool.constant(c), self.pool.constant(a), self.pool.constant(b)) {
@@ -599,7 +601,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A truth once more, with what is known by now.
+    /// Simplifies a truth value again, with the facts that are known now.
     pub fn again(&mut self, id: Id) -> Id {
         if let Some((op, a, b)) = self.pool.connective(id) {
             let (a, b) = (self.again(a), self.again(b));
@@ -641,7 +643,7 @@ fn unscaled(set: &IntervalSet, constant: u64, by: u64) -> IntervalSet {
     IntervalSet::from_intervals(parts)
 }
 
-/// Runs of ones: the lowest bit of each, and how many.
+/// Runs of ones: the lowest bit of each, and its length.
 fn runs(mut mask: u64) -> Vec<(u8, u8)> {
     let mut found = vec![];
     let mut at = 0u32;

@@ -1,7 +1,7 @@
-//! What becomes of a right header checksum when the header is written to.
+//! The validity of a header checksum after writes to the header.
 //!
-//! A one's complement sum is a number modulo 65535. What was written since the sum was last known to be
-//! right changes it by a sum of expressions; where that is nothing, it is still right.
+//! A one's complement sum is a number modulo 65535. The writes since the sum was last known to be correct change it by
+//! a sum of expressions; if that sum is 0, it is still correct.
 
 use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
 use super::relation::Part;
@@ -12,7 +12,7 @@ use ir::analysis::ones_complement::{Residue, times, weight};
 /// Bytes of a header without options.
 const PLAIN_BYTES: i64 = 20;
 
-/// The parts that a promise makes of a number of a record.
+/// The parts of a record's number by a table's guarantee.
 fn related(make: &mut Maker<'_>, rec: Id, offset: u16, bytes: u8) -> Option<Vec<(Id, i64)>> {
     let Node::Record(found) = make.pool.node(rec) else { return None };
     let Node::Found(find) = make.pool.node(*found).clone() else { return None };
@@ -80,8 +80,8 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
     sum
 }
 
-/// Whether the sum of the IPv4 header at `net` is still right, after what was written since it was: `bytes`, in
-/// a first segment that ends at `end`.
+/// Whether the sum of the IPv4 header at `net` is still correct after the writes `bytes` since it was, in a first
+/// segment that ends at `end`.
 pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> bool {
     let (root, by) = make.root(net);
     let at = |bit: i64, width: u8| Bits { root: Root::At(root), bit: (by * 8 + bit) as i32, width };
@@ -113,7 +113,7 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
             for write in writes {
                 let start = make.offset_of(write.bits, root, by);
                 match start {
-                    // Behind the header, in the same count or in one of its own.
+                    // In the first 20 bytes of the header.
                     Some(bit) if bit >= 0 && bit + i64::from(write.bits.width) <= PLAIN_BYTES * 8 => {
                         words.extend(bit / 16..=(bit + i64::from(write.bits.width) - 1) / 16);
                     }
@@ -143,12 +143,12 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
 }
 
 impl Maker<'_> {
-    /// How many bits some lie behind a place, where both are counted from the same.
+    /// The distance of bits from an offset, if both are counted from the same origin.
     fn offset_of(&self, bits: Bits, root: Id, by: i64) -> Option<i64> {
         (bits.root == Root::At(root)).then(|| i64::from(bits.bit) - by * 8)
     }
 
-    /// How far the place that bits are counted from lies behind another one.
+    /// The distance from another offset to the origin of bits.
     fn gap_to(&self, bits: Bits, place: Id) -> Option<(i128, i128)> {
         let Root::At(root) = bits.root else { return None };
         self.gap(root, place)

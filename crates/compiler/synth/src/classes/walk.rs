@@ -1,9 +1,8 @@
 //! The walk: SNF's algorithms 1 and 2 over the blocks of a program.
 //!
-//! Blocks are done in an order where each comes before those that may follow it. Ways that come to a
-//! block in the same state become one: by the union of a set where their filters differ in one
-//! expression, else by alternatives. So what a chain costs is the sum of what its elements cost, not
-//! the product.
+//! Blocks are processed in an order where each precedes its successors. Paths that reach a block in the
+//! same state become one: by the union of a set if their filters differ in one expression, else by
+//! alternatives. The cost of a chain is therefore the sum of the costs of its elements, not the product.
 
 use super::expr::{Atom, Find, Id, Node, RecWrite};
 use super::facts::Facts;
@@ -34,7 +33,7 @@ pub(super) struct Walker<'a> {
     at: usize,
 }
 
-/// Values that each block needs from those before it.
+/// Values that each block needs from its predecessors.
 fn live_in(program: &Program, order: &[BlockId]) -> Vec<Vec<Value>> {
     let mut live: Vec<Vec<Value>> = vec![vec![]; program.blocks.len()];
     for id in order.iter().rev() {
@@ -146,7 +145,7 @@ impl<'a> Walker<'a> {
         path.values[&value]
     }
 
-    /// The paths on which a truth holds, and on which it does not.
+    /// The paths on which a truth value is not 0, and on which it is 0.
     fn split(&mut self, path: Path, truth: Id) -> Vec<(Path, bool)> {
         let truth = {
             let mut make = Self::make(&mut self.pool, &path);
@@ -192,7 +191,7 @@ impl<'a> Walker<'a> {
         both
     }
 
-    /// Takes a condition; false where it cannot hold.
+    /// Adds a condition; false if it cannot hold.
     fn take(&mut self, path: &mut Path, of: Id, set: &IntervalSet) -> bool {
         if !path.facts.take(&self.pool, of, set) {
             return false;
@@ -218,7 +217,7 @@ impl<'a> Walker<'a> {
         true
     }
 
-    /// A condition on two fields side by side as one on each of them, where it can be told so.
+    /// A condition on two adjacent fields as one condition on each of them, if that is possible.
     fn fields(&mut self, of: Id, set: &IntervalSet) -> Option<[(Id, IntervalSet); 2]> {
         let Node::Atom(Atom::Bits(bits)) = *self.pool.node(of) else { return None };
         let [(first, last)] = *set.intervals() else { return None };
@@ -336,7 +335,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Places past the end of what a header annotation can say are none.
+    /// Offsets past the largest value of a header annotation mean that it is not set.
     fn set_base(&mut self, path: Path, base: Base, by: Id) -> Vec<(Path, Option<Id>)> {
         let Some(which) = (base as usize).checked_sub(1) else { return vec![(path, None)] };
         let mut make = Self::make(&mut self.pool, &path);
@@ -358,7 +357,7 @@ impl<'a> Walker<'a> {
         all
     }
 
-    /// Only packets of one segment are cut.
+    /// Only packets of one segment can be cut.
     fn cut(&mut self, path: Path, most: Id) -> Vec<(Path, Option<Id>)> {
         let rest = path.state.rest;
         let single = Self::make(&mut self.pool, &path).is_in(rest, &IntervalSet::one(0));
@@ -467,7 +466,7 @@ impl<'a> Walker<'a> {
 
     fn switch(&mut self, mut path: Path, value: Value, cases: &[(u64, BlockId)], default: BlockId) {
         let value = Self::get(&path, value);
-        // Of a number that stands there twice, the first place counts.
+        // If a number occurs twice, the first case counts.
         let mut numbers: Vec<(u64, BlockId)> = vec![];
         let mut seen = HashSet::new();
         numbers.extend(cases.iter().filter(|(case, _)| seen.insert(*case)));
@@ -480,7 +479,7 @@ impl<'a> Walker<'a> {
             (target, IntervalSet::from_intervals(own))
         });
         let by_target: Vec<(BlockId, IntervalSet)> = by_target.collect();
-        // What goes to the default is what is left over: lazy subtraction.
+        // The default gets the remaining packets: lazy subtraction.
         for (to, set) in by_target {
             let inside = Self::make(&mut self.pool, &path).is_in(value, &set);
             let mut outside = vec![];
@@ -488,7 +487,8 @@ impl<'a> Walker<'a> {
                 if holds { self.go(path, to) } else { outside.push(path) }
             }
             let Some(next) = outside.pop() else { return };
-            // A question that is taken apart leaves several paths: each goes through the rest alone.
+            // A condition that is split leaves several paths: each continues through the remaining cases
+            // alone.
             for other in outside {
                 self.default_of(other, value, &numbers, default);
             }
@@ -497,7 +497,7 @@ impl<'a> Walker<'a> {
         self.go(path, default);
     }
 
-    /// The rest of a switch, for one of several paths that are left.
+    /// The remaining cases of a switch, for one of several remaining paths.
     fn default_of(&mut self, path: Path, value: Id, numbers: &[(u64, BlockId)], default: BlockId) {
         let mut paths = vec![path];
         for (case, to) in numbers {
@@ -532,7 +532,7 @@ impl<'a> Walker<'a> {
         let mut known = None;
         for (id, find) in finds {
             nth += u16::from(find.args.is_some());
-            // What was found stays for this packet.
+            // The result of a lookup stays the same for this packet.
             if find.key == key && path.facts.condition(id) == Some(&IntervalSet::one(1)) {
                 known = known.or(Some(id));
             }

@@ -1,13 +1,13 @@
-//! Bits after writes: what a read sees of them, and which of them later ones cover.
+//! Bits after writes: the values that a read yields, and the writes that later ones cover.
 
 use super::expr::{Atom, Bits, Id, Node, Root, Write};
 use super::simplify::Maker;
 
-/// Whether a place lies in front of another for certain, or behind it: bits of both do not meet.
+/// Whether two ranges of bits certainly do not overlap.
 fn apart(make: &Maker<'_>, a: Bits, b: Bits) -> bool {
     let (Root::At(a_root), Root::At(b_root)) = (a.root, b.root) else { return false };
     make.gap(a_root, b_root).is_some_and(|(low, high)| {
-        // `a` lies `low` to `high` bytes behind `b`, apart from the offsets.
+        // `a` is `low` to `high` bytes after `b`, apart from the offsets.
         let (low, high) = (low * 8, high * 8);
         i128::from(a.end()) + high <= i128::from(b.bit) || i128::from(a.bit) + low >= i128::from(b.end())
     })
@@ -15,7 +15,7 @@ fn apart(make: &Maker<'_>, a: Bits, b: Bits) -> bool {
 
 /// Reads bits after writes.
 pub fn read(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
-    // Bits that no write was found for yet, and what was found, by the place in the number.
+    // Bits for which no write was found yet, and the parts found, by their position in the number.
     let mut open = vec![bits];
     let mut parts: Vec<(u8, Id)> = vec![];
     for write in writes.iter().rev() {
@@ -48,15 +48,15 @@ pub fn read(make: &mut Maker<'_>, writes: &[Write], bits: Bits) -> Id {
     make.cat(&parts)
 }
 
-/// What is left of bits in front of some of them, and behind.
+/// The parts of a range of bits before and after another one.
 fn without(bits: Bits, some: Bits) -> impl Iterator<Item = Bits> {
     let front = Bits { width: (some.bit - bits.bit) as u8, ..bits };
     let back = Bits { bit: some.end(), width: (bits.end() - some.end()) as u8, ..bits };
     [front, back].into_iter().filter(|bits| bits.width > 0)
 }
 
-/// Appends a write; what it covers of earlier ones is never seen again. Order tells only between writes
-/// of different roots, so those of one root are kept in order of their places where nothing else is
+/// Appends a write; the bits that it covers of earlier writes are removed. Order matters only between
+/// writes of different roots. Writes of one root are therefore sorted by their offsets, unless others are
 /// between them.
 pub fn write(make: &mut Maker<'_>, writes: &mut Vec<Write>, new: Write) {
     let mut kept = Vec::with_capacity(writes.len() + 1);

@@ -1,4 +1,4 @@
-//! Programs of real elements, alone and one behind the other.
+//! Programs of real elements, alone and in chains.
 
 use element::testing::configured;
 use element::{Class, Shape};
@@ -29,8 +29,8 @@ fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<V
     lowered.map(|lowered| lowered.expect("a valid program"))
 }
 
-/// Programs one behind the other: what leaves by output 0 goes into the next one. Other outputs are the
-/// whole's. Gives the origin of each block too.
+/// Chains programs: output 0 of each leads to the next one. Other outputs are outputs of the whole.
+/// Returns the origin of each block too.
 pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<String>) {
     let mut whole = Program {
         name: "Chain".into(),
@@ -51,7 +51,7 @@ pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<Stri
         let first_block = whole.blocks.len() as u32;
         let (cells, tables) = (whole.cells.len() as u16, whole.tables.len() as u16);
         let (reasons, slow) = (whole.reasons.len() as u16, whole.slow.len() as u16);
-        // Outputs behind the first are the whole's.
+        // Outputs after the first are outputs of the whole.
         let others = whole.outputs - 1;
         whole.outputs += program.outputs.saturating_sub(1);
         let v = |value: Value| Value(value.0 + values);
@@ -105,7 +105,7 @@ pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<Stri
     }
     whole.entries = vec![BlockId(starts[0])];
     let names = elements.iter().map(|(name, _)| name.clone()).collect();
-    // Blocks that no path leads to any more are left out.
+    // Blocks that no path reaches any more are left out.
     let origins = crate::link::drop_unreached(&mut whole, &origins);
     (Verified::new(whole).expect("a valid chain"), origins, names)
 }

@@ -1,4 +1,4 @@
-//! Programs by hand, each for what random ones seldom do.
+//! Hand-written programs, each for a case that random programs seldom reach.
 
 use super::harness::{MapTables, Sample, check};
 use crate::classes::{Classes, Options};
@@ -42,7 +42,7 @@ fn hold(program: &Verified) -> Classes {
     classes
 }
 
-/// A program that sends what a test holds for to its first output, and the others to its second.
+/// A program that emits packets that pass a test to its first output, and the others to its second.
 fn hold_either(mut f: Builder, test: Expr) -> Classes {
     let (yes, no) = f.branch(test);
     f.at(yes);

@@ -15,7 +15,7 @@ pub struct MapTable {
     pub record_bytes: usize,
     pub by_key: BTreeMap<Vec<u64>, usize>,
     pub records: Vec<Vec<u8>>,
-    /// Keys whose words' sum has this remainder by four are refused.
+    /// Keys whose words' sum has this remainder modulo 4 are refused.
     pub refuse: u64,
 }
 
@@ -89,7 +89,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A frame in a slot, headers not known but for the MAC header.
+    /// A frame in a slot; of the headers only the MAC header is set.
     pub fn frame(bytes: &[u8]) -> Sample {
         let mut buffer = vec![0; BUF_BYTES];
         let data = shm::descriptor::HEADROOM as u16;
@@ -103,7 +103,7 @@ impl Sample {
 
 pub const NOW_NS: u64 = 77_000;
 
-/// As [`check_at`], at the usual time.
+/// [`check_at`], at the usual time.
 pub fn check<'a>(
     program: &Program,
     classes: &'a Classes,
@@ -115,8 +115,8 @@ pub fn check<'a>(
     check_at(program, classes, entry, sample, cells, tables, NOW_NS)
 }
 
-/// Runs a packet through the evaluator and through the class that it is in; they must agree. Gives the
-/// class's number, `None` where the packet went a way that was left out.
+/// Runs a packet through the evaluator and through its class; they must agree. Returns the class's number, `None` if
+/// the packet took a path that was not followed.
 pub fn check_at<'a>(
     program: &Program,
     classes: &'a Classes,
@@ -129,8 +129,7 @@ pub fn check_at<'a>(
     let mut class_tables = tables.clone();
     let bytes = sample.buffer.as_slice();
     let pool = &classes.pool;
-    // One after the other on the same tables: a filter makes no record for a packet that does not come
-    // to where it is made.
+    // One after the other on the same tables: a filter creates no record for a packet that does not reach the creation.
     let mut concrete = Concrete::new(pool, &sample.packet, bytes, cells, &mut class_tables, now_ns);
     let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
     let found: Vec<usize> =

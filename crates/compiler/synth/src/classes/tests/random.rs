@@ -1,4 +1,4 @@
-//! Programs made at random.
+//! Random programs.
 
 use super::harness::{MapTables, Sample, check, check_at};
 use crate::classes::packets::World;
@@ -163,7 +163,7 @@ pub fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
     f.finish().expect("a valid program")
 }
 
-/// A frame, how its headers lie, and whether its IP header is made right.
+/// A frame, the locations of its headers, and whether its IP header is made valid.
 pub fn sample(bytes: &[u8], place: (u8, u8, u8), right: bool) -> Sample {
     let mut frame = bytes.to_vec();
     if right && frame.len() >= 34 {
@@ -218,7 +218,7 @@ proptest! {
         for (bytes, place, right) in &frames {
             check(&program, &classes, 0, &sample(bytes, *place, *right), &[3, 4], &tables);
         }
-        // Those made for a class fall in it.
+        // Packets generated for a class are in it.
         let mut rng = Pcg64::seed_from_u64(choices.len() as u64);
         let mut given_up = 0;
         for (at, class) in classes.classes.iter().enumerate().take(12) {

@@ -1,5 +1,5 @@
-//! Real elements, alone and in chains: packets at random and packets of each class, by the evaluator and
-//! by the class; texts; counts.
+//! Real elements, alone and in chains: random packets and packets of each class, by the evaluator and by the class;
+//! texts; counts.
 
 use super::chain::elements;
 use super::harness::{MapTables, Sample, check, check_at};
@@ -33,7 +33,7 @@ fn init(program: &Program) -> Vec<u64> {
     program.cells.iter().map(|cell| cell.init).collect()
 }
 
-/// A frame with an IPv4 packet, nearly always right.
+/// A frame with an IPv4 packet, nearly always valid.
 fn frame(rng: &mut Pcg64) -> Vec<u8> {
     let options = if rng.random_ratio(1, 8) { rng.random_range(0..4) } else { 0 };
     let payload = rng.random_range(0..40);
@@ -64,7 +64,7 @@ fn frame(rng: &mut Pcg64) -> Vec<u8> {
     frame
 }
 
-/// Random packets; each must do as its class says. Gives how many fell in each class.
+/// Random packets; the evaluator and the class of each packet must agree. Returns the number of packets in each class.
 fn hold(program: &Program, classes: &Classes, tables: &MapTables, packets: usize) -> Vec<usize> {
     let mut rng = Pcg64::seed_from_u64(7);
     let mut seen = vec![0; classes.classes.len()];
@@ -78,7 +78,7 @@ fn hold(program: &Program, classes: &Classes, tables: &MapTables, packets: usize
     seen
 }
 
-/// Packets made of each class; gives the classes that none was made of.
+/// Packets generated for each class; returns the classes for which no packet was generated.
 fn make(program: &Program, classes: &Classes, tables: &MapTables, count: usize) -> Vec<usize> {
     let mut rng = Pcg64::seed_from_u64(9);
     let cells = init(program);
@@ -132,7 +132,7 @@ fn routes(program: &Program) -> MapTables {
     tables
 }
 
-/// Holds a text to a file; `BLESS=1` writes the file.
+/// Compares a text with a file; `BLESS=1` writes the file.
 fn golden(name: &str, list: List<'_>, relations: &[Relation]) {
     let (program, names, classes) = walk_with(list, Options { relations, ..Options::default() });
     let text = Text { classes: &classes, program: &program, names: &names }.to_string();
@@ -147,7 +147,7 @@ fn texts_of_small_programs() {
     golden("napt", NAPT, &[delta(0)]);
 }
 
-/// What a mapping promises: its address change for the header's checksum.
+/// A guarantee of a mapping: the change of its address, for the header's checksum.
 fn delta(table: u16) -> Relation {
     Relation { table, number: (12, 2), sum: vec![(Part::Number(0, 8), 1), (Part::Key(0), -1)] }
 }
@@ -172,7 +172,8 @@ fn routers_add_up() {
             if count < 4 || count == 10 {
                 let seen = hold(&program, &classes, &tables, 600);
                 assert!(seen.iter().sum::<usize>() == 600 && seen[classes.classes.len() - 1] > 0, "{seen:?}");
-                // No table of these routes has a port that is not there, nor misses what the first one has.
+                // None of these route tables has a port that does not exist, nor fails to find an address that the
+                // first one finds.
                 let none = make(&program, &classes, &tables, 6);
                 assert!(none.len() <= 2 * count, "{none:?} of {} routers", count);
             }
@@ -188,7 +189,7 @@ fn a_chain_writes_and_mends_once() {
     let emitted = out(&classes);
     let [class] = emitted.as_slice() else { panic!("{} classes", emitted.len()) };
     let (before, after) = (class.before, class.after(&classes.pool));
-    // Three times: TTL, its checksum, two writes of addresses; each header checked and mended.
+    // Three times: TTL, its checksum, two writes of addresses; each header checked and its checksum updated.
     assert_eq!((before.writes, before.checksums), (12, 6));
     assert!(after.writes <= 4 && after.checksums == 2 && after.reads < before.reads, "{after:?}");
     let reports = Text { classes: &classes, program: &program, names: &names }.reports();
@@ -200,7 +201,7 @@ fn a_chain_writes_and_mends_once() {
     let asked = read["classes"].as_array().into_iter().flatten().flat_map(|class| class["filter"].as_array());
     let ttl = serde_json::json!({ "of": "ip.ttl", "intervals": [[4, 255]], "text": "ip.ttl > 3" });
     assert!(asked.flatten().any(|asked| *asked == ttl), "{json}");
-    // Who expired at the third router was written to for nothing twice.
+    // The two earlier writes to a packet that expires at the third router were unnecessary.
     let late = reports.iter().find(|report| report.exit == "drop decipttl10: ttl-expired").expect("a class");
     assert_eq!(late.wasted.iter().filter(|wasted| wasted.ends_with("ip.ttl")).count(), 2);
     assert!(late.steps.contains(&"decipttl10: ip.ttl 3".to_string()), "{:?}", late.steps);
@@ -238,7 +239,7 @@ fn a_nat_is_a_lookup_and_its_checksum_stays_right() {
     let seen = hold(&program, &without, &tables, 1500);
     assert!(seen.iter().filter(|count| **count > 0).count() > 5, "{seen:?}");
     make(&program, &without, &tables, 6);
-    // With the mapping's promise, the second check finds nothing new.
+    // With the mapping's guarantee, the second checksum test is redundant.
     let (program, names, with) = walk_with(NAPT, Options { relations: &[delta(0)], ..Options::default() });
     let late = |classes: &Classes| {
         let reports = Text { classes, program: &program, names: &names }.reports();
