@@ -1,4 +1,4 @@
-//! One entry for fuzzing what makes programs from programs: the evaluator runs both.
+//! The fuzzing entry point for program transformations: the evaluator runs the original and the result.
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use ir::eval::{EvalState, Exit, run};
@@ -11,19 +11,19 @@ use std::collections::HashMap;
 
 use crate::optimize::{Known, Report, optimize_with};
 
-/// Where tables' records start: no number that a program comes by easily.
+/// Where tables' records start: a number that a program is unlikely to compute by accident.
 const FIRST_RECORD: u64 = 0x7f31_0000;
-/// Programs that are longer than this are left to other tests.
+/// Longer programs are left to other tests.
 const MOST_BLOCKS: usize = 2000;
 
-/// What was asked of a table.
+/// A call on a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     Lookup(Vec<u64>),
     Create(Vec<u64>, Vec<u64>),
 }
 
-/// A table that notes what it is asked.
+/// A table that records its calls.
 #[derive(Clone)]
 pub(crate) struct Noting {
     decl: TableDecl,
@@ -82,7 +82,7 @@ unsafe impl Table for Noting {
         Created::Record(self.make(key))
     }
 
-    /// Nothing changes while somebody remembers what was found.
+    /// Results never become invalid.
     fn cache_validity(&self) -> Option<CacheValidity> {
         Some(CacheValidity { ns: u64::MAX, misses: true, changes: 0, gone: None })
     }
@@ -122,7 +122,7 @@ impl Tables for All {
     }
 }
 
-/// A packet of one segment and where its headers are, from its first byte; they may lie in front of it.
+/// A packet of one segment and the offsets of its headers from its first byte; they may be negative.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Its bytes.
@@ -152,7 +152,7 @@ impl Sample {
         (packet, buffer)
     }
 
-    /// What can be seen of a packet.
+    /// The observable state of a packet.
     pub(crate) fn left(packet: &Packet, buffer: Vec<u8>) -> Left {
         let bases = [packet.data(), packet.mac, packet.net, packet.trans];
         (buffer, packet.anno, bases, [packet.len(), packet.total()], packet.packet_type)
@@ -162,7 +162,7 @@ impl Sample {
 /// A packet that left.
 pub(crate) type Left = (Vec<u8>, [u8; ANNO_BYTES], [u16; 4], [u32; 2], u8);
 
-/// What can be seen of one packet's way.
+/// The observable results of a run for one packet.
 #[derive(PartialEq, Debug)]
 pub(crate) struct Observed {
     pub exit: Exit,
@@ -170,7 +170,7 @@ pub(crate) struct Observed {
     pub packet: Option<Left>,
     pub cells: Vec<u64>,
     pub records: Vec<Vec<Vec<u8>>>,
-    /// By table, without lookups of what was looked up already and nothing made since.
+    /// By table, without repeated lookups with no creation in between.
     pub calls: Vec<Vec<Call>>,
 }
 
@@ -203,7 +203,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Leaves out lookups whose outcome is known.
+/// Removes lookups whose outcome is known.
 fn once(calls: Vec<Call>) -> Vec<Call> {
     let mut known = vec![];
     let mut kept = vec![];
@@ -221,7 +221,7 @@ fn once(calls: Vec<Call>) -> Vec<Call> {
 /// Optimises a verified program and runs both on packets, one after the other with the same state.
 ///
 /// # Panics
-/// When the two differ in what can be seen, or the result does not verify.
+/// When the observable results of the two differ, or the result does not verify.
 pub fn compare(program: &Verified, known: &Known, samples: &[Sample]) -> (Verified, Report) {
     let (optimized, report) = optimize_with(program, known)
         .unwrap_or_else(|error| panic!("{error}, in what became of\n{}", text::print(program)));
@@ -267,10 +267,10 @@ fn difference(wanted: &Observed, found: &Observed, sample: &Sample, before: &str
     )
 }
 
-/// Bytes of a fuzzed packet that say how it lies in its buffer; its content follows them.
+/// Bytes of a fuzzed packet that describe its position in its buffer and its headers; its content follows them.
 const PLACE_BYTES: usize = 6;
 
-/// What programs without packet get: a UDP datagram in Ethernet.
+/// The frame for programs without a packet: a UDP datagram in Ethernet.
 const FRAME: &[u8] = &[
     2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 40, 0, 1, 0, 0, 64, 17, 0x66, 0xc2, 10, 0, 0, 1,
     10, 0, 0, 2, 0x9c, 0x40, 0, 53, 0, 20, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
@@ -286,11 +286,11 @@ fn sample(bytes: &[u8]) -> Sample {
     Sample { bytes: content.to_vec(), headers: [mac, net, trans].map(header), headroom, fill }
 }
 
-/// Reads arbitrary bytes as a program's text and, after the first byte 0, a packet; what verifies is
+/// Parses arbitrary bytes as a program's text and, after the first byte 0, a packet; if the program verifies, it is
 /// optimised and compared.
 ///
 /// # Panics
-/// When a program does something else afterwards. Anything else that panics is a bug, too.
+/// When the optimised program behaves differently. Any other panic is a bug, too.
 pub fn fuzz_optimize(data: &[u8]) {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (source, bytes) = data.split_at(at);
@@ -307,11 +307,11 @@ pub fn fuzz_optimize(data: &[u8]) {
 mod tests {
     use testkit::replay;
 
-    /// The inputs that fuzzing starts from, and every one that it once found wrong.
+    /// The inputs that fuzzing starts from, and every input that once failed.
     #[test]
     fn seeds_and_regressions_of_fuzzing_hold() {
         replay::replay("ir_optimize", 11, super::fuzz_optimize);
-        // Programs that were found interesting for the evaluator are so here, too.
+        // Programs that are regression inputs for the evaluator are inputs here, too.
         replay::replay("ir_text", 5, super::fuzz_optimize);
     }
 }

@@ -1,11 +1,11 @@
-//! Synthesis: the programs of a fused region of elements become one program.
+//! Synthesis: the programs of a fused region's elements become one program.
 //!
 //! Source: Katsikas et al., "SNF: synthesizing high performance NFV service chains", PeerJ CS 2016.
 //!
 //! - [`link`]: programs of elements that are wired to each other, as one
-//! - [`optimize`]: the same program with less to do
-//! - [`template`]: what is left of it for packets of a flow that is known
-//! - [`classes`]: which packets leave it how, and with which bytes
+//! - [`optimize`]: the same program with fewer operations
+//! - [`template`]: the operations that remain for packets of a known flow
+//! - [`classes`]: the sets of packets that the program treats alike, with their exits and bytes
 
 pub mod classes;
 #[cfg(any(test, feature = "fuzzing"))]

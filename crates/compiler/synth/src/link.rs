@@ -1,13 +1,13 @@
 //! Linking: the programs of several elements become one.
 //!
-//! Where a packet left an element by a port that is wired inside the fused region, the linked program goes on
-//! at the next element's entry. What leaves the fused region is an *exit*: a port whose wire leads elsewhere, a
-//! drop, a slow path. Cells and tables stand side by side. The result is meant to do what the parts do one
-//! after the other, for each packet: same exits, same bytes, same state.
+//! Where a packet leaves an element by a port that is wired inside the fused region, the linked program continues at
+//! the next element's entry. A packet leaves the fused region by an *exit*: a port whose wire leads out of the region,
+//! a drop, a slow path. The program has the cells and tables of all parts. For each packet, it does the same as the
+//! parts one after the other: same exits, same bytes, same state.
 //!
-//! No element counts packets for its books then. What passes each wire inside is worked out from what came
-//! in and what left (conservation at each part, see [`Flow`]); only where a fused region parts and joins again,
-//! some wires carry a counting cell.
+//! Elements then do not count packets themselves. The packets on each wire inside are computed from those that entered
+//! and left (conservation at each part, see [`Flow`]); only where a fused region forks and joins again, some wires need
+//! a counting cell.
 
 mod flow;
 
@@ -20,19 +20,18 @@ use std::collections::HashMap;
 /// An element of a fused region.
 #[derive(Clone, Debug)]
 pub struct Part<'a> {
-    /// Its name, which reasons and slow paths of the whole begin with.
+    /// Its name, the prefix of its reasons and slow paths in the whole.
     pub name: &'a str,
     /// Its program.
     pub program: &'a Verified,
-    /// For each output port, the part and its input where packets go on; `None` where the wire leaves the
-    /// fused region.
+    /// For each output port, the next part and its input; `None` where the wire leaves the fused region.
     pub next: Vec<Option<(usize, usize)>>,
 }
 
-/// A program made of several, and where each thing of it came from.
+/// A program linked from several, with the origin of each of its parts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Linked {
-    /// The program. Its input ports are the entries asked for.
+    /// The program. Its input ports are the requested entries.
     pub program: Verified,
     /// For each output port of the program, the part and its port.
     pub outputs: Vec<(usize, usize)>,
@@ -42,11 +41,11 @@ pub struct Linked {
     pub slow: Vec<(usize, usize)>,
     /// For each table, the part and its table.
     pub tables: Vec<(usize, usize)>,
-    /// Where each part's cells start. Behind the last part's stand those that count wires.
+    /// The first cell of each part. The cells that count wires follow those of the last part.
     pub cells: Vec<usize>,
     /// The part that each block came from.
     pub origins: Vec<usize>,
-    /// How many packets passed each wire inside.
+    /// The computation of how many packets passed each wire inside.
     pub flow: Flow,
 }
 
@@ -56,7 +55,7 @@ pub enum LinkError {
     /// Some number does not fit the IR.
     #[error("the fused region has more than 65,535 {0}")]
     TooMany(&'static str),
-    /// A bug: the parts hold the invariants, and the whole does not.
+    /// A bug: the parts satisfy the invariants, and the whole does not.
     #[error("the linked program is wrong: {0}")]
     Wrong(#[from] ir::verify::VerifyError),
 }
@@ -85,7 +84,7 @@ fn wires(parts: &[Part<'_>]) -> Vec<Wire> {
     parts.iter().enumerate().flat_map(of_part).collect()
 }
 
-/// Where values and blocks of a part start in the whole.
+/// The first value, block, cell and table of a part in the whole.
 #[derive(Clone, Copy)]
 struct Base {
     values: u32,
@@ -102,7 +101,7 @@ struct Linker<'a> {
     blocks: Vec<Block>,
     origins: Vec<usize>,
     next_value: u32,
-    /// The block behind each port that was asked for: it exits, or goes on at the next part.
+    /// The block after each port that was requested: an exit, or a jump to the next part.
     ports: HashMap<(usize, usize), BlockId>,
     outputs: Vec<(usize, usize)>,
     reasons: Vec<(usize, usize)>,
@@ -121,7 +120,7 @@ impl<'a> Linker<'a> {
         let (mut values, mut blocks, mut cells, mut tables) = (0, 0, 0usize, 0usize);
         let mut bases = vec![];
         for part in parts {
-            // What does not fit is found by `number` when the part is added.
+            // `number` detects numbers that do not fit when the part is added.
             bases.push(Base { values, blocks, cells: cells as u16, tables: tables as u16 });
             values += part.program.value_count() as u32;
             blocks += part.program.blocks.len() as u32;
@@ -148,7 +147,7 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// Appends a part's blocks, and behind those of all parts the blocks that its exits lead to.
+    /// Appends a part's blocks. The blocks for its exits are appended after those of all parts.
     fn add(&mut self, at: usize, part: &Part<'_>) -> Result<(), LinkError> {
         let (base, program) = (self.bases[at], part.program);
         number(self.cells.len() + program.cells.len(), "state cells")?;
@@ -182,7 +181,7 @@ impl<'a> Linker<'a> {
         BlockId(self.blocks.len() as u32 - 1)
     }
 
-    /// Where packets of a part go that leave by a port.
+    /// The next block of packets that leave a part by a port.
     fn behind(&mut self, part: usize, port: usize) -> Result<BlockId, LinkError> {
         if let Some(&block) = self.ports.get(&(part, port)) {
             return Ok(block);
@@ -211,7 +210,7 @@ impl<'a> Linker<'a> {
         BlockId(self.parts[part].program.entries[input].0 + self.bases[part].blocks)
     }
 
-    /// Puts what is behind a port in the place of `emit`.
+    /// Replaces `emit` by the code after a port.
     fn join(&mut self, at: usize, outputs: u16) -> Result<(), LinkError> {
         let part = self.origins[at];
         let term = match self.blocks[at].term.clone() {
@@ -282,7 +281,7 @@ impl<'a> Linker<'a> {
     }
 }
 
-/// Moves a block's values, blocks, cells and tables to where its part's are.
+/// Renumbers a block's values, blocks, cells and tables to those of its part in the whole.
 fn renumber(block: &mut Block, base: Base) {
     let value = |value: &mut Value| value.0 += base.values;
     block.params.iter_mut().for_each(value);
@@ -305,7 +304,7 @@ fn renumber(block: &mut Block, base: Base) {
     }
 }
 
-/// Takes out blocks that no entry reaches: inputs of parts that nothing leads to.
+/// Removes blocks that no entry reaches: inputs of parts without a wire.
 pub(crate) fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
     let order = program.topological_order();
     program.keep(&order);

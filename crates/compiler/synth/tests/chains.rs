@@ -1,4 +1,4 @@
-//! Programs of real elements, one behind the other, before and after they are optimised.
+//! Chains of programs of real elements, before and after optimising.
 
 use element::testing::configured;
 use element::{Class, Shape};
@@ -22,7 +22,7 @@ fn program(class: &str, config: &str, outputs: usize) -> Verified {
     configured::<Elements>(class, config, shape).lower(shape).expect("a program").expect("a valid one")
 }
 
-/// One behind the other: output 0 leads to the next one's input 0, other outputs leave the whole.
+/// A chain: output 0 leads to the next one's input 0, other outputs are outputs of the whole.
 fn link(parts: &[Verified]) -> Verified {
     let mut all = Program {
         name: "Chain".into(),
@@ -39,7 +39,7 @@ fn link(parts: &[Verified]) -> Verified {
         let (blocks, reasons, slow) =
             (starts[starts.len() - 1], all.reasons.len() as u16, all.slow.len() as u16);
         let (cells, tables) = (all.cells.len() as u16, all.tables.len() as u16);
-        // Ports by number: 0 goes on, all others do not exist.
+        // Port 0 continues, all others do not exist.
         let mut part = part.clone().into_program();
         for at in 0..part.blocks.len() {
             if let Term::EmitTo(port, els) = part.blocks[at].term {
@@ -87,7 +87,7 @@ fn link(parts: &[Verified]) -> Verified {
     Verified::new(all).expect("a valid chain")
 }
 
-/// Gives values and cells numbers of their own.
+/// Renumbers values and cells.
 fn shift(block: &mut ir::Block, values: u32, cells: u16) {
     let by = |value: Value| Value(value.0 + values);
     block.params.iter_mut().for_each(|value| *value = by(*value));
@@ -127,7 +127,7 @@ fn shift(block: &mut ir::Block, values: u32, cells: u16) {
     }
 }
 
-/// A router as the benchmarks have them, without its lookup where it is told so.
+/// A router as in the benchmarks, with or without its lookup.
 fn router(number: usize, lookup: bool) -> Vec<Verified> {
     let mut parts = vec![program("CheckIPHeader", "OFFSET 14", 1)];
     if lookup {
@@ -191,7 +191,7 @@ fn ten_routers_read_once_and_write_once() {
     assert_eq!(report.packet_after.stores, one.packet_after.stores, "{text}\n{report:?}");
     assert_eq!(report.packet_before.updates, 10);
     assert_eq!((stores(&program, IP_TTL), stores(&program, IP_SUM)), (1, 1), "{text}");
-    // What is left of the others is a question whether the time to live is over.
+    // Of the other tests only whether the time to live is over remains.
     assert!(report.packet_after.branches <= one.packet_after.branches + 9, "{text}");
 }
 
@@ -204,7 +204,7 @@ fn ten_routers_with_lookups_check_once() {
     assert_eq!((report.packet_before.sums, report.packet_after.sums), (10, 1), "{text}");
     assert_eq!((report.packet_before.updates, report.packet_after.updates), (10, 1), "{text}");
     assert_eq!(report.packet_after.checks, 2, "{text}");
-    // Frames without MAC header leave by a way of their own.
+    // Frames without MAC header take a path of their own.
     assert!(stores(&program, IP_SUM) <= 2, "{text}");
     println!("{text}\n{report:?}");
 }
@@ -216,7 +216,8 @@ fn what_a_mapping_changes_is_checked_again() {
     parts.extend(router(1, false));
     let (program, report) = optimized(&parts, &samples());
     let text = ir::text::print(&program);
-    // The change of the sum stands in the record: only the record's owner knows that it is right.
+    // The record contains the change of the sum: only the record's owner can guarantee that it is
+    // correct.
     assert_eq!(report.packet_after.sums, 2, "{text}");
     assert!(stores(&program, L4_PORTS) >= 1, "{text}");
     assert_eq!(stores(&program, IP_SRC) + stores(&program, IP_DST), 0);
@@ -227,7 +228,7 @@ fn what_a_table_promises_of_its_deltas_is_believed() {
     let rewriter = program("IPRewriter", "pattern 192.0.2.1 1024-65535 - - 0 0", 1);
     let parts = [router(0, false), vec![rewriter], router(1, false)].concat();
     let chain = link(&parts);
-    // The addresses are the key's first word; the record begins with the new ones.
+    // The key's first word contains the addresses; the record begins with the new ones.
     let right = Delta { table: 0, word: 0, new: (0, 8), at: 12 };
     let others = [Delta { word: 1, ..right }, Delta { new: (8, 4), ..right }, Delta { at: 14, ..right }];
     let sums = |delta: Delta| {
@@ -247,12 +248,12 @@ fn ten_rewriters_ask_once_what_a_packet_is() {
     let text = ir::text::print(&program);
     let (before, after) = (report.packet_before, report.packet_after);
     assert_eq!((before.checks, before.branches), (31, 45), "{text}");
-    // Of every rewriter: whether it is TCP with its checksum, and what its flags are.
+    // For each rewriter: whether it is TCP with its checksum, and the flags.
     assert!(after.checks <= 12 && after.branches <= 27, "{text}\n{report:?}");
     assert!(2 * after.loads < before.loads + 10, "{text}\n{report:?}");
 }
 
-/// Seconds that optimising takes on the machine of whoever runs this; far more than on any that is meant.
+/// The maximum time for optimising, in seconds; far more than any supported machine needs.
 const MOST_SECONDS: f64 = 3.0;
 
 fn is_fast(what: &str, chain: &Verified) {
@@ -273,7 +274,7 @@ fn twenty_thousand_blocks_take_no_time() {
 
 #[test]
 fn twenty_thousand_rules_take_no_time() {
-    // One test after the other, all of them with one drop: what is known there is of all of them.
+    // Consecutive tests that share one drop: the facts there are those of all tests.
     let mut f = ir::Builder::new("Rules", 1);
     let bad = f.drop_block("bad");
     f.need(packet::field::Base::Net, 20, bad);

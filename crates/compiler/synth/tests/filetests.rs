@@ -1,10 +1,10 @@
-//! Programs as files, one test each. `BLESS=1` writes what stands behind `# becomes`.
+//! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
-//! - `# test optimize`: what the optimiser makes of the program; both do the same with packets. `# test optimize
-//!   frames`: of packets that ports deliver
-//! - `# test fuse`: what the linker makes of several programs, by lines `# wire FROM OUTPUT -> TO INPUT`; packets come
-//!   to the first one. `# test fuse optimize`: and what the optimiser makes of that
-//! - `# test classes`: the program's traffic classes. `# test classes frames`: of packets that ports deliver
+//! - `# test optimize`: the optimised program; both behave the same for packets. `# test optimize frames`: for packets
+//!   that ports deliver
+//! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO INPUT`; packets
+//!   enter the first one. `# test fuse optimize`: the same, optimised
+//! - `# test classes`: the program's traffic classes. `# test classes frames`: for packets that ports deliver
 
 use std::path::Path;
 use synth::classes::show::Text;
@@ -41,7 +41,7 @@ fn becomes_program(file: &golden::File, program: &ir::Verified) -> golden::Outco
     file.becomes(&ir::text::print(program))
 }
 
-/// Whether the command speaks of packets that ports deliver.
+/// Whether the command requests packets that ports deliver.
 fn is_of_frames(file: &golden::File, of: &[&str]) -> Result<bool, Box<dyn std::error::Error>> {
     match of {
         [] => Ok(false),
@@ -58,7 +58,7 @@ fn optimized(file: &golden::File, frames: bool) -> Becomes<String> {
     Ok(ir::text::print(&compare(&program, &known, &samples()).0))
 }
 
-/// What the linker makes of the file's programs.
+/// The linker's output for the file's programs.
 fn fused(file: &golden::File) -> Becomes<ir::Verified> {
     let wires = file.wires()?;
     let mut programs = vec![];

@@ -1,53 +1,52 @@
-//! How many packets passed each wire of a fused region, from what came in and what left.
+//! Computes how many packets passed each wire of a fused region, from those that entered and left.
 //!
-//! At each part, what comes in is what goes out, by wires, exits, drops and slow paths. Entries and exits
-//! are counted by their lists anyway. The wires inside are unknown: those of a spanning forest follow from
-//! the others, leaf by leaf, and the rest, the *chords*, are counted by cells. In a chain without branches
-//! that join again there are no chords.
+//! At each part, packets in equal packets out, over wires, exits, drops and slow paths. Entries and exits are counted
+//! by their lists anyway. The wires inside are unknown: those of a spanning forest follow from the others, leaf by
+//! leaf, and cells count the rest, the *chords*. A chain without branches that join again has no chords.
 
 /// A wire between two parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wire {
-    /// The part that packets come from, and its output port.
+    /// The part that sends packets, and its output port.
     pub from: (usize, usize),
-    /// The part that they go to, and its input.
+    /// The part that receives them, and its input.
     pub to: (usize, usize),
 }
 
-/// How the wires' counts are worked out.
+/// The computation of the wires' counts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flow {
     /// The wires.
     pub wires: Vec<Wire>,
-    /// Those that a cell counts, in the order of their cells.
+    /// The wires that a cell counts, in the order of their cells.
     pub counted: Vec<usize>,
-    /// How the others follow, one after the other.
+    /// The computation of the others, in order.
     pub steps: Vec<Step>,
 }
 
-/// What passed a wire is the difference of what else came into a part and left it.
+/// The packets on a wire are the difference of the other packets that entered a part and left it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
     /// The wire.
     pub wire: usize,
     /// The part.
     pub part: usize,
-    /// Whether the wire leads out of the part or into it.
+    /// The direction of the wire at that part.
     pub side: Side,
 }
 
-/// Which end of a wire a part is at.
+/// The direction of a wire at a part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The wire leads into the part.
     Into,
-    /// It leads out of it.
+    /// The wire leads out of the part.
     OutOf,
 }
 
 impl Flow {
-    /// What passed each wire, when `balance` is what each part got by entries less what left the fused region
-    /// there, and `counted` what the cells say. All numbers wrap. `balance` is used up.
+    /// Computes the packets on each wire. `balance` has, for each part, the packets from entries minus those that left
+    /// the fused region there; `counted` has the values of the cells. All numbers wrap. `balance` is used up.
     pub fn solve(&self, balance: &mut [u64], counted: &[u64], passed: &mut Vec<u64>) {
         passed.clear();
         passed.resize(self.wires.len(), 0);
@@ -72,7 +71,7 @@ impl Flow {
     }
 }
 
-/// Finds chords and the order in which the other wires follow.
+/// Finds chords and the order in which the other wires are computed.
 pub(super) fn plan(parts: usize, wires: &[Wire]) -> Flow {
     let mut group: Vec<usize> = (0..parts).collect();
     let mut tree = vec![false; wires.len()];

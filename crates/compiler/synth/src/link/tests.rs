@@ -4,7 +4,7 @@ use ir::expr::{cell, load};
 use packet::field;
 use proptest::prelude::*;
 
-/// Packets whose time to live is above 1 leave by port 0, less one; others by port 1.
+/// Packets with a time to live above 1 leave by port 0, with it decremented; others by port 1.
 fn ttl() -> Verified {
     let mut f = Builder::new("Ttl", 2);
     let short = f.drop_block("short");
@@ -19,7 +19,7 @@ fn ttl() -> Verified {
     f.finish().expect("valid")
 }
 
-/// Counts packets, and sends them by the port that a cell says.
+/// Counts packets, and emits them to the port in a cell.
 fn switch(outputs: usize) -> Verified {
     let mut f = Builder::new("Switch", outputs);
     let off = f.drop_block("off");
@@ -107,7 +107,7 @@ proptest! {
             balance[at] = balance[at].wrapping_add(1);
             for choice in walk {
                 let out: Vec<usize> = (0..wires.len()).filter(|wire| wires[*wire].from.0 == at).collect();
-                // One more than there are: some leave.
+                // One choice more than there are wires: some packets leave.
                 let Some(&wire) = out.get(usize::from(*choice) % (out.len() + 1)) else { break };
                 truth[wire] += 1;
                 at = wires[wire].to.0;

@@ -1,14 +1,14 @@
-//! What the outcome of a test says of the values that it is made from.
+//! Facts about operands that follow from the outcome of a test.
 
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
 use ir::analysis::interval::{Interval, fill};
 
-/// How far facts are followed into what a test is made from.
+/// The depth of operands for which facts are derived.
 const ASSUME_DEPTH: u32 = 8;
 
 impl Values {
-    /// Notes what follows from a value being 0 or not; false when it cannot be.
+    /// Records the consequences of a value being 0 or not; false if that is impossible.
     #[must_use]
     pub fn assume(&mut self, value: Vn, truth: bool, facts: &mut Facts) -> bool {
         self.assume_to(value, truth, facts, ASSUME_DEPTH)
@@ -44,7 +44,7 @@ impl Values {
                     && self.assume_range(b, Interval::up_to(below), facts)
             }
             (Expr::Bin(BinOp::And, a, b), true) => {
-                // Bits in common: neither is 0.
+                // They have bits in common: neither is 0.
                 self.assume_to(a, true, facts, depth) && self.assume_to(b, true, facts, depth)
             }
             (Expr::Bin(BinOp::Or, a, b), false) => {
@@ -54,7 +54,7 @@ impl Values {
         }
     }
 
-    /// Notes that a value is not a number.
+    /// Records that a value is not a number.
     #[must_use]
     pub fn assume_not(&mut self, value: Vn, number: u64, facts: &mut Facts) -> bool {
         let Interval { lo, hi } = self.range(value, facts);
@@ -69,7 +69,7 @@ impl Values {
         self.assume_range(value, range, facts)
     }
 
-    /// Notes that a value lies in an interval, and what that says of what it is made from.
+    /// Records that a value is in an interval, with the consequences for its operands.
     #[must_use]
     pub fn assume_range(&mut self, value: Vn, range: Interval, facts: &mut Facts) -> bool {
         let now = self.range(value, facts);

@@ -1,23 +1,22 @@
-//! Places: where bytes lie that a program reads or writes.
+//! Locations: the bits that a program reads or writes.
 //!
-//! A place is counted from an *anchor*, a point that stays put while headers are set and bytes pulled
-//! and pushed. Two bases that are known relative to each other have the same anchor, so that their
-//! fields are compared bit by bit. Annotations, cells, records and the packet type are places too, of
-//! anchors of their own.
+//! A location is counted from an *anchor*, a fixed point while headers are set and bytes pulled and
+//! pushed. Two bases with a known distance have the same anchor, so that their fields are compared bit by
+//! bit. Annotations, cells, records and the packet type are locations too, with anchors of their own.
 
 use super::value::{Facts, Values, Vn};
 use ir::analysis::interval::Interval;
 use std::collections::HashMap;
 
-/// A point that places are counted from.
+/// A point that locations are counted from.
 pub type Anchor = u32;
 
-/// What an anchor is.
+/// The point of an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Point {
-    /// A point of the packet's buffer of which nothing is known.
+    /// An unknown point of the packet's buffer.
     Somewhere(u32),
-    /// So many bytes behind another point.
+    /// That many bytes after another point.
     Behind(Anchor, Vn),
     /// The annotations.
     Anno,
@@ -29,8 +28,8 @@ pub enum Point {
     Record(Vn),
 }
 
-/// Some bits from an anchor: of the packet, the most significant bit of a byte first; elsewhere the
-/// least.
+/// Some bits from an anchor: in the packet, the most significant bit of a byte first; elsewhere the least
+/// significant bit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ByteRange {
     /// The anchor.
@@ -42,17 +41,17 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
-    /// The bit behind the last.
+    /// The bit after the last.
     pub fn end(self) -> i64 {
         self.bit + i64::from(self.width)
     }
 
-    /// Whether two places of one anchor have bits in common.
+    /// Whether two locations of one anchor overlap.
     fn meets(self, other: ByteRange) -> bool {
         self.bit < other.end() && other.bit < self.end()
     }
 
-    /// Whether all bits of another place are its own.
+    /// Whether it contains all bits of another location.
     pub fn holds(self, other: ByteRange) -> bool {
         self.anchor == other.anchor && self.bit <= other.bit && self.end() >= other.end()
     }
@@ -65,9 +64,9 @@ pub struct Anchors {
     known: HashMap<Point, Anchor>,
 }
 
-/// Longer ways between points are not followed.
+/// Longer chains of points are not followed.
 const MOST_STEPS: usize = 4;
-/// A distance past which a header does not lie behind another one.
+/// At this distance a header is not after another one.
 const FAR: u64 = 1 << 20;
 
 /// Bytes from one point to another, as an interval.
@@ -90,17 +89,17 @@ impl Anchors {
         anchor
     }
 
-    /// What an anchor is.
+    /// The point of an anchor.
     pub fn point(&self, anchor: Anchor) -> Point {
         self.points[anchor as usize]
     }
 
-    /// Whether bytes of the packet are counted from it.
+    /// Whether it is a point of the packet.
     pub fn is_packet(&self, anchor: Anchor) -> bool {
         matches!(self.point(anchor), Point::Somewhere(_) | Point::Behind(..))
     }
 
-    /// How far `to` lies behind `from`.
+    /// The distance from `from` to `to`.
     pub fn distance(&self, from: Anchor, to: Anchor, values: &Values, facts: &Facts) -> Option<Distance> {
         let mut ahead = Distance { lo: 0, hi: 0 };
         let mut up = to;
@@ -122,20 +121,20 @@ impl Anchors {
         None
     }
 
-    /// The point that an anchor is counted from, and how far it lies behind that.
+    /// The point that an anchor is counted from, and the distance from there.
     fn step(&self, anchor: Anchor, values: &Values, facts: &Facts) -> Option<(Anchor, Distance)> {
         let Point::Behind(from, by) = self.point(anchor) else { return None };
         let Interval { lo, hi } = values.range(by, facts);
         (hi <= FAR).then_some((from, Distance { lo: lo as i64, hi: hi as i64 }))
     }
 
-    /// Whether two places may have bits in common.
+    /// Whether two locations may overlap.
     pub fn may_meet(&self, a: ByteRange, b: ByteRange, values: &Values, facts: &Facts) -> bool {
         if a.anchor == b.anchor {
             return a.meets(b);
         }
         match (self.point(a.anchor), self.point(b.anchor)) {
-            // One record may be found twice, and its bytes are its own.
+            // One record may be found twice, and records do not overlap.
             (Point::Record(_), Point::Record(_)) => a.meets(b),
             _ if self.is_packet(a.anchor) && self.is_packet(b.anchor) => {
                 let Some(Distance { lo, hi }) = self.distance(a.anchor, b.anchor, values, facts) else {

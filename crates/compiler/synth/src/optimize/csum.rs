@@ -1,4 +1,4 @@
-//! Checksums that are mended for a change, and several such changes as one.
+//! Checksum updates, and several such updates as one.
 
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
@@ -10,9 +10,9 @@ fn mask_of(bits: u8) -> u64 {
 }
 
 impl Values {
-    /// A checksum, mended for a word that changes, at a place.
+    /// The update of a checksum for a word that changes, at a point of the program.
     ///
-    /// See [`ir::analysis::ones_complement`] for what it is congruent to, and where `T` is 0.
+    /// [`ir::analysis::ones_complement`] describes its residue, and the case that `T` is 0.
     pub fn csum(&mut self, sum: Vn, old: Vn, new: Vn, width: u8, facts: &Facts) -> Vn {
         let mask = mask_of(width);
         let sum = self.bin_const(BinOp::And, sum, 0xffff, facts);
@@ -28,8 +28,8 @@ impl Values {
         self.intern(Expr::Csum(sum, old, new, width), Interval::up_to(0xffff), 0xffff)
     }
 
-    /// One form for all changes by constants: from their difference, below 0xffff, to 0. It is exact
-    /// where the change was not from `m` to 0, see [`Values::csum`]: that one is kept.
+    /// A normal form for all changes by constants: from their difference, below 0xffff, to 0. It is exact
+    /// unless the change is from `m` to 0, see [`Values::csum`]: that one is kept.
     fn constant_change(&mut self, old: Vn, new: Vn, width: u8) -> (Vn, Vn, u8) {
         match (self.number(old), self.number(new)) {
             (Some(before), Some(after)) if before != mask_of(width) || after != 0 => {
@@ -40,21 +40,21 @@ impl Values {
         }
     }
 
-    /// Whether a change never takes the way where `T` is 0.
+    /// Whether `T` is never 0 for a change.
     fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
         self.range(sum, facts).hi < 0xffff
             || self.range(old, facts).hi < mask_of(width)
             || self.range(new, facts).lo > 0
     }
 
-    /// Two changes as one. Both results are congruent, so they are equal where neither the second nor
-    /// the merged change takes the way where `T` is 0 (the first may: 0xffff and 0 are congruent).
+    /// Two changes as one. Both results are congruent, so they are equal if `T` is 0 neither for the
+    /// second nor for the merged change (it may be for the first: 0xffff and 0 are congruent).
     fn merged_csum(&mut self, sum: Vn, second: (Vn, Vn, u8), facts: &Facts) -> Option<Vn> {
         let Expr::Csum(start, old, new, width) = self.expr(sum) else { return None };
         let first = (old, new, width);
-        // Back from what was stored: the second change is that of the same word, and its `T` is never 0:
-        // that asks for a first result of 0xffff, which needs a word of 0 in between, and for the word in
-        // between to be the largest.
+        // The stored word changes back: the second change is of the same word, and its `T` is never 0.
+        // `T` would be 0 only for a first result of 0xffff, which needs 0 as the word in between, and for
+        // the largest word in between.
         if second.0 == first.1 && second.2 == first.2 {
             let merged = (first.0, second.1, second.2);
             if self.never_zero(start, merged, facts) {

@@ -1,25 +1,26 @@
-//! Writes that nobody sees, and values that nobody uses.
+//! Writes that are never read, and values that are never used.
 //!
-//! A write is dead where on every way the same bits are written again before anything reads them. After
-//! a drop nobody reads the packet; whoever gets it at another exit reads all of it. Cells and records
-//! outlive the packet. Over a border the packet is left alone, but other packets read cells and records.
+//! A write is dead if on every path the same bits are written again before any read. After a drop no one
+//! reads the packet; at any other exit the receiver may read all of it. Cells and records outlive the
+//! packet. At a stage boundary the packet keeps its content, but other packets may read cells and
+//! records.
 //!
-//! A write that is dead on some ways only is moved to where the others begin ([`sink`]).
+//! A write that is dead on some paths only is moved to the start of the other paths ([`sink`]).
 
 use super::forward::Rewritten;
 use super::optimization_note::{Kind, OptimizationNote, Reads, Touch};
 use ir::{Block, BlockId, Inst, Program, Term};
 use packet::field::Base;
 
-/// More ranges are forgotten: the work per block stays bounded.
+/// Beyond this number ranges are discarded: the work per block stays bounded.
 const MOST_SPANS: usize = 32;
-/// Blocks that sinking may add, for each that there was.
+/// Blocks that sinking may add, per block of the program.
 const MOST_SPLITS: usize = 1;
 
-/// What is written again before it is read.
+/// The bits that are written again before they are read.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Unread {
-    /// Where nobody gets the packet any more: what is read of it on the way all the same.
+    /// If the packet is dropped on every path: the reads before the drop.
     dropped: Option<Vec<Touch>>,
     spans: Vec<Touch>,
     /// Bases that are set or cleared before they are used, by bit.
@@ -31,7 +32,7 @@ impl Unread {
         Unread { dropped: Some(vec![]), spans: vec![], bases: !0 }
     }
 
-    /// Whether nobody reads some bits because the packet is dropped.
+    /// Whether bits are never read because the packet is dropped.
     fn is_dropped(&self, touch: &Touch) -> bool {
         let of_packet = matches!(touch.kind, Kind::Packet | Kind::Aside);
         let reads = self.dropped.as_ref().filter(|_| of_packet);
@@ -43,7 +44,7 @@ impl Unread {
             return true;
         }
         let mut at = touch.lo;
-        // Side by side they may hold it together.
+        // Adjacent spans may cover it together.
         while at < touch.hi {
             let over = |span: &&Touch| span.anchor == touch.anchor && span.lo <= at && at < span.hi;
             match self.spans.iter().filter(over).map(|span| span.hi).max() {
@@ -63,7 +64,7 @@ impl Unread {
             }
             for theirs in other.spans.iter().filter(|theirs| theirs.anchor == span.anchor) {
                 let (lo, hi) = (span.lo.max(theirs.lo), span.hi.min(theirs.hi));
-                // What is known of the place of one of the two is right for a part of it, too.
+                // The facts about the position of one of the two are valid for a part of it, too.
                 if lo < hi {
                     spans.push(span.part(lo, hi));
                 }
@@ -106,13 +107,13 @@ impl Unread {
     }
 }
 
-/// The reads, while they are few.
+/// The reads, if they are few.
 fn bounded(mut reads: Vec<Touch>) -> Option<Vec<Touch>> {
     reads.dedup();
     (reads.len() <= MOST_SPANS).then_some(reads)
 }
 
-/// What is unread where a block's instructions end.
+/// The unread bits after a block's last instruction.
 fn at_end(term: &Term, starts: &[Option<Unread>]) -> Unread {
     let mut unread = match term {
         Term::Drop(_) => return Unread::dropped(),
@@ -135,7 +136,7 @@ fn at_end(term: &Term, starts: &[Option<Unread>]) -> Unread {
     unread
 }
 
-/// Removes dead writes, and moves those that are dead on some ways.
+/// Removes dead writes, and moves those that are dead on some paths.
 pub fn remove(rewritten: &mut Rewritten) {
     let Rewritten { program, notes } = rewritten;
     let mut order = program.topological_order();
@@ -174,7 +175,7 @@ fn retain<T>(all: &mut Vec<T>, keep: &[bool]) {
     all.retain(|_| keep.next().copied().unwrap_or(true));
 }
 
-/// Moves writes that are dead behind one end of their block to behind its other ends.
+/// Moves writes that are dead on one edge out of their block to its other edges.
 fn sink(
     program: &mut Program,
     notes: &mut Vec<Vec<OptimizationNote>>,
@@ -213,7 +214,7 @@ fn sink(
             let target = if ways_in[to.index()] == 1 {
                 to
             } else {
-                // A block of its own on the way.
+                // A new block on the edge.
                 splits = splits.saturating_sub(1);
                 let split = BlockId(program.blocks.len() as u32);
                 program.blocks.push(Block { params: vec![], insts: vec![], term: Term::Jump(to, vec![]) });
@@ -237,7 +238,7 @@ fn is_live(start: &Option<Unread>, note: &OptimizationNote) -> bool {
     note.writes.is_none_or(|touch| !start.as_ref().is_some_and(|start| start.holds(&touch)))
 }
 
-/// The writes of a block that may as well be done at its end, and are dead behind one way out of it.
+/// The writes of a block that can be moved to its end, and are dead on one edge out of it.
 fn movable(
     program: &Program,
     notes: &[Vec<OptimizationNote>],
@@ -246,7 +247,7 @@ fn movable(
     starts: &[Option<Unread>],
 ) -> Vec<usize> {
     let mut moved = vec![];
-    // What stands behind in the block and stays there.
+    // The instructions after it that stay in the block.
     let mut behind: Vec<&OptimizationNote> = vec![];
     let (insts, notes) = (&program.block(id).insts, &notes[id.index()]);
     for (at, note) in notes.iter().enumerate().rev() {
@@ -269,7 +270,7 @@ fn movable(
     moved
 }
 
-/// Whether a write may as well be done behind another instruction.
+/// Whether a write can be moved after another instruction.
 fn may_swap(note: &OptimizationNote, touch: &Touch, later: &OptimizationNote) -> bool {
     let reads = match later.reads {
         Reads::Nothing => false,
@@ -285,7 +286,7 @@ fn may_swap(note: &OptimizationNote, touch: &Touch, later: &OptimizationNote) ->
 fn remove_unused(program: &mut Program, notes: &mut [Vec<OptimizationNote>]) {
     let mut used = vec![false; program.value_count()];
     let order = program.topological_order();
-    // Uses come behind definitions, but for what jumps hand over to parameters: those are walked first.
+    // Uses follow definitions, except for arguments of jumps to parameters: those are walked first.
     for &id in order.iter().rev() {
         let Block { insts, term, .. } = &program.blocks[id.index()];
         let operands = match term {

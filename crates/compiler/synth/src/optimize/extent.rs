@@ -1,4 +1,4 @@
-//! Where a packet begins and ends, and where its headers are.
+//! The start and the end of a packet, and the positions of its headers.
 
 use super::byte_range::Point;
 use super::forward::Forward;
@@ -9,7 +9,7 @@ use ir::analysis::interval::Interval;
 use ir::{BinOp, Inst};
 use packet::field::Base;
 
-/// Buffers are shorter, so a header that starts no further behind a packet's first byte is set.
+/// Buffers are shorter, so a header that starts no further after a packet's first byte is set.
 const SURELY_INSIDE: u64 = 0x7fff;
 /// The longest packet.
 const MOST_BYTES: u64 = u32::MAX as u64;
@@ -73,7 +73,7 @@ impl Forward<'_> {
                 self.lengthen(by.wrapping_neg() as u64);
             }
             None => {
-                // What is not there is not taken off.
+                // Only bytes that are there are removed.
                 let point = Point::Somewhere(self.values.fresh());
                 let at = Position { anchor: self.anchors.of(point), bytes: 0 };
                 self.state.at[Base::Data as usize] = at;
@@ -94,7 +94,7 @@ impl Forward<'_> {
         self.lengthen(bytes.into());
     }
 
-    /// The packet is longer by so many bytes at its front.
+    /// The packet grows by that many bytes at its front.
     fn lengthen(&mut self, by: u64) {
         self.state.end_version = self.values.fresh();
         if let Some(len) = self.state.len {
@@ -102,7 +102,7 @@ impl Forward<'_> {
         }
     }
 
-    /// Bytes from the packet's first byte to the end of its first segment, where they were asked for.
+    /// Bytes from the packet's first byte to the end of its first segment, if the program read them.
     fn data_avail(&self) -> Option<Vn> {
         let data = self.state.at[Base::Data as usize];
         self.state.avails.iter().find(|avail| avail.0 == data).map(|avail| avail.1)
@@ -122,7 +122,7 @@ impl Forward<'_> {
         let data = self.state.at[Base::Data as usize];
         let range = self.values.range(value, &self.state.facts);
         let least = i64::try_from(range.lo).unwrap_or(i64::MAX - FAR_BYTES).min(i64::MAX - FAR_BYTES);
-        // What is left is known as far as it is known to lie before the cut.
+        // A bound is kept as far as its bytes are known to be before the cut.
         let mut ends = std::mem::take(&mut self.state.ends);
         ends.retain_mut(|(anchor, bytes)| {
             let way = self.anchors.distance(data.anchor, *anchor, &self.values, &self.state.facts);
@@ -150,7 +150,7 @@ impl Forward<'_> {
         }
     }
 
-    /// Whether a cut behind so many bytes leaves the IPv4 header whole whose sum is known.
+    /// Whether a cut after that many bytes keeps the whole IPv4 header whose sum is known.
     fn keeps_header(&mut self, value: Vn, data: Position) -> bool {
         let Some(right) = &self.state.right else { return false };
         if right.at.anchor != data.anchor {
@@ -163,7 +163,7 @@ impl Forward<'_> {
         if range.lo <= SURELY_INSIDE && range.lo as i64 + ahead >= longest as i64 {
             return true;
         }
-        // An end that is no less than the header's length, plus what lies before the header.
+        // The end is at least the header's length plus the bytes before the header.
         let small = self.values.range(end, &self.state.facts).hi <= MOST_BYTES && extra <= SURELY_INSIDE;
         small
             && extra as i64 + ahead >= 0
@@ -230,7 +230,7 @@ impl Forward<'_> {
         }
     }
 
-    /// What a test's outcome says of the packet besides the values.
+    /// Facts about the packet, other than values, that follow from a test's outcome.
     pub(super) fn learn(&mut self, test: Vn, state: &mut OptimizerState) {
         let Expr::Bin(BinOp::Eq, a, b) = self.values.expr(test) else { return };
         let avail = self.data_avail();
@@ -247,5 +247,5 @@ impl Forward<'_> {
     }
 }
 
-/// Longer than any packet; keeps sums of lengths from overflowing.
+/// More bytes than any packet has; keeps sums of lengths from overflowing.
 const FAR_BYTES: i64 = 1 << 40;

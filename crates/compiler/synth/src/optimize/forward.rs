@@ -1,9 +1,9 @@
-//! One walk over a program from its entries to its exits, which writes it anew.
+//! One walk over a program from its entries to its exits, which rewrites it.
 //!
-//! At each instruction the walk knows what bases, places and values are ([`OptimizerState`]). Of an instruction
-//! whose value is there already nothing is written; a value that can be made from others in fewer
-//! steps is made so. A test whose outcome is known becomes a jump, and what no way leads to any more
-//! is not walked. Blocks keep their numbers; [`super::shape`] tidies up.
+//! At each instruction the walk knows bases, contents of locations and values ([`OptimizerState`]). It writes no
+//! instruction for a value that is available already, and computes a value from others if that takes fewer
+//! instructions. A test with a known outcome becomes a jump, and blocks that no path reaches any more are not walked.
+//! Blocks keep their numbers; [`super::shape`] simplifies the graph.
 
 use super::Known;
 use super::byte_range::{Anchors, ByteRange, Point};
@@ -17,18 +17,18 @@ use packet::anno::Anno;
 use packet::field::{Base, Field};
 use std::collections::HashMap;
 
-/// A program written anew.
+/// A rewritten program.
 pub struct Rewritten {
-    /// By the number of the old blocks; those that nothing leads to are empty.
+    /// By the number of the old blocks; blocks that no path reaches are empty.
     pub program: Program,
     /// What each instruction reads and writes.
     pub notes: Vec<Vec<OptimizationNote>>,
 }
 
-/// What is handed over to a block's parameters.
+/// The arguments for a block's parameter.
 #[derive(Clone, Copy)]
 struct Param {
-    /// The value, where all ways hand over the same.
+    /// The value, if all paths pass the same.
     same: Option<Vn>,
     range: Interval,
 }
@@ -46,7 +46,7 @@ pub(super) struct Forward<'a> {
     reached: Vec<bool>,
     /// The numbers of the old program's values.
     pub(super) numbers: Vec<Vn>,
-    /// Where the new program has a value.
+    /// Where the new program defines a value.
     pub(super) homes: HashMap<Vn, Vec<(BlockId, Value)>>,
     next_value: u32,
     /// The table and the key of each record.
@@ -57,12 +57,12 @@ pub(super) struct Forward<'a> {
     pub(super) state: OptimizerState,
 }
 
-/// Whether nothing has to be known to write a block anew.
+/// Whether a block can be rewritten without any facts.
 fn is_bare_exit(block: &Block) -> bool {
     block.insts.is_empty() && matches!(block.term, Term::Emit(_) | Term::Drop(_) | Term::Slow(_))
 }
 
-/// Writes a verified program anew.
+/// Rewrites a verified program.
 pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
     let count = program.blocks.len();
     let (mut values, mut anchors) = (Values::default(), Anchors::default());
@@ -100,7 +100,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
 }
 
 impl Forward<'_> {
-    /// What is known goes on to a block.
+    /// Passes the state on to a successor.
     pub(super) fn send(&mut self, to: BlockId, state: OptimizerState, args: &[Vn]) {
         let at = to.index();
         self.reached[at] = true;
@@ -190,7 +190,7 @@ impl Forward<'_> {
         Touch::of(place, &self.anchors, &self.values, &self.state.facts)
     }
 
-    /// What a place holds: what is known of it, else a value that stands for it.
+    /// The content of a location: its known value, else a new value that stands for it.
     pub(super) fn content(&mut self, place: ByteRange) -> Vn {
         if let Some(number) = self.state.held(place, &mut self.values, &self.anchors) {
             return self.values.settled(number, &self.state.facts);
@@ -209,7 +209,7 @@ impl Forward<'_> {
         self.read(number, inst, note)
     }
 
-    /// Writes to a place, unless it holds that already.
+    /// Writes to a location, unless it has that content already.
     fn store(
         &mut self,
         place: ByteRange,
@@ -238,7 +238,7 @@ impl Forward<'_> {
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 
-    /// Notes what a table promises of a part of a record.
+    /// Records the guarantee of a table about a part of a record.
     fn note_delta(&mut self, record: Vn, place: ByteRange) {
         let Some((table, key)) = self.keys.get(&record) else { return };
         let promise =
@@ -250,13 +250,13 @@ impl Forward<'_> {
         let (at, bytes) = promise.new;
         let new = ByteRange { bit: i64::from(at) * 8, width: bytes * 8, ..place };
         let [delta, new] = [place, new].map(|place| self.content(place));
-        // Not of what the program wrote there itself.
+        // Only for content that the program did not write itself.
         if [delta, new].iter().all(|part| matches!(self.values.expr(*part), Expr::Load(..))) {
             self.values.deltas.insert(delta, (new, old));
         }
     }
 
-    /// One instruction of the old program; gives the number of what it yields.
+    /// Rewrites one instruction of the old program; returns the number of its result.
     fn inst(&mut self, inst: Inst) -> Option<Vn> {
         let number = match inst {
             Inst::Const(number) => self.values.constant(number),
@@ -328,7 +328,7 @@ impl Forward<'_> {
         Some(number)
     }
 
-    /// An instruction that acts.
+    /// An instruction with an effect.
     fn effect(&mut self, inst: Inst) {
         match inst {
             Inst::Store(field, value) => {
@@ -386,8 +386,8 @@ impl Forward<'_> {
         }
     }
 
-    /// Writes a reading of the packet's extent; one that stands in this block is not repeated. Machine
-    /// code knows what a test of it says only when both stand in one block.
+    /// Writes an instruction that reads the packet's extent; one in this block is not repeated. Machine code can use
+    /// the outcome of a test on it only if both are in one block.
     pub(super) fn read_here(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let here = self.here;
         let homes = self.homes.get(&number);
@@ -399,13 +399,13 @@ impl Forward<'_> {
     }
 }
 
-/// What is the same through the whole run.
+/// Inputs that are constant during the run.
 pub(super) const GIVEN: [Inst; 4] = [Inst::Now, Inst::Timestamp, Inst::FlowHash, Inst::Origin];
-/// Headers that are further away are not compared with others.
+/// Headers at a greater distance are not compared with others.
 const FARTHEST: u64 = 1 << 20;
 
 impl Forward<'_> {
-    /// Where the bytes of a base's value are, behind the packet's first byte.
+    /// The position of a base that is a value's bytes after the packet's first byte.
     pub(super) fn behind_data(&mut self, value: Vn) -> Position {
         let data = self.state.at[Base::Data as usize];
         let near = |by: u64| (by as i64).unsigned_abs() <= FARTHEST;

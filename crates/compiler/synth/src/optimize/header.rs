@@ -1,13 +1,13 @@
 //! The sum over the IPv4 header.
 //!
-//! What [`Inst::IpSum`] yields is 0xffff when the sum of the header's 16-bit words is a multiple of
-//! 0xffff and not 0. Once a test has shown that, every write to the header changes the sum by what
-//! [`Linear`] knows of the old and the new content; where all changes together are congruent to 0, the
-//! next test has the same outcome. That the sum is not 0 needs no proof: the first byte holds the header's
-//! length, which is not 0, and a write to it ends what is known.
+//! The result of [`Inst::IpSum`] is 0xffff when the sum of the header's 16-bit words is a multiple of 0xffff and not 0.
+//! Once a test has shown that, every write to the header changes the sum by a difference that [`Linear`] derives from
+//! the old and the new content. Where all changes together are congruent to 0, the next test has the same outcome. That
+//! the sum is not 0 needs no proof: the first byte contains the header's length, which is not 0, and a write to it
+//! discards the facts about the sum.
 //!
-//! An update by RFC 1624 is congruent to the change that it stands for, whichever of 0 and 0xffff it
-//! yields (see `Values::csum`), so it makes no difference which of the two stands in the header.
+//! An update by RFC 1624 is congruent to the change that it stands for, whichever of 0 and 0xffff it yields (see
+//! `Values::csum`), so it makes no difference which of the two is in the header.
 
 use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
@@ -23,7 +23,7 @@ const RIGHT: u64 = 0xffff;
 /// Bits of the shortest and of the longest header.
 const SHORTEST: i64 = 20 * 8;
 const LONGEST: i64 = 60 * 8;
-/// The first byte, which holds the header's length.
+/// The first byte, which contains the header's length.
 const FIRST: i64 = 8;
 
 impl Forward<'_> {
@@ -66,7 +66,7 @@ impl Forward<'_> {
         state.right = Some(RightSum { at, length, sum: Linear::default() });
     }
 
-    /// What a write to the packet does to the sum; before it is done.
+    /// Updates the facts about the sum for a write to the packet; called before the write.
     pub(super) fn track_sum(&mut self, place: ByteRange, value: Vn) {
         if self.renews_sum(place, value) {
             self.state.right.iter_mut().for_each(|right| right.sum = Linear::default());
@@ -98,12 +98,12 @@ impl Forward<'_> {
         }
     }
 
-    /// Whether a write puts the header's checksum right, whatever the header holds: the complement of its sum,
-    /// taken while the checksum was 0.
+    /// Whether a write corrects the header's checksum for every content of the header: it stores the complement of its
+    /// sum, computed while the checksum was 0.
     fn renews_sum(&mut self, place: ByteRange, value: Vn) -> bool {
         let at = self.state.at[Base::Net as usize];
         let Some((header, number)) = self.state.ip_sum else { return false };
-        // That a sum was right once says that the header is there, or the sum of it would be 0.
+        // A correct sum implies that the header is there: otherwise the sum would be 0.
         let is_there = self.state.right.as_ref().is_some_and(|right| right.at == at);
         if header != at || !is_there || place != self.place(IP_SUM) {
             return false;
@@ -118,7 +118,7 @@ impl Forward<'_> {
         is_complement && self.values.range(old, &self.state.facts).number() == Some(0)
     }
 
-    /// Whether a place lies outside of the IPv4 header that starts at another one.
+    /// Whether a location is outside the IPv4 header that starts at another one.
     fn is_outside(&self, place: ByteRange, header: ByteRange, length: Option<Vn>) -> bool {
         let behind = match self.anchors.point(place.anchor) {
             Point::Behind(from, by) => from == header.anchor && Some(by) == length,

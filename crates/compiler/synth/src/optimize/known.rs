@@ -1,29 +1,29 @@
-//! What the optimiser is told beside the program.
+//! Facts for the optimiser beside the program.
 
 use std::collections::BTreeMap;
 
-/// What is known of a program's packets and state that the program does not say.
+/// Facts about a program's packets and state that are not in the program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Known {
-    /// The MAC header, where it is set at an entry, is the packet's first byte: so ports deliver frames.
+    /// The MAC header, where it is set at an entry, is the packet's first byte, as in frames that ports deliver.
     pub mac_at_data: bool,
-    /// Cells that hold a number for as long as the program runs: nobody writes them.
+    /// Cells that keep their value while the program runs: no program or handler writes them.
     pub cells: BTreeMap<u16, u64>,
-    /// What records say of the change that they make to a checksum.
+    /// The changes of checksums that records contain.
     pub deltas: Vec<Delta>,
 }
 
-/// A promise of a table: in each of its records stands by how much a checksum changes when a word of the
-/// record's key is replaced by a word of the record. One's complement says: modulo 0xffff, the delta is the
-/// new word less the old one. Neither is written while a burst is worked on.
+/// A guarantee of a table: each of its records contains the change of a checksum for replacing a word of the record's
+/// key by a word of the record. Modulo 0xffff, the delta is the new word minus the old one. Neither is written while a
+/// burst is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delta {
     /// The table.
     pub table: u16,
-    /// Which word of the key is replaced.
+    /// The word of the key that is replaced.
     pub word: usize,
-    /// Where the new word stands in the record, and its bytes.
+    /// The offset of the new word in the record, and its bytes.
     pub new: (u16, u8),
-    /// Where the delta stands: 2 bytes.
+    /// The offset of the delta: 2 bytes.
     pub at: u16,
 }

@@ -1,22 +1,22 @@
-//! What values are congruent to modulo 0xffff, see [`ir::analysis::ones_complement`].
+//! The residues of values modulo 0xffff, see [`ir::analysis::ones_complement`].
 
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
 use ir::analysis::ones_complement::{MODULUS, Residue, weight};
 
-/// Longer sums are taken as values of their own.
+/// Longer sums become values of their own.
 const MOST_TERMS: usize = 8;
 const DEPTH: u32 = 12;
 
 /// A number plus multiples of values, modulo 0xffff.
 pub type Linear = Residue<Vn>;
 
-/// Whether a sum is short enough to go on with.
+/// Whether a sum is short enough to be used.
 pub fn is_short(sum: &Linear) -> bool {
     sum.len() <= MOST_TERMS
 }
 
-/// What a value is congruent to, at a place.
+/// The residue of a value at a point of the program.
 pub fn linear(values: &Values, value: Vn, facts: &Facts) -> Linear {
     of(values, value, facts, DEPTH)
 }
@@ -26,7 +26,7 @@ fn of(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Linear {
     sum.filter(is_short).unwrap_or_else(|| Linear::only(value))
 }
 
-/// What it is congruent to by what it is made from, where that is known.
+/// The residue that follows from a value's operands, if it is known.
 fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear> {
     let mut sum = Linear::default();
     let mut add = |part: Vn, times: u64| sum.add(&of(values, part, facts, depth), times);
@@ -63,7 +63,7 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
             add(a, weight(by as u32));
         }
         Expr::Bin(BinOp::Xor, a, ones) => {
-            // A complement in whole words: those of ones only are 0.
+            // A complement of whole words: words of ones only are congruent to 0.
             let ones = values
                 .number(ones)
                 .filter(|ones| matches!(*ones, 0xffff | 0xffff_ffff | 0xffff_ffff_ffff | u64::MAX))?;
@@ -73,7 +73,7 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
             add(a, MODULUS - 1);
         }
         Expr::Csum(checksum, old, new, _) => {
-            // See `Values::csum`; its operands are cut to their widths.
+            // See `Values::csum`; its operands are truncated to their widths.
             add(checksum, 1);
             add(old, 1);
             add(new, MODULUS - 1);

@@ -1,7 +1,8 @@
-//! Values of the new program: where they are, and making those that are nowhere yet.
+//! Values of the new program: where they are defined, and how new ones are computed.
 //!
-//! Values that are carried over a border cost memory. So a value is not taken from before one where
-//! the program reads it again behind it: what is known of it stays, the reading too.
+//! Values that are carried over a stage boundary cost memory. A value is therefore not taken from before
+//! a boundary if the program reads it again after it. The facts about the value stay, and so does the
+//! read.
 
 use super::byte_range::ByteRange;
 use super::forward::{Forward, GIVEN};
@@ -10,11 +11,11 @@ use super::value::{Expr, Vn};
 use ir::{BinOp, BlockId, Inst, Value};
 use packet::field::{Base, Field};
 
-/// How deep what a value is made from may be.
+/// The depth of expressions that are computed again.
 const MAKE_DEPTH: u32 = 6;
-/// Instructions that making a value may take in the place of one that reads it.
+/// The number of instructions up to which computing a value is preferred to reading it.
 const MAKE_COST: u32 = 3;
-/// Where a value is looked for.
+/// The number of definitions of a value that are considered.
 const MOST_HOMES: usize = 16;
 
 impl Forward<'_> {
@@ -22,7 +23,8 @@ impl Forward<'_> {
         self.homes.entry(number).or_default().push((block, value));
     }
 
-    /// Where a value is that is there at this place: on this side of the last border, or wherever.
+    /// The definition of a value that is available here: on this side of the last stage boundary, or on
+    /// any side.
     pub(super) fn holder(&self, number: Vn, any_side: bool) -> Option<Value> {
         let homes = self.homes.get(&number)?;
         let fits = |home: &&(BlockId, Value)| {
@@ -38,7 +40,7 @@ impl Forward<'_> {
         value
     }
 
-    /// Writes an instruction that yields a value.
+    /// Appends an instruction that yields a value.
     pub(super) fn write(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Value {
         let value = self.append(inst, note);
         let value = value.unwrap_or(Value(u32::MAX));
@@ -46,17 +48,17 @@ impl Forward<'_> {
         value
     }
 
-    /// Writes an instruction that acts.
+    /// Appends an instruction without a result.
     pub(super) fn act(&mut self, inst: Inst, note: OptimizationNote) {
         self.append(inst, note);
     }
 
-    /// Writes an instruction that yields a value of its own.
+    /// Appends an instruction with an effect and a result.
     pub(super) fn act_with(&mut self, number: Vn, inst: Inst, note: OptimizationNote) {
         self.write(number, inst, note);
     }
 
-    /// A value of the new program that is this number here.
+    /// A value of the new program that has this number here.
     pub(super) fn operand(&mut self, number: Vn) -> Option<Value> {
         if let Some(value) = self.holder(number, false) {
             return Some(value);
@@ -67,7 +69,7 @@ impl Forward<'_> {
         }
     }
 
-    /// A field that holds a value here, and may be read.
+    /// A field with this content here that may be read.
     fn field_with(&self, number: Vn) -> Option<(Field, ByteRange)> {
         let (place, _) = self.state.places.iter().rev().find(|held| held.1 == number)?;
         let base = Base::ALL.into_iter().rev().find(|base| {
@@ -80,7 +82,7 @@ impl Forward<'_> {
         field.is_valid().then_some((field, *place))
     }
 
-    /// Reads a value that is on the other side of a border where it stands in the packet still.
+    /// Reads a value from the other side of a stage boundary, if the packet still contains it.
     fn read_again(&mut self, number: Vn) -> Option<Value> {
         let (field, place) = self.field_with(number)?;
         let note =
@@ -88,15 +90,15 @@ impl Forward<'_> {
         Some(self.write(number, Inst::Load(field), note))
     }
 
-    /// The same for a value that the old program has here.
+    /// The same for a value that the old program defines here.
     pub(super) fn value(&mut self, number: Vn) -> Value {
         let found = self.operand(number);
         debug_assert!(found.is_some(), "v? of number {number} in b{}", self.here.0);
         found.unwrap_or(Value(u32::MAX))
     }
 
-    /// Instructions that it takes to make a value from what is there on this side of the last border, or
-    /// on any.
+    /// The number of instructions that compute a value from those available on this side of the last
+    /// stage boundary, or on any side.
     fn cost(&self, number: Vn, depth: u32, any_side: bool) -> Option<u32> {
         if self.holder(number, any_side).is_some() {
             return Some(0);
@@ -113,7 +115,7 @@ impl Forward<'_> {
         }
     }
 
-    /// Makes a value that has a cost.
+    /// Computes a value that has a cost.
     fn make(&mut self, number: Vn) -> Value {
         if let Some(value) = self.holder(number, false) {
             return value;
@@ -126,7 +128,7 @@ impl Forward<'_> {
         self.rebuild(number)
     }
 
-    /// Makes a value from what its expression names.
+    /// Computes a value from the operands of its expression.
     fn rebuild(&mut self, number: Vn) -> Value {
         let inst = match self.values.expr(number) {
             Expr::Const(number) => Inst::Const(number),
@@ -149,7 +151,7 @@ impl Forward<'_> {
             let less = self.values.constant(less);
             return Inst::Bin(BinOp::Sub, self.make(a), self.make(less));
         }
-        // The opposite of a comparison is one, too.
+        // The negation of a comparison is a comparison, too.
         if op == BinOp::Eq && constant == Some(0) && self.holder(a, false).is_none() {
             match self.values.expr(a) {
                 Expr::Bin(BinOp::Le, x, y) if self.is_made(x, y) => {
@@ -168,7 +170,7 @@ impl Forward<'_> {
         self.cost(x, MAKE_DEPTH, true).is_some() && self.cost(y, MAKE_DEPTH, true).is_some()
     }
 
-    /// A value of arithmetic; `inst` is how the old program makes it, of values of the new one.
+    /// A computed value; `inst` returns the old program's instruction for it, with values of the new one.
     pub(super) fn computed(&mut self, number: Vn, inst: impl FnOnce(&mut Self) -> Inst, as_is: bool) -> Vn {
         if self.holder(number, false).is_some() || self.values.number(number).is_some() {
             return number;
@@ -182,14 +184,14 @@ impl Forward<'_> {
         number
     }
 
-    /// A value that is read; making it from what is there is better when that is cheap.
+    /// A value that is read; it is computed from available values if that is cheap.
     pub(super) fn read(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let cheap = |cost: Option<u32>| cost.is_some_and(|cost| cost <= MAKE_COST);
         if cheap(self.cost(number, MAKE_DEPTH, false)) {
             return number;
         }
-        // What was worked out before a border is worked out again from what it was worked out from: then
-        // nobody reads what was written there, and the bytes may be left as they were.
+        // A value computed before a stage boundary is computed again from its operands. Then the bytes
+        // that store it are not read, and the write may be dead.
         let expr = self.values.expr(number);
         if matches!(expr, Expr::Bin(..) | Expr::Csum(..))
             && self.holder(number, false).is_none()
@@ -202,7 +204,8 @@ impl Forward<'_> {
         number
     }
 
-    /// Instructions that it takes to make a value of one that may be on the other side of a border.
+    /// The number of instructions that compute a value from one that may be on the other side of a stage
+    /// boundary.
     fn far_cost(&self, expr: Expr) -> Option<u32> {
         let parts = match expr {
             Expr::Bin(_, a, b) => vec![a, b],

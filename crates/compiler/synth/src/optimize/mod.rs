@@ -1,14 +1,14 @@
-//! The optimiser of packet programs: what a person would write by hand for a whole chain. One read, one
-//! write, one checksum update, no check done twice.
+//! The optimiser of packet programs: the code that a person would write by hand for a whole chain. One
+//! read, one write, one checksum update, no check done twice.
 //!
-//! [`optimize`] keeps, for every packet: its exit; its bytes, annotations, header bases and type where
-//! somebody gets it (out of a port or on a slow path; after a drop nobody sees it); cells and records;
-//! and the lookups in each table with their keys and arguments, but for one that is repeated with
-//! nothing made in between. The result is verified.
+//! [`optimize`] preserves, for every packet: its exit; its bytes, annotations, header bases and type if
+//! it is emitted or takes a slow path (a dropped packet is not read); cells and records; and the lookups
+//! in each table with their keys and arguments, except for a repeated lookup with no creation in between.
+//! The result is verified.
 //!
-//! Each round walks forwards (`forward`: what is known, is not done again), backwards (`dead`: what
-//! nobody sees, is not done) and over the graph (`shape`). The work of a round is proportional to the
-//! program: what is known at a block is bounded.
+//! Each round walks forwards (`forward`: a known result is not computed again), backwards (`dead`: a
+//! write that is not read is removed) and over the graph (`shape`). The work of a round is proportional
+//! to the program: the facts at a block are bounded.
 
 mod assume;
 mod byte_range;
@@ -37,10 +37,10 @@ pub use report::{Counts, Report};
 use ir::Verified;
 use ir::verify::VerifyError;
 
-/// Rounds change less and less.
+/// Each round changes less than the one before.
 const MOST_ROUNDS: usize = 6;
 
-/// The same program with less to do.
+/// The same program with fewer operations.
 ///
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.
@@ -48,7 +48,7 @@ pub fn optimize(program: &Verified) -> Result<Verified, VerifyError> {
     optimize_with(program, &Known::default()).map(|(program, _)| program)
 }
 
-/// The same with what else is known, and what became of the program.
+/// [`optimize`] with further facts; returns the report, too.
 ///
 /// # Errors
 /// When the result breaks the IR's invariants: a bug.

@@ -1,4 +1,4 @@
-//! What an instruction of a rewritten program reads and writes, for the passes behind.
+//! The reads and writes of an instruction of a rewritten program, for the later passes.
 
 use super::byte_range::{Anchor, Anchors, ByteRange, Point};
 use super::value::{Facts, Values};
@@ -7,19 +7,19 @@ use packet::field::Base;
 /// A range of bits that an instruction reads or writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Touch {
-    /// What they are counted from.
+    /// The anchor that they are counted from.
     pub anchor: Anchor,
     /// The first bit.
     pub lo: i64,
-    /// The bit behind the last.
+    /// The bit after the last.
     pub hi: i64,
-    /// What kind of thing they are bits of.
+    /// The kind of object that they are bits of.
     pub kind: Kind,
-    /// Bits that they lie among, counted from a point that more of the packet is counted from.
+    /// A range that contains them, counted from an anchor that more of the packet is counted from.
     among: Option<(Anchor, i64, i64)>,
 }
 
-/// What bits are bits of.
+/// The object that bits belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The packet's bytes.
@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 impl Touch {
-    /// The bits of a place; what is known of distances holds where it is made.
+    /// The bits of a location; the facts about distances are those at the point where it is made.
     pub fn of(place: ByteRange, anchors: &Anchors, values: &Values, facts: &Facts) -> Touch {
         let (lo, hi) = (place.bit, place.end());
         let kind = match anchors.point(place.anchor) {
@@ -77,10 +77,10 @@ impl Touch {
     }
 }
 
-/// What is read.
+/// The bits that an instruction reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reads {
-    /// Nothing that is written to.
+    /// Nothing that can be written.
     Nothing,
     /// Some bits.
     Bits(Touch),
@@ -88,25 +88,25 @@ pub enum Reads {
     Packet,
 }
 
-/// What an instruction reads and writes.
+/// The reads and writes of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptimizationNote {
     /// What it reads.
     pub reads: Reads,
-    /// What it writes: all of it, whatever it held.
+    /// Its write: every bit of it, whatever the content was.
     pub writes: Option<Touch>,
-    /// Bases that it counts from, by bit.
+    /// Bases that its locations are relative to, by bit.
     pub uses: u8,
     /// The base that it sets or clears.
     pub moves: Option<Base>,
 }
 
 impl OptimizationNote {
-    /// Of an instruction that works on values.
+    /// For an instruction on values only.
     pub const PURE: OptimizationNote =
         OptimizationNote { reads: Reads::Nothing, writes: None, uses: 0, moves: None };
 
-    /// Of one that counts from a base.
+    /// For an instruction relative to a base.
     pub fn using(base: Base) -> OptimizationNote {
         OptimizationNote { uses: 1 << base as u8, ..OptimizationNote::PURE }
     }

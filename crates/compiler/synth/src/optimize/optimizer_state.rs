@@ -1,4 +1,4 @@
-//! What is known of a packet at one place of a program.
+//! The facts about a packet at one point of a program.
 
 use super::byte_range::{Anchor, Anchors, ByteRange, Point};
 use super::linear::Linear;
@@ -7,7 +7,7 @@ use ir::BinOp;
 use ir::analysis::extent::Extent;
 use packet::field::Base;
 
-/// More places than these are forgotten, oldest first: the work per block stays bounded.
+/// Beyond this number locations are discarded, oldest first: the work per block stays bounded.
 const MOST_PLACES: usize = 64;
 const MOST_LOOKUPS: usize = 8;
 const MOST_ENDS: usize = 8;
@@ -23,64 +23,64 @@ pub enum IsSet {
     Maybe,
 }
 
-/// Where a base is, if it is set: bytes behind an anchor.
+/// The position of a base, if it is set: bytes after an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
     /// The anchor.
     pub anchor: Anchor,
-    /// Bytes behind it.
+    /// Bytes after it.
     pub bytes: i64,
 }
 
-/// That the IPv4 header at a position has a right checksum, up to a difference.
+/// The IPv4 header at a position has a correct checksum, up to a difference.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RightSum {
-    /// Where the header is.
+    /// The position of the header.
     pub at: Position,
-    /// Its length in bytes, where a value says that.
+    /// Its length in bytes, if a value has it.
     pub length: Option<Vn>,
-    /// What the sum of its words is congruent to modulo 0xffff; 0 where it is right.
+    /// The residue of the sum of its words modulo 0xffff; 0 if it is correct.
     pub sum: Linear,
 }
 
 /// The outcome of a lookup.
 pub type Looked = (u16, Vec<Vn>, Option<Vn>);
 
-/// What is known at one place.
+/// The facts at one point.
 #[derive(Clone, Debug)]
 pub struct OptimizerState {
-    /// Where each base is.
+    /// The position of each base.
     pub at: [Position; 4],
     /// Whether it is set.
     pub set: [IsSet; 4],
-    /// What the verifier knows of bytes and headroom.
+    /// The verifier's facts about bytes and headroom.
     pub extent: Extent,
-    /// Bytes that lie at least between an anchor and the end of the first segment.
+    /// Lower bounds of the bytes from an anchor to the end of the first segment.
     pub ends: Vec<(Anchor, i64)>,
-    /// Bytes from a position to that end, where they were asked for.
+    /// Bytes from a position to that end, where the program read them.
     pub avails: Vec<(Position, Vn)>,
-    /// The packet's length, where it was asked for.
+    /// The packet's length, if the program read it.
     pub len: Option<Vn>,
     /// Whether it has one segment only.
     pub single: bool,
     /// Changes with each cut of the packet's end, and its length.
     pub end_version: Version,
-    /// Changes with each write to the packet, and to anything else that is a place.
+    /// Changes with each write: one version of the packet, one of all other locations.
     pub versions: [Version; 2],
-    /// What places hold.
+    /// Contents of locations.
     pub places: Vec<(ByteRange, Vn)>,
-    /// Lookups that were done, and nothing was made in the table since.
+    /// Lookups, with no creation in the table since.
     pub looked: Vec<Looked>,
     /// Intervals of values.
     pub facts: Facts,
-    /// What the IPv4 header's sum is now.
+    /// The current sum of the IPv4 header.
     pub ip_sum: Option<(Position, Vn)>,
-    /// Whether it is right.
+    /// Whether it is correct.
     pub right: Option<RightSum>,
 }
 
 impl OptimizerState {
-    /// What is known at an entry.
+    /// The facts at an entry.
     pub fn at_entry(values: &mut Values, anchors: &mut Anchors, mac_at_data: bool) -> OptimizerState {
         let mut at = [0u32; 4].map(|_| {
             let point = Point::Somewhere(values.fresh());
@@ -107,7 +107,7 @@ impl OptimizerState {
         }
     }
 
-    /// Keeps what holds on this way and on another one.
+    /// Keeps only the facts that hold on another path, too.
     pub fn meet(&mut self, other: &OptimizerState, values: &mut Values, anchors: &mut Anchors) {
         for base in 0..4 {
             if self.at[base] != other.at[base] {
@@ -145,7 +145,7 @@ impl OptimizerState {
                 places.push((place, value));
                 continue;
             }
-            // Both ways may have left the same number there, each known by its own value.
+            // Both paths may have written the same number there, each known by its own value.
             let theirs = other.places.iter().rev().find(|theirs| theirs.0 == place).map(|theirs| theirs.1);
             let mine = values.range(value, &self.facts);
             if mine.lo == mine.hi && theirs.is_some_and(|theirs| values.range(theirs, &other.facts) == mine) {
@@ -163,14 +163,14 @@ impl OptimizerState {
         }
     }
 
-    /// What a place holds, where that is known: wholly, as part of something wider, or in up to three
+    /// The content of a location, if it is known: wholly, as part of a wider one, or in up to three
     /// pieces.
     pub fn held(&self, place: ByteRange, values: &mut Values, anchors: &Anchors) -> Option<Vn> {
         let packet = anchors.is_packet(place.anchor);
         let mut at = place.bit;
         let mut all: Option<Vn> = None;
         for _ in 0..3 {
-            // The widest that holds the next bit.
+            // The widest one that contains the next bit.
             let covers = |known: &&(ByteRange, Vn)| {
                 known.0.anchor == place.anchor && known.0.bit <= at && known.0.end() > at
             };
@@ -201,7 +201,7 @@ impl OptimizerState {
         None
     }
 
-    /// Notes what a place holds that was read.
+    /// Records the content of a location that was read.
     pub fn record_load(&mut self, place: ByteRange, value: Vn) {
         self.places.push((place, value));
         if self.places.len() > MOST_PLACES {
@@ -209,13 +209,13 @@ impl OptimizerState {
         }
     }
 
-    /// Notes what a place holds that was written, and forgets what that covers.
+    /// Records the content of a location that was written, and discards what the write covers.
     pub fn write(&mut self, place: ByteRange, value: Vn, values: &mut Values, anchors: &Anchors) {
         self.spoil(place, values, anchors);
         self.record_load(place, value);
     }
 
-    /// Forgets what a write to a place covers.
+    /// Discards the contents that a write to a location covers.
     pub fn spoil(&mut self, place: ByteRange, values: &mut Values, anchors: &Anchors) {
         let packet = anchors.is_packet(place.anchor);
         self.versions[usize::from(!packet)] = values.fresh();
@@ -224,7 +224,7 @@ impl OptimizerState {
             if !anchors.may_meet(place, known, values, &self.facts) {
                 kept.push((known, value));
             } else if known.anchor == place.anchor {
-                // What is left of it on both sides.
+                // The remaining parts on both sides.
                 for (bit, end) in [(known.bit, place.bit), (place.end(), known.end())] {
                     if bit < end {
                         let part = ByteRange { anchor: known.anchor, bit, width: (end - bit) as u8 };
@@ -238,7 +238,7 @@ impl OptimizerState {
         self.places = kept;
     }
 
-    /// Forgets what other packets may change while this one waits at a border.
+    /// Discards facts that other packets may change while this one waits at a stage boundary.
     pub fn pass_border(&mut self, values: &mut Values, anchors: &Anchors) {
         let waits =
             |place: &ByteRange| matches!(anchors.point(place.anchor), Point::Cell(_) | Point::Record(_));
@@ -246,7 +246,7 @@ impl OptimizerState {
         self.versions[1] = values.fresh();
     }
 
-    /// Notes a lookup's outcome.
+    /// Records a lookup's outcome.
     pub fn note_lookup(&mut self, looked: Looked) {
         self.looked.push(looked);
         if self.looked.len() > MOST_LOOKUPS {
@@ -254,13 +254,13 @@ impl OptimizerState {
         }
     }
 
-    /// Bytes that lie at least between a position and the end of the first segment.
+    /// A lower bound of the bytes from a position to the end of the first segment.
     pub fn bytes_from(&self, at: Position) -> i64 {
         let end = self.ends.iter().find(|end| end.0 == at.anchor);
         end.map_or(i64::MIN, |end| end.1 - at.bytes)
     }
 
-    /// Notes that so many bytes are there.
+    /// Records that at least that many bytes are there.
     pub fn note_bytes(&mut self, at: Position, bytes: i64) {
         match self.ends.iter_mut().find(|end| end.0 == at.anchor) {
             Some(end) => end.1 = end.1.max(at.bytes + bytes),
@@ -274,7 +274,7 @@ impl OptimizerState {
     }
 }
 
-/// A part of what a place holds.
+/// A part of a location's content.
 fn cut(value: Vn, place: ByteRange, part: ByteRange, packet: bool, values: &mut Values) -> Vn {
     let none = Facts::default();
     let by = if packet { place.end() - part.end() } else { part.bit - place.bit };

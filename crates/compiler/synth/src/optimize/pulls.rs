@@ -4,7 +4,7 @@ use ir::analysis::extent::Extent;
 use ir::analysis::order::Order;
 use ir::{Inst, Program, Term};
 
-/// Whether a program pushes bytes where only what was pulled before says that there is headroom.
+/// Whether a program pushes bytes where the headroom is known only from earlier pulls.
 pub fn relies_on_pulls(program: &Program, order: &Order) -> bool {
     let mut at: Vec<Option<Extent>> = vec![None; program.blocks.len()];
     program.entries.iter().for_each(|entry| at[entry.index()] = Some(Extent::default()));
@@ -14,7 +14,7 @@ pub fn relies_on_pulls(program: &Program, order: &Order) -> bool {
         for (_, inst) in &block.insts {
             match *inst {
                 Inst::Push(bytes) if extent.room() < u32::from(bytes) => return true,
-                // As if nobody knew how many.
+                // As if their number were not known.
                 inst => extent.pass(inst, |_| None),
             }
         }

@@ -1,8 +1,8 @@
-//! How much of what a program does went away.
+//! The effect of the optimiser on a program, in numbers.
 
 use ir::{Inst, Program, Term};
 
-/// What stands in a program, counted.
+/// Counts of a program's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counts {
     /// Blocks.
@@ -19,9 +19,9 @@ pub struct Counts {
     pub branches: usize,
     /// Checksums over whole headers or segments.
     pub sums: usize,
-    /// Checksums mended for a change.
+    /// Checksum updates.
     pub updates: usize,
-    /// Lookups, those that make records included.
+    /// Lookups, including those that create records.
     pub lookups: usize,
 }
 
@@ -47,7 +47,7 @@ impl Counts {
         }
     }
 
-    /// Of everything that stands in a program.
+    /// The counts of a whole program.
     pub fn of(program: &Program) -> Counts {
         let mut all = Counts { blocks: program.blocks.len(), ..Counts::default() };
         for block in &program.blocks {
@@ -57,7 +57,7 @@ impl Counts {
         all
     }
 
-    /// Each count, the most of it that one packet can meet. The counts may be of different ways.
+    /// For each count, the maximum over the packets. Different counts may be from different paths.
     pub fn at_most(program: &Program) -> Counts {
         let mut behind = vec![Counts::default(); program.blocks.len()];
         for id in program.topological_order().into_iter().rev() {
@@ -92,17 +92,17 @@ impl Counts {
     }
 }
 
-/// What became of a program.
+/// The result of optimising a program.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Report {
-    /// What stood in it.
+    /// Counts of the original program.
     pub before: Counts,
-    /// What stands in it now.
+    /// Counts of the optimised program.
     pub after: Counts,
-    /// The most that one packet could meet.
+    /// The maximum for one packet, in the original program.
     pub packet_before: Counts,
-    /// The most that one packet can meet now.
+    /// The maximum for one packet, in the optimised program.
     pub packet_after: Counts,
-    /// Walks over the program that it took.
+    /// The number of walks over the program.
     pub rounds: usize,
 }

@@ -1,20 +1,19 @@
-//! The graph of blocks: jumps that lead nowhere in particular, chains of blocks, blocks that are not
-//! reached.
+//! Simplifies the graph of blocks: jumps to jumps, chains of blocks, unreachable blocks.
 
 use ir::{Block, BlockId, Program, Term, Value};
 
-/// Tidies up a program: blocks that nothing leads to go, chains become one block, and values are numbered
-/// anew.
+/// Simplifies a program: unreachable blocks are removed, chains become one block, and values are
+/// renumbered.
 pub fn tidy(program: &mut Program) {
     thread(program);
     merge(program);
     compact(program);
 }
 
-/// Where a way into a block leads that does nothing.
+/// Redirects edges past blocks that only jump.
 fn thread(program: &mut Program) {
     let order = program.topological_order();
-    // Behind each block: itself, or where its lone jump leads.
+    // For each block: itself, or the target of its lone jump.
     let mut target: Vec<BlockId> = (0..program.blocks.len() as u32).map(BlockId).collect();
     for &id in order.iter().rev() {
         let mut term = std::mem::replace(&mut program.blocks[id.index()].term, Term::Emit(0));
@@ -47,7 +46,7 @@ fn thread(program: &mut Program) {
     program.entries.iter_mut().for_each(|entry| *entry = target[entry.index()]);
 }
 
-/// Joins blocks of which one leads to the other only and is the only one to.
+/// Joins two blocks if the first one has no other successor and the second no other predecessor.
 fn merge(program: &mut Program) {
     let order = program.topological_order();
     let mut ways_in = vec![0u32; program.blocks.len()];
@@ -94,7 +93,7 @@ fn rename(program: &mut Program, mut name: impl FnMut(Value) -> Value) {
     }
 }
 
-/// Leaves out blocks that nothing leads to, and numbers blocks and values without gaps.
+/// Removes unreachable blocks, and numbers blocks and values without gaps.
 fn compact(program: &mut Program) {
     let order = program.topological_order();
     program.keep(&order);

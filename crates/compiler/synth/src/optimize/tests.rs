@@ -1,4 +1,4 @@
-//! Programs before and after.
+//! Tests of programs before and after optimising.
 
 pub(crate) mod random;
 mod values;

@@ -1,9 +1,9 @@
-//! Numbered values: two expressions that always yield the same have one number.
+//! Value numbering: expressions that always yield the same value have the same number.
 //!
-//! A number stands for what an expression yields in one run of a program for one packet. That is well
-//! defined for every number, since blocks form no cycle and run once. What a number's expression says
-//! holds everywhere; what holds on some ways only stands in [`Facts`], and what is simplified with
-//! their help is a number for that place only.
+//! A number stands for the value of an expression in one run of a program for one packet. That is well defined for
+//! every number, since blocks form no cycle and run once. The expression of a number is valid everywhere. Facts that
+//! hold on some paths only are in [`Facts`]; a simplification that uses them yields a number that is valid at that
+//! point only.
 
 use ir::BinOp;
 use ir::analysis::interval::{Interval, fill};
@@ -12,10 +12,10 @@ use std::collections::HashMap;
 /// The number of a value.
 pub type Vn = u32;
 
-/// Which bytes are where. One that is compared stands for the same bytes at the same places.
+/// A version of the packet's bytes. Equal versions have the same bytes at the same locations.
 pub type Version = u32;
 
-/// How a value comes to be.
+/// How a value is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Expr {
     /// A constant.
@@ -24,19 +24,19 @@ pub enum Expr {
     Bin(BinOp, Vn, Vn),
     /// A choice.
     Select(Vn, Vn, Vn),
-    /// A checksum, mended.
+    /// A checksum, updated.
     Csum(Vn, Vn, Vn, u8),
-    /// What a place held before anything was written to it since a version: anchor, bit, width.
+    /// The content of a location before any write to it since a version: anchor, bit, width.
     Load(Version, u32, i64, u8),
-    /// Bytes from a place to the end of the first segment.
+    /// Bytes from a location to the end of the first segment.
     Avail(Version, u32, i64),
     /// Bytes of the packet.
     Len(Version),
     /// Whether a value is in a set of numbers.
     In(Vn, u32),
-    /// What is the same through the whole run: clock, time, hash, port.
+    /// An input that is constant during the run: clock, time, hash, port.
     Given(u8),
-    /// Like no other.
+    /// Equal to no other value.
     Own(u32),
 }
 
@@ -54,23 +54,23 @@ pub struct Values {
     nodes: Vec<Node>,
     known: HashMap<Expr, Vn>,
     sets: HashMap<Vec<u64>, u32>,
-    /// Values that are congruent to a difference modulo 0xffff: of a new word and an old one.
+    /// Values that are congruent, modulo 0xffff, to the difference of a new word and an old one.
     pub(super) deltas: HashMap<Vn, (Vn, Vn)>,
     own: u32,
 }
 
-/// What is known of some values at one place: intervals, by number.
+/// Facts about some values at one point of the program: intervals, by value number.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Facts(Vec<(Vn, Interval)>);
 
-/// Whether it says no more than which way a test went.
+/// Whether it only states the outcome of a test.
 fn is_truth(fact: &(Vn, Interval)) -> bool {
     fact.1.hi <= 1
 }
 
-/// More facts than this are forgotten, the oldest outcomes of tests first: the work per block stays bounded.
+/// Beyond this number facts are discarded, the oldest outcomes of tests first: the work per block stays bounded.
 const MOST_FACTS: usize = 96;
-/// How far intervals are worked out again from what is known of operands.
+/// The depth to which intervals are derived again from facts about operands.
 const RANGE_DEPTH: u32 = 4;
 
 impl Facts {
@@ -92,7 +92,7 @@ impl Facts {
         }
     }
 
-    /// Keeps what holds on this way and on another one.
+    /// Keeps only the facts that hold on another path, too.
     pub fn meet(&mut self, other: &Facts) {
         self.0.retain_mut(|(value, range)| {
             let Some(theirs) = other.get(*value) else { return false };
@@ -141,31 +141,31 @@ impl Values {
         self.intern(Expr::Const(number), Interval::only(number), number)
     }
 
-    /// A value of its own.
+    /// A value that is equal to no other.
     pub fn own(&mut self, range: Interval) -> Vn {
         self.own += 1;
         self.intern(Expr::Own(self.own), range, fill(range.hi))
     }
 
-    /// A version or number that was not there before.
+    /// A version or number that was not used before.
     pub fn fresh(&mut self) -> u32 {
         self.own += 1;
         self.own
     }
 
-    /// A value that no arithmetic makes.
+    /// A value without operands.
     pub fn leaf(&mut self, expr: Expr, hi: u64) -> Vn {
         self.intern(expr, Interval::up_to(hi), fill(hi))
     }
 
-    /// Whether a value is one of some numbers; they are sorted.
+    /// Whether a value is one of these numbers, which are sorted.
     pub fn within(&mut self, value: Vn, numbers: Vec<u64>) -> Vn {
         let next = self.sets.len() as u32;
         let set = *self.sets.entry(numbers).or_insert(next);
         self.leaf(Expr::In(value, set), 1)
     }
 
-    /// The numbers that a value may be at a place.
+    /// The possible numbers of a value at a point of the program.
     pub fn range(&self, value: Vn, facts: &Facts) -> Interval {
         self.range_to(value, facts, RANGE_DEPTH)
     }
@@ -237,13 +237,13 @@ impl Values {
         halves(a, b).or_else(|| halves(b, a))
     }
 
-    /// Arithmetic at a place.
+    /// Arithmetic at a point of the program.
     pub fn bin(&mut self, op: BinOp, a: Vn, b: Vn, facts: &Facts) -> Vn {
         let value = self.simple(op, a, b, facts);
         self.settled(value, facts)
     }
 
-    /// The constant that a value is at a place, else the value.
+    /// The constant that a value is at a point of the program, else the value.
     pub fn settled(&mut self, value: Vn, facts: &Facts) -> Vn {
         match self.range(value, facts).number() {
             Some(number) => self.constant(number),
@@ -251,13 +251,13 @@ impl Values {
         }
     }
 
-    /// Arithmetic on a constant at a place.
+    /// Arithmetic with a constant at a point of the program.
     pub fn bin_const(&mut self, op: BinOp, a: Vn, number: u64, facts: &Facts) -> Vn {
         let number = self.constant(number);
         self.bin(op, a, number, facts)
     }
 
-    /// A value and the constant that it is an operation of.
+    /// The value and the constant that an operation was applied to.
     pub fn with_const(&self, op: BinOp, value: Vn) -> Option<(Vn, u64)> {
         match self.expr(value) {
             Expr::Bin(found, x, c) if found == op => self.number(c).map(|number| (x, number)),
@@ -265,7 +265,7 @@ impl Values {
         }
     }
 
-    /// `x` and `c` where a value is `x + c` and that does not wrap, `c` maybe negative.
+    /// `x` and `c` where a value is `x + c` without wrapping; `c` may be negative.
     fn offset(&self, value: Vn, facts: &Facts) -> Option<(Vn, i64)> {
         let (x, by) = self.with_const(BinOp::Add, value)?;
         let by = by as i64;
@@ -283,7 +283,7 @@ impl Values {
         if let (Some(a), Some(b)) = (self.number(a), self.number(b)) {
             return self.constant(op.apply(a, b));
         }
-        // Constants stand right, else the older value left.
+        // Constants are on the right, else the older value is on the left.
         if commutes(op) && (self.number(a).is_some() || self.number(b).is_none() && a > b) {
             (a, b) = (b, a);
         }
@@ -308,7 +308,7 @@ impl Values {
             BinOp::Min if right.hi <= left.lo => return b,
             BinOp::Rem if right.lo > left.hi => return a,
             BinOp::Lt => {
-                // One question, whichever way it is asked.
+                // Both directions of a comparison are one expression.
                 let not = self.bin(BinOp::Le, b, a, facts);
                 return self.not(not, facts);
             }
@@ -324,7 +324,7 @@ impl Values {
                         return self.number_at_most(number, x, facts);
                     }
                 }
-                // `x + a <= x + b`: what is at the ends decides.
+                // `x + a <= x + b`: the ends of the ranges decide.
                 let (x, by) = self.offset(a, facts).unwrap_or((a, 0));
                 let (y, other) = self.offset(b, facts).unwrap_or((b, 0));
                 if x == y {
@@ -332,7 +332,7 @@ impl Values {
                 }
             }
             BinOp::Or if self.bits(a) & self.bits(b) == 0 => {
-                // The parts of one value, side by side.
+                // Adjacent parts of one value.
                 if let Some(whole) = self.joined(a, b).or_else(|| self.joined(b, a)) {
                     return whole;
                 }
@@ -394,7 +394,7 @@ impl Values {
         {
             return value;
         }
-        // Low bits of a sum are those of the sum of low bits.
+        // The low bits of a sum are those of the sum of the low bits.
         if op == BinOp::And
             && number == fill(number)
             && let Some((x, by)) = self.with_const(BinOp::Add, a)
@@ -409,7 +409,7 @@ impl Values {
         {
             return value;
         }
-        // Of a shift and a mask, the shift comes first: parts of one value are alike then.
+        // Of a shift and a mask, the shift comes first, so that parts of one value have the same form.
         if op == BinOp::Shr
             && let Some((x, mask)) = self.with_const(BinOp::And, a)
             && number < 64
@@ -417,7 +417,7 @@ impl Values {
             let shifted = self.bin_const(BinOp::Shr, x, number, facts);
             return self.bin_const(BinOp::And, shifted, mask >> number, facts);
         }
-        // A part of what was put together.
+        // A part of a value that was combined from parts.
         if (op == BinOp::And || op == BinOp::Shr)
             && let Expr::Bin(BinOp::Or, x, y) = self.expr(a)
         {
@@ -436,7 +436,7 @@ impl Values {
         self.raw(op, a, number)
     }
 
-    /// An operation with a constant on one with a constant.
+    /// An operation with a constant on the result of an operation with a constant.
     fn simple_pair(
         &mut self,
         op: BinOp,
@@ -456,7 +456,7 @@ impl Values {
             (BinOp::Shl, BinOp::Shr) if number == by && by < 64 => {
                 return Some(self.bin_const(BinOp::And, x, u64::MAX << by, facts));
             }
-            // A shift there and back leaves the bits that stayed inside.
+            // A shift in one direction and back keeps the bits that were not shifted out.
             (BinOp::Shr, BinOp::Shl) if number < 64 && by < 64 => {
                 let inside = u64::MAX >> by;
                 if self.bits(x) & !inside != 0 {
@@ -472,7 +472,7 @@ impl Values {
                 return Some(self.bin_const(BinOp::Eq, x, number.wrapping_sub(by), facts));
             }
             (BinOp::Eq, BinOp::Xor) => return Some(self.bin_const(BinOp::Eq, x, number ^ by, facts)),
-            // What a mask takes away cannot be equal.
+            // Bits that a mask removes cannot be equal to ones.
             (BinOp::Eq, BinOp::And) if number & !by != 0 => return Some(self.constant(0)),
             (BinOp::Eq, BinOp::Or) if by & !number != 0 => return Some(self.constant(0)),
             _ => return None,
@@ -490,12 +490,12 @@ impl Values {
         if number == 1 {
             return Some(a);
         }
-        // Not of not.
+        // A negation of a negation.
         let (x, 0) = self.with_const(BinOp::Eq, a)? else { return None };
         (self.range(x, facts).hi <= 1).then_some(x)
     }
 
-    /// A choice at a place.
+    /// A choice at a point of the program.
     pub fn select(&mut self, test: Vn, yes: Vn, no: Vn, facts: &Facts) -> Vn {
         match self.truth(test, facts) {
             Some(true) => return self.settled(yes, facts),

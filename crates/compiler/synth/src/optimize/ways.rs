@@ -1,4 +1,4 @@
-//! The ends of blocks: where a packet may go on, and what is known of it there.
+//! Terminators of blocks: the successors of a packet's block, and the facts in each of them.
 
 use super::forward::Forward;
 use super::optimizer_state::IsSet;
@@ -8,7 +8,7 @@ use ir::{BinOp, BlockId, Term, Value};
 use packet::field::Base;
 use std::collections::HashSet;
 
-/// Cases that are noted one by one where none of them is taken.
+/// If the default is taken: the number of cases up to which each is recorded as not taken.
 const FEW_CASES: usize = 4;
 
 impl Forward<'_> {
@@ -18,7 +18,7 @@ impl Forward<'_> {
         Term::Jump(to, vec![])
     }
 
-    /// The end of a block.
+    /// Rewrites the end of a block.
     pub(super) fn term(&mut self, term: &Term) -> Term {
         match term {
             Term::Jump(to, args) => {
@@ -59,7 +59,7 @@ impl Forward<'_> {
         }
     }
 
-    /// Goes on behind a border; a lookup's outcome is noted.
+    /// Continues after a stage boundary; the lookup's outcome is recorded.
     fn lookup_boundary(
         &mut self,
         rec: Value,
@@ -104,7 +104,7 @@ impl Forward<'_> {
     fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {
         let at = self.state.at[base as usize];
         let extent = &self.state.extent;
-        // Headroom that is made by pulling is taken from the packet, as far as the verifier knows.
+        // For the verifier, headroom that was made by pulling is taken from the packet's known bytes.
         let pulls = base == Base::Data && self.relies_on_pulls;
         let there = extent.accessible(base) >= u32::from(bytes)
             && (!pulls || extent.in_packet(base) >= u32::from(bytes));
@@ -137,7 +137,7 @@ impl Forward<'_> {
             return self.jump(yes);
         }
         self.learn(test, &mut taken);
-        // Not the opposite of what is there already.
+        // Avoids the negation of a value that is available.
         let (mut test, mut swapped) = (test, false);
         if let Expr::Bin(BinOp::Eq, inner, zero) = self.values.expr(test)
             && self.values.number(zero) == Some(0)
@@ -186,7 +186,7 @@ impl Forward<'_> {
             open = open && self.values.assume(equal, false, &mut other.facts);
         }
         if !open {
-            // Whoever comes here is one of the cases: the last one stands for all others.
+            // Every remaining packet is one of the cases: the last one becomes the default.
             if let Some((_, last)) = left.pop() {
                 if left.is_empty() {
                     return Term::Jump(last, vec![]);
@@ -218,7 +218,7 @@ impl Forward<'_> {
         }
         let mut state = self.state.clone();
         let above = Interval { lo: outputs, hi: u64::MAX };
-        // Where no port is left out, the block behind is still one that must exist.
+        // Even if every port exists, the block after it must exist.
         let _ = self.values.assume_range(port, above, &mut state.facts);
         self.send(els, state, &[]);
         Term::EmitTo(self.value(port), els)

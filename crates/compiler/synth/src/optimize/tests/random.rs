@@ -1,4 +1,4 @@
-//! Programs made at random, of the shapes that chains have, on packets made at random.
+//! Random programs, shaped like chains, on random packets.
 
 use crate::fuzz::{Sample, compare};
 use crate::optimize::Known;
@@ -12,14 +12,14 @@ use packet::anno;
 use packet::field::{self, Base, Field};
 use proptest::prelude::*;
 
-/// What a part of a program is made from.
+/// The choices for a part of a program.
 pub(crate) type Choice = (u8, u16, u8, u64);
 
-/// A program under construction: one part after the other.
+/// A program under construction, part by part.
 struct Maker {
     f: Builder,
     cells: Vec<u16>,
-    /// Tables of one word, of two words that records are found in, and that they are made in.
+    /// Tables with keys of one word, and with keys of two words: for lookups, and for creating records.
     tables: [u16; 3],
     values: Vec<Value>,
     records: Vec<Value>,
@@ -36,7 +36,7 @@ impl Maker {
         Maker { f, cells, tables, values: vec![], records: vec![] }
     }
 
-    /// Where packets go that something is wrong with.
+    /// The exit of invalid packets.
     fn away(&mut self, how: u8) -> BlockId {
         let count = self.cells[1];
         self.f.aside(|f| match how % 6 {
@@ -194,7 +194,7 @@ impl Maker {
         f.store(field::IP_SUM, ((sum & 0xffff) + (sum >> 16)) ^ 0xffff);
         f.store(field::L4_PORTS, record(found, 10, 4));
         let seen = record(found, 16, 1) + 1;
-        // It comes to rest, or not.
+        // The value becomes stable, or not.
         let seen = f.eval(if number & 6 == 0 { seen } else { seen.min(3) });
         if number & 6 == 0 {
             f.store_record(found, 17, 2, now_ns());
@@ -204,7 +204,7 @@ impl Maker {
         self.records = vec![found];
     }
 
-    /// Packets go two ways that meet again.
+    /// The path forks and joins again.
     fn fork(&mut self, how: u8, a: u16, number: u64) {
         let bad = self.away(how);
         self.f.need(Base::Net, 20, bad);
@@ -285,7 +285,7 @@ impl Maker {
         }
     }
 
-    /// Reads or writes some bits that are shown to be there.
+    /// Reads or writes some bits after a test that they are there.
     fn bits(&mut self, how: u8, a: u16, b: u8, number: u64) {
         let base = Base::ALL[usize::from(b) % 4];
         let field = Field::new(base, a % 200, 1 + (number % 40) as u8);
@@ -341,7 +341,7 @@ pub(crate) fn program(choices: &[Choice]) -> Verified {
     maker.f.finish().expect("a valid program")
 }
 
-/// A frame that most checks let pass, or one that some do not.
+/// A frame that passes most checks, or one that fails some.
 pub(crate) fn sample((bytes, kind, extra): (Vec<u8>, [u8; 6], u64)) -> Sample {
     let [headroom, mac, shape, fill, ttl, proto] = kind;
     let mut bytes = bytes;
@@ -355,14 +355,14 @@ pub(crate) fn sample((bytes, kind, extra): (Vec<u8>, [u8; 6], u64)) -> Sample {
         bytes[23] = [6, 17, 1, proto][usize::from(proto) % 4];
         bytes[30..34].copy_from_slice(&[10, 0, 0, (extra % 4) as u8]);
         match shape % 7 {
-            // Sums that are at the ends of what one's complement tells apart.
+            // Sums at the boundaries of one's complement arithmetic.
             0 => bytes[18..20].copy_from_slice(&[0, 0]),
             1 => bytes[26..30].copy_from_slice(&[255; 4]),
             _ => {}
         }
         if shape % 11 != 0 {
             let _ = packet::checksum::set_ipv4_header(&mut bytes[14..], 0, usize::from(words) * 4);
-            // The identification makes the checksum 0 or 0xffff, which both are right.
+            // The identification makes the checksum 0 or 0xffff, which are both correct.
             if shape % 4 == 0 && shape % 5 != 0 {
                 let sum = u16::from_be_bytes([bytes[24], bytes[25]]);
                 let id = u16::from_be_bytes([bytes[18], bytes[19]]);

@@ -1,4 +1,4 @@
-//! Simplified values are what they were: random expressions, worked out both ways.
+//! Simplified values are equal to the originals: random expressions, evaluated both ways.
 
 use crate::optimize::linear::linear;
 use crate::optimize::value::{Expr, Facts, Values, Vn};
@@ -7,23 +7,23 @@ use ir::analysis::interval::Interval;
 use ir::eval::checksum_update;
 use proptest::prelude::*;
 
-/// Numbers at the ends of what checksums and fields tell apart.
+/// Numbers at the boundaries of checksum and field arithmetic.
 const CORNERS: [u64; 14] =
     [0, 1, 2, 15, 0x45, 0xff, 0x100, 0xfffe, 0xffff, 0x1_0000, 0xffff_fffe, 0xffff_ffff, 1 << 63, u64::MAX];
 const WIDTHS: [u64; 7] = [1, 15, 0xff, 0xffff, 0xffff_ffff, u64::MAX, 0x4f];
 
-/// What is done next, with a number for it.
+/// The next operation, with a number for it.
 type Step = ((u8, u8, u8, u8), u64);
 
 struct Both {
     values: Values,
     facts: Facts,
-    /// Each value, its number, and what it is.
+    /// Each value's number, and its expected result.
     assigned: Vec<(Vn, u64)>,
 }
 
 impl Both {
-    /// What a number stands for, by its expression.
+    /// The result of a value number, by its expression.
     fn worked_out(&self, number: Vn) -> u64 {
         let of = |part| self.worked_out(part);
         match self.values.expr(number) {
@@ -74,7 +74,7 @@ impl Both {
                 let value = checksum_update(left, right, third, width);
                 (self.values.csum(x, y, z, width, &self.facts), value)
             }
-            // The rewriters' form of it.
+            // The pattern that the rewriters use.
             19 => {
                 let none = self.values.bin_const(BinOp::And, x, 0xffff, &self.facts);
                 let delta = self.values.bin_const(BinOp::And, y, 0xffff, &self.facts);
@@ -147,7 +147,7 @@ proptest! {
     }
 }
 
-/// Every checksum, mended twice: by constants and by words of which the checksum knows nothing.
+/// Every checksum, updated twice: by constants and by words that the optimiser does not know.
 #[test]
 fn two_updates_as_one_are_exact_for_every_checksum() {
     let words = [0, 1, 0x100, 0x7fff, 0xfffe, 0xffff];
@@ -162,7 +162,7 @@ fn two_updates_as_one_are_exact_for_every_checksum() {
                 let parts = [a, b, c, d].map(|word| {
                     let which = known.len();
                     let part = if unknown >> which & 1 == 1 {
-                        // The second and the third are one word: that which is written and read again.
+                        // The second and the third are one word: it is written and read again.
                         if which == 2 && unknown == 0b0110 {
                             known[1]
                         } else {
