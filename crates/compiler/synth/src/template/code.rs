@@ -1,4 +1,4 @@
-//! The instructions for numbers that hang on the packet.
+//! The instructions for numbers that depend on the packet.
 
 use super::cache_entry;
 use super::model::Template;
@@ -9,30 +9,30 @@ use ir::program::Value;
 use ir::{BinOp, Inst};
 use rustc_hash::FxHashMap;
 
-/// The entry, in a template's instructions.
+/// The entry, as a value in a template's instructions.
 const ENTRY: Value = Value(0);
 
-/// A number that hangs on the flow.
+/// A number that depends on the flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fact {
     pub number: u64,
     pub bits: u8,
-    /// Whether it may be another for the flow's next packet.
+    /// Whether it may differ for the flow's next packet.
     pub moves: bool,
     source: TermSource,
 }
 
-/// The template in the making.
+/// A template under construction.
 #[derive(Default)]
 pub(super) struct Code {
     insts: Vec<Inst>,
-    /// What each yields for this packet, and its bits.
+    /// The result of each instruction for this packet, and its bits.
     yields: Vec<(u64, u8)>,
     known: FxHashMap<Inst, Value>,
     facts: Vec<Fact>,
     sources: FxHashMap<TermSource, u32>,
     guards: Vec<(Value, bool)>,
-    /// Decisions that the flow alone made.
+    /// Number of decisions that depend on the flow alone.
     pub decided: usize,
 }
 
@@ -48,13 +48,13 @@ impl Code {
         &self.facts[fact as usize]
     }
 
-    /// A value that hangs on the packet.
+    /// A value that depends on the packet.
     pub fn at(&self, value: Value) -> TermUse {
         let (number, bits) = self.yields[value.0 as usize - 1];
         TermUse { number, is: Is::Packet(value), bits }
     }
 
-    /// Notes that a value has no more bits than so many.
+    /// Records an upper bound of a value's bits.
     pub fn narrow(&mut self, value: Value, bits: u8) {
         self.yields[value.0 as usize - 1].1 = bits;
     }
@@ -64,21 +64,21 @@ impl Code {
         self.yields[value.0 as usize - 1].1
     }
 
-    /// The number, the same for all packets, that a condition asks a value to reach.
+    /// The number, the same for all packets, that is a value's lower bound in a condition.
     fn bound(&self, condition: Value) -> Option<(Value, u64)> {
         let Inst::Bin(op @ (BinOp::Lt | BinOp::Le), low, high) = self.inst(condition) else { return None };
         let low = self.origin(low).filter(|low| low.is == Is::Same)?;
         Some((high, if op == BinOp::Lt { low.number.checked_add(1)? } else { low.number }))
     }
 
-    /// Whether a guard says that a value is a number or more.
+    /// Whether a guard implies that a value is at least a number.
     fn is_above(&self, value: Value, number: u64) -> bool {
         let says = |guard: Value| self.bound(guard).is_some_and(|(of, least)| of == value && least >= number);
         self.guards.iter().any(|(guard, is_set)| *is_set && says(*guard))
     }
 
-    /// `a < b` and `a <= b` where `b` is what is left of a value after a number was taken from it, as a question to the
-    /// value: so that ten routers' questions to the TTL become one.
+    /// `a < b` and `a <= b` where `b` is a value minus a number, as a condition on the value: the TTL tests of ten
+    /// routers become one.
     fn of_whole(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<(TermUse, TermUse)> {
         let (BinOp::Lt | BinOp::Le, Is::Same, Is::Packet(left)) = (op, a.is, b.is) else { return None };
         let Inst::Bin(BinOp::Sub, whole, taken) = self.inst(left) else { return None };
@@ -102,7 +102,7 @@ impl Code {
         Ok(value)
     }
 
-    /// The same, for who works with it.
+    /// The same, as a number to compute with.
     pub fn seen(&mut self, inst: Inst, number: u64, bits: u8) -> Result<TermUse, Refusal> {
         Ok(TermUse { number, is: Is::Packet(self.emit(inst, number, bits)?), bits })
     }
@@ -124,7 +124,7 @@ impl Code {
         matches!(seen.is, Is::Flow(fact) if self.fact(fact).moves)
     }
 
-    /// What may be decided by: not what moves.
+    /// Returns a number that decisions may use; refuses one that changes from packet to packet.
     pub fn steady(&self, seen: TermUse) -> Result<TermUse, Refusal> {
         match seen.is {
             Is::Time => Err(Refusal::Never("it looks at a time that lags behind")),
@@ -140,7 +140,7 @@ impl Code {
             Is::Packet(value) => Ok(value),
             Is::Flow(fact) => match self.fact(fact).source {
                 TermSource::Key(field) => self.emit(Inst::Load(field), seen.number, seen.bits),
-                // Its place in the entry is found when all is known.
+                // Its offset in the entry is assigned at the end.
                 _ => {
                     let load = Inst::RecLoad(ENTRY, fact as u16, width(seen.bits));
                     self.emit(load, seen.number, seen.bits)
@@ -150,7 +150,7 @@ impl Code {
         }
     }
 
-    /// What a value is that may be no packet's.
+    /// The number behind a value that does not depend on the packet.
     pub fn origin(&self, value: Value) -> Option<TermUse> {
         match self.inst(value) {
             Inst::Const(number) => Some(TermUse::same(number)),
@@ -162,12 +162,12 @@ impl Code {
         }
     }
 
-    /// Goes on only where a value is as it was seen: other than 0, or 0.
+    /// Requires a value to be 0, or not 0, as for this packet.
     pub fn guard(&mut self, value: Value, is_set: bool) {
         if self.guards.contains(&(value, is_set)) {
             return;
         }
-        // Of guards that ask how large a value is, the one that asks most is enough.
+        // Of several lower bounds of a value, only the largest is kept.
         if let Some((of, least)) = self.bound(value).filter(|_| is_set) {
             if self.is_above(of, least) {
                 return;
@@ -183,7 +183,7 @@ impl Code {
         self.guards.push((value, is_set));
     }
 
-    /// The number as a part of the template.
+    /// Makes the number a part of the template.
     pub fn pin(&mut self, seen: TermUse) -> Result<u64, Refusal> {
         if let Is::Packet(value) = self.steady(seen)?.is {
             let number = self.value(TermUse::same(seen.number))?;
@@ -193,7 +193,7 @@ impl Code {
         Ok(seen.number)
     }
 
-    /// The number as one of the flow.
+    /// Makes the number one of the flow's.
     pub fn pin_to_flow(&mut self, seen: TermUse) -> Result<TermUse, Refusal> {
         let Is::Packet(value) = self.steady(seen)?.is else { return Ok(seen) };
         let fact = self.flow(TermSource::Pinned(value), seen.number, seen.bits, false);
@@ -225,7 +225,7 @@ impl Code {
         self.seen(Inst::Bin(op, x, y), number, bits)
     }
 
-    /// What arithmetic gives that does nothing.
+    /// The result of arithmetic without effect.
     fn simpler(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<TermUse> {
         let with = |x: TermUse, c: TermUse| {
             let constant = (c.is == Is::Same).then_some(c.number)?;
@@ -272,7 +272,7 @@ impl Code {
         if (is_time(a) || is_time(b)) && [a, b].into_iter().all(|one| is_time(one) || is_now(one)) {
             return Ok(TermUse { is: Is::Time, ..taken });
         }
-        // Whether there is a checksum at all: packets of a flow agree on that.
+        // Whether there is a checksum at all: all packets of a flow are expected to agree.
         if matches!(self.inst(condition), Inst::Load(_)) {
             self.guard(condition, wanted.number != 0);
             return Ok(taken);
@@ -281,7 +281,7 @@ impl Code {
         self.seen(Inst::Select(condition, x, y), taken.number, a.bits.max(b.bits))
     }
 
-    /// Forgets everything, but not the memory.
+    /// Discards everything, but keeps the memory.
     pub fn clear(&mut self) {
         self.insts.clear();
         self.yields.clear();
@@ -292,7 +292,7 @@ impl Code {
         self.decided = 0;
     }
 
-    /// The template, with what nobody needs left out, and its numbers for the flow.
+    /// The template without unused instructions, and its numbers for the flow.
     pub fn finish(&self, need: u16, room: u16, effects: Vec<Inst>, exit: Exit) -> (Template, Vec<u64>) {
         let Code { insts, facts, guards, .. } = self;
         let mut needed = vec![false; insts.len() + 1];
@@ -329,7 +329,7 @@ impl Code {
     }
 }
 
-/// Bytes that hold so many bits.
+/// Bytes that can store that many bits.
 fn width(bits: u8) -> u8 {
     match bits {
         0..=8 => 1,

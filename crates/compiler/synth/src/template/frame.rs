@@ -1,6 +1,6 @@
-//! The packet on its way: where headers lie, what was written.
+//! The packet during the walk: the offsets of its headers, and its writes.
 //!
-//! Places are counted in bits or bytes from where the packet's first byte was at the entry.
+//! Offsets are in bits or bytes from the packet's first byte at the entry.
 
 use super::code::Code;
 use super::key::Layout;
@@ -12,10 +12,10 @@ use packet::anno::Anno;
 use packet::field::{Base, Field};
 use shm::descriptor::{NO_HEADER, Packet};
 
-/// Where a header annotation points to, in bytes; `None` where it is not set.
+/// The offset of a header annotation, in bytes; `None` where it is not set.
 type HeaderOffset = Option<i64>;
 
-/// Farther than this from the packet's start no header is looked for.
+/// Headers at a greater distance from the packet's start are refused.
 const FAR: i64 = 2048;
 
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ impl Written {
     }
 }
 
-/// The packet as it is now, and what of it is not as it was.
+/// The packet in its current state, with its changes since the entry.
 pub(super) struct Frame<'a, B: ?Sized> {
     packet: &'a Packet,
     buffer: &'a B,
@@ -41,13 +41,13 @@ pub(super) struct Frame<'a, B: ?Sized> {
     written: Vec<Written>,
     annos: Vec<(Anno, TermUse)>,
     packet_type: Option<TermUse>,
-    /// Where its tail was cut, in bytes; only packets of one segment are cut.
+    /// The offset at which its tail was cut, in bytes; only packets of one segment are cut.
     tail: Option<TermUse>,
-    /// The packet's first byte now.
+    /// The offset of the packet's current first byte.
     pub data: i64,
-    /// Bytes that must be there.
+    /// Bytes that all packets must have.
     pub need: u16,
-    /// Headroom that must be free.
+    /// Headroom that all packets must have.
     pub room: u16,
 }
 
@@ -69,7 +69,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
     }
 
-    /// Where a base points to now. Where it was set before the entry, that is the same for all packets.
+    /// The current offset of a base. If it was set before the entry, it is the same for all packets.
     pub fn base(&mut self, code: &mut Code, base: Base) -> Result<HeaderOffset, Refusal> {
         if base == Base::Data {
             return Ok(Some(self.data));
@@ -79,7 +79,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
         let at = self.packet.header(base);
         let place = (at != NO_HEADER).then(|| i64::from(at) - i64::from(self.packet.data()));
-        // One byte in front of the packet has the same offset as one that is not set.
+        // An offset of one byte in front of the packet cannot be distinguished from an annotation that is
+        // not set.
         if place == Some(-1) {
             return Err(Refusal::Never("a header lies one byte in front of the packet"));
         }
@@ -98,7 +99,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         if place.is_some_and(|place| !(-FAR..FAR).contains(&place)) {
             return Err(Refusal::Never("a header lies far away"));
         }
-        // In front of the buffer it would not be set: so much room all packets must have.
+        // In front of the buffer the annotation would not be set: all packets must have that much
+        // headroom.
         if let Some(place) = place.filter(|place| *place < 0) {
             if -place > i64::from(self.packet.data()) {
                 return Err(Refusal::Never("a header lies in front of the buffer"));
@@ -110,7 +112,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    /// Makes sure that there are so many bytes from the entry's first; whether there are.
+    /// Requires that many bytes from the packet's first byte at the entry; returns whether this packet
+    /// has them.
     pub fn reach(&mut self, end: i64) -> Result<bool, Refusal> {
         if end > i64::from(self.packet.len()) {
             return Ok(false);
@@ -120,7 +123,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(true)
     }
 
-    /// The same for what a program asks, where its tail may have been cut.
+    /// The same for a test in the program, if the packet's tail may have been cut.
     pub fn is_there(&mut self, code: &mut Code, end: i64) -> Result<bool, Refusal> {
         if let Some(tail) = self.tail
             && end > 0
@@ -136,7 +139,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         self.reach(end)
     }
 
-    /// Cuts the tail: so many bytes from the first one now remain.
+    /// Cuts the tail: that many bytes from the current first byte remain.
     pub fn take(&mut self, code: &mut Code, bytes: TermUse) -> Result<(), Refusal> {
         if bytes.bits > 32 {
             return Err(Refusal::Never("it cuts the packet nobody knows where"));
@@ -164,7 +167,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         self.bits(code, bit, field.width)
     }
 
-    /// Bits of the packet as it is now.
+    /// Bits of the packet in its current state.
     fn bits(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<TermUse, Refusal> {
         let end = bit + i64::from(width);
         let mut now: Option<TermUse> = None;
@@ -196,7 +199,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
     }
 
-    /// Bits of the packet as it came.
+    /// Bits of the packet as it arrived.
     fn raw(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<TermUse, Refusal> {
         let place = u16::try_from(bit).map_err(|_| Refusal::Never("it reads in front of the packet"))?;
         let field = Field::new(Base::Data, place, width);
@@ -219,7 +222,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         code.seen(Inst::Load(field), number, width)
     }
 
-    /// Has all packets have the version and header length of this one.
+    /// Requires all packets to have the version and header length of this one.
     pub fn fix_header_length(&mut self, code: &mut Code) -> Result<(), Refusal> {
         let field = Field::bytes(Base::Data, self.layout.net, 1);
         let number = self.raw(code, i64::from(field.bit), 8)?.number;
@@ -290,7 +293,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    /// Bytes from the packet's first to its end, or to the end of its first segment.
+    /// Bytes from an offset to the packet's end, or to the end of its first segment.
     pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Result<TermUse, Refusal> {
         if !of_all && !self.is_there(code, from)? {
             return Err(Refusal::Never("a header lies behind the packet"));
@@ -315,7 +318,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         }
     }
 
-    /// Takes bytes off the front.
+    /// Removes bytes from the front.
     pub fn pull(&mut self, code: &mut Code, bytes: u64) -> Result<(), Refusal> {
         let end = i64::try_from(bytes).map_or(i64::MAX, |bytes| self.data.saturating_add(bytes));
         if !self.is_there(code, end)? {
@@ -325,7 +328,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    /// Whether so many bytes are free in front.
+    /// Whether that many bytes are free in front.
     pub fn has_room(&mut self, bytes: u16) -> Result<bool, Refusal> {
         let wanted = i64::from(bytes) - self.data;
         if wanted > i64::from(self.packet.data()) {
@@ -336,7 +339,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(true)
     }
 
-    /// Puts bytes in front.
+    /// Adds bytes in front.
     pub fn push(&mut self, bytes: u16) -> Result<(), Refusal> {
         if !self.has_room(bytes)? {
             return Err(Refusal::Never("it moves far"));
@@ -345,7 +348,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    /// What is to be done to the packet so that it becomes what it is now.
+    /// Appends the instructions that bring an arrived packet into the current state.
     pub fn effects(&self, code: &mut Code, effects: &mut Vec<Inst>) -> Result<(), Refusal> {
         let shift = match self.data {
             ..0 => {
@@ -399,7 +402,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    /// Whether what is written lies in the bytes that are there.
+    /// Whether a written field is inside the bytes that are known to be there.
     fn within(&self, field: Field, shift: i64) -> Result<(), Refusal> {
         let end = i64::from(field.end_byte()) - shift;
         if end <= i64::from(self.need) { Ok(()) } else { Err(Refusal::Never("it writes behind the packet")) }

@@ -1,4 +1,4 @@
-//! Templates of any program, held against the program.
+//! Compares templates of any program with the program.
 
 use super::{KEY_WORDS, Layout, Leases, Recorder, cache_entry, program};
 use crate::fuzz::{All, Noting, Observed, Runner, Sample};
@@ -7,31 +7,31 @@ use ir::program::TableDecl;
 use ir::{Program, Table, Verified, text};
 use shm::descriptor::Packet;
 
-/// Where the key is taken from: as in Ethernet, without options.
+/// The location of the key: as in Ethernet, without options.
 const LAYOUT: Layout = Layout { net: 14, trans: 34 };
 const NOW_NS: u64 = 1_000_000_000;
 
-/// What comparing found.
+/// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tried {
-    /// Packets that were followed to a template.
+    /// Packets whose path was recorded as a template.
     pub followed: usize,
-    /// Packets that took a template of another one.
+    /// Packets that ran through the template of another packet.
     pub taken: usize,
     /// Packets for which a guard failed.
     pub guarded: usize,
 }
 
-/// Follows a packet through a program, and runs the program and the template on it and on packets of the same
+/// Records a packet's path through a program, and runs the program and the template on it and on packets of the same
 /// flow, each from the same state.
 ///
 /// # Panics
-/// When they differ, or a packet that may not take the template is changed.
+/// When the results differ, or a packet is changed that may not use the template.
 pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) -> Tried {
     let mut tried = Tried::default();
     for input in 0..whole.entries.len().min(4) {
         let mut runner = Runner::new(whole);
-        // What the first packet makes is there for the others.
+        // Records that the first packet creates exist for the others.
         runner.run(input, first, NOW_NS);
         runner.run(input, first, NOW_NS);
         let (packet, buffer) = first.packet();
@@ -114,8 +114,8 @@ fn entries(decl: &TableDecl, key: &[u64; KEY_WORDS]) -> Noting {
 
 type Quick = (Exit, Option<crate::fuzz::Left>, Vec<u64>);
 
-/// What the program of templates does; or, of a packet that is to take the whole program, whether it is as it
-/// was.
+/// The result of the program of templates; or, for a packet that has to run through the whole program, whether it is
+/// unchanged.
 fn template(
     front: &Program,
     input: usize,

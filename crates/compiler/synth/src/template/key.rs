@@ -1,16 +1,16 @@
-//! Which bytes of a packet say what flow it belongs to.
+//! The bytes of a packet that identify its flow.
 //!
-//! Nothing hangs on what the bytes mean: what is worked out for a flow is worked out from them, and a guard
-//! checks everything else. So where headers lie is guessed from one packet.
+//! The meaning of the bytes does not matter: results for a flow are derived from them, and guards check everything
+//! else. The offsets of the headers are therefore guessed from one packet.
 
 use ir::eval::Buffer;
 use packet::field::{Base, Field};
 use shm::descriptor::{NO_HEADER, Packet};
 
-/// Words of a flow key: both addresses; ports, entry and protocol.
+/// Words of a flow key: both addresses; ports, entry point and protocol.
 pub const KEY_WORDS: usize = 2;
 
-/// Where in packets the parts of the flow key lie, in bytes from the packet's first.
+/// The offsets of the parts of the flow key, in bytes from the packet's first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
     /// The IPv4 header.
@@ -20,7 +20,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Where they lie in a packet; `None` for what is not IPv4 without options.
+    /// The offsets in a packet; `None` if it is not IPv4 without options.
     pub fn of<B: Buffer + ?Sized>(packet: &Packet, buffer: &B) -> Option<Layout> {
         let byte = |at: u16| {
             let mut byte = [0];
@@ -54,7 +54,7 @@ impl Layout {
         ]
     }
 
-    /// The key of these numbers in packets that come in by an entry; see [`Layout::fields`].
+    /// The key of these numbers in packets that enter by an entry point; see [`Layout::fields`].
     pub fn key(fields: [u64; 3], input: usize) -> [u64; KEY_WORDS] {
         let [pair, ports, protocol] = fields;
         [pair, ports << 16 | (input as u64 & 0xff) << 8 | protocol]

@@ -1,4 +1,4 @@
-//! Values modulo 0xffff, as sums of the packet's bytes: what one's complement checksums see of them.
+//! Values modulo 0xffff, as sums of the packet's bytes: their effect on one's complement checksums.
 
 use super::code::Code;
 use super::term::{Is, TermUse};
@@ -10,14 +10,14 @@ use packet::field::{Base, Field};
 use rustc_hash::FxHashMap;
 
 const ONES: u64 = 0xffff;
-/// How deep values are looked into.
+/// The depth to which values are examined.
 const DEPTH: u32 = 24;
 
-/// A sum of bytes, each so often, and a number, modulo 0xffff. Bytes are named by their places in the packet as
-/// it came.
+/// A sum of bytes, each with a factor, and a number, modulo 0xffff. Bytes are identified by their offsets in the packet
+/// as it arrived.
 pub(super) type Linear = Residue<u16>;
 
-/// The bytes of a field that a mask of whole bytes lets through.
+/// The bytes of a field that a mask of whole bytes keeps.
 fn bytes_of(field: Field, mask: u64) -> Option<Linear> {
     if field.base != Base::Data || !field.is_byte_aligned() {
         return None;
@@ -34,18 +34,17 @@ fn bytes_of(field: Field, mask: u64) -> Option<Linear> {
     Some(linear)
 }
 
-/// Values that are `fold(a + k)`, and whether they are that or only the same modulo 0xffff.
+/// Values that equal `fold(a + k)`, or are only congruent to it.
 #[derive(Default)]
 pub(super) struct Folded(pub FxHashMap<Value, (TermUse, TermUse, bool)>);
 
 impl Folded {
-    /// The number that hangs on the packet and the one that hangs on the flow of which a value is the sum
-    /// modulo 0xffff.
+    /// The number that depends on the packet and the number of the flow whose sum modulo 0xffff is a value.
     fn addends(&self, value: Value) -> Option<(TermUse, TermUse)> {
         self.0.get(&value).map(|(a, k, _)| (*a, *k))
     }
 
-    /// A value as a sum of bytes; `None` where it is none.
+    /// A value as a sum of bytes; `None` if it is not one.
     pub fn linear(&self, code: &Code, seen: TermUse) -> Option<Linear> {
         match seen.is {
             Is::Same | Is::Flow(_) => Some(Linear::number(seen.number)),
@@ -72,7 +71,7 @@ impl Folded {
         match code.inst(value) {
             Inst::Load(field) => bytes_of(field, u64::MAX),
             Inst::Bin(BinOp::Add, x, y) if code.at(value).bits < 64 => Some(of(x)?.plus(&of(y)?, 1)),
-            // Only where it is known not to wrap it has fewer bits.
+            // It has fewer bits only if it is known not to wrap.
             Inst::Bin(BinOp::Sub, x, y) if code.at(value).bits < 64 => {
                 Some(of(x)?.plus(&of(y)?, MODULUS - 1))
             }
@@ -93,7 +92,7 @@ impl Folded {
         }
     }
 
-    /// Whether two values never have the same bit set: the second one is masked so that the first one fits.
+    /// Whether two values never have a common bit: the second one is masked so that the first one fits.
     fn apart(&self, code: &Code, x: Value, y: Value) -> bool {
         let low = match code.inst(x) {
             Inst::Bin(BinOp::Shl, _, by) => code.origin(by).map_or(0, |by| by.number.min(63) as u8),

@@ -1,4 +1,4 @@
-//! The program of a table of entries.
+//! The program of a table of flow-cache entries.
 
 use super::cache_entry;
 use super::key::{KEY_WORDS, Layout};
@@ -9,19 +9,19 @@ use ir::verify::VerifyError;
 use ir::{BinOp, Inst, Verified};
 use packet::field::Base;
 
-/// For how long entries are good, nanoseconds.
+/// How long entries are valid, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leases {
-    /// Until packets have to renew one.
+    /// Until a packet has to renew the entry.
     pub renew_ns: u64,
-    /// Until it is over.
+    /// Until the entry expires.
     pub end_ns: u64,
 }
 
 impl Leases {
-    /// Half of what tables promise, and all of it.
+    /// Half of the time that tables guarantee, and all of it.
     pub fn new(ns: u64) -> Leases {
-        // So far away that nothing overflows.
+        // Small enough that no sum overflows.
         let ns = ns.min(1 << 61);
         Leases { renew_ns: ns / 2, end_ns: ns }
     }
@@ -34,9 +34,10 @@ struct Writer<'a> {
     layouts: &'a [Option<Layout>],
 }
 
-/// A program that looks up the entry of a packet's flow and goes by its template. Packets without one, or
-/// for which it does not hold, leave unchanged by the slow path behind those of `whole`: they are to take
-/// that program. `layouts` has one for each entry, `None` where all packets are to take the whole program;
+/// A program that looks up the entry of a packet's flow and runs its template. Packets without an entry, or whose
+/// guards fail, leave unchanged by the slow path after those of `whole`: they run through that program. `layouts` has
+/// one layout for each entry point, `None` if all its packets are to run through the whole program. Templates are
+/// identified by their index in the list, and belong to an entry point.
 /// templates are named by their places in the list, and belong to an entry.
 ///
 /// # Errors
@@ -130,7 +131,7 @@ impl Writer<'_> {
         start
     }
 
-    /// Ends an entry, and has the packet take the whole program.
+    /// Invalidates an entry; the packet runs through the whole program.
     fn not_so(&mut self, rec: Value) -> BlockId {
         let block = self.block();
         let never = self.value(block, Inst::Const(0));
@@ -185,8 +186,8 @@ impl Writer<'_> {
         start
     }
 
-    /// A packet that renews the entry, if that is not over: all guards hold, so that the whole program does
-    /// with it what the template would, and notes the time in every record.
+    /// A packet that renews the entry, unless that has expired. All guards hold, so that the whole program has the same
+    /// result for it as the template, and updates the time in every record.
     fn late(&mut self, rec: Value) -> BlockId {
         let (block, renew, over) = (self.block(), self.block(), self.block());
         let now = self.value(block, Inst::Now);

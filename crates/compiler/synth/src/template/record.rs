@@ -1,4 +1,4 @@
-//! The walk along a packet's way.
+//! The walk along a packet's path.
 
 use super::code::Code;
 use super::frame::Frame;
@@ -12,27 +12,27 @@ use ir::program::{BlockId, Matching};
 use ir::{BinOp, Inst, Lasting, Program, Term, Verified};
 use shm::descriptor::Packet;
 
-/// A packet's way.
+/// The record of a packet's path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recording {
-    /// What packets of such flows have done to them.
+    /// The operations for packets of such flows.
     pub template: Template,
     /// This flow's numbers, for [`Template::params`].
     pub numbers: Vec<u64>,
-    /// The records that were found, of tables that tell when one goes.
+    /// The records that were found, of tables that report removed records.
     pub records: Vec<u64>,
-    /// For how long the tables promise it, nanoseconds.
+    /// How long the tables guarantee the results, in nanoseconds.
     pub lease_ns: u64,
-    /// What it saves.
+    /// The work that it saves.
     pub saved: Saved,
 }
 
-/// Work that packets of a flow do not do again.
+/// Work that is not repeated for later packets of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Saved {
     /// Lookups in tables.
     pub lookups: usize,
-    /// Lookups in tables of prefixes, which are quick while the tables are small.
+    /// Lookups in prefix tables, which are fast while the tables are small.
     pub prefixes: usize,
     /// Decisions.
     pub decisions: usize,
@@ -43,11 +43,11 @@ pub struct Saved {
 struct Record {
     table: usize,
     handle: u64,
-    /// Whether its table tells when it goes.
+    /// Whether its table reports when it is removed.
     is_told: bool,
 }
 
-/// Memory that following needs, kept from packet to packet.
+/// Memory that recording needs, reused from packet to packet.
 #[derive(Default)]
 pub struct Recorder {
     code: Code,
@@ -62,23 +62,23 @@ struct Walk<'a, 's, B: ?Sized> {
     frame: Frame<'a, B>,
     values: &'a mut [TermUse],
     records: Vec<Record>,
-    /// Cells' and records' changes.
+    /// Changes of cells and records.
     effects: Vec<Inst>,
     lease_ns: u64,
     saved: Saved,
 }
 
 impl Recorder {
-    /// One for a program.
+    /// A recorder for a program.
     pub fn new(program: &Verified) -> Recorder {
         Recorder { values: vec![TermUse::same(0); program.value_count()], ..Recorder::default() }
     }
 
-    /// Follows a packet that came in by an input through the program. Nothing is changed: not the packet, nor
-    /// cells or records.
+    /// Records the path of a packet that entered by an input. Nothing is changed: neither the packet, nor cells or
+    /// records.
     ///
     /// # Errors
-    /// Where there is no template for it, now or ever.
+    /// If there is no template for the packet, now or ever.
     pub fn record<B: Buffer + ?Sized>(
         &mut self,
         program: &Verified,
@@ -159,7 +159,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         self.values[value.0 as usize]
     }
 
-    /// Which way a decision goes: by the flow, or as this packet goes, which the others have to follow.
+    /// Decides a branch: by the flow, or by this packet's value, with a guard for the others.
     fn decide(&mut self, seen: TermUse) -> Result<bool, Refusal> {
         let is_set = seen.number != 0;
         match self.code.steady(seen)?.is {
@@ -259,7 +259,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     fn rec_load(&mut self, record: TermUse, offset: u16, bytes: u8) -> Result<TermUse, Refusal> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        // What counts a flow's first packets soon stays as it is: that makes few templates more.
+        // A value that counts a flow's first packets soon becomes stable: few additional templates are needed.
         if lasting == Lasting::Moving && bytes == 1 {
             return Ok(TermUse::same(number));
         }
@@ -267,8 +267,8 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         Ok(self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8, moves))
     }
 
-    /// Packets of the flow do not write to records: what they would write stands there already, or is a
-    /// time that may lag.
+    /// Packets of the flow do not write to records: the record already contains the value, or the value is a time that
+    /// may lag.
     fn rec_store(&mut self, record: TermUse, offset: u16, bytes: u8, value: TermUse) -> Result<(), Refusal> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
@@ -359,7 +359,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             Term::Lookup { table, key, rec, hit, miss } => {
                 self.look_up(program, *table, key, (*rec, *hit), Some(*miss))?
             }
-            // A record that is there is found as by any lookup.
+            // An existing record is found as by a lookup.
             Term::Create { table, key, rec, ok, .. } => {
                 self.look_up(program, *table, key, (*rec, *ok), None)?
             }

@@ -1,9 +1,9 @@
-//! Checksums: a row of changes, each by a number of the flow, is one change.
+//! Checksums: a sequence of changes by numbers of the flow becomes one change.
 //!
-//! `fold` here is one end-around carry: the low 16 bits of a sum of two 16-bit words plus what is above
-//! them. It gives 0 only for 0 plus 0, and else the one number from 1 to 0xffff that is the sum modulo
-//! 0xffff. So `fold(fold(a + k) + l)` is `fold(a + fold(k + l))`. Where 0xffff and 0 are made the same in
-//! between, as UDP does with its checksums, they are equal once that is done again.
+//! `fold` here is one end-around carry: the low 16 bits of a sum of two 16-bit words plus the bits above
+//! them. It yields 0 only for 0 plus 0, and otherwise the one number from 1 to 0xffff that is congruent
+//! to the sum modulo 0xffff. So `fold(fold(a + k) + l)` is `fold(a + fold(k + l))`. UDP replaces a
+//! checksum of 0 by 0xffff. If that happens in between, the results are equal once it is done again.
 
 use super::code::Code;
 use super::linear::{Folded, Linear};
@@ -15,28 +15,28 @@ use rustc_hash::FxHashMap;
 
 const ONES: u64 = 0xffff;
 
-/// What is known of sums on a packet's way.
+/// The facts about sums on a packet's path.
 #[derive(Default)]
 pub(super) struct Sums {
     folded: Folded,
     /// The checksum of `fold(a + k)`, with 0 written as 0xffff.
     never_zero: FxHashMap<Value, (TermUse, TermUse)>,
-    /// The complement of such a one.
+    /// The complement of such a checksum.
     complements: FxHashMap<Value, (TermUse, TermUse)>,
-    /// Sums of IP headers: the value folded, and before that.
+    /// Sums of IP headers: the folded value, and the sum before folding.
     headers: FxHashMap<Value, Header>,
-    /// Headers whose sums are known to be right.
+    /// Headers whose sums are known to be correct.
     right: Vec<Linear>,
 }
 
-/// The sum of a header's words, and what it is modulo 0xffff.
+/// The sum of a header's words, and its residue modulo 0xffff.
 #[derive(Clone)]
 struct Header {
     all: TermUse,
     linear: Option<Linear>,
 }
 
-/// `x * INVERSE` is at most `MOST` for the multiples of 0xffff only.
+/// `x * INVERSE` is at most `MOST` only for multiples of 0xffff.
 const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
 const MOST: u64 = u64::MAX / ONES;
 const _: () = assert!(INVERSE.wrapping_mul(ONES) == 1);
@@ -46,7 +46,7 @@ impl Code {
         let low = self.bin(BinOp::And, sum, TermUse::same(ONES))?;
         let high = self.bin(BinOp::Shr, sum, TermUse::same(16))?;
         let folded = self.bin(BinOp::Add, low, high)?;
-        // Of two words of 16 bits.
+        // The sum of two words of 16 bits.
         let bits = if sum.bits <= 17 { 16 } else { folded.bits };
         if let Some(value) = folded.on_packet() {
             self.narrow(value, bits);
@@ -65,7 +65,7 @@ impl Code {
 }
 
 impl Sums {
-    /// Forgets everything, but not the memory.
+    /// Discards everything, but keeps the memory.
     pub fn clear(&mut self) {
         self.folded.0.clear();
         self.never_zero.clear();
@@ -84,7 +84,7 @@ impl Sums {
         Ok(folded)
     }
 
-    /// The operands of a sum of one number that hangs on the packet and one of the flow, both of 16 bits.
+    /// The operands of a sum of a number that depends on the packet and one of the flow, both of 16 bits.
     fn words(&self, code: &Code, sum: Value) -> Option<(Value, TermUse)> {
         let Inst::Bin(BinOp::Add, x, y) = code.inst(sum) else { return None };
         let (a, k) = match (code.origin(x), code.origin(y)) {
@@ -95,7 +95,7 @@ impl Sums {
         (k.bits <= 16).then_some((a, k))
     }
 
-    /// What the sum of two values is: where it ends a fold, one of fewer words.
+    /// The sum of two values; if it ends a fold, as one of fewer words.
     pub fn add(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let plain = code.bin(BinOp::Add, a, b)?;
         let fold = || {
@@ -144,7 +144,7 @@ impl Sums {
         a: TermUse,
         b: TermUse,
     ) -> Result<TermUse, Refusal> {
-        // UDP: what has a checksum still has one.
+        // UDP: a packet with a checksum still has one.
         if c.on_packet().is_some_and(|value| self.never_zero.contains_key(&value)) && a.is != c.is {
             return Ok(a);
         }
@@ -201,7 +201,7 @@ impl Sums {
         code.bin(BinOp::Xor, folded, TermUse::same(ONES))
     }
 
-    /// The sum of an IP header's words of 32 bits, as [`Inst::IpSum`] has it.
+    /// The sum of an IP header's words of 32 bits, as [`Inst::IpSum`] defines it.
     ///
     /// `halves` are the same words by halves.
     pub fn header(
@@ -234,19 +234,20 @@ impl Sums {
         Ok(TermUse { number: fold(all.number), bits: 16, ..folded })
     }
 
-    /// Whether two values are equal: whether a header's sum is right, by one multiplication.
+    /// Whether two values are equal; whether a header's sum is correct is tested by one multiplication.
     pub fn equal(&mut self, code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
         let header = a.on_packet().filter(|_| b.is_same(ONES)).and_then(|value| self.headers.get(&value));
         let (Some(Header { all, linear }), BinOp::Eq) = (header.cloned(), op) else {
             return code.bin(op, a, b);
         };
-        // What an earlier check has found right, and whose changes cancel out in this flow, is right.
+        // A header is correct if an earlier test found it correct and the changes since then cancel out
+        // in this flow.
         if linear.as_ref().is_some_and(|linear| self.right.contains(linear)) {
             code.decided += 1;
             return Ok(TermUse::same(1));
         }
         let product = code.bin(BinOp::Mul, all, TermUse::same(INVERSE))?;
-        // A header with a version other than 0 has no sum of 0.
+        // The sum of a header with a version other than 0 is not 0.
         let is_right = code.bin(BinOp::Le, product, TermUse::same(MOST))?;
         if let (Some(value), Some(linear), true) = (is_right.on_packet(), linear, is_right.number != 0) {
             code.guard(value, true);

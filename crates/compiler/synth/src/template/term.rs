@@ -1,45 +1,46 @@
-//! Numbers as they are seen on a packet's way, what they hang on, and why a way is refused.
+//! Numbers on a packet's path, the inputs that they depend on, and why a path is refused.
 
 use ir::program::Value;
 use packet::field::Field;
 
-/// Why a packet's way is no template.
+/// Why a packet's path has no template.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The flow has no record yet in some table.
     #[error("the flow is new")]
     New,
-    /// A record has not come to rest: it counts the flow's first packets.
+    /// A record is not stable yet: it counts the flow's first packets.
     #[error("the flow's record still changes")]
     Unsteady,
-    /// Packets of this kind never take one.
+    /// Packets of this kind never have a template.
     #[error("{0}")]
     Never(&'static str),
 }
 
-/// What a number hangs on.
+/// The input that a number depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Is {
     /// Nothing: it is part of the template.
     Same,
     /// The flow: the number of a [`Fact`].
     Flow(u32),
-    /// The packet: what an instruction yields.
+    /// The packet: the result of an instruction.
     Packet(Value),
-    /// When packets last did something, give or take a lease: only good for storing in such a place.
+    /// The time of the last packets, accurate to the cache validity: it may only be stored in such a
+    /// field.
     Time,
-    /// A record, by its place in the list of those found.
+    /// A record, by its index in the list of those found.
     Record(u32),
 }
 
-/// A number that was seen.
+/// A number on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct TermUse {
-    /// What it is for this packet.
+    /// Its value for this packet.
     pub number: u64,
-    /// What it hangs on.
+    /// The input that it depends on.
     pub is: Is,
-    /// No more of its bits are ever set.
+    /// An upper bound of its bits.
     pub bits: u8,
 }
 
@@ -60,15 +61,15 @@ impl TermUse {
     }
 }
 
-/// Where a number comes from that hangs on the flow.
+/// The source of a number that depends on the flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum TermSource {
     /// The flow key.
     Key(Field),
-    /// A record: its place in the list, offset, bytes.
+    /// A record: its index in the list, offset, bytes.
     Record(u32, u16, u8),
     /// Arithmetic.
     Computed,
-    /// One that hangs on the packet, of which the flow's packets are expected to have the same.
+    /// A number that depends on the packet; all packets of the flow are expected to have the same.
     Pinned(Value),
 }

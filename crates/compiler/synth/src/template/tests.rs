@@ -1,4 +1,4 @@
-//! Templates of programs made at random, held against the programs.
+//! Templates of random programs, compared with the programs.
 
 use super::{Tried, compare_templates};
 use crate::Sample;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::cell::Cell;
 
-/// A change of a packet that leaves its flow: bytes, where it lies, what is noted of it.
+/// A change of a packet that keeps its flow: new values of bytes, another change by its kind, and a number for that.
 type Change = (Vec<(u8, u8)>, u8, u8);
 
 fn changed(first: &Sample, (bytes, kind, number): &Change) -> Sample {
@@ -39,7 +39,7 @@ fn changed(first: &Sample, (bytes, kind, number): &Change) -> Sample {
     other
 }
 
-/// A chain that checks, routes and translates, with some of anything.
+/// A chain that checks, routes and translates, with some other instructions.
 fn choices() -> impl Strategy<Value = Vec<Choice>> {
     let kind = prop_oneof![
         3 => Just(0u8), 3 => Just(3u8), 2 => Just(5u8), 1 => Just(6u8), 1 => Just(7u8), 3 => Just(8u8),
@@ -57,7 +57,7 @@ fn a_template_does_what_the_program_does() {
     let all = Cell::new(Tried::default());
     let mut runner = TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
     let tried = runner.run(&(choices(), first, changes), |(choices, mut first, changes)| {
-        // Most is to be seen of packets that are let through.
+        // Packets that pass the checks exercise the most code.
         (first.headroom, first.headers) = (first.headroom | 64, [Some(0), Some(14), Some(34)]);
         let others: Vec<Sample> = changes.iter().map(|change| changed(&first, change)).collect();
         let one = compare_templates(&program(&choices), &first, &others);
