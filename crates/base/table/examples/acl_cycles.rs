@@ -1,10 +1,10 @@
-//! How fast rule sets are classified: `acl_cycles RULES TRACE [RULES TRACE ...]` reads filter sets
-//! and traces in ClassBench's formats (a trace may be gzip'd); without arguments it makes sets up.
+//! The speed of classification: `acl_cycles RULES TRACE [RULES TRACE ...]` reads filter sets and traces
+//! in ClassBench's formats (a trace may be gzip'd); without arguments it generates sets.
 //!
-//! Each figure is the median of many passes over the trace, in bursts of 32 and of 256, with the
-//! fastest and slowest of the middle nine tenths beside it. Each answer is compared with a linear
-//! scan first. Cycles are of the time stamp counter, which ticks at a fixed rate. With `ACL_STEPS`
-//! in the environment, the nodes and rows that a packet meets are printed too.
+//! Each figure is the median of many passes over the trace, in bursts of 32 and of 256, with the fastest
+//! and slowest of the middle nine tenths beside it. Each result is compared with a linear scan first.
+//! Cycles are those of the time stamp counter, which has a fixed rate. With `ACL_STEPS` in the
+//! environment, the nodes and rows on the packets' paths are printed too.
 
 use std::error::Error;
 use std::io::Read;
@@ -14,10 +14,10 @@ use table::acl::classbench::{Filter, parse_filters, parse_trace};
 use table::acl::generate::{Profile, filters, headers};
 use table::acl::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, Steps, first_match};
 
-/// Passes over each trace, at least.
+/// Minimum number of passes over each trace.
 const PASSES: usize = 101;
 
-/// Packets classified before a pass counts as long enough to be timed.
+/// Minimum number of packets of a pass, so that it is long enough to be timed.
 const LEAST_PACKETS: usize = 40_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -143,7 +143,7 @@ fn report(name: &str, rules: &[Rule], keys: &[[u32; MAX_DIMS]], tsc_ghz: f64) ->
     Ok(())
 }
 
-/// Ticks of the time stamp counter per nanosecond, from what the kernel says about the processor.
+/// Ticks of the time stamp counter per nanosecond, from the kernel's information about the processor.
 fn tsc_ghz() -> f64 {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     info.lines()

@@ -1,7 +1,7 @@
-//! Prints what a lookup costs: median cycles and nanoseconds over rounds, with the spread.
+//! Prints the cost of a lookup: median cycles and nanoseconds over rounds, with the spread.
 //!
-//! Keys come in random order in bursts of 32 and 64, each round from another part of the same
-//! sequence, so that the branch predictor cannot learn it. Nothing else should run beside it.
+//! Keys are in random order in bursts of 32 and 64. Each round uses another part of the same sequence, so that the
+//! branch predictor cannot learn it. No other program should run at the same time.
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use flate2::read::GzDecoder;
@@ -101,7 +101,7 @@ fn flow<const W: usize>(flows: u64, record_bytes: usize, use_record: bool, per_n
     }
 }
 
-/// What a flow's birth costs while the table grows from 1 k to 1 M flows, and its death.
+/// The cost of inserting a flow while the table grows from 1 k to 1 M flows, and of removing it.
 fn churn(per_ns: f64) {
     let config = FlowConfig { capacity: 1 << 20, seed: 42, ..FlowConfig::default() };
     let mut table = FlowTable::<2>::new(&config).expect("the machine has the memory");
@@ -126,11 +126,11 @@ fn churn(per_ns: f64) {
     println!("expire, all of 1 M flows: {each:.0} cycles each; {} KiB index", table.index_bytes() >> 10);
 }
 
-/// Prefixes of the full table, if it is there: IPv4 and IPv6 as (address, length).
+/// Prefixes of a full table: IPv4 and IPv6 as (address, length).
 type Routes = (Vec<(u32, u8)>, Vec<(u128, u8)>);
 
-/// A full table: the file that the command line names (packed by gzip, a prefix a line), else one made up with the
-/// lengths of one.
+/// A full table: the file on the command line (compressed by gzip, a prefix a line), else a generated one with the same
+/// distribution of lengths.
 fn full_routes() -> Routes {
     let (mut four, mut six) = (Vec::new(), Vec::new());
     if let Some(path) = std::env::args().nth(1) {

@@ -1,33 +1,33 @@
-//! Which worker keeps what, for all workers to look up: few bits for each key, no locks.
+//! A directory, for all workers, of the worker that owns each key: one word for each key, no locks.
 //!
-//! A key is a 64-bit hash, and an entry its upper 48 bits, the worker's number, and how often it was said: that another
-//! key has the same bits happens once in 2^44 or so, and then a packet is at a worker that does not know it, as without
-//! an entry. An entry lies in the line that its hash leads to, or, where that is full, in a second one; the first word of
-//! a line counts those, so that nearly always one line is looked at. Lines are looked through whole, so that entries can
-//! go without a trace.
+//! A key is a 64-bit hash. An entry has its upper 48 bits, the worker's number, and a count of insertions. Another key
+//! has the same bits about once in 2^44. Then a packet is sent to a worker that does not know its flow, as without an
+//! entry. An entry is in the line that its hash selects or, if that is full, in a second one. The first word of a line
+//! counts its entries in second lines, so that nearly always one line is searched. Searches cover whole lines, so that
+//! removal needs no tombstones.
 
 use crate::prefetch::prefetch;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Words of a line: what a cache line holds.
+/// Words of a cache line.
 const LINE: usize = 8;
-/// The most workers that an entry can tell apart.
+/// The maximum number of workers.
 pub const MOST_WORKERS: usize = 255;
-/// The bits of an entry that hold the worker's number, plus one.
+/// The bits of an entry with the worker's number, plus one.
 const WORKER: u64 = 0xff;
-/// One more time that it was said.
+/// One insertion, in the count.
 const ONCE: u64 = 0x100;
-/// The bits that count that. What was said so often stays for good.
+/// The bits of the count. An entry whose count has reached its maximum is never removed.
 const TIMES: u64 = 0xff00;
 
-/// The word of a line that counts entries which lie elsewhere because it was full.
+/// The word of a line that counts entries which are in second lines because it was full.
 const MOVED: usize = 0;
 
 /// A cache line: a count and seven entries.
 pub type Line = [AtomicU64; LINE];
 
-/// The directory.
+/// The workers that own keys, by hash.
 #[derive(Debug)]
 pub struct Directory {
     lines: OnceLock<Box<[Line]>>,
@@ -45,7 +45,7 @@ fn is_of(word: u64, hash: u64) -> bool {
 }
 
 impl Directory {
-    /// With room for about that many entries; some fewer before the first is refused.
+    /// A directory for about that many entries; the first may be refused a little earlier.
     pub fn new(entries: usize) -> Directory {
         Directory {
             lines: OnceLock::new(),
@@ -55,23 +55,23 @@ impl Directory {
         }
     }
 
-    /// Entries that there are.
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether there are none.
+    /// Whether it has no entries.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Entries for which there was no room.
+    /// Number of entries that were refused for lack of room.
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Asks for the memory in which [`Directory::find`] will look.
+    /// Prefetches the line that [`Directory::find`] will read first.
     #[inline]
     pub fn fetch(&self, hash: u64) {
         let line = self.lines.get().and_then(|lines| lines.get(self.places(hash)[0]));
@@ -80,7 +80,7 @@ impl Directory {
         }
     }
 
-    /// The worker that keeps what has that hash.
+    /// The worker that owns the key with that hash.
     #[inline]
     pub fn find(&self, hash: u64) -> Option<usize> {
         let lines = self.lines.get()?;
@@ -95,7 +95,7 @@ impl Directory {
         find_in(lines.get(second)?, hash)
     }
 
-    /// The two lines of a hash, by other bits than those of the entry.
+    /// The two lines of a hash, selected by a mix of all its bits.
     #[inline]
     fn places(&self, hash: u64) -> [usize; 2] {
         let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -105,21 +105,21 @@ impl Directory {
         [first, if second == first { next } else { second }]
     }
 
-    /// Takes its memory, so that the first entry does not have to.
+    /// Allocates its memory, so that the first insertion does not have to.
     pub fn prepare(&self) -> &[Line] {
         self.lines.get_or_init(|| (0..self.line_count).map(|_| Line::default()).collect())
     }
 
-    /// Whether it has its memory.
+    /// Whether its memory is allocated.
     pub fn is_prepared(&self) -> bool {
         self.lines.get().is_some()
     }
 
-    /// Says that `worker` keeps it; whether there was room. What others said before is forgotten.
+    /// Records that `worker` owns the key; returns whether there was room. An entry for another worker is replaced.
     pub fn insert(&self, hash: u64, worker: usize) -> bool {
         let lines = self.prepare();
         let new = entry(hash, worker);
-        // One that goes at this moment makes room for a new one below.
+        // An entry that another thread removes at this moment leaves room for a new one below.
         let again = |found: u64| match found {
             _ if !is_of(found, hash) => None,
             _ if (found ^ new) & WORKER != 0 => Some(new),
@@ -136,7 +136,7 @@ impl Directory {
         let put = |line: &Line| change(line, |found| (found == 0).then_some(new)).is_some();
         let is_in = first.is_some_and(put)
             || first.zip(second).is_some_and(|(first, second)| {
-                // Whoever finds it there has to know before that it may be.
+                // The count is raised first, so that no search misses the entry in the second line.
                 first[MOVED].fetch_add(1, Ordering::AcqRel);
                 let is_in = put(second);
                 if !is_in {
@@ -149,7 +149,7 @@ impl Directory {
         is_in
     }
 
-    /// Takes back once what a worker said. What another one says by now stays.
+    /// Takes back one insertion of a worker. An entry that another worker has replaced stays.
     pub fn remove(&self, hash: u64, worker: usize) {
         let Some(lines) = self.lines.get().filter(|_| !self.is_empty()) else { return };
         let said = entry(hash, worker);
@@ -173,7 +173,7 @@ impl Directory {
     }
 }
 
-/// Changes the first entry of a line for which there is a change; what it was.
+/// Changes the first entry of a line for which `how` returns a new value; returns the old one.
 fn change(line: &Line, how: impl Fn(u64) -> Option<u64>) -> Option<u64> {
     line[1..].iter().find_map(|word| word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, &how).ok())
 }

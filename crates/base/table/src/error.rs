@@ -1,4 +1,4 @@
-//! What can go wrong when a table is built or changed. Lookups cannot fail.
+//! The errors of building or changing a table. Lookups cannot fail.
 
 /// Why a table could not be built or changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,7 +41,7 @@ pub enum TableError {
     BadParameter {
         /// The parameter's name.
         what: &'static str,
-        /// The value given.
+        /// The value.
         value: u64,
         /// The values that are accepted.
         allowed: &'static str,
@@ -49,7 +49,7 @@ pub enum TableError {
     /// The system refused memory.
     #[error("cannot reserve {bytes} bytes of memory; lower the table's capacity")]
     NoMemory {
-        /// Bytes asked for.
+        /// The requested bytes.
         bytes: usize,
     },
 }

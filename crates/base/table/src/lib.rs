@@ -1,8 +1,8 @@
 //! Lookup structures for the packet path: flow tables, longest-prefix match, rule sets and
 //! port pools.
 //!
-//! Everything here but [`directory`] is owned by one core: nothing locks, nothing reads a clock (time is an
-//! argument), and nothing allocates in a lookup. Structures that grow do so in bounded steps.
+//! One core owns each structure except [`directory`]: there are no locks, no clock is read (time is an argument), and a
+//! lookup does not allocate. Structures that grow do so in bounded steps.
 //! Figures: `cargo run --release -p millrace-table --example lookup_cycles`.
 
 pub mod acl;

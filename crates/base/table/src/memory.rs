@@ -1,7 +1,7 @@
 //! Zeroed memory that never moves, and typed columns over it.
 //!
-//! Large regions are anonymous mappings: reserved at once, backed by pages only when touched,
-//! so that a structure can be given its final size up front and still cost what it holds.
+//! Large regions are anonymous mappings: reserved at once, backed by pages only when touched, so that a
+//! structure can have its final size from the start and only use the memory for its content.
 //! Mappings of 2 MiB and more are aligned to 2 MiB, so that transparent huge pages can back
 //! them (a random lookup in 4 KiB pages pays a TLB miss beside the cache miss).
 //! Small regions, other systems and Miri use the global allocator.
@@ -12,7 +12,7 @@ use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// Smallest region that is mapped instead of taken from the allocator.
+/// Smallest region that is mapped instead of allocated.
 #[cfg(all(target_os = "linux", not(miri)))]
 const MAP_FROM_BYTES: usize = 64 << 10;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -30,7 +30,7 @@ enum Origin {
     },
 }
 
-/// A zeroed, 64-byte aligned block that stays where it is until dropped.
+/// A zeroed, 64-byte aligned block whose address is fixed until it is dropped.
 #[derive(Debug)]
 pub(crate) struct TableMemory {
     base: NonNull<u8>,
@@ -40,8 +40,8 @@ pub(crate) struct TableMemory {
 
 // SAFETY: a region owns its memory exclusively; nothing in it is tied to a thread.
 unsafe impl Send for TableMemory {}
-// SAFETY: through `&Region` only the base address can be read; whoever dereferences it answers
-// for aliasing.
+// SAFETY: through `&TableMemory` only the base address can be read; code that dereferences it is
+// responsible for aliasing.
 unsafe impl Sync for TableMemory {}
 
 impl TableMemory {
@@ -66,7 +66,7 @@ impl TableMemory {
         let no_memory = TableError::NoMemory { bytes };
         let align = if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { PAGE_BYTES };
         let whole = bytes.checked_next_multiple_of(align).ok_or(no_memory.clone())?;
-        // One alignment more than needed, so that an aligned start lies inside.
+        // One alignment more than needed, so that an aligned start is inside.
         let mapped_bytes = whole.checked_add(align).ok_or(no_memory.clone())?;
         // SAFETY: a new private anonymous mapping at an address of the kernel's choice touches
         // no memory that exists.
@@ -84,7 +84,7 @@ impl TableMemory {
         Ok(Self { base, bytes: whole, origin: Origin::Mapping { start, bytes: mapped_bytes } })
     }
 
-    /// Asks for transparent huge pages. Ignored where there are none: only speed depends on it.
+    /// Requests transparent huge pages. Ignored if there are none: only speed depends on it.
     pub(crate) fn advise_huge(&self) {
         #[cfg(all(target_os = "linux", not(miri)))]
         if self.bytes >= HUGE_PAGE_BYTES && matches!(self.origin, Origin::Mapping { .. }) {
@@ -100,12 +100,12 @@ impl TableMemory {
         self.base.as_ptr()
     }
 
-    /// Size in bytes, at least what was asked for.
+    /// Size in bytes, at least the requested size.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Makes the system back the page at `offset`; content is left as it is.
+    /// Makes the system back the page at `offset`; its content is not changed.
     pub(crate) fn touch(&mut self, offset: usize) {
         if offset < self.bytes {
             // SAFETY: the byte lies inside the block, which we hold exclusively.
@@ -167,7 +167,7 @@ impl<T: Cell> Column<T> {
         Ok(Self { region: TableMemory::zeroed(bytes)?, len, cells: PhantomData })
     }
 
-    /// Makes the column longer by moving it: a pause in proportion to what it holds.
+    /// Makes the column longer by moving it: a pause proportional to its size.
     pub(crate) fn grow(&mut self, len: usize) -> Result<(), TableError> {
         let mut longer = Self::zeroed(len.max(self.len))?;
         longer[..self.len].copy_from_slice(self);

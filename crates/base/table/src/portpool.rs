@@ -1,35 +1,35 @@
 //! Pools of external ports for address translation.
 //!
-//! One pool is the ports L to H of one external address and protocol. Even and odd ports are
-//! kept in a bitmap each (RFC 4787 REQ-4 asks to keep the parity), with a second bitmap over its
-//! words, so that the next free port from any place on is found in a constant number of steps.
+//! A pool has the ports L to H of one external address and protocol. A bitmap each for the even and the
+//! odd ports (RFC 4787 REQ-4 requires parity preservation), with a second bitmap over its words, finds
+//! the next free port from any port on in a constant number of steps.
 //!
-//! Order: `Sequential` hands out ports round and round, so a freed port rests as long as it can
-//! before its next owner; `Random` starts each search at a random port (RFC 6056, algorithm 1),
-//! so that a port is hard to guess.
+//! Order: `Sequential` allocates ports in turn, so that the time before a freed port is reused is as long
+//! as possible; `Random` starts each search at a random port (RFC 6056, algorithm 1), so that a port is
+//! hard to guess.
 //!
-//! Not here: which mappings exist, per-host limits, timeouts.
+//! Not here: mappings, per-host limits, timeouts.
 
 use crate::{Random, TableError};
 
-/// Where the search for a free port starts.
+/// The port at which the search for a free port starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortOrder {
-    /// Behind the port given out before.
+    /// The port after the last allocated one.
     Sequential,
-    /// Anywhere; the seed makes a run repeatable.
+    /// A random port; the seed makes a run repeatable.
     Random {
         /// Seed of the sequence.
         seed: u64,
     },
 }
 
-/// What the external port should keep of the internal one (RFC 4787 section 4.2).
+/// The property of the internal port that the external port should keep (RFC 4787 section 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preserve {
     /// Nothing.
     Nothing,
-    /// Even stays even and odd odd, as long as there are any (REQ-4).
+    /// The parity, as long as such ports are free (REQ-4).
     Parity,
     /// The port itself if it is free, else its parity.
     Port,
@@ -79,7 +79,7 @@ impl Half {
         self.free -= 1;
     }
 
-    /// First free index at `from` or behind it, else from the start on.
+    /// First free index at or after `from`, else from the start on.
     fn next(&self, from: u32) -> Option<u32> {
         if self.free == 0 {
             return None;
@@ -118,7 +118,7 @@ pub struct PortPool {
     /// Ports with the parity of `low`, and the others.
     halves: [Half; 2],
     order: PortOrder,
-    /// Offset from `low` at which a sequential search goes on.
+    /// Offset from `low` at which a sequential search continues.
     cursor: u32,
     random: Random,
 }
@@ -186,7 +186,7 @@ impl PortPool {
         };
         let wanted = usize::from((internal ^ self.low) & 1);
         let found = match preserve {
-            // Of both parities, the one that comes first.
+            // The nearest free port of either parity.
             Preserve::Nothing => {
                 let distance = |&offset: &u32| {
                     if offset >= from { offset - from } else { offset + (1 << 16) - from }
@@ -207,7 +207,7 @@ impl PortPool {
         Ok(self.low + offset as u16)
     }
 
-    /// Takes exactly this port; false if it is used or not in the pool.
+    /// Allocates exactly this port; false if it is used or not in the pool.
     pub fn reserve(&mut self, port: u16) -> bool {
         match self.place(port) {
             Some((half, index)) if self.halves[half].is_free(index) => {
@@ -218,7 +218,7 @@ impl PortPool {
         }
     }
 
-    /// Gives a port back; false if it was not in use or is not of this pool.
+    /// Frees a port; false if it was not in use or is not in this pool.
     pub fn free(&mut self, port: u16) -> bool {
         match self.place(port) {
             Some((half, index)) if !self.halves[half].is_free(index) => {
@@ -238,7 +238,7 @@ impl PortPool {
 
     /// Offset of the next free port of a half, from an offset on.
     fn next(&self, half: usize, from: u32) -> Option<u32> {
-        // First index of this half at or behind the offset.
+        // First index of this half at or after the offset.
         let index = (from + 1).saturating_sub(half as u32) / 2;
         self.halves[half].next(index).map(|index| index * 2 + half as u32)
     }
@@ -273,7 +273,7 @@ mod tests {
             let mut pool = PortPool::new(low, high, order).expect("valid range");
             let mut used = BTreeSet::new();
             for (n, what) in ops {
-                // Half of the ports asked for lie in the pool.
+                // Half of the requested ports are in the pool.
                 let port = if n % 2 == 0 { n } else { low + n % (high - low).max(1) };
                 let preserve = match what {
                     0 => {

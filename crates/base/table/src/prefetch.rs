@@ -4,7 +4,7 @@
     expect(unsafe_code, reason = "the prefetch intrinsic asks for it")
 )]
 
-/// Asks for the cache line at `address`, for reading. A hint: any address is allowed.
+/// Prefetches the cache line at `address` for reading. A hint: any address is allowed.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -31,7 +31,7 @@ impl Random {
         lo + self.below(u64::from(hi.saturating_sub(lo)) + 1) as u32
     }
 
-    /// True in so many of a hundred cases.
+    /// True with a probability of `share` in a hundred.
     pub fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }

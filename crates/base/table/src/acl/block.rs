@@ -1,17 +1,17 @@
-//! Rules side by side: sixteen of them, one vector for each end of each dimension.
+//! Blocks: sixteen rules, with one vector for each end of each dimension.
 //!
-//! Short lists are nothing but blocks, and so are the long leaves that overlapping rules leave in a
-//! tree: compared sixteen at a time, in the order of the rules, with the processor's own prefetch running
-//! ahead.
+//! Short lists consist of blocks only, and so do the long leaves that overlapping rules cause in a tree.
+//! The walk compares sixteen rules at a time, in the order of the rules, and the processor's own prefetch
+//! runs ahead.
 
 use super::row::{BLOCK, Key, Lane};
 use super::rule::{MISS, Rule, Schema};
 use super::simd::Lanes;
 
-/// Up to this many rules a list is compared as blocks, without a tree.
+/// The maximum number of rules of a list that is compared as blocks, without a tree.
 pub const LINEAR_MAX: usize = 2 * BLOCK;
 
-/// Rule indices of a block, rising; [`MISS`] in unused places, which are the last ones.
+/// Rule indices of a block, ascending; [`MISS`] in unused slots, which are the last ones.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Ids([u32; BLOCK]);
@@ -31,7 +31,7 @@ impl Blocks {
         Self { lanes: Vec::new(), ids: Vec::new(), dims }
     }
 
-    /// A list of its own, over the dimensions up to the last that any rule narrows.
+    /// A separate list, over the dimensions up to the last that any rule narrows.
     pub(super) fn of_list(schema: &Schema, rules: &[Rule]) -> Self {
         let any = Rule::any(schema);
         let narrowed = |dim: &usize| rules.iter().any(|rule| rule.ranges.get(*dim) != any.ranges.get(*dim));
@@ -41,7 +41,7 @@ impl Blocks {
         blocks
     }
 
-    /// Appends the rules with these indices; returns the first block and how many were made.
+    /// Appends the rules with these indices; returns the first block and the number of blocks.
     pub(super) fn push(&mut self, rules: &[Rule], ids: &[u32]) -> (u32, u32) {
         let first = self.ids.len();
         for chunk in ids.chunks(BLOCK) {
@@ -66,12 +66,12 @@ impl Blocks {
         size_of_val(self.lanes.as_slice()) + size_of_val(self.ids.as_slice())
     }
 
-    /// Bytes that so many rules take.
+    /// Bytes for that many rules.
     pub(super) fn bytes_for(dims: usize, rules: usize) -> usize {
         rules.div_ceil(BLOCK) * (dims * size_of::<Lane>() + size_of::<Ids>())
     }
 
-    /// First rule of these blocks that the key lies in, or `best` where that is earlier.
+    /// First rule of these blocks that matches the key, or `best` if that is earlier.
     #[inline(always)]
     pub(super) fn first<L: Lanes>(&self, lanes: L, key: &Key, from: usize, count: usize, best: u32) -> u32 {
         for (at, ids) in self.ids[from..from + count].iter().enumerate() {
@@ -81,7 +81,7 @@ impl Blocks {
             let start = (from + at) * self.dims;
             let hits = lanes.block_matches(key, &self.lanes[start..start + self.dims]);
             if hits != 0 {
-                // An unused place may match, but only after all others, and it reads as a miss.
+                // An unused slot may match, but only after all others, and its index is that of a miss.
                 return best.min(ids.0[hits.trailing_zeros() as usize & (BLOCK - 1)]);
             }
         }

@@ -1,10 +1,9 @@
-//! Growing the forest within its limits.
+//! Growth of the forest within its limits.
 //!
-//! Nodes wait in a heap, the one with most rules first, so that time and bytes go where they help
-//! most. Before a node is split the bytes that everything would take if all waiting nodes became
-//! leaves right away are known exactly; a split that would exceed the limit is not made. When the
-//! clock runs out all waiting nodes become leaves. Both therefore end in a right, only slower,
-//! structure.
+//! Pending nodes are in a heap, the one with most rules first, so that time and bytes are used where they
+//! help most. Before a node is split, the bytes needed if all pending nodes became leaves are known
+//! exactly; a split that would exceed the limit is not made. At the deadline all pending nodes become
+//! leaves. Both limits therefore end in a correct, only slower, structure.
 
 use std::collections::{BinaryHeap, HashMap};
 use std::time::{Duration, Instant};
@@ -20,17 +19,17 @@ use super::simd::{Lanes, Portable};
 use super::walk::{Single, Steps};
 use crate::Random;
 
-/// Trees at most; the last takes whatever is left.
+/// The maximum number of trees; the last takes all remaining rules.
 const MAX_TREES: usize = 8;
 
-/// Node lists up to this length are searched for rules hidden by earlier ones.
+/// Rule lists of nodes up to this length are searched for rules hidden by earlier ones.
 const HIDDEN_SEARCH: usize = 64;
 
-/// Even where the limit is generous, a node is not split once all rows together are this many
-/// times the rules: beyond it, cache misses cost more than shorter leaves save.
+/// Even if the limit is generous, no node is split once all rows together are this many times the
+/// rules: above it, cache misses cost more than shorter leaves save.
 const MAX_GROWTH: usize = 24;
 
-/// Rows that may always be used, however few the rules.
+/// Bytes that rows may always use, however few the rules.
 const GROWTH_FLOOR_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +38,11 @@ enum NodePlace {
     Child(u32),
 }
 
-/// A node not yet decided.
+/// A node that is neither split nor a leaf yet.
 #[derive(Debug)]
 struct Pending {
     place: NodePlace,
-    /// Indices into the rule list, rising.
+    /// Indices into the rule list, ascending.
     ids: Vec<u32>,
     bounds: Vec<Interval>,
 }
@@ -78,7 +77,7 @@ pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Fo
     let allowed = Duration::from_millis(limits.max_build_ms);
     let mut best: Option<(f64, Forest)> = None;
     for (round, policy) in (1..).zip(POLICIES) {
-        // One that needs far more than what is found already is not worth its build time.
+        // A forest that needs far more bytes than the best one so far is not worth its build time.
         let max_bytes = best.as_ref().map_or(max_bytes, |(_, forest)| {
             max_bytes.min(forest.bytes().saturating_mul(4).max(GROWTH_FLOOR_BYTES).max(least))
         });
@@ -95,7 +94,7 @@ pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Fo
         };
         grower.plant((0..rules.len() as u32).collect());
         grower.run();
-        // Long leaves, as hostile rules or no time make, take long to sample as well.
+        // Long leaves, the result of hostile rules or a short deadline, take long to sample as well.
         if start.elapsed() > allowed && best.is_none() {
             return Ok(grower.forest);
         }
@@ -103,7 +102,7 @@ pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Fo
         if best.as_ref().is_none_or(|(least, _)| cycles < *least) {
             best = Some((cycles, grower.forest));
         }
-        // The next round is thought to take up to three times what the rounds so far took each.
+        // The next round is assumed to take up to three times the average of the rounds so far.
         if start.elapsed() / round * 3 + start.elapsed() > allowed {
             break;
         }
@@ -114,8 +113,8 @@ pub(super) fn grow(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Fo
 /// Keys looked up to compare forests.
 const SAMPLE_KEYS: usize = 2_000;
 
-/// Cycles that a packet aimed at a random rule is expected to take, by the steps that sample keys
-/// take. The weights were measured; see `plan`.
+/// Expected cycles of a packet for a random rule, derived from the steps of sample keys. The weights were
+/// measured; see `forest_plan`.
 fn sampled_cycles(schema: &Schema, rules: &[Rule], forest: &Forest) -> f64 {
     let mut random = Random::new(rules.len() as u64);
     let mut steps = Steps::default();
@@ -128,16 +127,16 @@ fn sampled_cycles(schema: &Schema, rules: &[Rule], forest: &Forest) -> f64 {
     }
     let steps_cycles =
         9 * steps.trees + 8 * steps.hash_nodes + 9 * steps.rank_nodes + 7 * steps.rows + 25 * steps.blocks;
-    // Past the second-level cache each doubling costs some misses more.
+    // Past the second-level cache each doubling costs some more misses.
     let misses = (forest.bytes() as f64 / f64::from(512 << 10)).log2().max(0.0);
     steps_cycles as f64 / SAMPLE_KEYS as f64 + 4.0 * misses
 }
 
-/// From this many rules on a leaf is made of blocks.
+/// Leaves with this many rules or more consist of blocks.
 const LONG_LEAF: usize = 9;
 
-/// Bytes that a leaf of so many rules may take. Never less for more rules, so that what is known
-/// before a split is an upper bound of what its parts take after pruning.
+/// The maximum bytes of a leaf with that many rules. It is monotonic in the rules, so that the estimate
+/// before a split is an upper bound for its parts after pruning.
 fn leaf_bytes(schema: &Schema, rules: usize) -> usize {
     let row_bytes = size_of::<Row>() + if schema.dims() > ID_LANE { size_of::<u32>() } else { 0 };
     if rules < LONG_LEAF {
@@ -154,10 +153,10 @@ struct Grower<'a> {
     deadline: Option<Instant>,
     planner: Planner,
     pending: BinaryHeap<Pending>,
-    /// Bytes taken if every pending node became a leaf now.
+    /// Bytes needed if every pending node became a leaf now.
     bytes: usize,
     forest: Forest,
-    /// Each leaf made so far, by its rules: equal leaves are stored once.
+    /// Each leaf by its rules: equal leaves are stored once.
     leaves: HashMap<Vec<u32>, Word>,
 }
 
@@ -174,7 +173,7 @@ impl Grower<'_> {
         (0..self.schema.dims()).map(|dim| Interval { lo: 0, hi: self.schema.max(dim) }).collect()
     }
 
-    /// Makes the row of trees: each takes the rules that fit its root, the next gets the others.
+    /// Creates the trees: each takes the rules that fit its root, the next gets the others.
     fn plant(&mut self, ids: Vec<u32>) {
         let bounds = self.whole();
         let mut rest = Pending { place: NodePlace::Root(0), ids, bounds: bounds.clone() };
@@ -192,7 +191,7 @@ impl Grower<'_> {
                 }
                 _ => (ids.clone(), Vec::new()),
             };
-            // Two leaves may take more than one of all their rules, by a part of a block.
+            // Two leaves may take more bytes than one with all their rules, by a part of a block.
             let apart = self.leaf_bytes(taken.len()) + self.leaf_bytes(later.len());
             let after = self.bytes - self.leaf_bytes(ids.len()) + apart;
             if after > self.max_bytes {
@@ -224,7 +223,7 @@ impl Grower<'_> {
                 None => self.leaf(node),
             }
         }
-        // Roots with an early rule first, so that later trees are left out more often.
+        // Roots with an early rule first, so that later trees are skipped more often.
         self.forest.trees.sort_by_key(|tree| tree.first_rule);
     }
 
@@ -234,7 +233,7 @@ impl Grower<'_> {
         self.bytes -= self.leaf_bytes(before) - self.leaf_bytes(node.ids.len());
     }
 
-    /// Drops rules that no packet of this node can have as its first match.
+    /// Removes rules that cannot be the first match of any packet of this node.
     fn prune(&self, node: &mut Pending) {
         let inside = |id: u32, bounds: &[Interval]| {
             self.rules
@@ -305,7 +304,7 @@ impl Grower<'_> {
         Word::leaf(first, ids.len() as u32)
     }
 
-    /// Splits a node, or makes it a leaf when the split would take too many bytes.
+    /// Splits a node, or makes it a leaf if the split would take too many bytes.
     fn split(&mut self, node: Pending, cut: Cut) {
         let children = match &cut {
             Cut::Hash(hash) => {
@@ -325,7 +324,7 @@ impl Grower<'_> {
                 children
             }
         };
-        // A hash child with all the rules would be this node once more, and again.
+        // A hash child with all the rules would be the same node again, without end.
         let stuck = matches!(cut, Cut::Hash(_)) && children.iter().any(|ids| ids.len() == node.ids.len());
         let leaves_bytes: usize = children.iter().map(|ids| self.leaf_bytes(ids.len())).sum();
         let own_bytes = children.len() * size_of::<Word>()
@@ -368,7 +367,7 @@ impl Grower<'_> {
         }
     }
 
-    /// Hands each rule to the children it reaches, once each.
+    /// Adds each rule to the children that it reaches, once each.
     fn deal(&self, ids: &[u32], reach: impl Fn(&Rule, &mut dyn FnMut(u32)), children: &mut [Vec<u32>]) {
         for &id in ids {
             let Some(rule) = self.rules.get(id as usize) else { continue };

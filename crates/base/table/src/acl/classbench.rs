@@ -2,11 +2,11 @@
 //!
 //! A filter is `@src/len dst/len sport_lo : sport_hi dport_lo : dport_hi proto/mask [flags/mask]`,
 //! one a line; a trace line is `src dst sport dport proto [flags] [matched]`, decimal, separated by
-//! white space. Lines that are empty or start with `#` are left out. TCP flags are kept but are no
-//! dimension of [`Filter::rule`]: published figures for these sets leave them out, and a mask
-//! with holes is not an interval.
+//! white space. Lines that are empty or start with `#` are skipped. TCP flags are kept but are no
+//! dimension of [`Filter::rule`]: published figures for these sets omit them, and a mask with holes is
+//! not an interval.
 //!
-//! Reading and unpacking files is the caller's part: input here is text.
+//! The caller reads and unpacks files: input here is text.
 
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -21,11 +21,11 @@ use super::rule::{AclError, Rule, Schema};
 pub struct LineError {
     /// Line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The mistake.
     pub problem: Problem,
 }
 
-/// What can be wrong with a line.
+/// A mistake in a line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Problem {
     /// A filter line without its `@`.
@@ -34,15 +34,15 @@ pub enum Problem {
     /// The line ends too early.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// The text is not what belongs there.
+    /// The text is not of the expected kind.
     #[error("'{text}' is not {wanted}")]
     Not {
-        /// What stands there.
+        /// The text.
         text: String,
-        /// What should.
+        /// The expected kind.
         wanted: &'static str,
     },
-    /// There is more on the line than there should be.
+    /// The line has trailing text.
     #[error("'{0}' follows the end of the line's content")]
     Trailing(String),
     /// The values make no rule.
@@ -61,9 +61,9 @@ pub enum Problem {
 /// One line of a filter set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filter {
-    /// Source address, destination address: value and prefix length.
+    /// Source prefix: address and length.
     pub src: (u32, u8),
-    /// Destination prefix.
+    /// Destination prefix: address and length.
     pub dst: (u32, u8),
     /// First and last source port.
     pub sport: (u16, u16),
@@ -117,9 +117,9 @@ impl std::fmt::Display for Filter {
 pub struct Header {
     /// Source address, destination address, source port, destination port, protocol.
     pub key: [u32; 5],
-    /// TCP flags as the trace has them.
+    /// TCP flags as in the trace.
     pub flags: u32,
-    /// The filter that the header was made from: it matches, an earlier one may too.
+    /// The filter that the header was generated from: it matches, and an earlier one may match too.
     pub made_from: Option<u32>,
 }
 
@@ -131,7 +131,7 @@ impl std::fmt::Display for Header {
     }
 }
 
-/// Reads a filter set.
+/// Parses a filter set.
 ///
 /// # Errors
 /// Every line that cannot be read, in order.
@@ -139,7 +139,7 @@ pub fn parse_filters(text: &str) -> Result<Vec<Filter>, Vec<LineError>> {
     parse_lines(text, parse_filter)
 }
 
-/// Reads a filter set as rules over [`Schema::ipv4_five_tuple`].
+/// Parses a filter set into rules over [`Schema::ipv4_five_tuple`].
 ///
 /// # Errors
 /// Every line that cannot be read, in order.
@@ -147,7 +147,7 @@ pub fn parse_rules(text: &str) -> Result<Vec<Rule>, Vec<LineError>> {
     parse_lines(text, |line| Ok(parse_filter(line)?.rule()?))
 }
 
-/// Reads a trace.
+/// Parses a trace.
 ///
 /// # Errors
 /// Every line that cannot be read, in order.
@@ -155,7 +155,7 @@ pub fn parse_trace(text: &str) -> Result<Vec<Header>, Vec<LineError>> {
     parse_lines(text, parse_header)
 }
 
-/// Writes filters in the format that [`parse_filters`] reads.
+/// Formats filters for [`parse_filters`].
 #[must_use]
 pub fn write_filters(filters: &[Filter]) -> String {
     filters.iter().fold(String::new(), |mut text, filter| {
@@ -180,7 +180,7 @@ fn parse_lines<T>(text: &str, parse: impl Fn(&str) -> Result<T, Problem>) -> Res
     if errors.is_empty() { Ok(items) } else { Err(errors) }
 }
 
-/// A line being taken apart.
+/// A line being parsed.
 struct Tokens<'a>(std::str::SplitWhitespace<'a>);
 
 impl<'a> Tokens<'a> {

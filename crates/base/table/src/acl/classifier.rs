@@ -1,4 +1,4 @@
-//! The classifier as its users see it.
+//! The public interface of the classifier.
 
 use super::Limits;
 use super::block::{Blocks, LINEAR_MAX};
@@ -8,7 +8,7 @@ use super::rule::{AclError, MISS, Rule, Schema};
 use super::simd::{Job, Lanes, Portable};
 use super::walk::{Batch, Keys, Single, Steps};
 
-/// A rule list made ready for matching. Immutable; share it by reference or `Arc`.
+/// A rule list compiled for matching. Immutable; share it by reference or `Arc`.
 #[derive(Debug)]
 pub struct Classifier {
     dims: usize,
@@ -23,7 +23,7 @@ enum Body {
     Forest(Forest),
 }
 
-/// Which instructions the machine has; found once, when building.
+/// The vector instructions of the machine, detected when building.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Vectors {
     Portable,
@@ -59,7 +59,7 @@ impl Vectors {
     }
 }
 
-/// What a classifier looks like inside, for reports.
+/// The internal structure of a classifier, for reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Trees that a packet without a match walks; 0 for a plain list.
@@ -68,13 +68,13 @@ pub struct Shape {
     pub hash_nodes: usize,
     /// Separator nodes.
     pub rank_nodes: usize,
-    /// Leaves that hold rules.
+    /// Leaves with rules.
     pub leaves: usize,
     /// Rule rows stored, copies included.
     pub rows: usize,
     /// Blocks of sixteen rules in long leaves.
     pub blocks: usize,
-    /// Rules in the longest leaf, rounded up to sixteen where it is made of blocks.
+    /// Rules in the longest leaf, rounded up to sixteen if it consists of blocks.
     pub longest_leaf: usize,
 }
 
@@ -82,9 +82,8 @@ impl Classifier {
     /// Builds a classifier. First match wins: the answer is the least index among matching rules.
     ///
     /// # Errors
-    /// When a rule contradicts the schema, there are 2^24 rules or more, or the byte limit is below
-    /// what a plain list takes (64 bytes a rule; with seven or eight dimensions up to 68 and 1 KiB
-    /// more).
+    /// When a rule contradicts the schema, there are 2^24 rules or more, or the byte limit is below the
+    /// size of a plain list (64 bytes a rule; with seven or eight dimensions up to 68 and 1 KiB more).
     pub fn build(schema: &Schema, rules: &[Rule], limits: Limits) -> Result<Self, AclError> {
         if rules.len() > super::forest::MAX_LEAF_ROWS {
             return Err(AclError::TooManyRules(rules.len()));
@@ -110,8 +109,8 @@ impl Classifier {
         Ok(Self { dims: schema.dims(), body, vectors: Vectors::detect(), build_ms })
     }
 
-    /// The same classifier restricted to plain Rust or to AVX2, for tests and comparisons.
-    /// Anything the machine lacks becomes plain Rust.
+    /// The same classifier restricted to plain Rust or to AVX2, for tests and comparisons. If the machine
+    /// lacks the instructions, it uses plain Rust.
     #[doc(hidden)]
     #[must_use]
     pub fn with_vector_bits(mut self, bits: u32) -> Self {
@@ -125,8 +124,8 @@ impl Classifier {
         self
     }
 
-    /// Index of the first rule that the key (one value for each dimension) lies in, or [`MISS`].
-    /// Values must fit their dimension's width; what a larger one yields is unspecified.
+    /// Index of the first rule that matches the key (one value for each dimension), or [`MISS`]. Values
+    /// must fit their dimension's width; the result for a larger one is unspecified.
     ///
     /// # Panics
     /// When the key has fewer values than the schema has dimensions.
@@ -135,7 +134,7 @@ impl Classifier {
         self.classify_counting(key, &mut Steps::default())
     }
 
-    /// As [`Self::classify`], and adds up what it took; a plain list takes no steps.
+    /// As [`Self::classify`], and adds the number of steps; a plain list has none.
     ///
     /// # Panics
     /// When the key has fewer values than the schema has dimensions.
@@ -155,12 +154,12 @@ impl Classifier {
         out[0]
     }
 
-    /// Classifies the packets in `list`: packet `p` has its values at `keys[p * stride..]`, one for
-    /// each dimension, and its answer goes to `out[p]`. Packets not listed keep what `out` holds.
-    /// A stride of eight is the fastest.
+    /// Classifies the packets in `list`: the values of packet `p` are at `keys[p * stride..]`, one for
+    /// each dimension, and its result is written to `out[p]`. Other items of `out` keep their value. A
+    /// stride of eight is the fastest.
     ///
     /// # Panics
-    /// When `list` names a packet that `keys` or `out` has no room for.
+    /// When an index in `list` is outside `keys` or `out`.
     pub fn classify_batch(&self, keys: &[u32], stride: usize, list: &[u16], out: &mut [u32]) {
         let keys = Keys { words: keys, stride, dims: self.dims };
         match &self.body {
@@ -169,13 +168,13 @@ impl Classifier {
         }
     }
 
-    /// Milliseconds that building took.
+    /// Milliseconds that the build took.
     #[must_use]
     pub fn build_ms(&self) -> u64 {
         self.build_ms
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match &self.body {
@@ -184,7 +183,7 @@ impl Classifier {
         }
     }
 
-    /// What it looks like inside.
+    /// Its internal structure.
     #[must_use]
     pub fn shape(&self) -> Shape {
         let Body::Forest(forest) = &self.body else { return Shape::default() };

@@ -1,7 +1,7 @@
 //! The memory layout that the walk reads: node words, separators, rule rows.
 //!
-//! One node is one 64-bit word that says everything about it, so that a level costs one memory
-//! access (two for a separator node). Child words lie side by side in `words`.
+//! One node is one 64-bit word, so that a level costs one memory access (two for a separator node). Child
+//! words are adjacent in `words`.
 //!
 //! | bits | leaf | long leaf | hash | separators |
 //! |---|---|---|---|---|
@@ -20,7 +20,7 @@ use super::block::Blocks;
 use super::row::{Key, Row, SEPARATORS};
 use super::rule::MAX_DIMS;
 
-/// Rows that a leaf word can count.
+/// The maximum number of rows in a leaf word.
 pub(super) const MAX_LEAF_ROWS: usize = (1 << 24) - 1;
 
 /// A node's word.
@@ -43,12 +43,12 @@ pub(super) struct HashCut {
     pub(super) dim_a: u8,
     pub(super) shift_a: u8,
     pub(super) dim_b: u8,
-    /// 32 when only the first dimension counts.
+    /// 32 if only the first dimension is hashed.
     pub(super) shift_b: u8,
     pub(super) slot_bits: u8,
 }
 
-/// 2^64 divided by the golden ratio: spreads any one or two fields over the top bits.
+/// 2^64 divided by the golden ratio: distributes any one or two fields over the top bits.
 const HASH_MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The slot of a pair of shifted values.
@@ -119,7 +119,7 @@ impl Word {
         (self.0 >> 2) as usize & (MAX_DIMS - 1)
     }
 
-    /// The child of a hash node that a key goes to.
+    /// The child of a hash node for a key.
     #[inline(always)]
     pub(super) fn hash_child(self, key: &Key) -> u32 {
         let word = self.0;
@@ -129,21 +129,19 @@ impl Word {
     }
 }
 
-/// One tree: where it starts, and the first rule it holds, so that a packet that already has an
-/// earlier match leaves it out.
+/// One tree: its root, and its first rule, so that a packet with an earlier match skips it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tree {
     pub(super) root: Word,
     pub(super) first_rule: u32,
 }
 
-/// One line of separators: the last value of each child but the last, rising, padded with
-/// `u32::MAX`.
+/// One line of separators: the last value of each child but the last, ascending, padded with `u32::MAX`.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 pub(super) struct Line(pub(super) [u32; SEPARATORS]);
 
-/// Trees and what they point into.
+/// The trees, and the arrays that their words point into.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
     pub(super) trees: Vec<Tree>,
@@ -157,7 +155,7 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// Bytes held.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.trees.as_slice())
             + size_of_val(self.words.as_slice())

@@ -1,17 +1,16 @@
 //! Choosing how to split the rules of one node.
 //!
-//! Every candidate is tried on the rules themselves: how many copies it makes, and how many rules
-//! the child holds that a packet aimed at a random rule ends up in (`sum n^2 / sum n`). The two
-//! numbers become an estimate in cycles, and the least estimate wins. Constants were fitted by
-//! measuring on the machine class that `docs/cycles.md` names; they steer speed only, never
-//! the answer.
+//! Every candidate is evaluated on the rules themselves: the number of copies, and the number of rules in
+//! the child that a packet for a random rule reaches (`sum n^2 / sum n`). From these two numbers follows
+//! an estimate in cycles, and the smallest estimate wins. The constants were fitted to measurements on
+//! the machine class that `docs/cycles.md` names. They affect speed only, never the answer.
 
 use super::forest::{HashCut, slot_of};
 use super::row::SEPARATORS;
 use super::rule::{Interval, MAX_DIMS, Rule, Schema};
 
-/// Rules looked at when candidates are compared; larger sets are thinned out evenly, which bounds
-/// the time that one node takes.
+/// Rules considered when candidates are compared; larger sets are sampled evenly, which bounds the time
+/// per node.
 const SAMPLE: usize = 4096;
 
 /// Blocks that one rule may be copied to in a hash node; wider ones do not fit.
@@ -20,14 +19,14 @@ const MAX_COPIES: u64 = 8;
 /// Most slots of a hash node: 2^18 words are 2 MiB.
 const MAX_SLOT_BITS: u8 = 18;
 
-/// What a node becomes.
+/// How a node is split.
 #[derive(Debug, Clone)]
 pub(super) enum Cut {
     Hash(HashCut),
     Rank { dim: usize, separators: Vec<u32> },
 }
 
-/// A cut with what is expected of it.
+/// A cut with its expected cost.
 #[derive(Debug)]
 pub(super) struct ForestPlan {
     pub(super) cut: Cut,
@@ -40,34 +39,34 @@ fn leaf_estimate(rows: f64) -> f64 {
     if rows <= 8.0 { 8.0 + 5.0 * rows } else { 16.0 + 32.0 * (rows / 16.0).ceil() }
 }
 
-/// Cycles that a node holding so many rules is expected to take, if copies are left out of account.
+/// Expected cycles of a node with that many rules, without copies.
 fn node_estimate(rules: f64) -> f64 {
     if rules <= 3.0 { leaf_estimate(rules) } else { leaf_estimate(3.0) + 5.0 * (rules / 3.0).log2() }
 }
 
-/// How the first trees are rooted.
+/// How the roots of the first trees are chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Roots {
-    /// Each by the cut that is estimated best.
+    /// Each by the cut with the best estimate.
     Estimated,
-    /// By the leading bits, this share of each width, of the two dimensions that tell most rules
-    /// apart: first a tree for the rules that are narrow in both, then one for each that are
-    /// narrow in one. (CutSplit and its kin sort rules into such groups by hand.)
+    /// By the leading bits (this share of each width) of the two dimensions that distinguish most rules:
+    /// first a tree for the rules that are narrow in both, then one for each dimension with the rules
+    /// that are narrow in it. (CutSplit and related algorithms form such groups, too.)
     Leading(u8),
 }
 
-/// A way to grow a forest. No estimate foresees what copies do further down, so a forest is grown
-/// in each of these ways and the one that samples find fastest is kept.
+/// A way to grow a forest. No estimate predicts the copies at lower levels, so a forest is grown in each
+/// of these ways, and the one that is fastest for sample keys is kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Policy {
     roots: Roots,
-    /// What further trees are thought to cost, relative to [`Policy::later_estimate`]'s guess.
+    /// The assumed cost of further trees, relative to [`Policy::later_estimate`].
     later: f64,
     /// Cycles for each doubling of the rows by copies, down to the leaves.
     growth: f64,
 }
 
-/// Best expected first, for when there is time for one only.
+/// The best expected first, if there is time for one only.
 pub(super) const POLICIES: [Policy; 3] = [
     Policy { roots: Roots::Leading(4), later: 1.0, growth: 4.0 },
     Policy { roots: Roots::Leading(2), later: 1.0, growth: 4.0 },
@@ -75,13 +74,13 @@ pub(super) const POLICIES: [Policy; 3] = [
 ];
 
 impl Policy {
-    /// Cycles that rules put off to later trees are expected to take.
+    /// Expected cycles of rules that are deferred to later trees.
     fn later_estimate(self, rules: f64) -> f64 {
         if rules < 0.5 { 0.0 } else { self.later * (20.0 + 6.0 * rules.log2()) }
     }
 
-    /// Cycles that copies are expected to cost when a cut turns `rules` into `copies`, of which a
-    /// packet meets `met`, and the cuts below it do alike.
+    /// Expected cycles of copies when a cut turns `rules` into `copies`, a packet reaches `met` of them,
+    /// and the cuts below do the same.
     fn growth_estimate(self, rules: f64, copies: f64, met: f64) -> f64 {
         let levels = ((rules / 4.0).max(1.0).ln() / (rules / met).max(1.05).ln()).clamp(1.0, 4.0);
         self.growth * (copies / rules).log2().max(0.0) * levels
@@ -91,26 +90,26 @@ impl Policy {
 const HASH_CYCLES: f64 = 12.0;
 const RANK_CYCLES: f64 = 14.0;
 
-/// Blocks of `2^shift` values that an interval touches, and the first of them.
+/// The number of blocks of `2^shift` values that an interval touches, and the first of them.
 pub(super) fn blocks(range: Interval, shift: u8) -> (u32, u64) {
     let first = range.lo.checked_shr(u32::from(shift)).unwrap_or(0);
     let last = range.hi.checked_shr(u32::from(shift)).unwrap_or(0);
     (first, u64::from(last - first) + 1)
 }
 
-/// The two dimensions of a hash cut as a rule sees them: first block and block count in each.
+/// The blocks of a rule in the two dimensions of a hash cut: first block and number of blocks in each.
 pub(super) fn footprint(rule: &Rule, cut: HashCut) -> [(u32, u64); 2] {
     let range = |dim: u8| rule.ranges[usize::from(dim) % MAX_DIMS];
     [blocks(range(cut.dim_a), cut.shift_a), blocks(range(cut.dim_b), cut.shift_b)]
 }
 
-/// Whether a rule may live below a hash cut.
+/// Whether a rule fits below a hash cut.
 pub(super) fn fits(rule: &Rule, cut: HashCut) -> bool {
     let [(_, a), (_, b)] = footprint(rule, cut);
     a <= MAX_COPIES && b <= MAX_COPIES && a * b <= MAX_COPIES
 }
 
-/// Calls `visit` with each slot that a rule goes to. A slot may come up twice.
+/// Calls `visit` with each slot of a rule. A slot may be visited twice.
 pub(super) fn each_slot(rule: &Rule, cut: HashCut, mut visit: impl FnMut(u32)) {
     let [(a, count_a), (b, count_b)] = footprint(rule, cut);
     for step_a in 0..count_a {
@@ -125,7 +124,7 @@ fn level(range: Interval) -> u8 {
     (32 - (range.lo ^ range.hi).leading_zeros()) as u8
 }
 
-/// Chooses cuts, keeping its working memory.
+/// Chooses cuts; keeps its working memory.
 #[derive(Debug)]
 pub(super) struct Planner {
     policy: Policy,
@@ -140,8 +139,8 @@ impl Planner {
         Self { policy, leading: None, counts: Vec::new(), ends: Vec::new() }
     }
 
-    /// The root cut of a tree over these rules, which may leave some of them to the next tree, or
-    /// none when they are best left uncut.
+    /// The root cut of a tree over these rules, which may defer some of them to the next tree, or none if
+    /// a leaf is best.
     pub(super) fn root(
         &mut self,
         all: &[Rule],
@@ -175,8 +174,8 @@ impl Planner {
         self.best(all, ids, &bounds, true)
     }
 
-    /// The best cut for these rules of a node with these bounds, or none when a leaf is expected
-    /// to be as good. With `may_defer`, rules that do not fit a hash may be left to the next tree.
+    /// The best cut for these rules of a node with these bounds, or none if a leaf is expected to be as
+    /// good. With `may_defer`, rules that do not fit a hash may be deferred to the next tree.
     pub(super) fn best(
         &mut self,
         all: &[Rule],
@@ -240,7 +239,7 @@ impl Planner {
             .then_some(ForestPlan { cut: Cut::Rank { dim, separators }, estimate })
     }
 
-    /// Counts the rules in each slot, and the slots that have any.
+    /// Counts the rules in each slot, and the slots with rules.
     fn count_slots(&mut self, sample: &[Rule], cut: HashCut) -> usize {
         self.counts.clear();
         self.counts.resize(1 << cut.slot_bits, 0);
@@ -281,7 +280,7 @@ impl Planner {
             cut.slot_bits = slot_bits(used as f64);
             used = self.count_slots(sample, cut);
         }
-        // A slot that all rules reach would be this node again.
+        // A slot with all rules would be the same node again.
         let most = self.counts.iter().copied().max().unwrap_or(0) as usize;
         if most >= sample.len() {
             return None;
@@ -301,7 +300,7 @@ impl Planner {
     }
 }
 
-/// At most [`SAMPLE`] of the rules, and how many each stands for.
+/// At most [`SAMPLE`] of the rules, and the number of rules that each stands for.
 fn thin_out(all: &[Rule], ids: &[u32]) -> (Vec<Rule>, f64) {
     let step = ids.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<Rule> =
@@ -310,8 +309,8 @@ fn thin_out(all: &[Rule], ids: &[u32]) -> (Vec<Rule>, f64) {
     (sample, scale)
 }
 
-/// The two dimensions whose leading bits say most about which rules may match, the better one
-/// first: by entropy, where rules too wide for a block add nothing.
+/// The two dimensions whose leading bits distinguish rules best, the better one first: by entropy, where
+/// rules too wide for a block add nothing.
 fn telling_dims(sample: &[Rule], schema: &Schema, share: u8) -> [usize; 2] {
     let mut scores: Vec<(f64, usize)> = (0..schema.dims())
         .map(|dim| {
@@ -337,12 +336,13 @@ fn telling_dims(sample: &[Rule], schema: &Schema, share: u8) -> [usize; 2] {
     [dim(0), dim(1)]
 }
 
-/// The shift that leaves the leading bits of a dimension.
+/// The shift that keeps the leading bits of a dimension.
 fn leading_shift(schema: &Schema, dim: usize, share: u8) -> u8 {
     schema.bits(dim) - schema.bits(dim).div_ceil(share)
 }
 
-/// Rules in the child that a packet of a random rule meets, and all copies.
+/// The expected number of rules in the child that a packet for a random rule reaches, and the number of
+/// all copies.
 fn weigh(counts: &[u32]) -> (f64, f64) {
     let (mut squares, mut copies) = (0u64, 0u64);
     for &count in counts {
@@ -358,8 +358,8 @@ pub(super) fn rank_children(range: &Interval, separators: &[u32]) -> (usize, usi
     (rank(range.lo), rank(range.hi))
 }
 
-/// Up to sixteen values out of sorted interval ends, so that about as many ends lie between each
-/// two neighbours.
+/// Up to sixteen separators out of sorted interval ends, with about as many ends between each two
+/// neighbours.
 fn pick_separators(ends: &[u32]) -> Vec<u32> {
     let mut distinct = ends.to_vec();
     distinct.dedup();
@@ -372,8 +372,8 @@ fn pick_separators(ends: &[u32]) -> Vec<u32> {
     picked
 }
 
-/// Hash masks worth trying: for each pair of dimensions, the block sizes that hold a fixed share of
-/// the rules whole.
+/// Hash masks to be tried: for each pair of dimensions, the block sizes that contain a fixed share of the
+/// rules whole.
 fn hash_candidates(sample: &[Rule], dims: usize) -> Vec<HashCut> {
     let shifts: Vec<Vec<u8>> = (0..dims)
         .map(|dim| {

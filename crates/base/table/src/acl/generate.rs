@@ -1,16 +1,15 @@
-//! Generated filter sets in the manner of ClassBench, and headers that hit rules; seeded and
-//! repeatable, so that tests and benchmarks need no files.
+//! Generated filter sets in the style of ClassBench, and headers that match rules; seeded and repeatable,
+//! so that tests and benchmarks need no files.
 //!
-//! A profile draws prefixes from a limited number of networks, so that they nest and overlap as
-//! real ones do, and ports from the classes that ClassBench names (any, low, high, an arbitrary
-//! range, an exact value). The proportions are of the kind seen in ClassBench's seeds of the same
-//! names; they are no fit to any one of them.
+//! A profile draws prefixes from a limited number of networks, so that they nest and overlap as real ones
+//! do, and ports from ClassBench's classes (any, low, high, an arbitrary range, an exact value). The
+//! proportions are similar to those in ClassBench's seeds of the same names, but fitted to none of them.
 
 use super::classbench::Filter;
 use super::rule::{MAX_DIMS, Rule, Schema};
 use crate::Random;
 
-/// What kind of filter set to make.
+/// The kind of filter set to generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// An ISP's access list: long prefixes on both sides, exact destination ports, TCP.
@@ -60,7 +59,7 @@ impl Profile {
     }
 }
 
-/// Which of several classes, by share of a hundred; the number of shares for the rest.
+/// Chooses one of several classes by shares of a hundred; the number of shares means the remaining class.
 fn class(random: &mut Random, shares: &[u64]) -> usize {
     let mut drawn = random.below(100);
     for (at, &share) in shares.iter().enumerate() {
@@ -109,8 +108,8 @@ fn ports(random: &mut Random, shares: &[u64; 4]) -> (u16, u16) {
     }
 }
 
-/// Makes a filter set. The wider filters come last, as they do in lists that people write, so that
-/// few filters hide others.
+/// Generates a filter set. The wider filters are last, as in lists that people write, so that few filters
+/// hide others.
 #[must_use]
 pub fn filters(profile: Profile, count: usize, seed: u64) -> Vec<Filter> {
     let mut random = Random::new(seed);
@@ -137,10 +136,9 @@ pub fn filters(profile: Profile, count: usize, seed: u64) -> Vec<Filter> {
     filters
 }
 
-/// Makes headers that lie in rules chosen at random, with repetitions whose lengths follow a Pareto
-/// distribution (ClassBench's `trace_generator` with a = 1): each header is repeated
-/// `ceil(b / u)` times, `u` uniform in 0 to 1. `b = 0.1` is what the published traces use, 0 means
-/// no repetition.
+/// Generates headers for rules chosen at random, with repetitions whose lengths follow a Pareto
+/// distribution (ClassBench's `trace_generator` with a = 1): each header is repeated `ceil(b / u)` times,
+/// `u` uniform in 0 to 1. The published traces use `b = 0.1`; 0 means no repetition.
 #[must_use]
 pub fn headers(schema: &Schema, rules: &[Rule], count: usize, b: f64, seed: u64) -> Vec<[u32; MAX_DIMS]> {
     let mut random = Random::new(seed);
@@ -155,7 +153,7 @@ pub fn headers(schema: &Schema, rules: &[Rule], count: usize, b: f64, seed: u64)
     headers
 }
 
-/// A header in a rule: in each dimension one end, or anything between.
+/// A header that matches a rule: in each dimension one end, or any value between.
 pub fn inside(random: &mut Random, schema: &Schema, rule: &Rule) -> [u32; MAX_DIMS] {
     let mut header = [0; MAX_DIMS];
     for (value, range) in header.iter_mut().zip(&rule.ranges).take(schema.dims()) {

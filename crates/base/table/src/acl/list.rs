@@ -1,6 +1,6 @@
-//! Rule lists over addresses, ports and protocol, as elements give them to whoever puts them elsewhere.
+//! Rule lists over addresses, ports and protocol, as elements export them.
 
-/// Packets by their addresses, ports and protocol: first and last value of each.
+/// A set of packets by addresses, ports and protocol: first and last value of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FiveTuple {
     /// Source address.
@@ -15,11 +15,11 @@ pub struct FiveTuple {
     pub proto: (u32, u32),
 }
 
-/// A list of boxes: the first that a packet is in decides.
+/// A list of boxes: the first box that contains a packet decides.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RuleList {
     /// The boxes, and whether their packets are dropped.
     pub boxes: Vec<(FiveTuple, bool)>,
-    /// Whether packets in none of them are; `None` where that is not so simple.
+    /// Whether packets in none of them are dropped; `None` if that depends on more.
     pub others_dropped: Option<bool>,
 }

@@ -1,18 +1,18 @@
-//! What vector registers compare: a packet's values, rules one by one or sixteen side by side, separators. Each
+//! The operands of vector comparisons: a packet's values, rules (single or in blocks of sixteen), separators. Each
 //! fills cache lines.
 
 use super::rule::{MAX_DIMS, Rule, Schema};
 
-/// Separators of one node: one cache line, and one more child than that.
+/// Separators of one node: one cache line; a node has one more child than that.
 pub(super) const SEPARATORS: usize = 16;
 
 /// Rules in a block: sixteen 32-bit lanes are one cache line.
 pub(super) const BLOCK: usize = 16;
 
-/// The lane of a row that carries the rule's index, when the schema leaves it free.
+/// The lane of a row that contains the rule's index, if the schema leaves it free.
 pub(super) const ID_LANE: usize = MAX_DIMS - 1;
 
-/// The values of one packet, by dimension; lanes past the schema's dimensions hold anything.
+/// The values of one packet, by dimension; lanes after the schema's dimensions have any value.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(32))]
 pub(super) struct Key(pub(super) [u32; MAX_DIMS]);
@@ -26,8 +26,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Lanes past the schema's dimensions match any value. With fewer than eight dimensions the
-    /// last lane's `lo`, which then says nothing, holds the rule's index.
+    /// Lanes after the schema's dimensions match any value. With fewer than eight dimensions the `lo` of the last lane
+    /// is not needed for matching, and contains the rule's index.
     pub(super) fn new(schema: &Schema, rule: &Rule, id: u32) -> Self {
         let mut row = Self { lo: [0; MAX_DIMS], span: [u32::MAX; MAX_DIMS] };
         for ((lo, span), range) in row.lo.iter_mut().zip(&mut row.span).zip(&rule.ranges).take(schema.dims())

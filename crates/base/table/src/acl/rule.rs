@@ -1,11 +1,11 @@
-//! Rules, their schema, and the linear scan that defines what classifying means.
+//! Rules, their schema, and the linear scan that defines the result of classification.
 
 use thiserror::Error;
 
-/// Most dimensions a schema may have: eight 32-bit lanes are one vector register.
+/// Maximum number of dimensions of a schema: eight 32-bit lanes are one vector register.
 pub const MAX_DIMS: usize = 8;
 
-/// What classifying yields when no rule matches.
+/// The result if no rule matches.
 pub const MISS: u32 = u32::MAX;
 
 /// Why a rule list cannot become a classifier.
@@ -19,15 +19,15 @@ pub enum AclError {
     Width {
         /// Which dimension.
         dim: usize,
-        /// The width asked for.
+        /// The requested width.
         bits: u8,
     },
     /// A rule names a dimension that its schema lacks.
     #[error("there is no dimension {dim}: the schema has {dims}")]
     NoSuchDimension {
-        /// Which dimension was named.
+        /// The dimension in the rule.
         dim: usize,
-        /// How many the schema has.
+        /// The number of dimensions of the schema.
         dims: usize,
     },
     /// An interval ends before it starts.
@@ -59,7 +59,7 @@ pub enum AclError {
     PrefixLength {
         /// Which dimension.
         dim: usize,
-        /// Length asked for.
+        /// The requested length.
         len: u8,
         /// Width of the dimension.
         bits: u8,
@@ -75,19 +75,19 @@ pub enum AclError {
     /// More rules than can be numbered.
     #[error("{0} rules are too many; at most {max} can be numbered", max = (1 << 24) - 1)]
     TooManyRules(usize),
-    /// The byte limit is below what even a plain list takes.
+    /// The byte limit is below the size of a plain list.
     #[error("{rules} rules take at least {needed} bytes, the limit is {limit}; raise it")]
     OutOfBytes {
         /// How many rules there are.
         rules: usize,
-        /// Least number of bytes.
+        /// Minimum number of bytes.
         needed: usize,
         /// The limit given.
         limit: usize,
     },
 }
 
-/// Which dimensions keys and rules have, and how wide each is.
+/// The dimensions of keys and rules, and the width of each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schema {
     dims: usize,
@@ -125,13 +125,13 @@ impl Schema {
         self.dims
     }
 
-    /// Width of a dimension in bits, 0 for one that is not there.
+    /// Width of a dimension in bits, 0 if it does not exist.
     #[must_use]
     pub fn bits(&self, dim: usize) -> u8 {
         self.bits.get(dim).copied().unwrap_or(0)
     }
 
-    /// Largest value of a dimension; a dimension that is not there has only 0.
+    /// Largest value of a dimension; 0 if it does not exist.
     #[must_use]
     pub fn max(&self, dim: usize) -> u32 {
         match self.bits(dim) {
@@ -140,7 +140,7 @@ impl Schema {
         }
     }
 
-    /// Checks that every interval of a rule is there and fits.
+    /// Checks that every interval of a rule is not empty and fits its dimension.
     pub(super) fn check(&self, index: usize, rule: &Rule) -> Result<(), AclError> {
         for (dim, range) in rule.ranges.iter().enumerate().take(self.dims) {
             let Interval { lo, hi } = *range;
@@ -191,7 +191,7 @@ impl Interval {
     }
 }
 
-/// One interval for each dimension; lanes beyond the schema's dimensions are not looked at.
+/// One interval for each dimension; lanes after the schema's dimensions are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// The intervals, by dimension.
@@ -205,8 +205,8 @@ impl Rule {
         Self { ranges: std::array::from_fn(|dim| Interval { lo: 0, hi: schema.max(dim) }) }
     }
 
-    /// Narrows a dimension to `lo..=hi`. Whether that is a proper interval is checked when the
-    /// classifier is built, where the rule's index is known.
+    /// Narrows a dimension to `lo..=hi`. Building the classifier checks that this is a proper interval,
+    /// since the rule's index is known there.
     ///
     /// # Errors
     /// When the schema lacks the dimension.
@@ -249,7 +249,7 @@ impl Rule {
         self.range(schema, dim, value, value | free)
     }
 
-    /// Whether a key (one value for each of its dimensions) lies in the rule.
+    /// Whether the rule matches a key (one value for each of its dimensions).
     #[must_use]
     #[inline]
     pub fn matches(&self, key: &[u32]) -> bool {
@@ -257,8 +257,8 @@ impl Rule {
     }
 }
 
-/// The meaning of classifying: the index of the first rule that a key lies in, or [`MISS`].
-/// Slow; what [`super::Classifier`] is tested against.
+/// The definition of classification: the index of the first rule that matches a key, or [`MISS`]. Slow;
+/// [`super::Classifier`] is tested against it.
 #[must_use]
 pub fn first_match(rules: &[Rule], key: &[u32]) -> u32 {
     rules.iter().position(|rule| rule.matches(key)).map_or(MISS, |index| index as u32)

@@ -1,5 +1,5 @@
-//! The few operations of the walk that vector registers do in one go. The only
-//! file of the classifier with unsafe code.
+//! The operations of the walk that use vector registers. The only file of the classifier with unsafe
+//! code.
 //!
 //! A value of [`Avx2`] or [`Avx512`] exists only where the processor has those instructions
 //! ([`Avx2::detect`], [`Avx512::detect`]), so its methods are safe to call; they compile to single
@@ -9,21 +9,21 @@
 
 use super::row::{BLOCK, Key, Lane, Row, SEPARATORS};
 
-/// What the walk asks of the processor.
+/// The operations that the walk needs from the processor.
 pub(super) trait Lanes: Copy {
-    /// Whether a key lies in a rule.
+    /// Whether a rule matches a key.
     fn row_matches(self, key: &Key, row: &Row) -> bool;
-    /// How many separators are below the value.
+    /// Number of separators below the value.
     fn rank(self, value: u32, separators: &[u32; SEPARATORS]) -> u32;
-    /// One bit for each rule of a block (given by its lanes) that the key lies in.
+    /// One bit for each rule of a block (given by its lanes) that matches the key.
     fn block_matches(self, key: &Key, block: &[Lane]) -> u32;
     /// Runs the job compiled for these instructions.
     fn enter<J: Job>(self, job: J);
 }
 
-/// Something to run under [`Lanes::enter`]; `run` must be `#[inline(always)]`.
+/// A job for [`Lanes::enter`]; `run` must be `#[inline(always)]`.
 pub(super) trait Job {
-    /// Does it.
+    /// Runs the job with these operations.
     fn run<L: Lanes>(self, lanes: L);
 }
 
@@ -65,7 +65,7 @@ impl Lanes for Portable {
     }
 }
 
-/// Asks the processor to bring `items[index]` near; harmless for any index.
+/// Prefetches `items[index]`; harmless for any index.
 #[inline(always)]
 pub(super) fn prefetch<T>(items: &[T], index: usize) {
     crate::prefetch::prefetch(items.as_ptr().wrapping_add(index));

@@ -1,23 +1,23 @@
 //! Walking a batch through the forest, level by level.
 //!
-//! Packets are taken in groups of [`GROUP`]. Each pass moves every packet of the group one step and
-//! asks for the line of its next step, so that by the next pass it is near; who is still walking,
-//! and in which kind of node, is kept in index lists that are compacted without branches, since
-//! whether a walk ends here is what a branch predictor cannot know.
+//! Packets are processed in groups of [`GROUP`]. Each pass moves every packet of the group one step and
+//! prefetches the line of its next step, so that it is in the cache in the next pass. Index lists contain
+//! the packets that are still walking, by the kind of their node. The lists are compacted without
+//! branches, since a branch predictor cannot predict whether a walk ends here.
 
 use super::forest::{BLOCKS, Forest, HASH, RANK, Word};
 use super::row::{ID_LANE, Key};
 use super::rule::MISS;
 use super::simd::{Job, Lanes, prefetch};
 
-/// Packets walked together. Bounded by the lines in flight: each has a key and one or two lines
-/// asked for, which together stay well inside a 32 KiB first-level cache.
+/// Packets walked together. The limit is the lines in flight: each packet has a key and one or two
+/// prefetched lines, which together fit well into a 32 KiB first-level cache.
 const GROUP: usize = 64;
 
-/// Packets walked together when a batch has no more: half as much state to set up.
+/// Packets walked together in a small batch: half as much state to set up.
 const SMALL_GROUP: usize = 32;
 
-/// A batch of keys: packet `p` has its values from `keys[p * stride]` on.
+/// A batch of keys: the values of packet `p` start at `keys[p * stride]`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keys<'a> {
     pub(super) words: &'a [u32],
@@ -29,8 +29,8 @@ impl Keys<'_> {
     #[inline(always)]
     pub(super) fn load(&self, packet: u16) -> Key {
         let rest = &self.words[usize::from(packet) * self.stride..];
-        // Lanes past the dimensions may hold anything, so eight words are copied where there are
-        // eight: one vector load.
+        // Lanes past the dimensions may have any value, so eight words are copied if there are eight: one
+        // vector load.
         if let Some(eight) = rest.first_chunk() {
             return Key(*eight);
         }
@@ -40,7 +40,7 @@ impl Keys<'_> {
     }
 }
 
-/// One index list and how many it holds.
+/// An index list and its length.
 struct List<const G: usize> {
     at: [u8; G],
     len: usize,
@@ -57,7 +57,7 @@ impl<const G: usize> List<G> {
         self.at[place & (G - 1)]
     }
 
-    /// Writes the index; keeps it if told so.
+    /// Writes the index; keeps it only if `keep` is true.
     #[inline(always)]
     fn push_if(&mut self, index: u8, keep: bool) {
         self.at[self.len & (G - 1)] = index;
@@ -201,8 +201,8 @@ impl<const G: usize> Group<'_, G> {
         prefetch(&self.forest.words, child as usize);
     }
 
-    /// Compares leaf rows, one for each packet in a pass, until a match, the end of the leaf, or a
-    /// row later than what the packet already has.
+    /// Compares leaf rows, one for each packet in a pass, until a match, the end of the leaf, or a row
+    /// after the packet's best match.
     #[inline(always)]
     fn leaves<L: Lanes>(&mut self, lanes: L, mut open: List<G>) {
         if self.forest.blocks.len() > 0 {
@@ -246,7 +246,7 @@ impl<const G: usize> Group<'_, G> {
     }
 }
 
-/// What one key's way through the forest takes.
+/// The steps of one key through the forest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Steps {
     /// Trees entered.
@@ -257,11 +257,11 @@ pub struct Steps {
     pub rank_nodes: usize,
     /// Rules compared one by one.
     pub rows: usize,
-    /// Long leaves, whose rules are compared sixteen at a time: sixteens in them.
+    /// Blocks of sixteen rules in long leaves, compared at once.
     pub blocks: usize,
 }
 
-/// One key by itself: no passes, no lists.
+/// A single key: no passes, no lists.
 pub(super) struct Single<'a> {
     pub(super) forest: &'a Forest,
     pub(super) inline_ids: bool,

@@ -1,17 +1,17 @@
-//! Ageing: a clock's hand that walks the records at the caller's rhythm.
+//! Ageing: a clock's hand that walks the records at the caller's pace.
 
 use super::{FlowTable, RecordId};
 use std::num::NonZeroU32;
 
-/// How far ahead of the hand records are fetched.
+/// The distance from the hand at which records are fetched ahead.
 const AHEAD: u32 = 8;
 
 impl<const W: usize> FlowTable<W> {
-    /// Moves the clock's hand past `budget` record numbers and removes the flows that are due.
+    /// Moves the clock's hand past `budget` record numbers and removes the flows that have expired.
     ///
-    /// `expiry_ns` reads from a record when it is due (`None`: never). `expired` sees each record
-    /// that is due just before it is removed, to give back ports and count. Both get the
-    /// record's address. Returns how many were removed. Also does one step of growth.
+    /// `expiry_ns` returns the expiry time of a record (`None`: never). `expired` is called for each
+    /// expired record just before it is removed, to free ports and count. Both receive the record's
+    /// address. Returns the number of removed records. Also does one step of growth.
     pub fn expire(
         &mut self,
         now_ns: u64,
@@ -35,9 +35,9 @@ impl<const W: usize> FlowTable<W> {
         removed
     }
 
-    /// Among the next `sample` flows from the clock's hand, the one with the smallest age key
-    /// (say, the time of its last packet): who goes when the table is full. The hand moves on, so
-    /// that repeated calls look at everybody. Does not remove it.
+    /// Of the next `sample` flows from the clock's hand, the one with the smallest age key (for example
+    /// the time of its last packet): the flow to evict when the table is full. The hand moves on, so that
+    /// repeated calls consider all flows. Does not remove it.
     pub fn oldest(&mut self, sample: usize, mut age_key: impl FnMut(*mut u8) -> u64) -> Option<RecordId> {
         let touched = self.records.touched();
         let mut oldest: Option<(u64, RecordId)> = None;
@@ -57,13 +57,13 @@ impl<const W: usize> FlowTable<W> {
         oldest.map(|(_, record)| record)
     }
 
-    /// The highest record number that was ever in use: how far the clock's hand goes.
+    /// The highest record number that was ever in use: the end of the hand's cycle.
     pub fn touched(&self) -> usize {
         self.records.touched() as usize
     }
 
-    /// Moves the clock's hand past record numbers, as long as `budget` lasts, to the next record in
-    /// use: for who reads records by [`FlowTable::load`] and decides himself.
+    /// Moves the clock's hand past record numbers, as long as `budget` lasts, to the next record in use,
+    /// for callers that read records by [`FlowTable::load`] and decide themselves.
     pub fn step(&mut self, budget: &mut usize) -> Option<RecordId> {
         let touched = self.records.touched();
         while *budget > 0 && touched > 0 {

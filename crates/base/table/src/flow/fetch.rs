@@ -1,11 +1,11 @@
-//! Fetching what changes to a table will look at: several flows' cache misses at once instead of one after
-//! the other.
+//! Prefetches the memory that changes to a table will read: the cache misses of several flows at once instead of one
+//! after the other.
 
 use super::{FlowTable, RecordId};
 
 impl<const W: usize> FlowTable<W> {
-    /// Has everything that removing these flows looks at on its way into the cache: the first two lines of
-    /// their records, up to two keys each, and where those are looked up. A few dozen at a time are best.
+    /// Prefetches the memory that removing these flows reads: the first two lines of their records, up to two keys
+    /// each, and the buckets of those keys. A few dozen at a time are best.
     pub fn fetch_for_removal(&self, records: &[RecordId]) {
         let flows = &self.records;
         records.iter().for_each(|&record| flows.fetch(record));
@@ -17,7 +17,7 @@ impl<const W: usize> FlowTable<W> {
         records.iter().for_each(|&record| self.fetch_bucket(flows.key_after(flows.first_key(record))));
     }
 
-    /// Fetches where a key is looked up.
+    /// Prefetches the bucket of a key.
     pub fn fetch_place(&self, key: &[u64; W]) {
         self.index.prefetch(self.index.first_slot(self.seed.hash(key)));
     }

@@ -1,14 +1,14 @@
-//! Reading and writing records by address without `unsafe`: what handlers, ageing and interpreters
-//! need, where machine code uses the address itself.
+//! Reading and writing records by address without `unsafe`: for handlers, ageing and interpreters.
+//! Machine code uses the address itself.
 //!
-//! Every access is checked to lie inside the records' memory. It is not checked to lie inside a
-//! record in use: a stale address reads what stands there now.
+//! Every access is checked to be inside the records' memory. It is not checked to be inside a record in
+//! use: a stale address reads the current content.
 #![expect(unsafe_code, reason = "reads and writes record memory at checked addresses")]
 
 use super::FlowTable;
 
 impl<const W: usize> FlowTable<W> {
-    /// Where `bytes` bytes at `address + offset` lie, if that is inside the records' memory.
+    /// The address of `bytes` bytes at `address + offset`, if they are inside the records' memory.
     fn place(&self, address: u64, offset: usize, bytes: usize) -> Option<*mut u8> {
         let base = self.records.base();
         let from = usize::try_from(address.checked_sub(base as u64)?).ok()?.checked_add(offset)?;
@@ -16,8 +16,8 @@ impl<const W: usize> FlowTable<W> {
         (bytes <= 8 && end <= self.records.memory_bytes()).then(|| base.wrapping_add(from))
     }
 
-    /// Reads a little-endian number of up to 8 bytes, `offset` bytes behind an address that a lookup
-    /// gave; 0 outside the records' memory.
+    /// Reads a little-endian number of up to 8 bytes, `offset` bytes after an address that a lookup
+    /// returned; 0 outside the records' memory.
     #[inline]
     pub fn load(&self, address: u64, offset: usize, bytes: u8) -> u64 {
         let count = usize::from(bytes);
@@ -38,12 +38,12 @@ impl<const W: usize> FlowTable<W> {
         unsafe { to.copy_from_nonoverlapping(value.to_le_bytes().as_ptr(), count) };
     }
 
-    /// As [`FlowTable::lookup_batch`] for keys that begin every `stride_words` words of `keys`; what
-    /// stands between them is not looked at.
+    /// As [`FlowTable::lookup_batch`] for keys that begin every `stride_words` words of `keys`; the words
+    /// between them are ignored.
     ///
     /// # Panics
     ///
-    /// If an index in `list` names a key outside `keys` or a place outside `out`.
+    /// If an index in `list` is outside `keys` or `out`.
     #[inline]
     pub fn lookup_batch_strided(&self, keys: &[u64], stride_words: usize, list: &[u16], out: &mut [u64]) {
         let places = if keys.len() < W { 0 } else { (keys.len() - W) / stride_words.max(1) + 1 };

@@ -11,16 +11,16 @@ const PREPARE_PAGES: usize = 1;
 const PAGE_BYTES: usize = 4096;
 
 impl<const W: usize> FlowTable<W> {
-    /// Does one step of growth, if any is under way or due. Every insertion does one; a caller
-    /// that has stopped inserting may call it when idle.
+    /// Does one step of growth, if it is in progress or due. Every insertion does one; a caller that has
+    /// stopped inserting may call it when idle.
     pub fn maintain(&mut self) {
         match &mut self.growth {
             Growth::None => {
                 if self.index.used() < self.index.comfortable() {
                     return;
                 }
-                // Out of memory is not an error yet: the index takes more until its limit, and
-                // the next insertion asks again.
+                // Out of memory is not an error yet: the index takes more entries until its limit, and
+                // the next insertion tries again.
                 if let Ok(larger) = Index::new(self.index.buckets() * 2) {
                     self.growth = Growth::Preparing { larger, touched_bytes: 0 };
                 }

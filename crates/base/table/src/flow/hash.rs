@@ -1,9 +1,9 @@
 //! The seeded hash of flow keys.
 //!
-//! Folded 64x64 to 128-bit multiplication, as wyhash and its kin do: one multiply for each two
-//! words and one to finish. CRC32 instructions would be as fast but are linear: two keys that
-//! collide do so under every seed, so that one crafted set of flows floods one bucket of every
-//! table. Here which keys collide depends on the seed.
+//! Folded 64x64 to 128-bit multiplication, as in wyhash and related hashes: one multiplication for each
+//! two words and one at the end. CRC32 instructions would be as fast but are linear: two keys that
+//! collide do so under every seed, so that one crafted set of flows floods one bucket of every table.
+//! With this hash the seed decides which keys collide.
 
 use crate::Random;
 
@@ -18,7 +18,7 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 impl Seed {
-    /// Extends one number into the secret.
+    /// Expands a number into the secret.
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         Self(std::array::from_fn(|_| random.bits() | 1))
@@ -42,7 +42,8 @@ impl Seed {
 mod tests {
     use super::Seed;
 
-    /// Flows that differ in few bits must still spread over buckets: counts the fullest of 4,096.
+    /// Flows that differ in few bits must still be distributed over buckets: returns the number in the
+    /// fullest of 4,096.
     fn fullest<const W: usize>(seed: u64, key: impl Fn(u64) -> [u64; W]) -> u32 {
         let seed = Seed::new(seed);
         let mut count = vec![0u32; 4096];
@@ -54,7 +55,8 @@ mod tests {
 
     #[test]
     fn structured_keys_spread() {
-        // Mean 2; a random function's fullest of 4,096 stays below 13 but once in 10^5 seeds.
+        // The mean is 2; for a random function, the fullest of 4,096 stays below 13 except for one in
+        // 10^5 seeds.
         for seed in [0, 1, 0xdead_beef] {
             assert!(fullest(seed, |i| [i]) < 13);
             assert!(fullest(seed, |i| [i << 48]) < 13);

@@ -1,11 +1,10 @@
 //! The hash index: from key to the line number of a record.
 //!
-//! A bucket is one cache line (two for keys of 3 words and more) and holds whole keys, so that
-//! a lookup touches the bucket and the record and nothing between. Layout, by example W = 2:
-//! 3 keys (48 bytes), 3 line numbers (12 bytes, 0 = free slot), a count (4 bytes) of the entries
-//! that found this bucket full and live further on. A lookup leaves its home bucket only if it
-//! has not matched and that count is not zero; removal lowers the counts again, so there are no
-//! tombstones and no decay.
+//! A bucket is one cache line (two for keys of 3 words and more) and contains whole keys, so that a
+//! lookup touches only the bucket and the record. Layout for W = 2: 3 keys (48 bytes), 3 line numbers (12
+//! bytes, 0 = free slot), a count (4 bytes) of the entries that found this bucket full and are in a later
+//! one. A lookup leaves its first bucket only if it has no match there and that count is not zero.
+//! Removal lowers the counts again, so there are no tombstones and no decay.
 #![expect(unsafe_code, reason = "buckets are raw memory addressed without bounds checks")]
 
 use crate::TableError;
@@ -13,8 +12,8 @@ use crate::memory::TableMemory;
 use crate::prefetch::prefetch;
 use std::hint::select_unpredictable;
 
-/// Bucket array for keys of `W` words. Invariants: `mask + 1` buckets, a power of two, lie in
-/// the region; a slot is free if and only if its line number is 0; `used` slots are not free.
+/// Bucket array for keys of `W` words. Invariants: `mask + 1` buckets, a power of two, are in the region;
+/// a slot is free if and only if its line number is 0; `used` slots are not free.
 #[derive(Debug)]
 pub(super) struct Index<const W: usize> {
     region: TableMemory,
@@ -22,7 +21,7 @@ pub(super) struct Index<const W: usize> {
     used: usize,
 }
 
-/// A second index on its way.
+/// The state of growth to a second index.
 #[derive(Debug)]
 pub(super) enum Growth<const W: usize> {
     None,
@@ -38,7 +37,7 @@ pub(super) enum Growth<const W: usize> {
     },
 }
 
-/// Buckets from which on an index is large: 64 MiB of them.
+/// The number of buckets from which on an index is large: 64 MiB of them.
 const LARGE_BUCKETS: usize = 1 << 20;
 
 impl<const W: usize> Index<W> {
@@ -47,7 +46,7 @@ impl<const W: usize> Index<W> {
     const LINES_AT: usize = Self::SLOTS * 8 * W;
     const BEYOND_AT: usize = Self::BUCKET_BYTES - 4;
 
-    /// Buckets that hold `keys` at the load where growth begins.
+    /// The number of buckets for `keys` at the load where growth begins.
     pub(super) fn buckets_for(keys: usize) -> usize {
         let slots = keys.saturating_mul(2);
         slots.div_ceil(Self::SLOTS).next_power_of_two().max(2)
@@ -74,9 +73,9 @@ impl<const W: usize> Index<W> {
         self.used
     }
 
-    /// Entries at which growth should begin: half of the slots. At two thirds one entry in
-    /// seven lives outside its home bucket and a lookup costs a third more; at half it is one
-    /// in seventeen. A large index waits for seven tenths: it is memory that lookups wait for then.
+    /// The number of entries at which growth should begin: half of the slots. At two thirds one entry in
+    /// seven is outside its first bucket and a lookup costs a third more; at half it is one in seventeen.
+    /// For a large index it is seven tenths, since its lookups wait for memory.
     pub(super) fn comfortable(&self) -> usize {
         Self::comfortable_in(self.buckets())
     }
@@ -86,7 +85,7 @@ impl<const W: usize> Index<W> {
         if buckets >= LARGE_BUCKETS { slots * 7 / 10 } else { slots / 2 }
     }
 
-    /// Bytes of an index that has grown until so many keys were comfortable.
+    /// Bytes of an index that has grown for that many keys.
     pub(super) fn bytes_for(keys: usize) -> usize {
         let mut buckets = 2;
         while Self::comfortable_in(buckets) <= keys {
@@ -95,7 +94,7 @@ impl<const W: usize> Index<W> {
         buckets * Self::BUCKET_BYTES
     }
 
-    /// Entries beyond which nothing is added.
+    /// The maximum number of entries.
     pub(super) fn limit(&self) -> usize {
         self.buckets() * Self::SLOTS * 15 / 16
     }
@@ -125,8 +124,8 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Looks into one bucket: the line number (0 = no match) and the count of entries beyond.
-    /// Without branches, as which slot matches is a coin toss for the predictor.
+    /// Probes one bucket: the line number (0 = no match) and the count of entries in later buckets.
+    /// Without branches, since the predictor cannot know which slot matches.
     #[inline(always)]
     pub(super) fn probe(&self, bucket: usize, key: &[u64; W]) -> (u32, u32) {
         let at = self.at(bucket & self.mask);
@@ -148,7 +147,7 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Looks from the home bucket on: line number, or 0.
+    /// Searches from the first bucket on: line number, or 0.
     #[inline]
     pub(super) fn find(&self, hash: u64, key: &[u64; W]) -> u32 {
         let home = self.first_slot(hash);
@@ -156,7 +155,7 @@ impl<const W: usize> Index<W> {
         if line != 0 || beyond == 0 { line } else { self.find_beyond(home, key) }
     }
 
-    /// Continues a lookup behind a bucket that overflowed.
+    /// Continues a lookup after a bucket that overflowed.
     #[inline(never)]
     pub(super) fn find_beyond(&self, home: usize, key: &[u64; W]) -> u32 {
         // The limit on entries leaves free slots, but counts may stay high in an index that is
@@ -188,7 +187,7 @@ impl<const W: usize> Index<W> {
         }
     }
 
-    /// Takes an entry out and returns its line number, or 0 if it is not present.
+    /// Removes an entry and returns its line number, or 0 if it is not present.
     pub(super) fn remove(&mut self, hash: u64, key: &[u64; W]) -> u32 {
         let home = self.first_slot(hash);
         let Some((bucket, slot)) = self.locate(home, key) else { return 0 };
@@ -203,8 +202,8 @@ impl<const W: usize> Index<W> {
         line
     }
 
-    /// Takes everything out of a bucket without lowering counts: for an index that is being
-    /// emptied, where a count too high only costs time and one too low would hide entries.
+    /// Removes all entries of a bucket without lowering counts. In an index that is being emptied, a
+    /// count that is too high only costs time; one that is too low would hide entries.
     pub(super) fn drain(&mut self, bucket: usize, mut take: impl FnMut([u64; W], u32)) {
         let bucket = bucket & self.mask;
         for slot in 0..Self::SLOTS {

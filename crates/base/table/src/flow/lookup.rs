@@ -1,9 +1,8 @@
 //! Batched lookup, in stages.
 //!
-//! All keys of a stage are hashed and their buckets fetched before any bucket is read, and
-//! records are fetched as soon as they are known, so that cache misses overlap. No branch
-//! depends on a key but the one for keys outside their home bucket, which wait for a pass of
-//! their own.
+//! All keys of a stage are hashed and their buckets fetched before any bucket is read, and records are
+//! fetched as soon as they are known, so that cache misses overlap. The only branch that depends on a key
+//! is that for keys outside their first bucket; a second pass processes them.
 #![expect(unsafe_code, reason = "reads keys and writes results at the caller's addresses")]
 
 use super::FlowTable;
@@ -11,17 +10,17 @@ use super::index::Growth;
 use crate::prefetch::prefetch;
 use std::mem::MaybeUninit;
 
-/// Keys in flight at once in a batched lookup: what the line fill buffers and the first-level
-/// cache of current cores take without evicting what was just fetched.
+/// Keys in flight at once in a batched lookup: the line fill buffers and the first-level cache of current
+/// cores can handle that many without evicting lines that were just fetched.
 const STAGE: usize = 64;
 
 impl<const W: usize> FlowTable<W> {
-    /// Looks up `keys[i]` for each `i` in `list` and writes the address it leads to into
-    /// `out[i]`, 0 for a miss. Other places of `out` keep their value.
+    /// Looks up `keys[i]` for each `i` in `list` and writes the address it leads to into `out[i]`, 0 for
+    /// a miss. Other items of `out` keep their value.
     ///
     /// # Panics
     ///
-    /// If an index in `list` lies outside `keys` or `out`.
+    /// If an index in `list` is outside `keys` or `out`.
     #[inline]
     pub fn lookup_batch(&self, keys: &[[u64; W]], list: &[u16], out: &mut [u64]) {
         let len = keys.len().min(out.len());
@@ -33,7 +32,7 @@ impl<const W: usize> FlowTable<W> {
         }
     }
 
-    /// As [`Self::lookup_batch`] for keys that lie `stride` bytes apart, at any alignment.
+    /// As [`Self::lookup_batch`] for keys at a distance of `stride` bytes, at any alignment.
     ///
     /// # Safety
     ///
@@ -59,8 +58,8 @@ impl<const W: usize> FlowTable<W> {
                 let (line, beyond) = self.index.probe(home as usize, &key);
                 // SAFETY: the caller vouches for out[i].
                 unsafe { out.add(usize::from(i)).write(self.fetch(line)) };
-                // Those that may live further on wait for a pass of their own: which they are
-                // is as unpredictable as the keys. `waiting` is at most `at`, below STAGE.
+                // Keys that may be in a later bucket wait for the second pass: which ones is as
+                // unpredictable as the keys. `waiting` is at most `at`, below STAGE.
                 later[waiting].write(at as u16);
                 waiting += usize::from((line == 0) & (beyond != 0));
             }
@@ -85,8 +84,8 @@ impl<const W: usize> FlowTable<W> {
         }
     }
 
-    /// The address of a line, fetched into the cache; 0 for line 0. (A miss fetches line 0 of
-    /// the region, which belongs to no record: cheaper than a branch.)
+    /// The address of a line, fetched into the cache; 0 for line 0. (A miss fetches line 0 of the region,
+    /// which belongs to no record: cheaper than a branch.)
     #[inline(always)]
     fn fetch(&self, line: u32) -> u64 {
         let address = self.records.address(line);
@@ -94,7 +93,7 @@ impl<const W: usize> FlowTable<W> {
         if line == 0 { 0 } else { address as u64 }
     }
 
-    /// Second try for keys not yet moved to the larger index.
+    /// Second lookup for keys that were not moved to the larger index yet.
     ///
     /// # Safety
     ///

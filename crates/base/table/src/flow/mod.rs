@@ -1,18 +1,18 @@
 //! Flow table: from keys of 1 to 5 64-bit words to records at addresses that never change.
 //!
-//! - A *record* is a zeroed, 64-byte aligned block of a size fixed per table. Generated code
-//!   reads and writes it by address; nothing private is stored in it.
-//! - Several keys may lead to one record: its primary key and aliases. An alias may lead to a
-//!   later 64-byte line of the record, so that the two directions of a NAT mapping can each have
-//!   a line of their own in one record.
+//! - A *record* is a zeroed, 64-byte aligned block of a size fixed per table. Generated code reads and
+//!   writes it by address; it contains none of the table's own data.
+//! - Several keys may lead to one record: its primary key and aliases. An alias may lead to a later
+//!   64-byte line of the record, so that the two directions of a NAT mapping can each have a line of
+//!   their own in one record.
 //! - [`FlowTable::lookup_batch`] works in stages: hash all keys and prefetch their buckets; then
 //!   compare keys and prefetch the records. A lookup touches one bucket line and one record line.
-//! - Growth does not pause: a second index is prepared a page at a time and then filled a few
-//!   buckets with every change. The bound on one insertion is a few page faults (one of 2 MiB
-//!   where the system backs the index with huge pages: some 100 µs) plus [`MIGRATE_BUCKETS`]
-//!   buckets moved. While it lasts, keys not yet moved cost a second probe. Who cannot afford
-//!   the faults sets `initial_keys` and `prefault`.
-//! - Ageing is the caller's rhythm: [`FlowTable::expire`] walks a bounded number of records per
+//! - Growth does not pause: a second index is prepared a page at a time and then filled a few buckets
+//!   with every change. The bound on one insertion is a few page faults (one of 2 MiB where the system
+//!   backs the index with huge pages: some 100 µs) plus [`MIGRATE_BUCKETS`] moved buckets. During growth,
+//!   keys that were not moved yet cost a second probe. A caller that cannot afford the faults sets
+//!   `initial_keys` and `prefault`.
+//! - The caller sets the pace of ageing: [`FlowTable::expire`] walks a bounded number of records per
 //!   call, like the hand of a clock.
 //!
 //! One core owns a table. Not here: locking, hashing of packets, the meaning of a record.
@@ -53,9 +53,9 @@ pub struct FlowConfig {
     pub max_keys: u32,
     /// Keys the index is sized for at the start, before it has to grow.
     pub initial_keys: u32,
-    /// Seed of the hash. Unpredictable where peers choose the keys; fixed to repeat a run.
+    /// Seed of the hash: unpredictable where peers choose the keys; fixed to repeat a run.
     pub seed: u64,
-    /// Back all memory at construction, so that no page fault happens later.
+    /// Back all memory at construction, so that there are no page faults later.
     pub prefault: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct FlowTable<const W: usize> {
     index: Index<W>,
     growth: Growth<W>,
     records: Records<W>,
-    /// Record number at which the next `expire` goes on.
+    /// Record number at which the next `expire` continues.
     hand: u32,
 }
 
@@ -165,7 +165,7 @@ impl<const W: usize> FlowTable<W> {
         self.index_bytes() + self.records.bytes()
     }
 
-    /// Bytes that so many flows with so many keys each take, once growth is over.
+    /// Bytes that this many flows, with this many keys each, take after growth.
     pub fn bytes_for(&self, flows: usize, keys_each: usize) -> usize {
         Index::<W>::bytes_for(flows * keys_each) + flows * self.records.bytes_each(keys_each)
     }
@@ -177,7 +177,7 @@ impl<const W: usize> FlowTable<W> {
         self.records.address(self.records.first_line(record))
     }
 
-    /// The record in use that `address`, as a lookup gave it, lies in.
+    /// The record in use that contains `address`, as a lookup returned it.
     pub fn record_at(&self, address: u64) -> Option<RecordId> {
         let offset = address.checked_sub(self.records.base() as u64)?;
         let line = u32::try_from(offset / 64).ok()?;
@@ -195,7 +195,7 @@ impl<const W: usize> FlowTable<W> {
         self.records.keys_of(record)
     }
 
-    /// The records in use, in no order that means anything.
+    /// The records in use, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = RecordId> {
         (1..=self.records.touched()).filter_map(|number| self.records.live_at(number))
     }
@@ -205,7 +205,7 @@ impl<const W: usize> FlowTable<W> {
         self.records.record_of_line(self.line_of(key))
     }
 
-    /// The address a key leads to, or 0: what a batched lookup would give.
+    /// The address a key leads to, or 0: the result of a batched lookup.
     pub fn find_address(&self, key: &[u64; W]) -> u64 {
         match self.line_of(key) {
             0 => 0,
@@ -264,7 +264,7 @@ impl<const W: usize> FlowTable<W> {
         }
     }
 
-    /// Makes one more key lead to a record, `offset_bytes` into it (whole lines).
+    /// Adds an alias for a record, which leads to `offset_bytes` in it (whole lines).
     ///
     /// # Errors
     ///
@@ -304,7 +304,7 @@ impl<const W: usize> FlowTable<W> {
         Ok(())
     }
 
-    /// Makes an alias lead nowhere; false if `key` is no alias of this record.
+    /// Removes an alias; false if `key` is no alias of this record.
     pub fn remove_alias(&mut self, record: RecordId, key: &[u64; W]) -> bool {
         if !self.records.is_live(record) || !self.records.take_alias(record, key) {
             return false;
@@ -313,8 +313,8 @@ impl<const W: usize> FlowTable<W> {
         true
     }
 
-    /// Removes a flow with all its keys; false if it was not in use. The caller sees to it that
-    /// generated code holds its address no longer (between bursts it does not).
+    /// Removes a flow with all its keys; false if it was not in use. The caller makes sure that generated
+    /// code no longer uses its address (between bursts it does not).
     pub fn remove(&mut self, record: RecordId) -> bool {
         if !self.records.is_live(record) {
             return false;
@@ -326,7 +326,7 @@ impl<const W: usize> FlowTable<W> {
         true
     }
 
-    /// Removes every flow. Takes time in proportion to their number.
+    /// Removes every flow. Takes time proportional to their number.
     pub fn clear(&mut self) {
         for number in 1..=self.records.touched() {
             if let Some(record) = self.records.live_at(number) {

@@ -1,20 +1,20 @@
-//! Records and the list of keys that lead to each.
+//! Records and the list of keys of each.
 //!
-//! Record memory is one region reserved for the whole capacity, so an address is
-//! `base + line * 64` and never changes. Nothing private lies in it: which records are in use,
-//! and which keys each has, stands in columns of its own that lookups never touch.
+//! Record memory is one region reserved for the whole capacity, so an address is `base + line * 64` and
+//! never changes. It contains none of the table's own data: the records in use, and the keys of each, are
+//! in columns of their own that lookups never touch.
 
 use crate::TableError;
 use crate::memory::{Column, TableMemory};
 use crate::prefetch::prefetch;
 use std::num::NonZeroU32;
 
-/// Number of a record in use. Numbers of removed records are given out again.
+/// Number of a record in use. Numbers of removed records are reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(pub(super) NonZeroU32);
 
 impl RecordId {
-    /// The number, from 1 to the table's capacity: an index for columns kept beside the table.
+    /// The number, from 1 to the table's capacity: an index for columns beside the table.
     pub fn number(self) -> u32 {
         self.0.get()
     }
@@ -23,9 +23,9 @@ impl RecordId {
 /// Marks a head as a link of the free list; the rest is the next free record.
 const FREE: u32 = 1 << 31;
 
-/// Invariants: record 0 and key node 0 are never handed out (0 means none); `heads[i]` of a used
-/// record is its first key node (never 0) and has no FREE bit; a record beyond `touched` was
-/// never used. The key list of a record ends with its primary key (aliases are put in front).
+/// Invariants: record 0 and key node 0 are never allocated (0 means none); `heads[i]` of a used record is
+/// its first key node (never 0) and has no FREE bit; a record after `touched` was never used. The key
+/// list of a record ends with its primary key (aliases are put in front).
 #[derive(Debug)]
 pub(super) struct Records<const W: usize> {
     memory: TableMemory,
@@ -47,7 +47,7 @@ impl<const W: usize> Records<W> {
     pub(super) fn new(record_bytes: usize, capacity: u32, max_keys: u32) -> Result<Self, TableError> {
         let lines_per_record = u32::try_from(record_bytes / 64).unwrap_or(u32::MAX);
         let count = capacity as usize + 1;
-        // Lines are named by 32 bits.
+        // Line numbers have 32 bits.
         let lines = count
             .checked_mul(lines_per_record as usize)
             .filter(|&lines| lines <= u32::MAX as usize)
@@ -96,13 +96,13 @@ impl<const W: usize> Records<W> {
         self.memory.base()
     }
 
-    /// Bytes of the memory that all records lie in.
+    /// Bytes of the memory of all records.
     #[inline(always)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.memory.bytes()
     }
 
-    /// Bytes of a record, with its part of what lies beside it.
+    /// Bytes of a record, with its share of the columns.
     pub(super) fn bytes_each(&self, keys: usize) -> usize {
         self.record_bytes() + size_of::<u32>() + keys * (W + 1) * size_of::<u64>()
     }
@@ -112,7 +112,7 @@ impl<const W: usize> Records<W> {
         self.touched as usize * self.bytes_each(0) + self.nodes_touched as usize * (W + 1) * size_of::<u64>()
     }
 
-    /// Backs the memory of all records and of what lies beside them.
+    /// Backs the memory of all records and of the columns.
     pub(super) fn touch_all(&mut self) {
         self.memory.touch_all();
         self.heads.region_mut().touch_all();
@@ -160,14 +160,14 @@ impl<const W: usize> Records<W> {
         NonZeroU32::new(number).map(RecordId).ok_or(full)
     }
 
-    /// Gives a record back whose keys were all taken.
+    /// Frees a record without keys.
     pub(super) fn release(&mut self, record: RecordId) {
         self.heads[record.0.get() as usize] = FREE | self.free;
         self.free = record.0.get();
         self.live -= 1;
     }
 
-    /// Notes that `key` leads to `line` of `record`.
+    /// Records that `key` leads to `line` of `record`.
     pub(super) fn push_key(&mut self, record: RecordId, key: &[u64; W], line: u32) -> Result<(), TableError> {
         let node = if self.free_node != 0 {
             let node = self.free_node;
@@ -188,7 +188,7 @@ impl<const W: usize> Records<W> {
         Ok(())
     }
 
-    /// Takes the first key from a record's list: the last alias added, at the end the primary.
+    /// Removes the first key from a record's list: the last alias added, at the end the primary.
     pub(super) fn pop_key(&mut self, record: RecordId) -> Option<[u64; W]> {
         let node = self.heads[record.0.get() as usize];
         if node == 0 || node & FREE != 0 {
@@ -200,7 +200,7 @@ impl<const W: usize> Records<W> {
         Some(key)
     }
 
-    /// Takes an alias from a record's list. The primary key, last in the list, stays.
+    /// Removes an alias from a record's list. The primary key, last in the list, stays.
     pub(super) fn take_alias(&mut self, record: RecordId, key: &[u64; W]) -> bool {
         let mut before = 0;
         let mut node = self.heads[record.0.get() as usize];
@@ -240,7 +240,7 @@ impl<const W: usize> Records<W> {
         })
     }
 
-    /// Fetches a record's first two lines, and where its keys begin.
+    /// Fetches a record's first two lines, and the head of its key list.
     #[inline]
     pub(super) fn fetch(&self, record: RecordId) {
         let line = self.first_line(record);
@@ -251,12 +251,12 @@ impl<const W: usize> Records<W> {
         }
     }
 
-    /// Where the keys of a record in use begin; 0 for others.
+    /// The first key node of a record in use; 0 for others.
     pub(super) fn first_key(&self, record: RecordId) -> u32 {
         self.heads.get(record.0.get() as usize).copied().filter(|head| head & FREE == 0).unwrap_or(0)
     }
 
-    /// The key node behind one; 0 at the end.
+    /// The key node after another one; 0 at the end.
     pub(super) fn key_after(&self, node: u32) -> u32 {
         if node == 0 { 0 } else { self.link(node).0 }
     }

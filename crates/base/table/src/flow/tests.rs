@@ -1,4 +1,4 @@
-//! The table against a model made of std collections, and its bounds one by one.
+//! The table compared with a model of std collections, and each of its limits.
 
 use super::*;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    // Few distinct keys, so that operations meet.
+    // Few distinct keys, so that operations affect the same keys.
     let n = 0..160u64;
     prop_oneof![
         8 => n.clone().prop_map(Op::Insert),
@@ -45,8 +45,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What the model knows: for each key the record and the offset, for each record its keys
-/// (primary first) and the stamp written into it.
+/// The state of the model: for each key the record and the offset, for each record its keys (primary
+/// first) and its stamp.
 #[derive(Default)]
 struct Model {
     keys: HashMap<u64, (RecordId, usize)>,
@@ -143,7 +143,7 @@ fn run<const W: usize>(ops: &[Op], capacity: u32) {
 
 fn compare<const W: usize>(table: &FlowTable<W>, model: &Model) {
     let keys: Vec<[u64; W]> = (0..160).map(key).collect();
-    // Every index but each seventh, backwards: the list is obeyed.
+    // All indices except every seventh, in reverse order.
     let list: Vec<u16> = (0..160).rev().filter(|i| i % 7 != 0).collect();
     let mut out = vec![1u64; keys.len()];
     table.lookup_batch(&keys, &list, &mut out);
@@ -192,8 +192,8 @@ proptest! {
     }
 }
 
-/// Grows from 4 keys through many doublings, looking up everything on the way now and then,
-/// while every third flow goes again.
+/// Grows from 4 keys through many doublings, with repeated lookups of all keys, while every third flow is
+/// removed again.
 fn grow<const W: usize>(flows: u64) {
     let mut table = FlowTable::<W>::new(&config(64, flows as u32)).expect("valid config");
     let mut addresses = HashMap::new();

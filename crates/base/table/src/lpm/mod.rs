@@ -1,20 +1,19 @@
 //! Longest-prefix match for IPv4 and IPv6 routes.
 //!
-//! A multibit trie: a root indexed by the first 16 bits, then nodes of 256 entries for 8 bits
-//! each. An entry says "as above" unless a longer prefix covers it, so a change touches the
-//! entries of one node (or the root) and never what lies below. An IPv4 lookup reads the root
-//! and one node; only addresses under prefixes longer than /24 read one node more.
+//! A multibit trie: a root indexed by the first 16 bits, then nodes of 256 entries for 8 bits each. An entry means "as
+//! above" unless a longer prefix covers it, so a change touches the entries of one node (or the root) and no lower
+//! node. An IPv4 lookup reads the root and one node; only addresses under prefixes longer than /24 read one node more.
 //!
-//! - Memory: 576 KiB for the root, 1.25 KiB for each node. A full IPv4 table takes 26 thousand
-//!   nodes. DIR-24-8 reads as often but always spends 64 MiB or more on its first level;
-//!   compressed tries are smaller and pay in work per lookup and per update.
-//! - Changes (insert, replace, remove) take microseconds; a default route 100 µs. Nodes are
-//!   reserved address space backed as touched, so the table does not pause to grow (below 2^18
-//!   nodes; each doubling beyond copies the nodes once).
+//! - Memory: 576 KiB for the root, 1.25 KiB for each node. A full IPv4 table takes 26 thousand nodes. DIR-24-8 needs as
+//!   many reads but always 64 MiB or more for its first level; compressed tries are smaller and need more work per
+//!   lookup and per update.
+//! - Changes (insert, replace, remove) take microseconds; a default route 100 µs. Nodes are reserved address space that
+//!   the system backs when it is touched, so the table does not pause to grow (below 2^18 nodes; each doubling above
+//!   that copies the nodes once).
 //! - Values are at most [`MAX_VALUE`]; a batched lookup writes [`MISS`] where nothing matches.
 //!
-//! Not here: what a value means; sharing between cores (a handler's change is made by the core
-//! that owns the table, between bursts).
+//! Not here: the meaning of a value; sharing between cores (the core that owns the table makes a handler's change,
+//! between bursts).
 //! Figures: `cargo run --release -p millrace-table --example lookup_cycles`.
 
 #[cfg(test)]
@@ -25,17 +24,17 @@ use crate::TableError;
 pub use trie::MAX_VALUE;
 use trie::Trie;
 
-/// What a batched lookup writes for an address that no prefix covers.
+/// The result of a batched lookup for an address that no prefix covers.
 pub const MISS: u32 = u32::MAX;
 
 /// IPv4 addresses in flight at once. Also keeps the indices in the first-level cache.
 const STAGE4: usize = 64;
-/// IPv6 addresses that go down the trie together.
+/// IPv6 addresses that descend the trie together.
 const STAGE6: usize = 32;
 
-/// An address that a table is looked up by, as a number in host byte order.
+/// An address as a lookup key, as a number in host byte order.
 pub trait Address: trie::Address {
-    /// What [`Lpm::lookup_each`] does.
+    /// Implements [`Lpm::lookup_each`].
     fn lookup_each(
         table: &Lpm<Self>,
         count: usize,
@@ -44,7 +43,7 @@ pub trait Address: trie::Address {
     );
 }
 
-/// Routes.
+/// A table of routes for addresses of one family.
 #[derive(Debug)]
 pub struct Lpm<A> {
     trie: Trie<A>,
@@ -65,8 +64,7 @@ impl<A: Address> Lpm<A> {
         Ok(Self { trie: Trie::new()? })
     }
 
-    /// Makes `prefix/len` lead to `value`; gives the value it replaces. Bits of
-    /// `prefix` beyond `len` are ignored.
+    /// Makes `prefix/len` lead to `value`; returns the value it replaces. Bits of `prefix` after `len` are ignored.
     ///
     /// # Errors
     ///
@@ -76,7 +74,7 @@ impl<A: Address> Lpm<A> {
         self.trie.insert(prefix, len, value)
     }
 
-    /// Removes exactly `prefix/len` and gives its value.
+    /// Removes exactly `prefix/len` and returns its value.
     pub fn remove(&mut self, prefix: A, len: u8) -> Option<u32> {
         self.trie.remove(prefix, len)
     }
@@ -130,7 +128,7 @@ impl<A: Address> Lpm<A> {
     ///
     /// # Panics
     ///
-    /// If an index lies outside `addresses` or `values`.
+    /// If an index is outside `addresses` or `values`.
     #[inline]
     pub fn lookup_batch_list(&self, addresses: &[A], list: &[u16], values: &mut [u32]) {
         let place = |i: usize| usize::from(list[i]);
@@ -167,17 +165,17 @@ impl Layout4 {
     pub const ROOT_BITS: u32 = trie::ROOT_BITS;
     /// Entries of a node.
     pub const FAN: usize = trie::FAN;
-    /// Marks an entry that names a node.
+    /// Marks an entry that is the number of a node.
     pub const BELOW: u32 = trie::BELOW;
 }
 
 impl Lpm4 {
-    /// Nodes of the table, 1 KiB each, those included that are free.
+    /// Nodes of the table, 1 KiB each, including free ones.
     pub fn nodes(&self) -> usize {
         self.trie.nodes()
     }
 
-    /// Where the table lies. Good until a route is added or removed.
+    /// The addresses of the table. Valid until a route is added or removed.
     pub fn layout(&self) -> Layout4 {
         let [root, entries, above] = self.trie.addresses();
         Layout4 { root, entries, above }
@@ -185,8 +183,7 @@ impl Lpm4 {
 }
 
 impl Address for u32 {
-    /// Reads the root for a whole stage before any node: the nodes' cache lines are on their
-    /// way together.
+    /// Reads the root for a whole stage before any node, so that the nodes' cache lines are fetched together.
     #[inline(always)]
     fn lookup_each(
         table: &Lpm4,
@@ -211,7 +208,7 @@ impl Address for u32 {
 }
 
 impl Address for u128 {
-    /// A stage goes down level by level together, those that are done falling out.
+    /// The addresses of a stage descend level by level together; finished ones are removed from the list.
     #[inline(always)]
     fn lookup_each(
         table: &Lpm6,

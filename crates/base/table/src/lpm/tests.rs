@@ -1,4 +1,4 @@
-//! Both tables against a linear scan, and every prefix length one by one.
+//! Both tables compared with a linear scan, and every prefix length.
 
 use super::*;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ fn mask6(len: u8) -> u128 {
     if len == 0 { 0 } else { u128::MAX << (128 - len) }
 }
 
-/// Few leading patterns, so that prefixes nest and addresses meet them.
+/// Few leading patterns, so that prefixes nest and cover addresses.
 fn address6() -> impl Strategy<Value = u128> {
     let bytes = prop_oneof![4 => Just(0u8), 2 => Just(0xff), 1 => any::<u8>()];
     prop::array::uniform16(bytes).prop_map(u128::from_be_bytes)
@@ -38,7 +38,7 @@ macro_rules! agrees {
         let mut model: HashMap<($address, u8), u32> = HashMap::new();
         let check = |table: &$table, model: &HashMap<($address, u8), u32>| {
             let mut probes: Vec<$address> = $probes.iter().map(|&probe| narrow(probe, 0).0).collect();
-            // The edges of every prefix and what lies just outside.
+            // The ends of every prefix and the addresses next to them.
             for &(prefix, len) in model.keys() {
                 let last = prefix | !$mask(len);
                 probes.extend([prefix, last, prefix.wrapping_sub(1), last.wrapping_add(1)]);

@@ -1,4 +1,4 @@
-//! The trie under both tables, and the list of prefixes it is made from.
+//! The trie of both tables, and the list of prefixes that it is built from.
 
 use crate::TableError;
 use crate::memory::Column;
@@ -7,29 +7,30 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::hint::select_unpredictable;
 
-/// Greatest value a prefix can lead to.
+/// The largest value of a prefix.
 pub const MAX_VALUE: u32 = (1 << 31) - 2;
 
 pub(super) const ROOT_BITS: u32 = 16;
 const ROOT_ENTRIES: usize = 1 << ROOT_BITS;
 pub(super) const FAN: usize = 256;
 
-/// Marks a node's entry as the number of a node below.
+/// Marks a node's entry as the number of a lower node.
 pub(super) const BELOW: u32 = 1 << 31;
 
-/// Nodes reserved at the start. Reserving is free where pages are backed as touched.
+/// Nodes reserved at the start. Reserving costs nothing where the system backs pages when they are
+/// touched.
 const FIRST_NODES: usize = if cfg!(all(target_os = "linux", not(miri))) { 1 << 18 } else { 64 };
 
-/// Nodes from which huge pages are asked for: before, they would outweigh the table.
+/// The number of nodes from which huge pages are requested: below it, they would outweigh the table.
 const HUGE_FROM_NODES: usize = 1024;
 
-/// Address types, as the trie takes them apart.
+/// The parts of an address that the trie uses.
 pub trait Address: Copy + Ord + Debug {
     const BITS: u32;
     /// The first `len` bits, the rest zero.
     fn prefix(self, len: u8) -> Self;
     fn root(self) -> usize;
-    /// The 8 bits behind the first `done`.
+    /// The 8 bits after the first `done`.
     fn byte(self, done: u32) -> usize;
 }
 
@@ -54,7 +55,7 @@ macro_rules! address {
 address!(u32);
 address!(u128);
 
-/// A lookup on its way: the best value's code so far and where to read next.
+/// A lookup in progress: the best value's code so far, and the next entry to read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Step {
     code: u32,
@@ -69,7 +70,7 @@ impl Step {
     }
 }
 
-/// Where a run of entries lies.
+/// The location of a run of entries.
 #[derive(Clone, Copy)]
 enum EntryPlace {
     Root,
@@ -78,13 +79,12 @@ enum EntryPlace {
 
 /// A *code* is a value plus one, 0 for none. Invariants:
 ///
-/// - `root[i]` is the code of the longest prefix of up to 16 bits that covers `i` (low half) and
-///   the number of the node below (high half), 0 for none: node 0 stays all zero, so lookups
-///   need no branch;
-/// - a node's entry is 0 ("as above"), the code of the longest prefix *of this level* that covers
-///   it, or `BELOW` and a node, whose `above` then holds that code;
-/// - `depths` hold the length of the prefix each code comes from, meaningless for code 0;
-/// - `uses[n]` counts the prefixes and nodes that hang directly in node `n`; no node has 0.
+/// - `root[i]` is the code of the longest prefix of up to 16 bits that covers `i` (low half) and the
+///   number of the lower node (high half), 0 for none: node 0 stays all zero, so lookups need no branch;
+/// - a node's entry is 0 ("as above"), the code of the longest prefix *of this level* that covers it, or
+///   `BELOW` and a node, whose `above` then is that code;
+/// - `depths` are the lengths of the codes' prefixes, meaningless for code 0;
+/// - `uses[n]` counts the prefixes and nodes directly in node `n`; no node has 0.
 #[derive(Debug)]
 pub(super) struct Trie<A> {
     root: Box<[u64; ROOT_ENTRIES]>,
@@ -122,7 +122,7 @@ impl<A: Address> Trie<A> {
         self.routes.iter().map(|(&(prefix, len), &value)| (prefix, len, value))
     }
 
-    /// Nodes, those that are free included.
+    /// Nodes, including free ones.
     pub(super) fn nodes(&self) -> usize {
         self.above.len()
     }
@@ -180,7 +180,8 @@ impl<A: Address> Trie<A> {
         }
         let prefix = prefix.prefix(len);
         let value = self.routes.remove(&(prefix, len))?;
-        // The next shorter prefix of the same level takes over; shorter ones shine through.
+        // The next shorter prefix of the same level replaces it; prefixes of upper levels apply where
+        // there is none.
         let (first, _) = level(len);
         let heir = (first..len).rev().find_map(|shorter| {
             let value = self.routes.get(&(prefix.prefix(shorter), shorter))?;
@@ -195,7 +196,7 @@ impl<A: Address> Trie<A> {
         Some(value)
     }
 
-    /// The nodes on the way to the level of a prefix that is in the trie.
+    /// The nodes on the path to the level of a prefix in the trie.
     fn path(&self, prefix: A, len: u8) -> Vec<u32> {
         let (_, levels) = level(len);
         let mut path = Vec::with_capacity(levels as usize);
@@ -210,7 +211,7 @@ impl<A: Address> Trie<A> {
         path
     }
 
-    /// Takes one use from the last node of a path, and frees nodes that nothing hangs in.
+    /// Removes one use from the last node of a path, and frees nodes without uses.
     fn release(&mut self, prefix: A, path: &[u32]) {
         for (depth, &node) in path.iter().enumerate().rev() {
             self.uses[node as usize] -= 1;
@@ -228,13 +229,13 @@ impl<A: Address> Trie<A> {
         }
     }
 
-    /// Goes to the level of a prefix and makes the nodes that lack.
+    /// Descends to the level of a prefix and creates the missing nodes.
     fn place_for(&mut self, prefix: A, len: u8) -> Result<EntryPlace, TableError> {
         let (_, levels) = level(len);
         if levels == 0 {
             return Ok(EntryPlace::Root);
         }
-        // Made before anything hangs in them, so that a refusal leaves no empty node behind.
+        // Reserved before any node is created, so that a refusal leaves no empty node.
         self.reserve(levels as usize)?;
         let at = prefix.root();
         let mut node = (self.root[at] >> 32) as u32;
@@ -257,7 +258,7 @@ impl<A: Address> Trie<A> {
         Ok(EntryPlace::Node(node))
     }
 
-    /// Sees to it that `count` nodes can be made.
+    /// Makes sure that `count` nodes can be created.
     fn reserve(&mut self, count: usize) -> Result<(), TableError> {
         let needed = self.above.len() + count.saturating_sub(self.free.len());
         if needed * FAN > self.entries.len() {
@@ -268,7 +269,7 @@ impl<A: Address> Trie<A> {
         Ok(())
     }
 
-    /// A node of zeroes under an entry with this code. Space was reserved.
+    /// A node of zeroes under an entry with this code. Its memory was reserved.
     fn make_node(&mut self, above: u32) -> u32 {
         if let Some(node) = self.free.pop() {
             self.above[node as usize] = above;
@@ -283,7 +284,7 @@ impl<A: Address> Trie<A> {
         node as u32
     }
 
-    /// Gives each entry under a prefix the code and depth that `paint` makes of its own.
+    /// Replaces the code and depth of each entry under a prefix by those that `paint` returns for them.
     fn paint(&mut self, place: EntryPlace, prefix: A, len: u8, paint: impl Fn(u32, u8) -> Option<(u32, u8)>) {
         let (_, levels) = level(len);
         let span = 1usize << (ROOT_BITS + levels * 8 - u32::from(len));
@@ -329,7 +330,7 @@ impl<A: Address> Trie<A> {
         code
     }
 
-    /// What an entry makes of the code so far, and the node below it or 0.
+    /// The code after an entry, and the lower node or 0.
     #[inline(always)]
     fn step(&self, code: u32, entry: u32) -> (u32, u32) {
         if entry & BELOW == 0 {
@@ -344,7 +345,7 @@ impl<A: Address> Trie<A> {
 
 #[cfg(test)]
 impl<A: Address> Trie<A> {
-    /// Without a prefix nothing may be left over, in use or in the entries.
+    /// Without prefixes no node may be in use, and all entries must be 0.
     pub(super) fn assert_empty(&self) {
         assert!(self.root.iter().all(|&entry| entry == 0));
         assert_eq!(self.free.len() + 1, self.above.len());
@@ -352,7 +353,7 @@ impl<A: Address> Trie<A> {
         assert!(self.uses.iter().all(|&uses| uses == 0));
     }
 
-    /// Starts over with room for so few nodes that a test can outgrow it.
+    /// Replaces the memory by room for so few nodes that a test can exceed it.
     pub(super) fn shrink_reserve_for_test(&mut self, nodes: usize) {
         self.entries = Column::zeroed(nodes * FAN).expect("memory");
         self.depths = Column::zeroed(nodes * FAN).expect("memory");
@@ -360,7 +361,7 @@ impl<A: Address> Trie<A> {
 }
 
 impl Trie<u32> {
-    /// Reads the root and fetches the entry of the node below (of node 0 if there is none).
+    /// Reads the root and fetches the entry of the lower node (of node 0 if there is none).
     #[inline(always)]
     pub(super) fn step_root(&self, address: u32) -> Step {
         let root = self.root[address.root()];
@@ -369,7 +370,7 @@ impl Trie<u32> {
         Step { code: root as u32, next: next as u32 }
     }
 
-    /// Reads that entry, and the node below it where a prefix is longer than /24.
+    /// Reads that entry, and the lower node if a prefix is longer than /24.
     #[inline(always)]
     pub(super) fn finish4(&self, step: Step, address: impl Fn() -> u32) -> u32 {
         let entry = self.entries[step.next as usize];
@@ -382,7 +383,7 @@ impl Trie<u32> {
 }
 
 impl Trie<u128> {
-    /// Reads the root and fetches the entry of the node below.
+    /// Reads the root and fetches the entry of the lower node.
     #[inline(always)]
     pub(super) fn step_root(&self, address: u128) -> Step {
         let root = self.root[address.root()];
@@ -391,8 +392,8 @@ impl Trie<u128> {
         Step { code: root as u32, next }
     }
 
-    /// Reads the entry of the 8 bits behind the first `done`; true if there is a node below,
-    /// whose entry is then on its way.
+    /// Reads the entry of the 8 bits after the first `done`; true if there is a lower node, whose entry
+    /// is then being fetched.
     #[inline(always)]
     pub(super) fn step_down(&self, step: &mut Step, address: u128, done: u32) -> bool {
         let entry = self.entries[slot(step.next, address.byte(done))];
@@ -405,7 +406,7 @@ impl Trie<u128> {
     }
 }
 
-/// The shortest length kept on the level of `len`, and how many nodes lie on the way there.
+/// The shortest length on the level of `len`, and the number of nodes on the path to it.
 fn level(len: u8) -> (u8, u32) {
     if u32::from(len) <= ROOT_BITS {
         (0, 0)

@@ -6,7 +6,6 @@
 //!
 //! Offsets in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is the offset of the first
 //! byte of the packet as it arrived.
-//! packet's first byte came in.
 
 use super::relation::Relation;
 use ir::BinOp;

@@ -38,7 +38,6 @@ struct Writer<'a> {
 /// guards fail, leave unchanged by the slow path after those of `whole`: they run through that program. `layouts` has
 /// one layout for each entry point, `None` if all its packets are to run through the whole program. Templates are
 /// identified by their index in the list, and belong to an entry point.
-/// templates are named by their places in the list, and belong to an entry.
 ///
 /// # Errors
 /// When it breaks the IR's invariants: a bug.

@@ -1,4 +1,5 @@
-//! What building may cost, on rule sets made to blow it up, and what it refuses.
+//! The limits of a build, tested with rule sets that would exceed them, and the rule sets that it
+//! refuses.
 
 use std::time::Instant;
 
@@ -56,7 +57,7 @@ fn rules_behind_one_that_matches_all_cost_nothing() {
 
 #[test]
 fn bytes_are_counted_right_at_every_size() {
-    // Small margins at sizes around whole blocks, where leaves of rows turn into leaves of blocks.
+    // Small margins at sizes around whole blocks, where leaves change from rows to blocks.
     let schema = Schema::ipv4_five_tuple();
     for count in 33..120 {
         let rules = [slabs(&schema, count / 2), overlapping(&schema, count - count / 2, 3)].concat();
@@ -85,7 +86,7 @@ fn no_time_still_gives_a_right_classifier() {
 
 #[test]
 fn building_ends_soon_after_its_time() {
-    // A generous factor: this must catch a build without bound (minutes), not a busy machine.
+    // A generous factor: this must detect an unbounded build (minutes), not a busy machine.
     let schema = Schema::new(&[32; 8]).expect("proper widths");
     for rules in [overlapping(&schema, 20_000, 2), slabs(&schema, 20_000)] {
         let limits = Limits { max_build_ms: 200, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! The classifier against the linear scan, on generated, hostile and real rule sets.
+//! The classifier compared with the linear scan, on generated, hostile and real rule sets.
 
 mod limits;
 mod property;
@@ -9,7 +9,7 @@ use super::generate::inside;
 use super::{Classifier, Limits, MAX_DIMS, MISS, Rule, Schema, first_match};
 use crate::Random;
 
-/// Keys that lie in rules, next to their edges, and anywhere; among them the least and the greatest.
+/// Keys inside rules, next to their ends, and random ones, including the smallest and the largest.
 fn probes(schema: &Schema, rules: &[Rule], count: usize, seed: u64) -> Vec<[u32; MAX_DIMS]> {
     let mut random = Random::new(seed);
     (0..count)
@@ -32,7 +32,8 @@ fn probes(schema: &Schema, rules: &[Rule], count: usize, seed: u64) -> Vec<[u32;
         .collect()
 }
 
-/// Every way to ask, on every kind of vector the machine has, must answer as the linear scan does.
+/// Every lookup function, with every kind of vector that the machine has, must agree with the linear
+/// scan.
 #[track_caller]
 fn assert_same(schema: &Schema, rules: &[Rule], limits: Limits, keys: &[[u32; MAX_DIMS]]) -> Classifier {
     let wanted: Vec<u32> = keys.iter().map(|key| first_match(rules, &key[..schema.dims()])).collect();
@@ -45,7 +46,7 @@ fn assert_same(schema: &Schema, rules: &[Rule], limits: Limits, keys: &[[u32; MA
         }
         for stride in [schema.dims(), MAX_DIMS] {
             let flat: Vec<u32> = keys.iter().flat_map(|key| key[..stride].to_vec()).collect();
-            // Every packet but each seventh, last one first: the list need not be in order.
+            // All packets except every seventh, in reverse order: the list need not be sorted.
             let list: Vec<u16> = (0..keys.len() as u16).rev().filter(|p| p % 7 != 3).collect();
             let mut out = vec![0xdead_beef; keys.len()];
             classifier.classify_batch(&flat, stride, &list, &mut out);
@@ -77,7 +78,7 @@ fn first_of_equal_rules_wins() {
 
 #[test]
 fn zero_key_misses_in_a_part_filled_block() {
-    // Unused places of a block compare equal to an all-zero key.
+    // Unused slots of a block compare equal to an all-zero key.
     let schema = Schema::ipv4_five_tuple();
     let rule = Rule::any(&schema).range(&schema, 4, 6, 6).expect("dimension 4 is there");
     for count in [1, 15, 16, 17, 31] {

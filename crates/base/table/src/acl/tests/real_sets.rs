@@ -25,7 +25,7 @@ fn real_sets_answer_as_the_linear_scan() {
         }
         for (header, &answer) in headers.iter().zip(&answers) {
             assert_eq!(answer, first_match(&rules, &header.key), "{count} rules, {header}");
-            // The trace says which filter a header was made from: it or an earlier one matches.
+            // The trace has the filter that each header was generated from: it or an earlier one matches.
             assert_ne!(answer, MISS);
             assert!(header.made_from.is_some_and(|made_from| answer <= made_from), "{header}");
         }

@@ -1,4 +1,4 @@
-//! ClassBench's formats, and what the generators promise.
+//! ClassBench's formats, and the properties of the generators.
 
 use proptest::prelude::*;
 
