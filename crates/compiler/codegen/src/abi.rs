@@ -1,12 +1,12 @@
-//! What machine code and Rust agree on.
+//! The interface between machine code and Rust.
 
 use ir::table::PrefixWalk;
 use shm::descriptor::Packet;
 
-/// What a region's function gets: where the batch, the lists and the state lie.
+/// The arguments of a region's function: the addresses of the batch, the lists and the state.
 ///
-/// Machine code trusts it: who fills it ([`crate::stage`]) upholds that the packets named by the
-/// index list exist, that each list has room for them, and that lanes are as wide as the plan says.
+/// Machine code relies on it: [`crate::stage`], which fills it, guarantees that the packets of the index
+/// list exist, that each list has room for them, and that lanes have the widths of the plan.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Context {
@@ -24,11 +24,11 @@ pub struct Context {
     pub records: *mut u64,
     /// Carried values: those of packet `i` start at `i * carry_stride`.
     pub carry: *mut u64,
-    /// Where the tables lie that machine code walks by itself, by their numbers in the program; those of
-    /// other tables are zeros. Empty unless the plan is [`crate::lookup_region::RegionPlan::walked`].
+    /// The addresses of the tables that machine code walks itself, by their numbers in the program; those
+    /// of other tables are zeros. Empty unless the plan is [`crate::lookup_region::RegionPlan::walked`].
     pub walks: *const PrefixWalk,
-    /// Where the index list ends that a region works on: the region's own note, in memory because
-    /// registers are scarce.
+    /// The end of the index list that a region processes. Only the region uses it; it is in memory
+    /// because registers are scarce.
     pub list_end: *const u16,
     /// The burst's clock.
     pub now_ns: u64,

@@ -13,7 +13,7 @@ use cranelift_module::{FuncId, Linkage, Module};
 use ir::{Program, Verified};
 use std::sync::Arc;
 
-/// Why no machine code was made.
+/// Why a program could not be compiled.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what it is")]
 pub enum CodegenError {
@@ -29,10 +29,10 @@ pub enum CodegenError {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ProgramId(usize);
 
-/// The regions of a plan, declared.
+/// The regions of a plan, and their declared functions.
 type Functions = (RegionPlan, Vec<FuncId>);
 
-/// What a listing shows.
+/// The content of a listing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Listed {
     /// Cranelift's intermediate form.
@@ -47,18 +47,18 @@ pub struct CodeBuilder {
     context: Context,
     frontend: FunctionBuilderContext,
     programs: Vec<(Arc<Verified>, Functions, Option<Functions>)>,
-    /// Assembly of each region compiled so far, where it was asked for.
+    /// Assembly of each region compiled so far, if it was requested.
     listing: Option<(Listed, String)>,
     code_bytes: usize,
 }
 
-/// Compiled programs. The executable memory goes when the last owner does.
+/// Compiled programs. The executable memory is freed with the last owner.
 pub struct Code {
     module: Option<JITModule>,
     programs: Vec<Forms>,
 }
 
-/// A program and its machine code, which cannot be taken apart: what runs is the code of this program.
+/// A program and its machine code. They cannot be separated: the code that runs is that of this program.
 ///
 /// ```compile_fail,E0451
 /// fn forge(code: std::sync::Arc<codegen::Code>, other: usize) -> codegen::Compiled {
@@ -84,7 +84,7 @@ pub(crate) struct Signature {
     regions: Vec<RegionFn>,
 }
 
-// SAFETY: after `finish` the module is only kept for its memory, which nobody writes.
+// SAFETY: after `finish` the module is only kept for its memory, and no thread writes that.
 unsafe impl Send for Code {}
 // SAFETY: as above; shared access only reads plan and function addresses.
 unsafe impl Sync for Code {}
@@ -93,7 +93,7 @@ impl CodeBuilder {
     /// A builder for this machine.
     ///
     /// # Errors
-    /// Where Cranelift does not know the machine.
+    /// When Cranelift does not support the machine.
     pub fn new() -> Result<CodeBuilder, CodegenError> {
         let mut settings = settings::builder();
         for (name, value) in [
@@ -121,18 +121,18 @@ impl CodeBuilder {
         })
     }
 
-    /// Keeps a listing of what is compiled from now on; see [`CodeBuilder::listing`].
+    /// Keeps a listing of all programs compiled from now on; see [`CodeBuilder::listing`].
     pub fn keep_listing(&mut self, of: Listed) {
         self.listing = Some((of, String::new()));
         self.context.set_disasm(of == Listed::Assembly);
     }
 
-    /// The listing of what was compiled since [`CodeBuilder::keep_listing`].
+    /// The listing of the programs compiled since [`CodeBuilder::keep_listing`].
     pub fn listing(&self) -> &str {
         self.listing.as_ref().map_or("", |(_, text)| text)
     }
 
-    /// Bytes of machine code made so far.
+    /// Bytes of machine code so far.
     pub fn code_bytes(&self) -> usize {
         self.code_bytes
     }
@@ -222,7 +222,7 @@ impl Code {
     /// A compiled program.
     ///
     /// # Panics
-    /// When the number is that of another builder, which had more programs.
+    /// When the number is from another builder, which had more programs.
     pub fn compiled(self: &Arc<Code>, id: ProgramId) -> Compiled {
         assert!(id.0 < self.programs.len(), "a program of another builder");
         Compiled { code: Arc::clone(self), number: id.0 }
@@ -241,19 +241,19 @@ impl Compiled {
 }
 
 impl Forms {
-    /// The form with all lookups between stages.
+    /// The functions with all lookups between stages.
     pub fn staged(&self) -> &Signature {
         &self.staged
     }
 
-    /// The form that walks tables of prefixes by itself, if the program has such tables.
+    /// The functions that walk prefix tables themselves, if the program has such tables.
     pub fn walked(&self) -> Option<&Signature> {
         self.walked.as_ref()
     }
 }
 
 impl Signature {
-    /// How the program was cut.
+    /// The regions that the program was cut into.
     pub fn plan(&self) -> &RegionPlan {
         &self.plan
     }

@@ -2,10 +2,10 @@
 //!
 //! A program is cut into *regions* at its lookups ([`lookup_region`]). Each region becomes one native
 //! function that loops over an index list of packets ([`lower`]) and sorts them into *exit lists*:
-//! ports, drop reasons, slow paths, and lookups to be done. Between regions, Rust does the lookups of
-//! the whole list at once ([`stage`]), so that their cache misses overlap.
+//! ports, drop reasons, slow paths, and pending lookups. Between regions, Rust does the lookups of the
+//! whole list at once ([`stage`]), so that their cache misses overlap.
 //!
-//! - [`abi`]: what machine code and Rust agree on
+//! - [`abi`]: the interface between machine code and Rust
 //! - [`intrinsic`]: Rust functions that machine code calls for rare work
 //! - [`code`]: compiling, and owning the executable memory
 //!

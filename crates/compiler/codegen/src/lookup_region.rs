@@ -1,9 +1,8 @@
 //! Cutting a program into regions at its lookups.
 //!
-//! A region is what one native function does: its *head* block and every block reached from there
-//! without passing a border ([`Term::is_border`]). Blocks that two heads reach stand in both regions.
-//! A value that is defined before a border and used behind it is *carried*: stored in a lane at the
-//! border, read at the head.
+//! A region is the code of one native function: its *head* block and every block reached from there without passing a
+//! stage boundary ([`Term::is_border`]). Blocks that two heads reach are in both regions. A value that is defined
+//! before a boundary and used after it is *carried*: stored in a lane at the boundary, read at the head.
 
 use ir::program::{Block, BlockId, Matching, Program, Term, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,57 +14,57 @@ pub struct LookupRegion {
     pub head: BlockId,
     /// All its blocks in topological order; the head is the first.
     pub blocks: Vec<BlockId>,
-    /// The record value that the border before it defines, if it is the `hit` side of one.
+    /// The record value that the boundary before it defines, if it is the `hit` side of one.
     pub record: Option<Value>,
-    /// Values that it finds in the carry lanes.
+    /// Values that it reads from the carry lanes.
     pub carried: BTreeSet<Value>,
-    /// Exit lists that it appends to by a fixed number.
+    /// Exit lists that it appends to by a constant number.
     pub lists: BTreeSet<usize>,
-    /// The list of the packets that are on none of its other lists, where there is such a one: the function
-    /// does not write it. Its caller knows which packets the function worked on and where the others went,
-    /// and most of the time there are no others.
+    /// The list of the packets that are on none of its other lists, if there is one: the function does not write it.
+    /// Its caller knows the packets that the function processed and their other lists, and most of the time there are
+    /// no others.
     pub main_list: Option<usize>,
 }
 
-/// A border: a lookup that is done between two stages.
+/// A stage boundary: a lookup that is done between two stages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
-    /// The block that ends with it.
+    /// The block that ends with the lookup.
     pub block: BlockId,
     /// The table.
     pub table: usize,
     /// Words of the key.
     pub key_words: usize,
-    /// Number of arguments that follow the key in the lane; only [`Term::Create`] has some.
+    /// Number of arguments after the key in the lane; only [`Term::Create`] has some.
     pub args: usize,
-    /// Whether it makes records.
+    /// Whether it creates records.
     pub creates: bool,
-    /// The region that goes on where a record was found.
+    /// The region that continues if there is a record.
     pub hit: usize,
-    /// The region that goes on where none was.
+    /// The region that continues if there is none.
     pub miss: usize,
 }
 
-/// A program's regions and borders.
+/// A program's regions and stage boundaries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RegionPlan {
-    /// Whether machine code walks tables of prefixes by itself: lookups there are no borders then.
+    /// Whether machine code walks prefix tables itself: lookups there are then no boundaries.
     pub walked: bool,
     /// The regions.
     pub regions: Vec<LookupRegion>,
     /// The region of each input port.
     pub entries: Vec<usize>,
-    /// The borders, each after all that may lead to it.
+    /// The stage boundaries, each after all that may lead to it.
     pub sites: Vec<Site>,
     /// Carry lane of each carried value.
     pub carry_slots: BTreeMap<Value, usize>,
     /// Words of a packet's key lane.
     pub key_stride: usize,
-    /// Exit lists: ports, reasons, slow paths, borders, in this order.
+    /// Exit lists: ports, reasons, slow paths, stage boundaries, in this order.
     pub lists: ListLayout,
 }
 
-/// How many exit lists of each kind a program has.
+/// The number of exit lists of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListLayout {
     /// Output ports.
@@ -74,7 +73,7 @@ pub struct ListLayout {
     pub reasons: usize,
     /// Slow paths.
     pub slow: usize,
-    /// Borders.
+    /// Stage boundaries.
     pub sites: usize,
 }
 
@@ -89,28 +88,28 @@ impl ListLayout {
         self.outputs + self.reasons + usize::from(slow)
     }
 
-    /// Number of the list of a border.
+    /// Number of the list of a stage boundary.
     pub fn site(&self, site: usize) -> usize {
         self.outputs + self.reasons + self.slow + site
     }
 
-    /// Whether many packets may go to a list: drops and slow paths are rare.
+    /// Whether many packets may be added to a list: drops and slow paths are rare.
     pub fn is_often(&self, list: usize) -> bool {
         list < self.outputs || list >= self.site(0)
     }
 
-    /// Lists that are neither port nor reason.
+    /// Lists of slow paths and stage boundaries.
     pub fn others(&self) -> usize {
         self.slow + self.sites
     }
 }
 
-/// Whether a program has tables that machine code could walk by itself.
+/// Whether a program has tables that machine code could walk itself.
 pub fn has_walkable_tables(program: &Program) -> bool {
     program.tables.iter().any(|table| table.matching == Matching::Prefixes4)
 }
 
-/// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are done on the way.
+/// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are part of the region.
 pub fn is_border(program: &Program, walked: bool, term: &Term) -> bool {
     match term {
         Term::Lookup { table, .. } => {
@@ -200,7 +199,7 @@ fn defined(block: &Block) -> impl Iterator<Item = Value> {
     block.params.iter().copied().chain(block.insts.iter().filter_map(|(value, _)| *value))
 }
 
-/// Finds out what each region needs from those before it, last region first, until nothing changes.
+/// Derives the values that each region needs from its predecessors, last region first, until there is no change.
 fn carry(program: &Program, walked: bool, regions: &mut [LookupRegion], sites: &[Site]) {
     loop {
         let mut changed = false;
@@ -231,7 +230,7 @@ fn carry(program: &Program, walked: bool, regions: &mut [LookupRegion], sites: &
     }
 }
 
-/// Finds out which exit lists a region appends to.
+/// Derives the exit lists that a region appends to.
 fn find_lists(
     program: &Program,
     walked: bool,
@@ -258,7 +257,7 @@ fn find_lists(
         region.lists.extend(list);
     }
     if !dynamic {
-        // Where packets can take several ways out that are no exceptions, lists are written.
+        // If packets can leave by several common lists, all lists are written.
         let mut often = region.lists.iter().copied().filter(|list| layout.is_often(*list));
         region.main_list = match (often.next(), often.next()) {
             (Some(only), None) => Some(only),
@@ -267,7 +266,7 @@ fn find_lists(
         };
     }
     if dynamic {
-        // Ports are appended to by number there: their counts stay in memory.
+        // Ports are appended to by a run-time number there: their counts stay in memory.
         region.lists.retain(|list| *list >= layout.outputs);
     }
 }

@@ -1,9 +1,9 @@
 //! Running a program over a batch: regions as machine code, lookups in between.
 //!
-//! [`run`] upholds what machine code trusts: the index list names packets of the vector, every packet
-//! is live, lists and lanes have room for a whole vector, there are as many cells as the program declares, and
-//! each table that it looks into has keys and records of the sizes that it declares. Whether records lie
-//! where a table says is the table's word ([`ir::Table`]).
+//! [`run`] upholds the conditions that machine code relies on: the indices in the list are below the vector's length,
+//! every packet is live, lists and lanes have room for a whole vector, there are as many cells as the program declares,
+//! and the keys and records of each table have the sizes that the program declares. The implementation of [`ir::Table`]
+//! is responsible for the addresses of records.
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
@@ -19,7 +19,7 @@ use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::Packet;
 use std::sync::Arc;
 
-/// A program, and how it is run.
+/// A program, and the way it is executed.
 #[derive(Clone)]
 pub enum Engine {
     /// As machine code.
@@ -40,7 +40,7 @@ impl Engine {
         Ok(Engine::Native(builder.finish()?.compiled(id)))
     }
 
-    /// The program that it runs.
+    /// The program.
     pub fn program(&self) -> &Arc<Verified> {
         match self {
             Engine::Native(compiled) => compiled.program(),
@@ -61,8 +61,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Finds out where the tables lie that machine code can walk by itself. False when one is too large
-    /// for that now.
+    /// Reads the addresses of the tables that machine code can walk itself. False if one is too large for that now.
     fn find_walks(&mut self, program: &Program, state: &mut EvalState<'_>) -> bool {
         self.walks.clear();
         for (number, decl) in program.tables.iter().enumerate() {
@@ -95,8 +94,8 @@ impl Scratch {
 /// Runs a program on a burst, and sorts its packets into `exits` (ports, reasons, then slow paths).
 ///
 /// # Panics
-/// When the list names packets outside the vector, the vector is longer than [`LIST_CAPACITY`], there are fewer
-/// cells than the program declares, or a table has keys or records of another size.
+/// When an index in the list is outside the vector, the vector is longer than [`LIST_CAPACITY`], there are fewer cells
+/// than the program declares, or a table has keys or records of another size.
 pub fn run(
     engine: &Engine,
     burst: Burst<'_>,
@@ -110,8 +109,8 @@ pub fn run(
     }
 }
 
-/// The same for who goes on with the list as it came: where all packets leave by one port, as they mostly
-/// do, the port is returned and no list is written.
+/// The same for callers that can use the list as it is: if all packets leave by one port, as they mostly do, the port
+/// is returned and no list is written.
 ///
 /// # Panics
 /// As [`run`].
@@ -166,7 +165,7 @@ fn native(
         list_end: std::ptr::null(),
         now_ns: state.now_ns,
     };
-    // No index is larger than all their bits together, and those are quickly found.
+    // No index is larger than the union of their bits, which is computed quickly.
     let bits = list.iter().fold(0, |bits, index| bits | index);
     if usize::from(bits) >= packets.len() {
         check_indices(list, packets.len());
@@ -205,8 +204,8 @@ fn native(
     None
 }
 
-/// Holds a table to what the program declares, once for each lookup of a batch. A walk steps from record to
-/// record by the declared bytes, so that these must be right and not only enough.
+/// Compares a table with the program's declaration, once for each lookup of a batch. A walk steps from record to record
+/// by the declared bytes, so that these must be exact and not only sufficient.
 #[inline]
 fn check_table(decl: &TableDecl, table: &dyn Table) {
     let declared = usize::from(decl.record_bytes);
@@ -244,12 +243,11 @@ fn check_indices(list: &[u16], packets: usize) {
     assert!(highest.is_none_or(|index| usize::from(index) < packets), "list names {highest:?} of {packets}");
 }
 
-/// Writes the list that the region's function leaves to its caller: those of its packets that it put on no
-/// other list.
+/// Writes the list that the region's function leaves to its caller: the packets that it appended to no other list.
 #[inline]
 fn hand_on(layout: &ListLayout, region: &LookupRegion, list: &[u16], exits: &mut Exits) {
     let Some(main) = region.main_list else { return };
-    // Its other lists are drops and slow paths, by the choice of the main one.
+    // Its other lists are drops and slow paths, by the choice of the main list.
     if !exits.has_exceptions(layout.slow) {
         return exits.extend(main, list);
     }
@@ -258,7 +256,7 @@ fn hand_on(layout: &ListLayout, region: &LookupRegion, list: &[u16], exits: &mut
 
 #[cold]
 fn hand_on_rest(region: &LookupRegion, main: usize, list: &[u16], exits: &mut Exits) {
-    // Packets of other regions may be on those lists, too; they are not on this one's index list.
+    // Packets of other regions may be on those lists, too; they are not in this index list.
     let mut elsewhere = [false; LIST_CAPACITY];
     for other in region.lists.iter().copied().filter(|other| *other != main) {
         exits.list(other).iter().for_each(|index| elsewhere[usize::from(*index) % LIST_CAPACITY] = true);
@@ -270,7 +268,7 @@ fn hand_on_rest(region: &LookupRegion, main: usize, list: &[u16], exits: &mut Ex
     }
 }
 
-/// Does the lookups of one border for all packets that wait there.
+/// Does the lookups of one stage boundary for all packets that wait there.
 fn look_up(
     site: &Site,
     decl: &TableDecl,
@@ -300,7 +298,7 @@ fn look_up(
         if site.creates && records[lane] == 0 {
             let words = &keys[lane * stride..lane * stride + site.key_words + site.args];
             let (key, args) = words.split_at(site.key_words);
-            // An earlier packet of the burst may have made the record meanwhile: `create` finds it.
+            // An earlier packet of the burst may have created the record since: `create` finds it.
             if let Created::Record(record) = table.create(key, args, state.now_ns) {
                 records[lane] = record;
             }
@@ -309,11 +307,11 @@ fn look_up(
     }
 }
 
-/// A packet's bytes as the evaluator reads them.
+/// A packet's bytes for the evaluator.
 pub struct SlotBuffer(pub Packet);
 
 impl SlotBuffer {
-    /// The whole first segment's buffer, seen as a packet of its own.
+    /// The whole buffer of the first segment, as a packet of its own.
     fn whole(&self) -> Packet {
         self.0.whole_buffer()
     }

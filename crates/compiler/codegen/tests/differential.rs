@@ -1,4 +1,4 @@
-//! Machine code against the evaluator, on programs made at random and on packets made at random.
+//! Machine code compared with the evaluator, on random programs and random packets.
 #![expect(unsafe_code, reason = "promises machine code that a table's records are addresses")]
 
 mod rig;
@@ -19,7 +19,7 @@ use shm::burst::{Burst, Exits};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{Pool, SharedPool};
 
-/// Runs a program on frames at two times, with a table of known records and one for new ones.
+/// Runs a program on frames at two times, with a table of known records and one for new records.
 fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool) -> Seen {
     let mut known = BoxTable::new(2, 2);
     for key in (0..64).map(|n| [n % 8, n / 8]) {
@@ -30,7 +30,7 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
     rig::run(program, engine, frames, vec![known, made], &[5, 6])
 }
 
-/// A program made from a string of choices: some checks, then instructions, branches and a lookup.
+/// A program generated from choices: some checks, then instructions, branches and a lookup.
 fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
     let outputs: usize = if choices.len() % 4 == 1 { 1 } else { 3 };
     let mut f = Builder::new("Random", outputs);
@@ -97,7 +97,7 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
                 f.at(miss);
                 let fail = f.bad_block(1, "refused");
                 let new = f.create(made, &[x, y], &[y], fail);
-                // The first word is made of the arguments.
+                // The first word is set from the arguments.
                 f.store_anno(anno::AGGREGATE, record(new, if a % 2 == 0 { 0 } else { 8 }, 4));
                 f.store_record(new, 8, 4, y);
                 f.emit(outputs - 1);
@@ -162,13 +162,13 @@ proptest! {
     ) {
         for (at, frame) in frames.iter_mut().enumerate() {
             if at % 3 > 0 && frame.len() > 18 {
-                // Some with options, most of those with more than there is.
+                // Some with options; most of those have a header length beyond the packet's end.
                 frame[14] = 0x45 + (frame[15] % 4) * u8::from(frame[15] > 100);
                 frame[16] = 0;
                 frame[17] = frame.len() as u8 - 14;
                 if frame[15] % 2 == 0 {
                     let header_bytes = usize::from(frame[14] & 15) * 4;
-                    // A header that is not all there has no right sum.
+                    // A truncated header has no correct sum.
                     let _ = packet::checksum::set_ipv4_header(&mut frame[14..], 0, header_bytes);
                 }
             }
@@ -182,10 +182,10 @@ proptest! {
     }
 }
 
-/// Checksum words of a frame, behind its headers.
+/// Offset of the checksum words of a frame, after its headers.
 const WORDS: u16 = 64;
 
-/// Changes each word as a checksum over a number that changes from `old` to `new`, always the same.
+/// Updates each word as a checksum for a number that changes from `old` to `new`, the same for all words.
 fn step(old: u64, new: u64, bits: u8) -> Verified {
     let mut f = Builder::new("Step", 1);
     let short = f.drop_block("short");
@@ -218,7 +218,7 @@ fn constant_changes_of_every_checksum() {
     }
 }
 
-/// Frames of which way are not asked.
+/// The frames for which a test is skipped.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Skip {
     Nobody,
@@ -226,8 +226,8 @@ enum Skip {
     Even,
 }
 
-/// A frame's first byte says how much of it to keep, after a question whether it has as much; between the
-/// two, bytes may be taken off its front, or the question left out on one way.
+/// A frame's first byte is the length to cut it to, after a test that it is at least as long. In between, bytes may be
+/// pulled, or the test may be skipped on one path.
 fn cut(pull: bool, skip: Skip) -> Verified {
     let mut f = Builder::new("Cut", 1);
     let short = f.drop_block("short");
@@ -307,10 +307,10 @@ fn run_on(table: impl Table + 'static, cells: &mut [u64]) {
     assert_eq!(exits.dropped(0), [0]);
 }
 
-/// A table of other sizes than the program declares; it holds nothing.
+/// A table of other sizes than the program declares; it is empty.
 struct Shaped(usize, Option<usize>);
 
-// SAFETY: it gives out no record.
+// SAFETY: it returns no record.
 unsafe impl Table for Shaped {
     fn key_words(&self) -> usize {
         self.0
@@ -365,7 +365,7 @@ fn a_table_without_addresses_is_for_the_evaluator_only() {
     run_on(Shaped(2, None), &mut [0]);
 }
 
-/// The evaluator's view of a packet is its first buffer, whatever the packet says is in it, and ends with that.
+/// For the evaluator a packet is its first buffer, whatever its lengths are, and ends with that.
 #[test]
 fn a_buffer_is_read_as_a_whole() {
     let region = PacketRegion::create(RegionOptions::slots(64)).expect("memory");

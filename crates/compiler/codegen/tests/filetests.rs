@@ -1,9 +1,9 @@
-//! Programs as files, one test each. `BLESS=1` writes what stands behind `# becomes`.
+//! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
-//! - `# test compile`: the regions that the program is cut into, as Cranelift gets them
-//! - `# test run`: what becomes of packets, by the evaluator and by machine code, which must agree. Each line
-//!   `# packet HEX` is one, of at most 256 bytes; its headers are 14 and 34 bytes behind its first byte. A line
-//!   `# record TABLE KEY… = HEX` puts a record into a table, words of keys in hexadecimal
+//! - `# test compile`: the regions that the program is cut into, as input of Cranelift
+//! - `# test run`: the results for packets, by the evaluator and by machine code, which must agree. Each line `# packet
+//!   HEX` is one, of at most 256 bytes; its headers are 14 and 34 bytes after its first byte. A line `# record TABLE
+//!   KEY… = HEX` adds a record to a table, with the words of its key in hexadecimal
 #![expect(unsafe_code, reason = "the rig promises machine code that a table's records are addresses")]
 
 mod rig;
@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use testkit::golden;
 
-/// When packets run, in nanoseconds.
+/// The clock of the packets' run, in nanoseconds.
 const NOW_NS: u64 = 1000;
 
 fn file(path: &Path) -> golden::Outcome {
@@ -35,7 +35,7 @@ fn compiled(program: Verified) -> Result<String, Box<dyn Error>> {
     builder.keep_listing(Listed::Clif);
     builder.add(&Arc::new(program))?;
     let listing = builder.listing();
-    // Functions that machine code calls lie elsewhere in each run. Comments repeat numbers.
+    // The addresses of called functions differ in each run. Comments repeat numbers.
     let called: Vec<&str> = listing
         .lines()
         .filter_map(|line| line.split_once("call_indirect ")?.1.split_once(", ")?.1.split('(').next())
@@ -94,7 +94,7 @@ fn ran(program: &Verified, file: &golden::File) -> Result<String, Box<dyn Error>
     Ok(shown(program, &seen[0]))
 }
 
-/// Where packets went and what they are then; cells and records.
+/// The exits and final states of packets; cells and records.
 fn shown(program: &Verified, seen: &Seen) -> String {
     let outputs = (0..program.outputs).map(|port| format!("output {port}"));
     let drops = program.reasons.iter().map(|name| format!("drop {name}"));

@@ -37,8 +37,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether the first segment has at least so many bytes from a base on. An unset header's offset lies
-    /// behind every end.
+    /// Whether the first segment has at least that many bytes from a base on. An unset header's offset is
+    /// after every end.
     pub(super) fn is_there(&mut self, base: Base, bytes: clif::Value) -> clif::Value {
         let condition = IntCC::UnsignedLessThanOrEqual;
         if base == Base::Data {
@@ -156,7 +156,7 @@ impl Lowering<'_, '_> {
     }
 
     fn store_sized(&mut self, address: clif::Value, at: i32, bytes: u8, value: clif::Value) {
-        // Made narrow first: the compiler sees through that, where the number was narrow before.
+        // Narrowed first: the compiler removes that if the number was narrow before.
         let narrow = self.narrow(value, bytes);
         self.f.ins().store(flags(), narrow, address, at);
     }
@@ -188,8 +188,8 @@ impl Lowering<'_, '_> {
         self.f.ins().store(flags(), swapped, address, at);
     }
 
-    /// The bytes that a field touches, as one big-endian number: in pieces of 4, 2 and 1 bytes where
-    /// their number is no power of two, so that no byte outside the field's is touched.
+    /// The bytes that a field touches, as one big-endian number: in pieces of 4, 2 and 1 bytes if their
+    /// number is no power of two, so that no other byte is touched.
     fn load_bytes(&mut self, field: Field) -> clif::Value {
         let address = self.base(field.base);
         let (mut at, mut left) = (i32::from(field.first_byte()), field.byte_len());
@@ -265,7 +265,7 @@ impl Lowering<'_, '_> {
         self.f.ins().select(unset, none, distance)
     }
 
-    /// Sets a base to an offset from the buffer's start, in descriptor and variable.
+    /// Sets a base to an offset from the buffer's start, in the descriptor and the variable.
     fn write_base(&mut self, base: Base, at: clif::Value) {
         self.f.ins().istore16(flags(), at, self.packet, base_offset(base));
         if !self.touched.bases[base as usize] {
@@ -339,8 +339,8 @@ impl Lowering<'_, '_> {
         self.f.def_var(self.bases[Base::Data as usize], address);
     }
 
-    /// Only packets of one segment are cut: there `total` equals `len`. With `fits` it is known that the
-    /// packet is one, and no shorter.
+    /// Only packets of one segment are cut: for them `total` equals `len`. With `fits`, the packet is
+    /// known to have one segment and to be no shorter.
     fn take(&mut self, keep: clif::Value, fits: bool) {
         let (single, after) = (self.f.create_block(), self.f.create_block());
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
@@ -371,7 +371,7 @@ impl Lowering<'_, '_> {
     }
 }
 
-/// The largest power of two of bytes, up to 8, that is at most `left`.
+/// The largest power of two, up to 8, that is at most `left`.
 fn piece(left: u16) -> u8 {
     match left {
         8.. => 8,

@@ -11,7 +11,7 @@ impl Lowering<'_, '_> {
         match inst {
             Inst::Const(number) => self.f.ins().iconst(types::I64, number as i64),
             Inst::Bin(BinOp::Sub, a, b) if let Some(less) = self.bounds.constant(b) => {
-                // An addition needs no copy of what is left.
+                // An addition needs no copy of the left operand.
                 let a = self.value(a);
                 self.f.ins().iadd_imm_s(a, (less as i64).wrapping_neg())
             }
@@ -79,7 +79,7 @@ impl Lowering<'_, '_> {
         self.f.ins().iadd(low, high)
     }
 
-    /// A value's low bits, all of them up to `mask`: as it is where it has no others.
+    /// A value's low bits, all of them up to `mask`: unchanged if it has no others.
     pub(super) fn low_bits(&mut self, value: Value, mask: u64) -> clif::Value {
         let (native, most) = (self.value(value), self.bounds.most(value));
         if most <= mask { native } else { self.f.ins().band_imm_s(native, mask as i64) }
@@ -104,10 +104,9 @@ impl Lowering<'_, '_> {
         self.f.ins().bxor_imm_s(folded, 0xffff)
     }
 
-    /// The same for a change that is always the same: `step` is its one's complement sum. With it, the
-    /// equation is an addition with an end-around carry, in any byte order (RFC 1071 section 2 B): this one
-    /// is in the order of the packet, so that a checksum that was read from there and goes back is not
-    /// swapped.
+    /// The same for a constant change: `step` is its one's complement sum. With it, the equation is an addition with an
+    /// end-around carry, in any byte order (RFC 1071 section 2 B). It is done in the packet's byte order, so that a
+    /// checksum that is read from the packet and written back is not swapped.
     fn checksum_step(&mut self, sum: Value, step: Sum) -> clif::Value {
         let sum = self.value(sum);
         let sum = self.swap_16(sum);
@@ -125,16 +124,16 @@ impl Lowering<'_, '_> {
         self.f.ins().uextend(types::I64, swapped)
     }
 
-    /// The most that the complement of a value's low bits can be.
+    /// The upper bound of the complement of a value's low bits.
     fn complement_most(&self, value: Value, mask: u64) -> u64 {
         self.bounds.constant(value).map_or(mask, |number| !number & mask)
     }
 
-    /// Folds a sum that is at most `most` to 16 bits, in as few steps as that needs.
+    /// Folds a sum that is at most `most` to 16 bits, in as few steps as necessary.
     fn fold(&mut self, mut sum: clif::Value, mut most: u64) -> clif::Value {
         while most > 0xffff {
             sum = self.fold_once(sum);
-            // The largest number below that has the largest low half gives the largest result.
+            // The result is largest for `most` or for the largest number below it whose low half is 0xffff.
             let high = most >> 16;
             most = (high + (most & 0xffff)).max((high - 1) + 0xffff);
         }

@@ -1,4 +1,4 @@
-//! How large values can get: where that is known to be small, machine code can leave out work.
+//! Upper bounds of values, with which machine code omits work.
 
 use crate::lookup_region::LookupRegion;
 use ir::analysis::interval::{Interval, yields};
@@ -33,7 +33,7 @@ impl Bounds {
         self.intervals.get(&value).copied().unwrap_or(Interval::ALL)
     }
 
-    /// The most that a value can be.
+    /// The upper bound of a value.
     pub fn most(&self, value: Value) -> u64 {
         self.interval(value).hi
     }

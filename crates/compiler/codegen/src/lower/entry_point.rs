@@ -1,12 +1,12 @@
-//! What a region reads from the descriptor before it starts on a packet.
+//! The fields of the descriptor that a region reads before it processes a packet.
 
 use crate::lookup_region::{LookupRegion, RegionPlan, is_border};
 use ir::program::{Block, Inst, Program, Term};
 use packet::field::Base;
 use std::collections::BTreeSet;
 
-/// Cells that are read before the loop over the batch, at the most: more would push hotter values out of
-/// registers.
+/// The maximum number of cells that are read before the loop over the batch: more would displace hotter
+/// values from registers.
 const CONSTANT_CELLS: usize = 3;
 
 /// Cells that a region reads and the program never writes: handlers write them, between batches.
@@ -29,23 +29,23 @@ fn writes(inst: Inst) -> Option<u16> {
     }
 }
 
-/// Addresses that a region works with.
+/// The bases that a region uses.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Touched {
-    /// Which bases it uses at all: who moves one of them keeps its variable right.
+    /// The bases that it uses at all: an instruction that moves one of them updates its variable.
     pub bases: [bool; 4],
-    /// Which of them it uses before it has set them itself: only those are read.
+    /// The bases that it uses before it sets them: only those are read.
     pub read: [bool; 4],
     /// Whether it uses the end of the first segment.
     pub end: bool,
-    /// Whether it moves bases or the packet's ends, or asks for room.
+    /// Whether it moves bases or the packet's ends, or tests for headroom.
     moves: bool,
 }
 
 impl Touched {
     pub fn of(program: &Program, plan: &RegionPlan, region: &LookupRegion) -> Touched {
         let mut touched = Touched::default();
-        // What each block and those behind it use before they set it; the last block comes first.
+        // The bases that each block and its successors use before they set them; the last block first.
         let mut wanted = vec![[false; 4]; program.blocks.len()];
         for &id in region.blocks.iter().rev() {
             let block = program.block(id);
@@ -60,7 +60,8 @@ impl Touched {
             wanted[id.index()] = want;
         }
         touched.read = wanted[region.head.index()];
-        // The end is counted from the packet's first byte, and so is where headers are set.
+        // The end is counted from the packet's first byte, and so are the offsets that headers are set
+        // to.
         if touched.end || touched.moves || touched.bases.contains(&true) {
             touched.bases[Base::Data as usize] = true;
             touched.read[Base::Data as usize] = true;
@@ -68,7 +69,7 @@ impl Touched {
         touched
     }
 
-    /// Goes through a block from its end; `want` is what is wanted behind each place.
+    /// Walks a block from its end; `want` is the set of bases that are needed after each instruction.
     fn block(&mut self, block: &Block, want: &mut [bool; 4]) {
         if let Term::Need { base, .. } = block.term {
             self.uses(base, want);

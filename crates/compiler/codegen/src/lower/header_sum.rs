@@ -1,7 +1,6 @@
 //! The checksum of an IP header.
 //!
-//! Added up as little-endian 32-bit words, since the sum does not care for the byte order until its end
-//! (RFC 1071 section 2 B).
+//! It sums little-endian 32-bit words, since the byte order matters only at the end (RFC 1071 section 2 B).
 
 use super::Lowering;
 use super::memory::flags;
@@ -11,9 +10,9 @@ use ir::program::Value;
 use packet::field::Base;
 use shm::descriptor::offset;
 
-/// `x * INVERSE` is `x / 0xffff` for the multiples of 0xffff, and larger than [`MOST`] for all others.
+/// `x * INVERSE` is `x / 0xffff` for multiples of 0xffff, and larger than [`MOST`] for all other numbers.
 const INVERSE: u64 = {
-    // Newton's iteration doubles the right bits each time; 0xffff is right in 16.
+    // Newton's iteration doubles the correct bits each time; 0xffff is correct in 16.
     let mut inverse: u64 = 0xffff;
     let mut round = 0;
     while round < 3 {
@@ -27,7 +26,7 @@ const MOST: u64 = u64::MAX / 0xffff;
 const _: () = assert!(INVERSE.wrapping_mul(0xffff) == 1);
 
 impl Lowering<'_, '_> {
-    /// The sum, folded. What it was before is kept for [`Lowering::is_right_sum`].
+    /// The sum, folded. The sum before folding is kept for [`Lowering::is_right_sum`].
     pub(super) fn ip_sum(&mut self, result: Option<Value>) -> clif::Value {
         let blocks = [(); 6].map(|()| self.f.create_block());
         let [there, usual, long, more, last, done] = blocks;
@@ -51,8 +50,8 @@ impl Lowering<'_, '_> {
         let fixed = self.five_words(net);
         self.f.ins().jump(done, &[fixed.into()]);
 
-        // Options, or a header length that is no good. All from the start, and from a pointer of its own: what
-        // this block wants would take registers from the packets that go past it.
+        // Options, or an invalid header length. This block sums the header from its start, with a pointer of its own:
+        // sharing values would take registers from packets that do not need this block.
         self.f.set_cold_block(long);
         self.f.switch_to_block(long);
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
@@ -94,17 +93,17 @@ impl Lowering<'_, '_> {
         sum
     }
 
-    /// Whether a comparison asks if a header's sum is the right one.
+    /// Whether a comparison tests a header's sum for correctness.
     pub(super) fn is_right_sum_test(&self, sum: Value, other: Value) -> bool {
         self.header_sums.contains_key(&sum) && self.bounds.constant(other) == Some(0xffff)
     }
 
-    /// Whether a sum folds to 0xffff: whether it is a multiple of that, and not 0. One multiplication
-    /// says so, without folding anything.
+    /// Whether a sum folds to 0xffff, that is, whether it is a multiple of that and not 0. One multiplication tests
+    /// that, without folding.
     pub(super) fn is_right_sum(&mut self, sum: Value) -> clif::Value {
         let sum = self.header_sums[&sum];
         let quotient = self.f.ins().imul_imm_s(sum, INVERSE as i64);
-        // 0 becomes the largest number of all.
+        // 0 becomes the largest number.
         let less_one = self.f.ins().iadd_imm_s(quotient, -1);
         let right = self.f.ins().icmp_imm_u(IntCC::UnsignedLessThan, less_one, MOST as i64);
         self.f.ins().uextend(types::I64, right)

@@ -1,4 +1,4 @@
-//! What is known of a packet at each place of a region, so that machine code does not ask again.
+//! The facts about a packet at each point of a region, with which machine code omits repeated tests.
 
 use super::bounds::Bounds;
 use crate::lookup_region::{LookupRegion, RegionPlan, is_border};
@@ -7,14 +7,14 @@ use ir::program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 use std::collections::BTreeMap;
 
-/// What is known at one place.
+/// The facts at one point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Known {
     /// Bytes that the packet's first segment has from each base.
     extent: Extent,
     /// Whether the packet has one segment only.
     single: bool,
-    /// A number that the packet has at least that many bytes of.
+    /// A value: the packet has at least that many bytes.
     within: Option<Value>,
 }
 
@@ -29,12 +29,12 @@ impl Known {
         self.single
     }
 
-    /// Whether the packet is known to have as many bytes as a value says.
+    /// Whether the packet is known to have as many bytes as a value.
     pub fn is_within(&self, bytes: Value) -> bool {
         self.within == Some(bytes)
     }
 
-    /// Behind an instruction. None changes the number of segments.
+    /// Updates the facts for an instruction. None changes the number of segments.
     pub fn pass(&mut self, inst: Inst, bounds: &Bounds) {
         self.extent.pass(inst, |value| bounds.constant(value));
         if let Inst::Pull(_) | Inst::Push(_) | Inst::Take(_) = inst {
@@ -49,7 +49,7 @@ impl Known {
     }
 }
 
-/// What is known at the start of each block of a region. Of a packet that enters the region nothing is.
+/// The facts at the start of each block of a region. At the region's entry there are none.
 pub(super) fn at_blocks(
     program: &Program,
     plan: &RegionPlan,
@@ -81,15 +81,15 @@ pub(super) fn at_blocks(
     at
 }
 
-/// What a branch asks of a packet.
+/// A property of a packet that a branch tests.
 enum Question {
-    /// Whether the first segment holds the whole packet.
+    /// Whether the first segment contains the whole packet.
     Single,
-    /// Whether the packet has so many bytes.
+    /// Whether the packet has that many bytes.
     Within(Value),
 }
 
-/// What a value of a block says of the packet, as that is at the block's end.
+/// The property that a value of a block tests, if it is still valid at the block's end.
 fn question(block: &Block, value: Value) -> Option<Question> {
     let moves = |inst: &Inst| matches!(inst, Inst::Pull(_) | Inst::Push(_) | Inst::Take(_));
     if block.insts.iter().any(|(_, inst)| moves(inst)) {

@@ -1,4 +1,4 @@
-//! Reads of what is no packet: pointers of the context and of what it points to.
+//! Reads outside the packet: pointers of the context, and the memory behind them.
 
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
 use cranelift_frontend::FunctionBuilder;

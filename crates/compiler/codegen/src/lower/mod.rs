@@ -1,10 +1,9 @@
-//! A region as a native function: the loop over the batch, the blocks and their ends.
+//! A region as a native function: the loop over the batch, the blocks and their terminators.
 //!
-//! The function is `for i in list { packet = packets[i]; … }`. The addresses and offsets of the headers that
-//! the region touches and the first segment's length live in variables that the compiler keeps in registers;
-//! instructions that move them ([`super::lower::access`]) update both the variable and the descriptor. An
-//! unset header has offset 0xffff, which lies behind the end of every buffer, so the bounds check of `need`
-//! refuses it without a check of its own.
+//! The function is `for i in list { packet = packets[i]; … }`. The addresses and offsets of the headers that the region
+//! touches and the first segment's length are variables that the compiler keeps in registers; instructions that move
+//! them ([`super::lower::access`]) update both the variable and the descriptor. An unset header has offset 0xffff,
+//! which is after the end of every buffer, so the bounds check of `need` refuses it without a check of its own.
 
 mod access;
 mod arith;
@@ -46,40 +45,40 @@ pub(crate) struct Lowering<'a, 'b> {
     blocks: BTreeMap<BlockId, clif::Block>,
     list: ListWalk,
     packet: clif::Value,
-    /// Where the packet's index stands in the list.
+    /// The address of the packet's index in the list.
     index_at: clif::Value,
     index: clif::Value,
     bases: [Variable; 4],
-    /// The same as offsets from the buffer's start, as the descriptor has them.
+    /// The same as offsets from the buffer's start, as in the descriptor.
     offsets: [Variable; 4],
     /// Bytes of the first segment.
     len: Variable,
     touched: Touched,
     values: BTreeMap<Value, clif::Value>,
-    /// The most that values can be, where that is known.
+    /// Upper bounds of values, where they are known.
     bounds: Bounds,
-    /// What is known at each block's start, and at the place that is being emitted.
+    /// The facts at each block's start, and at the point that is being emitted.
     known_at: BTreeMap<BlockId, Known>,
     known: Known,
     /// Sums of IP headers before they were folded.
     header_sums: BTreeMap<Value, clif::Value>,
-    /// Ends of lists that this region alone appends to while it runs: in registers, since a count in
-    /// memory would make each packet wait for the one before.
+    /// Ends of lists that only this region appends to while it runs. They are in registers, since a count in memory
+    /// would make each packet wait for the one before.
     ends: BTreeMap<usize, Variable>,
-    /// Cells that the program never writes, as they were when the function was called.
+    /// Cells that the program never writes, with their values at the function's start.
     cells: BTreeMap<u16, clif::Value>,
-    /// Where the tables lie that are walked here, in the order of the program's tables.
+    /// The addresses of the tables that are walked here, in the order of the program's tables.
     walks: Vec<Option<TablePlace>>,
 }
 
-/// Lists whose ends are kept in registers, at the most: more would push hotter values out of them.
+/// The maximum number of lists whose ends are kept in registers: more would displace hotter values.
 const REGISTER_ENDS: usize = 2;
 
-/// Regions of more blocks have more values at hand than there are registers: what can lie in memory does.
+/// Regions of more blocks have more live values than there are registers: some values are then kept in memory.
 const CROWDED_BLOCKS: usize = 15;
 
-/// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others
-/// where they are used, since each would take a register from values that all packets need.
+/// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others at each use, since
+/// each would take a register from values that all packets need.
 #[derive(Clone, Copy)]
 struct Pointers {
     context: clif::Value,
@@ -101,7 +100,7 @@ pub(crate) fn region(
     f.switch_to_block(entry);
     let params = f.block_params(entry).to_vec();
     let (context, list, count) = (params[0], params[1], params[2]);
-    // Drops and slow paths are rare: their counts stay in memory. The main list is not written at all.
+    // Drops and slow paths are rare: their counts stay in memory. The main list is not written.
     let often = |list: &&usize| plan.lists.is_often(**list) && region.main_list != Some(**list);
     let sites = region_has_sites(program, plan, region);
     let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
@@ -174,8 +173,8 @@ pub(crate) fn region(
     let packets = packets.unwrap_or_else(|| load_pointer(f, context.context, packets_at));
     let packet = match crowded {
         false => f.ins().iadd(packets, from_first),
-        // The sum of an instruction with two results is not taken apart again into base and index of each
-        // access to the descriptor, which would take two registers instead of one.
+        // The compiler does not split the sum of an instruction with two results into base and index at each access to
+        // the descriptor, which would take two registers instead of one.
         true => f.ins().uadd_overflow(from_first, packets).0,
     };
     let bases = [(); 4].map(|()| f.declare_var(types::I64));
@@ -184,7 +183,7 @@ pub(crate) fn region(
     let blocks: BTreeMap<BlockId, clif::Block> =
         region.blocks.iter().map(|block| (*block, f.create_block())).collect();
     for (block, native) in &blocks {
-        // Moved out of the way of the packets that go through.
+        // Keeps the block out of the code of the common path.
         if matches!(program.block(*block).term, Term::Drop(_) | Term::Slow(_)) {
             f.set_cold_block(*native);
         }
@@ -227,17 +226,17 @@ pub(crate) fn region(
 /// The loop over the index list.
 #[derive(Clone, Copy)]
 struct ListWalk {
-    /// Where the next packet's index stands.
+    /// The address of the next packet's index.
     position: Variable,
-    /// The list's end, where it is kept in a register.
+    /// The list's end, if it is kept in a register.
     end: Option<clif::Value>,
-    /// The loop's body, and what follows it.
+    /// The loop's body, and the block after it.
     body: clif::Block,
     done: clif::Block,
 }
 
 impl ListWalk {
-    /// Ends a block with the test for another packet. It stands at each exit: one jump less for each packet.
+    /// Ends a block with the test for another packet. Each exit has its own copy: one jump less for each packet.
     fn go_on(self, f: &mut FunctionBuilder<'_>, context: clif::Value) {
         let at = f.use_var(self.position);
         let end = self.end.unwrap_or_else(|| load_pointer(f, context, offset_of!(Context, list_end)));
@@ -259,7 +258,7 @@ impl Lowering<'_, '_> {
         self.pointer(None, offset_of!(Context, now_ns))
     }
 
-    /// A field of [`Context`]: as it was read before the loop, or read here.
+    /// A field of [`Context`]: the value read before the loop, or a read here.
     fn pointer(&mut self, known: Option<clif::Value>, at: usize) -> clif::Value {
         known.unwrap_or_else(|| load_pointer(self.f, self.context.context, at))
     }
@@ -411,12 +410,12 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Puts the packet on an exit list and goes on with the next one.
+    /// Appends the packet to an exit list and continues with the next one.
     fn exit(&mut self, list: usize) {
         if self.region.main_list == Some(list) {
             return self.go_on();
         }
-        // Read again: kept from the start on, it would take a register all the way.
+        // Read again: kept from the start on, it would take a register for the whole body.
         let index = self.f.ins().uload16(types::I64, flags(), self.index_at, 0);
         if let Some(&variable) = self.ends.get(&list) {
             let end = self.f.use_var(variable);
@@ -439,7 +438,7 @@ impl Lowering<'_, '_> {
         self.list.go_on(self.f, self.context.context);
     }
 
-    /// The same for a list whose number is known only now.
+    /// The same for a list whose number is only known at run time.
     fn append(&mut self, list: clif::Value) {
         let count_at = self.f.ins().ishl_imm_s(list, 2);
         let counts = self.counts();
@@ -457,7 +456,7 @@ impl Lowering<'_, '_> {
         self.go_on();
     }
 
-    /// Leaves the region for a lookup: key and carried values go to their lanes.
+    /// Leaves the region for a lookup: stores key and carried values in their lanes.
     fn lookup_boundary(&mut self, id: BlockId, key: &[Value], args: &[Value]) {
         let Some(number) = self.plan.sites.iter().position(|site| site.block == id) else { return };
         let site = &self.plan.sites[number];
@@ -475,7 +474,7 @@ impl Lowering<'_, '_> {
         if !needed.is_empty() {
             let lane = self.carry_lane();
             for value in needed {
-                // The record of a lookup is defined behind it and never carried over it.
+                // The record of a lookup is defined after it and never carried over it.
                 if let Some(&native) = self.values.get(&value) {
                     let slot = self.carry_offset(value);
                     self.f.ins().store(flags(), native, lane, slot);

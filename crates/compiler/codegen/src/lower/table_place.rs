@@ -1,4 +1,4 @@
-//! Where the tables lie that machine code walks by itself.
+//! The addresses of the tables that machine code walks itself.
 
 use super::memory::load_pointer;
 use crate::abi::Context;
@@ -9,17 +9,17 @@ use ir::program::{Matching, Program, TableDecl, Term};
 use ir::table::PrefixWalk;
 use std::mem::offset_of;
 
-/// Where a table lies, read before the loop over the batch.
+/// The addresses of a table, read before the loop over the batch.
 #[derive(Clone, Copy)]
 pub(super) struct TablePlace {
     pub root: clif::Value,
     pub entries: clif::Value,
-    /// As if the record of code 0 lay in front of the first: codes count from 1.
+    /// The address of a record of code 0 before the first record: codes count from 1.
     pub records: clif::Value,
 }
 
 impl TablePlace {
-    /// Of all tables of prefixes that a region looks into; by the numbers of the program's tables.
+    /// Reads those of all prefix tables that a region looks up, by the numbers of the program's tables.
     pub fn read(
         f: &mut FunctionBuilder<'_>,
         program: &Program,

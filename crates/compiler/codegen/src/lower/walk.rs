@@ -1,5 +1,5 @@
-//! Lookups by prefix that machine code does by itself, packet by packet, in a table small enough to lie in
-//! the nearer caches. No batch has to be sorted for it, and no value carried over it.
+//! Prefix lookups that machine code does itself, packet by packet, in a table small enough to stay in the nearer
+//! caches. They need no sorting of the batch and no carried values.
 
 use super::Lowering;
 use super::memory::{flags, load_pointer};
@@ -74,7 +74,7 @@ impl Lowering<'_, '_> {
         self.f.ins().iadd(array, at)
     }
 
-    /// The entry of a node that the low bits of `bits` choose.
+    /// The entry of a node that the low bits of `bits` select.
     fn node_entry(&mut self, entries: clif::Value, node: clif::Value, bits: clif::Value) -> clif::Value {
         let first = self.f.ins().ishl_imm_s(node, NODE_BITS);
         let own = self.f.ins().band_imm_s(bits, Layout4::FAN as i64 - 1);

@@ -1,4 +1,4 @@
-//! Packets through an engine, and what can be seen of them then.
+//! Runs packets through an engine and collects the observable results.
 
 use codegen::{CodeBuilder, Engine, Scratch};
 use ir::eval::EvalState;
@@ -13,18 +13,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A table that the test can read: records live in boxes, and machine code has their addresses.
+/// A table that the test can read: records are in boxes, and machine code uses their addresses.
 #[derive(Default)]
 pub struct BoxTable {
     records: BTreeMap<Vec<u64>, Box<[AtomicU64]>>,
     key_words: usize,
     record_words: usize,
-    /// Whether keys with an odd sum of bits get no record.
+    /// Whether keys with an odd sum of bits are refused.
     pub refuse_odd: bool,
 }
 
 impl BoxTable {
-    /// An empty one. Records have as many words of 8 bytes.
+    /// An empty table. Records have `record_words` words of 8 bytes.
     pub fn new(key_words: usize, record_words: usize) -> BoxTable {
         BoxTable { key_words, record_words, ..BoxTable::default() }
     }
@@ -47,7 +47,7 @@ fn bytes_of(record: &[AtomicU64]) -> Vec<u8> {
     record.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
 }
 
-// SAFETY: handles are addresses of boxes of atomics, as many bytes as `record_bytes` says, which live as long as the
+// SAFETY: handles are addresses of boxes of atomics, as many bytes as `record_bytes` returns, which live as long as the
 // table: no record is removed, and the map moves the boxes only.
 unsafe impl Table for BoxTable {
     fn key_words(&self) -> usize {
@@ -111,7 +111,7 @@ pub type Contents = BTreeMap<Vec<u64>, Vec<u8>>;
 /// Bytes, header offsets, annotations and type of a packet.
 pub type Facts = (Vec<u8>, [u16; 3], Vec<u8>, u8);
 
-/// What can be seen of a run from outside, but for the order of packets in the lists.
+/// The observable results of a run, except the order of packets in the lists.
 #[derive(PartialEq, Debug)]
 pub struct Seen {
     /// The list that each packet is in: outputs, drop reasons, slow paths.
@@ -121,7 +121,7 @@ pub struct Seen {
     pub tables: Vec<Contents>,
 }
 
-/// Runs a program on frames, one time after the other, with headers behind 14 bytes of Ethernet and 20 of IPv4.
+/// Runs a program on frames, at one time after the other, with headers after 14 bytes of Ethernet and 20 of IPv4.
 pub fn run(
     program: &Program,
     engine: &Engine,
