@@ -1,9 +1,9 @@
 //! Expressions of traffic classes as bits.
 //!
-//! Free are: bits of packets and annotations, lengths and places (with what holds for all packets),
-//! cells, what a table finds, the numbers of records, and sums over headers and payload. Equal lookups (same
-//! table, same key, the same records asked for before) find the same, and sums over the same bytes are the
-//! same; where that is not known before, a clause says so. Everything else is worked out gate by gate.
+//! Free variables are: bits of packets and annotations, lengths and offsets (within the limits of all packets), cells,
+//! results of lookups, the numbers of records, and sums over headers and payload. Equal lookups (same table, same key,
+//! the same earlier creations) have the same result, and so do sums over the same bytes. If equality is not known in
+//! advance, a clause implies it. All other expressions are computed by gates.
 
 use crate::gates::{Bit, Gates, Word};
 use crate::memory::{self, BitSource, Run};
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::filter::{Factor, Filter};
 
-/// Bits that tell records apart.
+/// Bits of a record's number.
 const RECORD_BITS: usize = 16;
 
 /// A lookup as bits.
@@ -25,15 +25,15 @@ pub struct Asked {
     pub table: u16,
     /// The key.
     pub key: Vec<Word>,
-    /// How a record is made.
+    /// The arguments for creating a record.
     pub args: Option<Vec<Word>>,
-    /// Records that were asked for before.
+    /// Number of earlier creations.
     pub nth: u16,
-    /// Whether there is one.
+    /// Whether there is a record.
     pub found: Bit,
-    /// Which.
+    /// The number of the record.
     pub record: Word,
-    /// Numbers of it that are looked at, by offset.
+    /// Bytes of the record that were requested, by offset.
     pub bytes: HashMap<u16, Word>,
 }
 
@@ -46,7 +46,7 @@ struct Summed {
     sum: Word,
 }
 
-/// Expressions as bits.
+/// Converts expressions to bits.
 pub struct Blaster<'p> {
     pool: &'p Pool,
     /// The gates.
@@ -57,7 +57,7 @@ pub struct Blaster<'p> {
     pub asked: Vec<Asked>,
     numbers: HashMap<Id, usize>,
     summed: Vec<Summed>,
-    /// Whether sums over headers are worked out, for packets that are to be real.
+    /// Whether sums over headers are computed by gates, for packets that have to be real.
     exact: bool,
 }
 
@@ -68,7 +68,7 @@ impl BitSource for Blaster<'_> {
 
     fn packet_bit(&mut self, root: Root, bit: i32) -> Bit {
         if let Root::At(at) = root {
-            // So that what is found says where.
+            // So that the solution has the offset.
             self.word(at);
         }
         let gates = &mut self.gates;
@@ -86,7 +86,7 @@ impl BitSource for Blaster<'_> {
 }
 
 impl<'p> Blaster<'p> {
-    /// For expressions of a pool.
+    /// For the expressions of a pool.
     pub fn new(pool: &'p Pool) -> Blaster<'p> {
         Blaster {
             pool,
@@ -100,17 +100,17 @@ impl<'p> Blaster<'p> {
         }
     }
 
-    /// The same, with sums over headers worked out: more gates, and what is found is a packet.
+    /// The same, with sums over headers computed: more gates, and a solution is a real packet.
     pub fn exact(pool: &'p Pool) -> Blaster<'p> {
         Blaster { exact: true, ..Blaster::new(pool) }
     }
 
-    /// Bits of packets that were asked for.
+    /// Bits of packets that were requested.
     pub fn packet_bits(&self) -> impl Iterator<Item = (&(Root, i32), &Bit)> {
         self.bits.iter()
     }
 
-    /// An expression that was asked for.
+    /// The bits of an expression that was requested.
     pub fn known(&self, id: Id) -> Option<&Word> {
         self.words.get(&id)
     }
@@ -182,7 +182,7 @@ impl<'p> Blaster<'p> {
             Atom::Bits(Bits { root, bit, width }) => (0..i32::from(width))
                 .map(|low| self.packet_bit(root, bit + i32::from(width) - 1 - low))
                 .collect(),
-            // What lies behind a header: 0 where it is not set or behind the end.
+            // Bytes after a header: 0 if it is not set or after the end.
             Atom::Reach(base) => {
                 let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
                 let at = self.free(place(base), 16);
@@ -203,7 +203,7 @@ impl<'p> Blaster<'p> {
 
     /// Bits of an atom, the same for each node of it.
     fn free(&mut self, atom: Atom, width: usize) -> Word {
-        // Atoms stand in the pool once; those that only a relation needs get bits of their own here.
+        // Atoms are unique in the pool; those that only a relation needs get their bits here.
         let key = (Root::Anno, free_key(atom));
         if self.bits.contains_key(&key) {
             return (0..width as i32).map(|bit| self.bits[&(Root::Anno, key.1 - bit)]).collect();
@@ -213,7 +213,7 @@ impl<'p> Blaster<'p> {
             self.bits.insert((Root::Anno, key.1 - at as i32), *bit);
         }
         if matches!(atom, Atom::Room | Atom::Head) {
-            // Packets lie in their slots.
+            // Packets fit their slots.
             let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
             let end = self.gates.add(&room, &head);
             let slot = self.gates.number(BUF_BYTES as u64);
@@ -223,12 +223,12 @@ impl<'p> Blaster<'p> {
         word
     }
 
-    /// An atom of that width.
+    /// The bits of an atom, of that width.
     pub fn free_atom(&mut self, atom: Atom, width: usize) -> Word {
         self.free(atom, width)
     }
 
-    /// An atom's value in what was found, whether it was asked for or not.
+    /// An atom's value in the solution, if it was requested.
     pub fn atom_value(&self, atom: Atom, width: usize) -> Option<u64> {
         let key = free_key(atom);
         let bits: Option<Word> =
@@ -248,7 +248,7 @@ impl<'p> Blaster<'p> {
         sum
     }
 
-    /// A sum over bytes: the same where it is asked for the same places after writes that make the same.
+    /// A sum over bytes: the same for equal offsets after writes with equal effects.
     fn summed(&mut self, transport: bool, of: &[Id], log: Log) -> Word {
         let pool = self.pool;
         let of: Vec<Word> = of.iter().map(|id| self.word(*id)).collect();
@@ -269,7 +269,7 @@ impl<'p> Blaster<'p> {
         sum
     }
 
-    /// A place as an expression without constant part, and bytes behind it.
+    /// An offset as an expression without constant part, and the constant part.
     fn root(&self, place: Id) -> Option<(Id, i32)> {
         let Node::Sum(by, terms) = self.pool.node(place) else { return Some((place, 0)) };
         let root = match &**terms {
@@ -279,7 +279,7 @@ impl<'p> Blaster<'p> {
         Some((root, i32::try_from(*by as i64).ok()?))
     }
 
-    /// The sum of an IPv4 header's words, as many as it says that there are.
+    /// The sum of an IPv4 header's words, as many as its length field states.
     fn header_sum(&mut self, log: Log, (root, by): (Id, i32), net: Id, end: Id) -> Word {
         let pool = self.pool;
         let at = |blaster: &mut Blaster<'_>, bit: i32, width: u8| {
@@ -299,7 +299,7 @@ impl<'p> Blaster<'p> {
         for _ in 0..2 {
             sum = self.fold_once(&sum);
         }
-        // There, and as long as it must be.
+        // The header is there, and has a valid length.
         let (net, end) = (self.word(net), self.word(end));
         let four = self.gates.number(4);
         let length = self.gates.mul(&words, &four);
@@ -357,7 +357,7 @@ impl<'p> Blaster<'p> {
         }
     }
 
-    /// Whether a number is one of a set.
+    /// Whether a number is in a set.
     pub fn inside(&mut self, word: &[Bit], set: &IntervalSet) -> Bit {
         let each = set.intervals().iter().map(|&(first, last)| {
             let (first, last) = (self.gates.number(first), self.gates.number(last));
@@ -391,7 +391,7 @@ impl<'p> Blaster<'p> {
         all
     }
 
-    /// Which lookup an expression is. Lookups with the same bits are one.
+    /// The lookup of an expression. Lookups with the same bits are one.
     pub fn ask(&mut self, id: Id) -> usize {
         if let Some(&known) = self.numbers.get(&id) {
             return known;
@@ -429,7 +429,7 @@ impl<'p> Blaster<'p> {
         self.asked.len() - 1
     }
 
-    /// The lookup that a record is of.
+    /// The lookup of a record.
     pub fn lookup_of(&mut self, rec: Id) -> usize {
         match self.pool.node(rec) {
             Node::Record(found) => self.ask(*found),
@@ -437,7 +437,7 @@ impl<'p> Blaster<'p> {
         }
     }
 
-    /// A byte of a record as it was.
+    /// A byte of a record before any write.
     pub fn record_byte(&mut self, lookup: usize, offset: u16) -> Word {
         if let Some(known) = self.asked[lookup].bytes.get(&offset) {
             return known.clone();
@@ -485,7 +485,7 @@ impl<'p> Blaster<'p> {
     }
 }
 
-/// Where the bits of an atom stand among those of annotations: below all of them.
+/// The position of an atom's bits among those of annotations: below all of them.
 fn free_key(atom: Atom) -> i32 {
     let number = match atom {
         Atom::Room => 0,

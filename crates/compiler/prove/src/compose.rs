@@ -1,8 +1,8 @@
-//! What a fused region's elements do one after the other, as one program: what the fused program is held to.
+//! A fused region's elements, one after the other, as one program: the reference for the fused program.
 //!
-//! This is not the linker, on purpose: it follows the wires from the entries, block by block, so that a
-//! fault in the linker shows as a difference. And the fused program in the same numbers: outputs, drop
-//! reasons, slow paths and tables are numbered by element here, whatever the linker made of them.
+//! This is deliberately not the linker: it follows the wires from the entries, block by block, so that a fault in the
+//! linker shows as a difference. It also renumbers the fused program: outputs, drop reasons, slow paths and tables are
+//! numbered by element here, independent of the linker's numbers.
 
 use crate::subgraph::FusedSubgraph;
 use ir::Verified;
@@ -10,15 +10,15 @@ use ir::program::{Block, BlockId, Inst, Program, Term, Value};
 use ir::verify::VerifyError;
 use std::collections::HashMap;
 
-/// Numbers of what belongs to an element: the elements' one after the other.
+/// Numbers for parts of elements: those of one element after those of another.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// Where each element's start; one behind the last at the end.
+    /// The first number of each element; at the end, one past the last.
     starts: Vec<usize>,
 }
 
 impl Numbers {
-    /// Numbers of things of which each element has so many.
+    /// Numbers for parts of which each element has that many.
     pub fn of(counts: impl Iterator<Item = usize>) -> Numbers {
         let mut starts = vec![0];
         for count in counts {
@@ -27,18 +27,18 @@ impl Numbers {
         Numbers { starts }
     }
 
-    /// How many there are.
+    /// The number of all parts.
     pub fn count(&self) -> usize {
         self.starts[self.starts.len() - 1]
     }
 
-    /// The number of an element's.
+    /// The number of a part of an element.
     pub fn number(&self, (part, own): (usize, usize)) -> usize {
         self.starts[part] + own
     }
 }
 
-/// Everything that is numbered.
+/// All numbers.
 #[derive(Clone, Debug)]
 pub struct Numbering {
     /// Output ports.
@@ -47,14 +47,14 @@ pub struct Numbering {
     pub reasons: Numbers,
     /// Slow paths.
     pub slow: Numbers,
-    /// Cells; behind them stand those that count wires.
+    /// Cells; the cells that count wires follow them.
     pub cells: Numbers,
     /// Tables.
     pub tables: Numbers,
 }
 
 impl Numbering {
-    /// Of a fused region's elements.
+    /// The numbers for a fused region's elements.
     pub fn of(region: &FusedSubgraph<'_>) -> Numbering {
         let of = |count: &dyn Fn(&Program) -> usize| {
             Numbers::of(region.parts.iter().map(|part| count(part.program)))
@@ -73,7 +73,7 @@ struct Composer<'a> {
     region: &'a FusedSubgraph<'a>,
     numbers: &'a Numbering,
     program: Program,
-    /// Blocks of elements that are in the whole.
+    /// Blocks of elements in the whole.
     placed: HashMap<(usize, BlockId), BlockId>,
     values: HashMap<(usize, Value), Value>,
     next_value: u32,
@@ -181,7 +181,7 @@ impl Composer<'_> {
         Block { params, insts, term }
     }
 
-    /// What becomes of a packet behind a port.
+    /// The terminator for packets that leave by a port.
     fn leave(&mut self, part: usize, port: usize, insts: &mut Vec<(Option<Value>, Inst)>) -> Term {
         let Some((to, input)) = self.region.next(part, port) else {
             return Term::Emit(self.numbers.outputs.number((part, port)) as u16);
@@ -210,8 +210,8 @@ impl Composer<'_> {
     }
 }
 
-/// The fused program with outputs, reasons, slow paths and tables by their elements' numbers; `None` where
-/// the linker's lists do not say whose they are.
+/// The fused program with outputs, reasons, slow paths and tables by their elements' numbers; `None` if they are not in
+/// the linker's lists.
 ///
 /// # Errors
 /// When that breaks the IR's invariants: a bug.
@@ -225,7 +225,7 @@ pub fn renumber(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Option<Resul
     let blocks = program.blocks.len();
     for block in &mut program.blocks {
         if let Term::EmitTo(value, els) = block.term {
-            // Numbers of ports change, so the port is told apart here.
+            // Numbers of ports change, so each port has a case here.
             let cases = (0..outputs).map(|port| {
                 more.push(Block { params: vec![], insts: vec![], term: Term::Emit(port) });
                 (u64::from(port), BlockId((blocks + more.len() - 1) as u32))

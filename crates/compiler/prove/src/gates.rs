@@ -1,7 +1,7 @@
-//! Questions about bits: gates that are shared, over a SAT solver.
+//! Boolean questions: shared gates over a SAT solver.
 //!
-//! Numbers are lists of bits, lowest first; bits that are not there are 0. Nothing here comes from the
-//! synthesiser: what it says of a program, this decides by itself.
+//! Numbers are lists of bits, lowest first; missing bits are 0. This module uses no code of the
+//! synthesiser, so that it checks its results independently.
 
 use batsat::{BasicSolver, SolverInterface, lbool};
 use std::cell::Cell;
@@ -9,17 +9,17 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// A bit, or its opposite.
+/// A bit, or its negation.
 pub type Bit = batsat::Lit;
 /// A number, lowest bit first.
 pub type Word = Vec<Bit>;
 
-/// What became of a question.
+/// The answer to a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It cannot be.
+    /// Impossible.
     Never,
-    /// It can; the bits are as [`Gates::bit`] says.
+    /// Possible; [`Gates::bit`] returns the bits of a solution.
     Found,
     /// Not decided in time.
     Unknown,
@@ -32,7 +32,7 @@ pub struct Gates {
     ands: HashMap<(Bit, Bit), Bit>,
     xors: HashMap<(Bit, Bit), Bit>,
     until: Rc<Cell<Instant>>,
-    /// Questions that were put.
+    /// Number of questions.
     pub questions: usize,
 }
 
@@ -50,12 +50,12 @@ impl Default for Gates {
 }
 
 impl Gates {
-    /// 1.
+    /// The constant 1.
     pub fn yes(&self) -> Bit {
         self.yes
     }
 
-    /// 0.
+    /// The constant 0.
     pub fn no(&self) -> Bit {
         !self.yes
     }
@@ -65,32 +65,32 @@ impl Gates {
         if bit { self.yes } else { !self.yes }
     }
 
-    /// What a bit is where it is constant.
+    /// The value of a bit, if it is constant.
     pub fn known(&self, bit: Bit) -> Option<bool> {
         (bit.var() == self.yes.var()).then_some(bit == self.yes)
     }
 
-    /// How many clauses there are.
+    /// The number of clauses.
     pub fn clauses(&self) -> usize {
         self.solver.num_clauses() as usize
     }
 
-    /// A bit of which nothing is known.
+    /// A free bit.
     pub fn fresh(&mut self) -> Bit {
         Bit::new(self.solver.new_var_default(), true)
     }
 
-    /// So many of them.
+    /// That many free bits.
     pub fn fresh_word(&mut self, width: usize) -> Word {
         (0..width).map(|_| self.fresh()).collect()
     }
 
-    /// Takes it that one of the bits is 1.
+    /// Adds the clause that at least one of the bits is 1.
     pub fn clause(&mut self, bits: &[Bit]) {
         self.solver.add_clause_reuse(&mut bits.to_vec());
     }
 
-    /// Both.
+    /// 1 if both are 1.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         let (a, b) = if a <= b { (a, b) } else { (b, a) };
         match (self.known(a), self.known(b)) {
@@ -112,12 +112,12 @@ impl Gates {
         out
     }
 
-    /// Either.
+    /// 1 if at least one is 1.
     pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
         !self.and(!a, !b)
     }
 
-    /// One of the two only.
+    /// 1 if exactly one is 1.
     pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
         let turned = a.sign() != b.sign();
         let (a, b) = (Bit::new(a.var(), true), Bit::new(b.var(), true));
@@ -144,7 +144,7 @@ impl Gates {
         if turned { !out } else { out }
     }
 
-    /// `a` where `c`, else `b`.
+    /// `a` if `c` is 1, else `b`.
     pub fn choose(&mut self, c: Bit, a: Bit, b: Bit) -> Bit {
         if a == b {
             return a;
@@ -158,14 +158,14 @@ impl Gates {
         self.or(yes, no)
     }
 
-    /// All.
+    /// 1 if all are 1.
     pub fn all(&mut self, bits: &[Bit]) -> Bit {
         bits.iter().fold(self.yes, |all, bit| self.and(all, *bit))
     }
 
-    /// Any.
+    /// 1 if any is 1.
     pub fn any(&mut self, bits: &[Bit]) -> Bit {
-        // As one gate: there may be hundreds.
+        // As one gate: there may be hundreds of bits.
         let mut open: Vec<Bit> = bits.iter().copied().filter(|bit| *bit != self.no()).collect();
         if open.contains(&self.yes) {
             return self.yes;
@@ -184,7 +184,7 @@ impl Gates {
         out
     }
 
-    /// A number.
+    /// A constant number.
     pub fn number(&self, number: u64) -> Word {
         (0..64 - number.leading_zeros()).map(|at| self.constant(number >> at & 1 == 1)).collect()
     }
@@ -199,7 +199,7 @@ impl Gates {
         word.iter().enumerate().try_fold(0, |sum, (at, bit)| Some(sum | u64::from(self.known(*bit)?) << at))
     }
 
-    /// Takes zeros off the top.
+    /// Removes leading zeros.
     pub fn trimmed(&self, mut word: Word) -> Word {
         while word.last() == Some(&self.no()) {
             word.pop();
@@ -207,12 +207,12 @@ impl Gates {
         word
     }
 
-    /// Bits of a number from a place on, as a number.
+    /// Bits of a number from `low` on, as a number.
     pub fn slice(&self, word: &[Bit], low: usize, width: usize) -> Word {
         self.trimmed(word.iter().skip(low).take(width).copied().collect())
     }
 
-    /// Bit by bit.
+    /// Applies a gate to each pair of bits.
     pub fn each(&mut self, a: &[Bit], b: &[Bit], gate: impl Fn(&mut Gates, Bit, Bit) -> Bit) -> Word {
         let width = a.len().max(b.len());
         let bits = (0..width).map(|at| {
@@ -223,12 +223,12 @@ impl Gates {
         self.trimmed(bits)
     }
 
-    /// One number or the other.
+    /// `a` if `c` is 1, else `b`.
     pub fn select(&mut self, c: Bit, a: &[Bit], b: &[Bit]) -> Word {
         self.each(a, b, |gates, a, b| gates.choose(c, a, b))
     }
 
-    /// The sum with a carry, of at most 64 bits, and the carry out of them.
+    /// The sum with a carry, of at most 64 bits, and the carry out.
     fn sum(&mut self, a: &[Bit], b: &[Bit], mut carry: Bit) -> (Word, Bit) {
         let mut sum = Vec::with_capacity(64);
         for at in 0..64 {
@@ -257,7 +257,7 @@ impl Gates {
 
     /// `a * b`.
     pub fn mul(&mut self, a: &[Bit], b: &[Bit]) -> Word {
-        // Few gates where one is constant.
+        // Needs few gates if one is constant.
         let (a, b) = if self.constant_of(b).is_some() { (b, a) } else { (a, b) };
         let mut sum = vec![];
         for (at, bit) in a.iter().copied().enumerate() {
@@ -291,7 +291,7 @@ impl Gates {
         !self.any(a)
     }
 
-    /// Whether two are equal.
+    /// Whether two numbers are equal.
     pub fn equal(&mut self, a: &[Bit], b: &[Bit]) -> Bit {
         let differ = self.each(a, b, Gates::xor);
         !self.any(&differ)
@@ -308,7 +308,7 @@ impl Gates {
         !more
     }
 
-    /// A shift by a number of bits; 0 for 64 and more.
+    /// A shift by a variable number of bits; 0 for 64 and more.
     pub fn shift(&mut self, a: &[Bit], by: &[Bit], left: bool) -> Word {
         let mut now: Word = (0..64).map(|at| self.at(a, at)).collect();
         for step in 0..6usize {
@@ -337,17 +337,17 @@ impl Gates {
         }
     }
 
-    /// A bit of what was found.
+    /// A bit of the solution.
     pub fn bit(&self, bit: Bit) -> bool {
         let model = self.solver.get_model();
-        // What no question was about has no value.
+        // A bit that is in no clause has no value.
         match model.get(bit.var().idx() as usize) {
             Some(value) => (*value == lbool::TRUE) == bit.sign(),
             None => false,
         }
     }
 
-    /// A number of what was found.
+    /// A number of the solution.
     pub fn value(&self, word: &[Bit]) -> u64 {
         word.iter().enumerate().fold(0, |sum, (at, bit)| sum | u64::from(self.bit(*bit)) << at)
     }
@@ -357,7 +357,7 @@ impl Gates {
 mod tests {
     use super::*;
 
-    /// Each gate, on constants and on bits that a question fixes.
+    /// Each gate, on constants and on bits with a fixed value.
     #[test]
     fn gates_do_arithmetic() {
         let numbers = [0u64, 1, 2, 3, 5, 7, 16, 63, 64, 65, 255, 0xffff, 1 << 40, u64::MAX];
@@ -376,7 +376,7 @@ mod tests {
         for (op, gate) in gates {
             let mut all = Gates::default();
             let (x, y) = (all.fresh_word(64), all.fresh_word(64));
-            // A product or remainder of unknowns is large, so one is a constant there.
+            // A product or remainder of two free numbers is large, so one is a constant.
             let both = if matches!(op, ir::BinOp::Rem | ir::BinOp::Mul) {
                 None
             } else {

@@ -1,14 +1,13 @@
-//! Whether the fused program of a fused region does what its elements do one after the other.
+//! Proves that the program of a fused region is equivalent to its elements, one after the other.
 //!
-//! Two ways, which share nothing:
+//! Two methods, which share no code:
 //!
-//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared pair by pair; what their
-//!   expressions do not say by being the same, a SAT solver decides bit by bit (`gates`, `blast`,
-//!   `outcome`, `symbolic`);
-//! - *by packets* of every class and its borders, which run through the elements in the evaluator, through the
+//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared pair by pair; where their
+//!   expressions are not identical, a SAT solver decides bit by bit (`gates`, `blast`, `outcome`, `symbolic`);
+//! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator, through the
 //!   fused program in the evaluator, and through its machine code (`model`, `tables`, `run`).
 //!
-//! The reference is not the linked program but the elements' own ones over the wires (`compose`).
+//! The reference is not the linked program but the elements' own programs, composed over the wires (`compose`).
 
 mod blast;
 mod compose;
@@ -44,14 +43,14 @@ use synth::classes::packets::{CreatedPacket, World};
 use synth::classes::{Class, Classes, Options};
 use tables::TestTables;
 
-/// How far to go.
+/// The limits of a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// For everything.
+    /// The time for the whole proof.
     pub time: Duration,
-    /// Most classes of each side, and ways followed at once.
+    /// The maximum number of classes of each side, and of paths followed at once.
     pub classes: usize,
-    /// Most packets of each class; 0 for none.
+    /// The maximum number of packets of each class; 0 for none.
     pub packets: usize,
     /// Whether the classes are compared.
     pub symbolic: bool,
@@ -63,16 +62,16 @@ impl Default for Limits {
     }
 }
 
-/// Packets that were tried.
+/// The packets that were run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tried {
     /// How many.
     pub packets: usize,
-    /// Classes, of both sides, of which there was one.
+    /// Classes, of both sides, for which a packet was run.
     pub classes: usize,
-    /// Classes of which none was found.
+    /// Classes for which no packet was found.
     pub missed: usize,
-    /// Classes that the solver says to have no packet of one segment.
+    /// Classes that have no packet of one segment, according to the solver.
     pub empty: usize,
 }
 
@@ -82,34 +81,34 @@ pub struct Counterexample {
     pub entry: usize,
     /// The packet.
     pub compiled: CreatedPacket,
-    /// What became of it.
+    /// Its results.
     pub three: Three,
 }
 
-/// What a proof came to.
+/// The result of a proof.
 pub struct Proof {
     /// A packet for which they differ.
     pub differs: Option<Box<Counterexample>>,
     /// Classes of the elements, and of the fused program.
     pub classes: [usize; 2],
-    /// Ways of each that were left out.
+    /// Paths of each that were not followed.
     pub left: [usize; 2],
     /// Entries.
     pub entries: usize,
-    /// The comparison of classes.
+    /// The result of comparing the classes.
     pub comparison: Comparison,
-    /// Questions that the solver was asked, and its clauses.
+    /// Questions to the solver.
     pub questions: usize,
-    /// Clauses that the questions are put in.
+    /// Clauses of the questions.
     pub clauses: usize,
     /// Packets.
     pub tried: Tried,
-    /// How long it took.
+    /// The time that the proof took.
     pub time: Duration,
 }
 
 impl Proof {
-    /// Whether they are equal: every packet is covered, and none was found to differ.
+    /// Whether they are equal: every packet is covered, and no difference was found.
     pub fn is_equal(&self) -> bool {
         self.differs.is_none()
             && self.left == [0, 0]
@@ -118,7 +117,7 @@ impl Proof {
     }
 }
 
-/// Cannot be tried at all.
+/// Why a region cannot be checked at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
     /// No machine code.
@@ -132,7 +131,7 @@ pub enum ProveError {
 struct Prover<'a> {
     reference: &'a Program,
     cells: &'a [u64],
-    /// Which of them programs write; the others are the configuration.
+    /// The cells that programs write; the others are the configuration.
     written: Vec<bool>,
     runs: Runs<'a>,
     rng: Pcg64,
@@ -142,10 +141,10 @@ struct Prover<'a> {
     broken: Option<String>,
 }
 
-/// Holds a fused region's fused program to its elements.
+/// Checks a fused region's program against its elements.
 ///
 /// # Errors
-/// When no machine code can be made, or a program breaks an invariant: bugs.
+/// When the program cannot be compiled, or a program breaks an invariant: bugs.
 pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, ProveError> {
     let start = Instant::now();
     let until = start + limits.time;
@@ -160,7 +159,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
     let mut elements = Classes::of(&reference, &options);
     let pool = std::mem::take(&mut elements.pool);
     let mut program = Classes::among(pool, &made, &options);
-    // The expressions of both are in one pool; packets are made with either.
+    // The expressions of both are in one pool, which generates packets for either.
     let mut blaster_pool = std::mem::take(&mut program.pool);
     let (of_elements, of_program) = (elements.classes.len(), program.classes.len());
     let left = [elements.left.len(), program.left.len()];
@@ -213,11 +212,11 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
     })
 }
 
-/// The longest that a packet may be looked for.
+/// The time limit for finding a packet.
 const SEARCH: Duration = Duration::from_secs(1);
 
 impl Prover<'_> {
-    /// Looks for a packet of one segment, best of all as ports deliver it, for which all bits are 1.
+    /// Searches for a packet of one segment, preferably one as ports deliver it, for which all bits are 1.
     fn solve(&self, blaster: &mut Blaster<'_>, bits: &[Bit]) -> Answer {
         let (rest, room) = (blaster.free_atom(Atom::Rest, 32), blaster.free_atom(Atom::Room, 12));
         let usual = blaster.gates.number(HEADROOM as u64);
@@ -230,8 +229,8 @@ impl Prover<'_> {
         }
     }
 
-    /// Makes what was found into a packet, mends what is free for the solver and is not, and runs it.
-    /// Whether the packet is of the class.
+    /// Converts the solution to a packet, adjusts the values that are free only for the solver, and runs it. Returns
+    /// whether the packet is in the class.
     fn try_found(&mut self, blaster: &Blaster<'_>, classes: &Classes, class: &Class) -> bool {
         let made = model::packet(blaster, self.cells, &mut self.rng);
         let tables = model::tables(blaster, &self.reference.tables);
@@ -239,7 +238,7 @@ impl Prover<'_> {
         let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
         let mut world = World { cells: self.cells, tables: &mut fresh, keys: &keys, frames: false };
         let mended = class.mended(classes, made.clone(), &mut world, &mut self.rng);
-        // One that is mended, or could not be, is a packet all the same.
+        // A packet that was adjusted, or could not be, is run all the same.
         let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);
         if !as_found {
             self.run(class.entry, made, &tables);
@@ -253,7 +252,7 @@ impl Prover<'_> {
         if made.packet.total() != made.packet.len() {
             return;
         }
-        // Cells of the configuration are what the program was made for.
+        // The program was compiled for the configuration's values of these cells.
         for (at, cell) in made.cells.iter_mut().enumerate() {
             if !self.written[at] {
                 *cell = self.cells[at];
@@ -270,7 +269,7 @@ impl Prover<'_> {
         }
     }
 
-    /// Looks for a packet that shows what the solver says of two classes.
+    /// Searches for a packet that shows the difference between two classes.
     fn find(&mut self, classes: &Classes, mine: &Class, theirs: &Class) {
         let pool = &classes.pool;
         for mut blaster in [Blaster::new(pool), Blaster::exact(pool)] {
@@ -289,13 +288,13 @@ impl Prover<'_> {
         }
     }
 
-    /// Runs packets of a class and of the borders of its conditions.
+    /// Runs packets of a class and at the boundaries of its conditions.
     fn class(&mut self, classes: &Classes, class: &Class, most: usize) {
         if most == 0 || self.differs.is_some() || self.broken.is_some() {
             return;
         }
-        // By itself, since what the class does asks nothing of its packets. Sums over headers are mended where
-        // that can be done, and worked out by the solver where not.
+        // A solver for this class alone, since the class's effects are no conditions on its packets. Sums over headers
+        // are adjusted if that is possible; otherwise the solver computes them.
         let ways = [(Blaster::new(&classes.pool), most), (Blaster::exact(&classes.pool), most.min(EXACT))];
         let hit =
             ways.into_iter().map(|(mut blaster, most)| self.class_by(&mut blaster, classes, class, most));
@@ -346,10 +345,10 @@ impl Prover<'_> {
     }
 }
 
-/// Most packets of a class that are looked for with all sums worked out: that takes long.
+/// The maximum number of packets of a class for which all sums are computed: that takes long.
 const EXACT: usize = 1;
 
-/// All conditions of a filter that have borders.
+/// All conditions of a filter that have boundaries.
 fn conditions(factors: &[Factor], into: &mut Vec<(synth::classes::expr::Id, IntervalSet)>) {
     for factor in factors {
         match factor {

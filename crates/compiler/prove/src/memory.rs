@@ -4,22 +4,22 @@ use crate::gates::{Bit, Gates, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use synth::classes::expr::{Bits, Id, Root, Write};
 
-/// Where bits come from.
+/// The source of bits.
 pub trait BitSource {
-    /// The gates that they are made of.
+    /// The gates of the bits.
     fn gates(&mut self) -> &mut Gates;
 
-    /// A bit of a packet as it came in.
+    /// A bit of a packet as it arrived.
     fn packet_bit(&mut self, root: Root, bit: i32) -> Bit;
 
-    /// An expression.
+    /// The bits of an expression.
     fn word(&mut self, id: Id) -> Word;
 }
 
-/// Bits written from one root, without another root's in between.
+/// Bits written from one root, without a write from another root in between.
 pub type Run = (Root, BTreeMap<i32, Bit>);
 
-/// Writes as runs; what is covered by later ones of the same run is left out.
+/// Writes as runs, without bits that later writes of the same run cover.
 pub fn runs(blaster: &mut impl BitSource, writes: &[Write]) -> Vec<Run> {
     let mut runs: Vec<Run> = vec![];
     for Write { bits, value } in writes {
@@ -37,16 +37,17 @@ pub fn runs(blaster: &mut impl BitSource, writes: &[Write]) -> Vec<Run> {
     runs
 }
 
-/// Whether a byte differs, and whether that cannot be told; where all are 0, the bytes are equal.
+/// The differences of two packets' bytes, and the overlaps that prevent a comparison; if all are 0, the bytes are
+/// equal.
 pub struct Differences {
     /// Bits that differ.
     pub bits: Vec<Bit>,
-    /// Whether two places that are counted from different headers overlap, where that would matter.
+    /// Whether two ranges that are counted from different headers overlap, if that would matter.
     pub overlaps: Vec<Bit>,
 }
 
-/// Compares bytes after writes. With the same places in the same order, their values tell. Else those from
-/// different roots must be apart.
+/// Compares bytes after writes. With the same ranges in the same order, their values are compared. Otherwise ranges
+/// from different roots must not overlap.
 pub fn differences(blaster: &mut impl BitSource, a: &[Run], b: &[Run]) -> Differences {
     let mut all = Differences { bits: vec![], overlaps: vec![] };
     if a == b {
@@ -94,13 +95,13 @@ pub fn differences(blaster: &mut impl BitSource, a: &[Run], b: &[Run]) -> Differ
 }
 
 fn ends(gates: &mut Gates, root: &[Bit], hull: (i32, i32)) -> (Word, Word) {
-    // Counted from far in front, so that nothing is below 0.
+    // Counted from far in front, so that no offset is negative.
     let at = |bit: i32| (0x1_0000 + i64::from(bit.div_euclid(8))) as u64;
     let (first, last) = (gates.number(at(hull.0)), gates.number(at(hull.1)));
     (gates.add(root, &first), gates.add(root, &last))
 }
 
-/// A number that is read after writes which may hit it, wherever they are counted from.
+/// A number that is read after writes which may overlap it, from any root.
 pub fn read(blaster: &mut impl BitSource, writes: &[Write], bits: Bits) -> Word {
     let runs = runs(blaster, writes);
     let mut word = Vec::with_capacity(bits.width.into());

@@ -1,4 +1,4 @@
-//! What the solver found, as a packet and tables.
+//! The solver's solution, as a packet and tables.
 
 use crate::blast::{Asked, Blaster};
 use crate::tables::TestTables;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use synth::classes::expr::{Atom, Root};
 use synth::classes::packets::CreatedPacket;
 
-/// The packet that was found; what no question was about is made up.
+/// The packet of the solution; values that are in no question are arbitrary.
 pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> CreatedPacket {
     let value = |atom: Atom, width: usize, other: u64| blaster.atom_value(atom, width).unwrap_or(other);
     let data = value(Atom::Room, 12, 128).min(BUF_BYTES as u64) as u16;
@@ -18,7 +18,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Crea
     let len = value(Atom::Head, 12, 80).min(most) as u32;
     let rest = value(Atom::Rest, 32, 0) as u32;
     let place = |base: Base, other: u16| value(Atom::Place(base), 16, other.into()) as u16;
-    // Both ends were cut to what a buffer has.
+    // Both ends were limited to the buffer.
     let mut packet = Packet::detached(data, len).unwrap_or(Packet::EMPTY);
     let _ = packet.set_rest(rest.min(u32::MAX - BUF_BYTES as u32));
     packet.mac = place(Base::Mac, data);
@@ -30,7 +30,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Crea
     packet.packet_type = value(Atom::PacketType, 8, 0) as u8;
     let mut buffer = vec![0; BUF_BYTES];
     rng.fill(buffer.as_mut_slice());
-    // What is counted from a later header comes last: what an earlier one says of the same bytes was not used.
+    // Bits counted from a later header are last: bits of the same bytes from an earlier one were not used.
     let mut bits: Vec<_> = blaster.packet_bits().collect();
     bits.sort_unstable_by_key(|(place, _)| **place);
     for (&(root, bit), &of) in bits {
@@ -43,7 +43,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Crea
         };
         match root {
             Root::Anno if bit < 0 => {}
-            // The last byte comes first there.
+            // In this numbering the last byte is first.
             Root::Anno => {
                 let last = packet.anno.len() as i64 - 1;
                 let at = last - i64::from(bit).div_euclid(8);
@@ -61,7 +61,7 @@ pub fn packet<R: Rng>(blaster: &Blaster<'_>, cells: &[u64], rng: &mut R) -> Crea
     CreatedPacket { packet, buffer, cells, now_ns: value(Atom::Now, 64, 1_000_000_000) }
 }
 
-/// The tables that were found.
+/// The tables of the solution.
 pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
     let mut tables = TestTables::new(decls);
     let mut made: BTreeMap<(u16, u64), usize> = BTreeMap::new();
@@ -77,7 +77,7 @@ pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
             continue;
         }
         let at = *made.entry((*table, record)).or_insert_with(|| {
-            // All lookups that found this record say what is in it.
+            // All lookups that found this record contribute to its content.
             let same = blaster.asked.iter().filter(|other| {
                 other.table == *table && gates.bit(other.found) && gates.value(&other.record) == record
             });

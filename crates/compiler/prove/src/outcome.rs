@@ -1,4 +1,4 @@
-//! What a class does, in a form that can be compared bit by bit.
+//! The effects of a class, in a form that can be compared bit by bit.
 
 use crate::blast::Blaster;
 use crate::gates::{Bit, Word};
@@ -9,18 +9,18 @@ use synth::classes::expr::{Atom, Node, Pool, Root};
 use synth::classes::path_state::StateLocation;
 use synth::classes::{Class, Exit};
 
-/// What a class does.
+/// The effects of a class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     exit: Exit,
-    /// The port, where only the packet says.
+    /// The port, if it depends on the packet.
     port: Word,
-    /// What somebody sees of the packet; not of one that is dropped.
+    /// The observable packet; `None` if it is dropped.
     packet: Option<SeenPacket>,
     cells: BTreeMap<u16, Word>,
     /// Writes to records by lookup and offset.
     records: BTreeMap<(usize, u16), Word>,
-    /// Lookups that were written to, in order, by table.
+    /// Lookups whose records were written, in order, by table.
     record_order: Vec<(u16, usize)>,
     /// Lookups, by table.
     finds: BTreeMap<u16, Vec<usize>>,
@@ -28,21 +28,21 @@ pub struct Outcome {
 
 #[derive(Clone, PartialEq, Debug)]
 struct SeenPacket {
-    /// The first byte, the end, other segments, the type, and the headers.
+    /// The offsets of the first byte, the end, other segments, the type, and the headers.
     numbers: Vec<(&'static str, Word)>,
     bytes: Vec<Run>,
     annos: BTreeMap<i32, Bit>,
 }
 
-/// A thing in which two classes may differ, and the bit that says that they do.
+/// A part in which two classes may differ, and the bit that is 1 if they do.
 pub struct Difference {
-    /// What it is.
+    /// The part.
     pub what: String,
     /// Whether they differ.
     pub bit: Bit,
 }
 
-/// What a class does, as bits.
+/// The effects of a class, as bits.
 pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
     let end = &class.end;
     let seen = (!matches!(class.exit, Exit::Drop(_))).then(|| {
@@ -97,7 +97,7 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
         }
         record_order.push((write.table, lookup));
     }
-    // Of one record alone, order tells nothing.
+    // The order of writes to one record alone does not matter.
     record_order.sort_by_key(|(table, _)| *table);
     record_order.dedup();
     let mut finds: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
@@ -113,7 +113,7 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
     Outcome { exit, port, packet: seen, cells, records, record_order, finds }
 }
 
-/// All in which two outcomes may differ: where none of the bits can be 1, they are equal.
+/// All parts in which two outcomes may differ: if none of the bits can be 1, they are equal.
 pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<Difference> {
     let mut all = vec![];
     let yes = blaster.gates.yes();
@@ -174,8 +174,8 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
     all
 }
 
-/// Records: a lookup of one side is that of the other at the same place in the order. Where keys differ, that
-/// is told by itself.
+/// Records: lookups of both sides correspond by their index in the order. Different keys are reported as a difference
+/// of their own.
 fn records(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, note: &mut impl FnMut(&str, Bit)) {
     if a.records == b.records && a.record_order == b.record_order {
         return;

@@ -1,5 +1,6 @@
-//! One packet three ways: the elements one after the other in the evaluator, the fused program in the
-//! evaluator, and the fused program as machine code. Each starts from the same state.
+//! Runs one packet in three ways: through the elements one after the other in the evaluator, through the
+//! fused program in the evaluator, and through the fused program as machine code. Each starts from the
+//! same state.
 
 use crate::compose::Numbering;
 use crate::subgraph::FusedSubgraph;
@@ -17,7 +18,7 @@ use shm::pool::{Pool, SharedPool};
 use std::sync::Arc;
 use synth::classes::packets::CreatedPacket;
 
-/// Where a packet leaves a fused region, by element.
+/// The exit of a packet from a fused region, by element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaves {
     /// By an element's port.
@@ -28,14 +29,14 @@ pub enum Leaves {
     Slow(usize, usize),
 }
 
-/// What somebody sees of a packet that left.
+/// The observable state of a packet that left.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Left {
     /// The slot's bytes.
     pub buffer: Vec<u8>,
     /// Its annotations.
     pub anno: [u8; ANNO_BYTES],
-    /// First byte, and the three headers.
+    /// Offsets of the first byte, and of the three headers.
     pub places: [u16; 4],
     /// Bytes of the first segment, and of all.
     pub lengths: [u32; 2],
@@ -43,18 +44,18 @@ pub struct Left {
     pub packet_type: u8,
 }
 
-/// What can be seen of a packet's way.
+/// The observable results of a run for one packet.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Observed {
-    /// How it left.
+    /// The exit.
     pub leaves: Leaves,
-    /// What left; nothing of a packet that was dropped.
+    /// The packet; `None` if it was dropped.
     pub left: Option<Left>,
-    /// Cells, counting cells behind the elements'.
+    /// Cells; counting cells follow those of the elements.
     pub cells: Vec<u64>,
     /// Records by table and key.
     pub records: Vec<Vec<(Vec<u64>, Vec<u8>)>>,
-    /// What tables were asked; machine code asks in its own way.
+    /// Calls on tables; machine code makes different ones.
     pub calls: Option<Vec<Vec<Call>>>,
 }
 
@@ -70,7 +71,7 @@ impl Tables for Linked<'_> {
     }
 }
 
-/// What runs packets through a fused region.
+/// Runs packets through a fused region.
 pub struct Runs<'a> {
     region: &'a FusedSubgraph<'a>,
     numbers: &'a Numbering,
@@ -80,7 +81,7 @@ pub struct Runs<'a> {
     exits: Exits,
 }
 
-/// What became of a packet in the three ways.
+/// The results for a packet in the three ways.
 pub struct Three {
     /// The elements, one after the other.
     pub elements: Observed,
@@ -91,21 +92,21 @@ pub struct Three {
 }
 
 impl Three {
-    /// Whether nobody sees a difference.
+    /// Whether the results are the same.
     pub fn are_equal(&self) -> bool {
         let by_code = Observed { calls: None, ..self.elements.clone() };
         self.elements == self.program && by_code == self.code
     }
 }
 
-/// Wires that a packet may pass before it is given up: they form no loop.
+/// The maximum number of wires that a packet passes before the run fails: they form no loop.
 const MOST_WIRES: usize = 100_000;
 
 impl<'a> Runs<'a> {
     /// For a fused region.
     ///
     /// # Errors
-    /// When no machine code can be made.
+    /// When the program cannot be compiled.
     pub fn new(region: &'a FusedSubgraph<'a>, numbers: &'a Numbering) -> Result<Runs<'a>, CodegenError> {
         let engine = Engine::native(&Arc::new(region.fused.clone()))?;
         let memory = PacketRegion::create(RegionOptions::slots(64))
@@ -114,7 +115,7 @@ impl<'a> Runs<'a> {
         Ok(Runs { region, numbers, engine, pool, scratch: Scratch::default(), exits: Exits::default() })
     }
 
-    /// Runs a packet of one segment; `Err` says what broke.
+    /// Runs a packet of one segment; `Err` names the invariant that was broken.
     pub fn run(&mut self, entry: usize, made: &CreatedPacket, tables: &TestTables) -> Result<Three, String> {
         Ok(Three {
             elements: self.elements(entry, made, &mut tables.clone())?,

@@ -1,19 +1,19 @@
-//! What is proven: elements, and the program that is to do the same.
+//! The subject of a proof: elements, and the program that should be equivalent.
 
 use ir::Verified;
 use synth::link::{Linked, Part};
 
-/// A fused region: its elements, and what is said to do the same.
+/// A fused region: its elements, and the program that should be equivalent.
 pub struct FusedSubgraph<'a> {
     /// The elements, with their wires.
     pub parts: Vec<Part<'a>>,
     /// Where packets enter: element and input.
     pub entries: &'a [(usize, usize)],
-    /// What the linker says of the fused program's outputs, reasons, slow paths and tables.
+    /// The linker's lists of the fused program's outputs, reasons, slow paths and tables.
     pub linked: &'a Linked,
     /// The fused program.
     pub fused: &'a Verified,
-    /// What cells hold: the elements' one after the other, and those that count wires.
+    /// Values of cells: those of one element after another, then those that count wires.
     pub cells: &'a [u64],
     /// Wires that a cell counts: element and output, in the order of the cells.
     pub counted: Vec<(usize, usize)>,

@@ -1,8 +1,8 @@
 //! The comparison class by class.
 //!
-//! For each class of the elements: whether a packet of it can be in a class of the fused program that does
-//! something else. Where bits are the same bits, nothing is asked; everything else the solver decides. That
-//! the classes are all packets is asked of it as well.
+//! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with a
+//! different outcome. Identical bits need no question; the solver decides all others. The solver also checks that the
+//! classes cover all packets.
 
 use crate::blast::Blaster;
 use crate::gates::{Answer, Bit};
@@ -10,32 +10,32 @@ use crate::outcome::{Outcome, differences, outcome};
 use std::time::{Duration, Instant};
 use synth::classes::Classes;
 
-/// The longest that one question may take.
+/// The time limit for one question.
 const QUESTION: Duration = Duration::from_secs(10);
 
-/// How the pairs of classes were told apart or equal.
+/// The results for pairs of classes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pairs {
     /// All pairs of one entry.
     pub all: usize,
-    /// Whose outcomes are bit by bit the same expressions.
+    /// Pairs whose outcomes have identical bits.
     pub same: usize,
-    /// With other outcomes, but of no packet are both.
+    /// Pairs with different outcomes, but no packet is in both.
     pub apart: usize,
-    /// That the solver said to be equal for the packets of both.
+    /// Pairs that are equal for the packets in both, according to the solver.
     pub equal: usize,
-    /// Not decided.
+    /// Pairs that were not decided.
     pub open: usize,
 }
 
-/// What came of the comparison.
+/// The result of the comparison.
 #[derive(Clone, Default, Debug)]
 pub struct Comparison {
     /// Pairs of classes.
     pub pairs: Pairs,
-    /// Entries of which the solver says that the classes are all packets, of the elements and of the program.
+    /// Entries whose classes cover all packets, according to the solver: of the elements, and of the program.
     pub covered: [usize; 2],
-    /// Classes whose outcomes or filters were not looked at for lack of time, or not decided; and why.
+    /// Classes whose outcomes or filters were not compared for lack of time, or not decided; and why.
     pub open: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Filtered {
     pub class: usize,
     /// Whether a packet passes its filter.
     pub filter: Bit,
-    /// What it does.
+    /// Its effects.
     pub outcome: Outcome,
 }
 
@@ -66,8 +66,8 @@ pub fn of_entry(
         .collect()
 }
 
-/// Compares the classes of one entry. `suspect` gets the classes, of the elements and of the program, of a
-/// packet that the solver found; it tells whether to go on.
+/// Compares the classes of one entry. `suspect` is called with the classes, of the elements and of the program, of a
+/// packet that the solver found; it returns whether to continue.
 pub fn compare(
     blaster: &mut Blaster<'_>,
     (elements, program): (&[Filtered], &[Filtered]),

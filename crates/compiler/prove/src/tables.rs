@@ -1,5 +1,4 @@
-//! Tables for packets that are tried: what they hold is chosen for each packet, and they note what they
-//! are asked.
+//! Tables for test packets: their content is chosen for each packet, and they record calls.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use ir::program::TableDecl;
@@ -8,21 +7,21 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What was asked of a table.
+/// A call on a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Call {
     /// A key was looked up.
     Lookup(Vec<u64>),
-    /// A record was asked to be made: key and arguments.
+    /// A record was to be created: key and arguments.
     Create(Vec<u64>, Vec<u64>),
 }
 
-/// A table. Records lie in boxes: machine code goes to them by their addresses, and writes to them.
+/// A table. Records are in boxes: machine code reads and writes them by their addresses.
 #[derive(Debug)]
 pub struct TestTable {
     decl: TableDecl,
     by_key: BTreeMap<Vec<u64>, usize>,
-    /// Records that are made when they are asked for.
+    /// Records for later creations.
     waiting: BTreeMap<Vec<u64>, usize>,
     refused: BTreeSet<Vec<u64>>,
     records: Vec<Box<[AtomicU64]>>,
@@ -54,7 +53,7 @@ impl TestTable {
         }
     }
 
-    /// A new record with these bytes; others are made up.
+    /// A new record with these bytes; the other bytes are arbitrary.
     pub fn record(&mut self, bytes: impl IntoIterator<Item = (u16, u8)>) -> usize {
         let seed = self.records.len() as u64 * 0x9e37_79b9 + 0x1234_5678_9abc;
         let words = usize::from(self.decl.record_bytes).div_ceil(8);
@@ -67,17 +66,17 @@ impl TestTable {
         self.records.len() - 1
     }
 
-    /// Puts a record under a key.
+    /// Adds a record under a key.
     pub fn put(&mut self, key: &[u64], record: usize) {
         self.by_key.insert(key.to_vec(), record);
     }
 
-    /// Has a record made under a key when it is asked for.
+    /// Sets the record for a later creation under a key.
     pub fn wait(&mut self, key: &[u64], record: usize) {
         self.waiting.insert(key.to_vec(), record);
     }
 
-    /// Refuses to make one under a key.
+    /// Refuses creation under a key.
     pub fn refuse(&mut self, key: &[u64]) {
         self.refused.insert(key.to_vec());
     }
@@ -117,8 +116,8 @@ fn put(record: &[AtomicU64], offset: u16, bytes: u8, value: u64) {
     }
 }
 
-// SAFETY: handles are addresses of boxes of atomics, which have the declared bytes rounded up to words, and live
-// as long as the table: no record is ever removed, and moving a box does not move what it holds.
+// SAFETY: handles are addresses of boxes of atomics, which have the declared bytes rounded up to words, and live as
+// long as the table: no record is ever removed, and moving a box does not move its content.
 unsafe impl Table for TestTable {
     fn key_words(&self) -> usize {
         self.decl.key_words.into()
@@ -133,7 +132,7 @@ unsafe impl Table for TestTable {
         self.by_key.get(key).map(|at| self.handle(*at))
     }
 
-    /// Keys that nothing is said of are refused when the sum of their words is divisible by four.
+    /// Keys without a setting are refused if the sum of their words is divisible by four.
     fn create(&mut self, key: &[u64], args: &[u64], _now_ns: u64) -> Created {
         self.calls.borrow_mut().push(Call::Create(key.to_vec(), args.to_vec()));
         if let Some(&at) = self.by_key.get(key) {
@@ -165,12 +164,12 @@ unsafe impl Table for TestTable {
 pub struct TestTables(pub Vec<TestTable>);
 
 impl TestTables {
-    /// Empty ones.
+    /// Empty tables.
     pub fn new(decls: &[TableDecl]) -> TestTables {
         TestTables(decls.iter().map(TestTable::new).collect())
     }
 
-    /// What each holds, by key.
+    /// The content of each table, by key.
     pub fn records(&self) -> Vec<Vec<(Vec<u64>, Vec<u8>)>> {
         let of_table = |table: &TestTable| {
             let bytes = table.decl.record_bytes;
@@ -180,7 +179,7 @@ impl TestTables {
         self.0.iter().map(of_table).collect()
     }
 
-    /// What each was asked since the last time, without lookups whose outcome was known.
+    /// The calls on each table since the last time, without lookups whose outcome was known.
     pub fn calls(&self) -> Vec<Vec<Call>> {
         self.0.iter().map(|table| once(table.calls.take())).collect()
     }

@@ -1,4 +1,4 @@
-//! Small fused regions, written by hand: what is equal, what is not, and faults of the linker.
+//! Small hand-written fused regions: equal ones, different ones, and faults of the linker.
 
 use ir::expr::{load, record};
 use ir::program::{Inst, Program};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use synth::link::{Linked, link};
 use synth::optimize::optimize;
 
-/// Parts packets by the first byte: two ports, and a drop.
+/// Sorts packets by the first byte: two ports, and a drop.
 fn sorter() -> Verified {
     let mut f = Builder::new("Sorter", 2);
     let (short, odd) = (f.drop_block("short"), f.drop_block("odd"));
@@ -50,7 +50,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// A sorter whose two ways meet again, in a worker behind workers.
+    /// A sorter whose two paths join again, in a worker after workers.
     fn new() -> Setup {
         Setup {
             programs: vec![sorter(), worker(3), worker(5), worker(7)],
@@ -143,7 +143,7 @@ fn faults_of_the_linker_are_found() {
     }
 }
 
-/// One packet in 2^32, which nobody finds by chance.
+/// One packet in 2^32, which random search does not find.
 #[test]
 fn a_needle_is_found_by_both() {
     let mut f = Builder::new("Through", 2);
@@ -181,8 +181,8 @@ fn a_needle_is_found_by_both() {
     }
 }
 
-/// Updates of a checksum in another order are the same, which is hard for the solver: it may say so or leave it
-/// open. One that is left out is found.
+/// Updates of a checksum in another order are equivalent, which is hard for the solver: it may prove it or leave it
+/// open. A missing update is found.
 #[test]
 fn checksum_updates_are_compared_with_all_carries() {
     let update = |order: [bool; 2]| {
