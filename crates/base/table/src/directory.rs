@@ -95,7 +95,7 @@ impl Directory {
         find_in(lines.get(second)?, hash)
     }
 
-    /// The two lines of a hash, selected by a mix of all its bits.
+    /// The two lines of a hash, selected by its product with an odd constant.
     #[inline]
     fn places(&self, hash: u64) -> [usize; 2] {
         let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -133,7 +133,7 @@ impl Drop for TableMemory {
             }
             #[cfg(all(target_os = "linux", not(miri)))]
             Origin::Mapping { start, bytes } => {
-                // SAFETY: mapped by us with this start and size; nobody borrows it any more.
+                // SAFETY: mapped by us with this start and size; no borrow of it is left.
                 let _ = unsafe { rustix::mm::munmap(start, bytes) };
             }
         }

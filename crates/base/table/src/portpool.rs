@@ -186,7 +186,7 @@ impl PortPool {
         };
         let wanted = usize::from((internal ^ self.low) & 1);
         let found = match preserve {
-            // The nearest free port of either parity.
+            // The first free port of either parity, in the search order.
             Preserve::Nothing => {
                 let distance = |&offset: &u32| {
                     if offset >= from { offset - from } else { offset + (1 << 16) - from }

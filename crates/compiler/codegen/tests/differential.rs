@@ -182,7 +182,7 @@ proptest! {
     }
 }
 
-/// Offset of the checksum words of a frame, after its headers.
+/// Number of checksum words in a frame.
 const WORDS: u16 = 64;
 
 /// Updates each word as a checksum for a number that changes from `old` to `new`, the same for all words.

@@ -10,7 +10,7 @@ use packet::anno::Anno;
 use packet::field::{Base, Field};
 use shm::descriptor::{NO_HEADER, Packet};
 
-/// The bytes behind a descriptor.
+/// The bytes that a descriptor refers to.
 pub trait Buffer {
     /// Copies bytes of the first segment's buffer, from `at` counted from its start; false when they are not all in it.
     fn read(&self, at: usize, out: &mut [u8]) -> bool;

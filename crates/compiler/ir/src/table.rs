@@ -60,7 +60,7 @@ pub struct PrefixWalk {
 /// The size of a table.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct TableSize {
-    /// Its entries.
+    /// Number of entries.
     pub entries: u64,
     /// Bytes of memory that they take.
     pub bytes: u64,

@@ -88,7 +88,7 @@ struct Verifier<'a> {
     /// The definition of each value: its block, and the number of instructions before it.
     defined: Vec<Option<(BlockId, usize)>>,
     order: Order,
-    /// What is known of the packet at the start of each block.
+    /// The facts about the packet at the start of each block.
     extents: Vec<Option<Extent>>,
     /// The statement that is being checked.
     at: (BlockId, Statement),

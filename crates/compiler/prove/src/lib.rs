@@ -65,7 +65,7 @@ impl Default for Limits {
 /// The packets that were run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tried {
-    /// How many.
+    /// Number of packets.
     pub packets: usize,
     /// Classes, of both sides, for which a packet was run.
     pub classes: usize,

@@ -191,7 +191,7 @@ fn ten_routers_read_once_and_write_once() {
     assert_eq!(report.packet_after.stores, one.packet_after.stores, "{text}\n{report:?}");
     assert_eq!(report.packet_before.updates, 10);
     assert_eq!((stores(&program, IP_TTL), stores(&program, IP_SUM)), (1, 1), "{text}");
-    // Of the other tests only whether the time to live is over remains.
+    // Each of the other routers only tests whether the time to live is over.
     assert!(report.packet_after.branches <= one.packet_after.branches + 9, "{text}");
 }
 

@@ -34,7 +34,7 @@ pub(super) struct ForestPlan {
     pub(super) estimate: f64,
 }
 
-/// Cycles that comparing the rules of a leaf takes: one by one, then by sixteen.
+/// Cycles for comparing the rules of a leaf: one by one in short leaves, by sixteen in long ones.
 fn leaf_estimate(rows: f64) -> f64 {
     if rows <= 8.0 { 8.0 + 5.0 * rows } else { 16.0 + 32.0 * (rows / 16.0).ceil() }
 }

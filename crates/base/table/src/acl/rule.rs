@@ -78,7 +78,7 @@ pub enum AclError {
     /// The byte limit is below the size of a plain list.
     #[error("{rules} rules take at least {needed} bytes, the limit is {limit}; raise it")]
     OutOfBytes {
-        /// How many rules there are.
+        /// Number of rules.
         rules: usize,
         /// Minimum number of bytes.
         needed: usize,
@@ -169,21 +169,21 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value lies inside.
+    /// Whether it contains a value.
     #[must_use]
     #[inline]
     pub fn contains(self, value: u32) -> bool {
         self.lo <= value && value <= self.hi
     }
 
-    /// Whether all of another interval lies inside.
+    /// Whether it contains all of another interval.
     #[must_use]
     #[inline]
     pub fn covers(self, other: Self) -> bool {
         self.lo <= other.lo && other.hi <= self.hi
     }
 
-    /// Whether some value lies in both.
+    /// Whether both contain some value.
     #[must_use]
     #[inline]
     pub fn meets(self, other: Self) -> bool {

@@ -228,7 +228,7 @@ impl<const G: usize> Group<'_, G> {
         }
     }
 
-    /// Compares the leaves made of blocks, to their ends; returns the others.
+    /// Compares all blocks of the long leaves; returns the packets in other leaves.
     #[inline(always)]
     fn long_leaves<L: Lanes>(&mut self, lanes: L, open: &List<G>) -> List<G> {
         let mut others = List::new();

@@ -127,7 +127,7 @@ impl<const W: usize> Records<W> {
         NonZeroU32::new(line / self.lines_per_record).map(RecordId)
     }
 
-    /// Address of a line; the line must lie in the region for it to be of use.
+    /// Address of a line; it is only valid for a line in the region.
     #[inline(always)]
     pub(super) fn address(&self, line: u32) -> *mut u8 {
         self.base().wrapping_add(line as usize * 64)

@@ -114,7 +114,7 @@ impl<A: Address> Lpm<A> {
         }
     }
 
-    /// Looks up each address and writes its value, or [`MISS`], to the same place.
+    /// Looks up each address and writes its value, or [`MISS`], to the same index.
     ///
     /// # Panics
     ///

@@ -55,7 +55,7 @@ macro_rules! address {
 address!(u32);
 address!(u128);
 
-/// A lookup in progress: the best value's code so far, and the next entry to read.
+/// A lookup in progress: the code of the best value so far, and the next entry to read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Step {
     code: u32,

@@ -121,7 +121,8 @@ pub struct Seen {
     pub tables: Vec<Contents>,
 }
 
-/// Runs a program on frames, at one time after the other, with headers after 14 bytes of Ethernet and 20 of IPv4.
+/// Runs a program on the same packets, once for each clock value, with headers after 14 bytes of Ethernet and 20 of
+/// IPv4.
 pub fn run(
     program: &Program,
     engine: &Engine,

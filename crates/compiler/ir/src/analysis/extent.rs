@@ -34,14 +34,14 @@ impl Extent {
         self.room
     }
 
-    /// A test has shown that so many bytes from a base are in the first segment.
+    /// Records that a test has shown that many bytes from a base to be in the first segment.
     pub fn need(&mut self, base: Base, bytes: u16) {
         for known in [&mut self.accessible, &mut self.in_packet] {
             known[base as usize] = known[base as usize].max(u32::from(bytes));
         }
     }
 
-    /// A test has shown that so much headroom is free.
+    /// Records that a test has shown that much headroom to be free.
     pub fn free(&mut self, bytes: u16) {
         self.room = self.room.max(u32::from(bytes));
     }

@@ -105,7 +105,7 @@ impl<T: Copy + Ord> Residue<T> {
         self.add(other, MODULUS - 1);
     }
 
-    /// Adds a number's change from `old` to `new`, shifted left by so many bits.
+    /// Adds a number's change from `old` to `new`, shifted left by `shift` bits.
     pub fn change(&mut self, old: &Residue<T>, new: &Residue<T>, shift: u32) {
         self.add(new, weight(shift));
         self.add(old, MODULUS - weight(shift));

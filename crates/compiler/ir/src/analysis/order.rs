@@ -168,7 +168,7 @@ mod tests {
         seen
     }
 
-    /// The same with lookups where a bit is set.
+    /// The program with lookups instead of switches in the blocks whose bit is set.
     fn with_borders(mut program: Program, borders: u32) -> Program {
         for (at, block) in program.blocks.iter_mut().enumerate() {
             if let (Term::Switch(_, cases, miss), true) = (&block.term, borders >> (at % 32) & 1 == 1) {

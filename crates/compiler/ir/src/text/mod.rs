@@ -1,7 +1,7 @@
 //! The text form of programs: printer and parser.
 //!
 //! A line is one statement, words are separated by spaces, `#` starts a comment. The printer's output
-//! parses back to the same program. Names of reasons, cells, tables and slow paths hold no spaces.
+//! parses back to the same program. Names of reasons, cells, tables and slow paths contain no spaces.
 //!
 //! ```text
 //! program DecIPTTL outputs 1

@@ -8,7 +8,7 @@ use super::expr::{Atom, BIAS, Id, Node, Pool, signed};
 use ir::analysis::interval::{IntervalSet, ones};
 use std::collections::BTreeMap;
 
-/// What is known.
+/// The facts about one path.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
     sets: BTreeMap<Id, IntervalSet>,
@@ -232,7 +232,7 @@ impl Facts {
         })
     }
 
-    /// As [`Facts::small_sum`], for sums whose constant is large on purpose.
+    /// [`Facts::small_sum`] for sums whose constant is large by design.
     fn small_sum_around(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
         self.small_sum(pool, 0, terms)
             .map(|(low, high)| (low + signed(constant), high + signed(constant)))

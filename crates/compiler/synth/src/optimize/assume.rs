@@ -82,7 +82,7 @@ impl Values {
         let Some(by) = self.number(c) else { return true };
         match op {
             BinOp::Add => {
-                // Where the interval does not wrap, going back.
+                // Only if the interval of the operand does not wrap.
                 let (lo, hi) = (both.lo.wrapping_sub(by), both.hi.wrapping_sub(by));
                 if lo <= hi { self.assume_range(x, Interval { lo, hi }, facts) } else { true }
             }

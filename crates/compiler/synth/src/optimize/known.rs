@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 pub struct Known {
     /// The MAC header, where it is set at an entry, is the packet's first byte, as in frames that ports deliver.
     pub mac_at_data: bool,
-    /// Cells that keep their value while the program runs: no program or handler writes them.
+    /// Cells that keep this value while the program runs. If a handler writes one, the program has to be compiled
+    /// again.
     pub cells: BTreeMap<u16, u64>,
     /// The changes of checksums that records contain.
     pub deltas: Vec<Delta>,
