@@ -161,7 +161,7 @@ pub fn first_field(pool: &Pool, bits: Bits) -> u8 {
     widths.into_iter().next().unwrap_or(0)
 }
 
-/// The number of bits, from the first one, that belong to the field whose middle the first one is in.
+/// The number of bits, from the first one, that belong to a field that starts before the first one; 0 if there is none.
 pub fn rest_of_field(pool: &Pool, bits: Bits) -> u8 {
     let Root::At(root) = bits.root else { return 0 };
     let context = Context::default();

@@ -52,9 +52,9 @@ impl Values {
     fn merged_csum(&mut self, sum: Vn, second: (Vn, Vn, u8), facts: &Facts) -> Option<Vn> {
         let Expr::Csum(start, old, new, width) = self.expr(sum) else { return None };
         let first = (old, new, width);
-        // The stored word changes back: the second change is of the same word, and its `T` is never 0.
-        // `T` would be 0 only for a first result of 0xffff, which needs 0 as the word in between, and for
-        // the largest word in between.
+        // Both changes are of the same word, and the second one's `T` is never 0. `T` would be 0 only if
+        // the first result is 0xffff, which requires 0 as the word in between, and if the word in between
+        // is the largest one: it cannot be both.
         if second.0 == first.1 && second.2 == first.2 {
             let merged = (first.0, second.1, second.2);
             if self.never_zero(start, merged, facts) {

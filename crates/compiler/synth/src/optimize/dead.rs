@@ -1,7 +1,7 @@
 //! Writes that are never read, and values that are never used.
 //!
-//! A write is dead if on every path the same bits are written again before any read. After a drop no one
-//! reads the packet; at any other exit the receiver may read all of it. Cells and records outlive the
+//! A write is dead if on every path the same bits are written again before any read. After a drop the
+//! packet is not read; at any other exit the receiver may read all of it. Cells and records outlive the
 //! packet. At a stage boundary the packet keeps its content, but other packets may read cells and
 //! records.
 //!
