@@ -1,11 +1,11 @@
 //! One flat configuration of all NFs.
 //!
-//! A device element that is linked to a port gets that port for a device. One that is linked to another NF
-//! or to a virtual device stays, under its name, as an element that passes packets on: `Null`, or `Unqueue` where it
-//! pulled what it sent. One that is idle becomes `Idle` or `Discard`.
+//! A device element that is linked to a port gets that port as its device. An element that is linked to another NF or
+//! to a virtual device keeps its name and becomes an element that passes packets on: `Null`, or `Unqueue` where it
+//! pulled the packets that it sent. An idle element becomes `Idle` or `Discard`.
 //!
-//! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it; its
-//! own configuration is kept aside.
+//! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it. Its own
+//! configuration is stored separately.
 
 use super::device::{self, Nfs};
 use super::instances;
@@ -21,8 +21,8 @@ use click::config::quote;
 use click::{Connection, ElementId, Graph};
 use std::path::{Path, PathBuf};
 
-/// Composes the NFs of a chain. Where it has mistakes, interfaces without a link are idle: what is wrong with
-/// one link would show again at every element behind it.
+/// Composes the NFs of a chain. If the chain has errors, all interfaces without a link are idle: otherwise an error in
+/// one link would be reported again at every element behind it.
 pub(super) fn compose(
     declared: ChainFile,
     nfs: Vec<Nf>,
@@ -32,7 +32,7 @@ pub(super) fn compose(
 ) -> Chain {
     let mut graph = Graph::default();
     let mut infos = vec![];
-    // Element that an end's packets come to or leave from, in the whole graph.
+    // The elements by which an interface receives or sends, by their numbers in the whole graph.
     let mut places: Vec<LinkPlace> = vec![];
     let mut processes = vec![];
     for (number, mut nf) in nfs.into_iter().enumerate() {
@@ -131,14 +131,14 @@ pub(super) fn compose(
     }
 }
 
-/// Puts the element that stands for a process in the place of an NF's configuration, and returns that.
+/// Replaces an NF's configuration by the element that represents its process, and returns the configuration.
 fn stand_in(nf: &mut Nf) -> ProcessNf {
     let span = nf.span;
     let mut graph = Graph::default();
     let mut add = |name: String, class: &str, config: &str| graph.add_derived(name, class, config, span);
     let process = add("process".into(), "ProcessNF", &quote(&nf.name));
     let (mut inputs, mut outputs, mut wires) = (vec![], vec![], vec![]);
-    // What one sees that only looks goes on, although it would send nothing.
+    // An observer's packets continue to the next element, although the observer itself sends none.
     let only_sees = nf.terms.observes() && nf.interfaces.iter().all(|interface| interface.egress.is_empty());
     for interface in &mut nf.interfaces {
         let config = quote(&interface.name);
@@ -163,7 +163,7 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
     process_of(nf, nf.name.clone(), graph, inputs, outputs)
 }
 
-/// A device element.
+/// A device element and its interface.
 struct LinkPlace {
     end: End,
     sends: bool,
@@ -172,16 +172,16 @@ struct LinkPlace {
     is_idle: bool,
 }
 
-/// Makes a device element what its link asks for.
+/// Changes a device element as its link requires.
 fn settle(graph: &mut Graph, place: &LinkPlace, declared: &ChainFile, wiring: &Wiring, sound: bool) {
     let mine = |link: &&Link| if place.sends { link.from == place.end } else { link.to == place.end };
     let link = wiring.links.iter().find(mine);
-    // Where there are mistakes devices have no elements.
+    // If the chain has errors, devices have no elements.
     let link =
         link.filter(|link| sound || ![link.from, link.to].iter().any(|end| matches!(end, End::Device(_))));
     let other = link.map(|link| (if place.sends { link.to } else { link.from }, link.span));
     let class = match other {
-        // What a station receives and sends passes its own elements.
+        // Packets of a port with addresses pass the port's own elements.
         Some((End::Port(port), span))
             if declared.ports.get(port).is_none_or(|port| port.l3_interface.is_none()) =>
         {

@@ -11,7 +11,7 @@ use crate::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, Runti
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::{Path, PathBuf};
 
-/// The ways in which an NF can run; [`ExecutionMode`] has those that are there.
+/// The execution modes of an NF by name; `None` for a mode that is not implemented.
 const MODES: [(&str, Option<ExecutionMode>); 5] = [
     ("modular", Some(ExecutionMode::Modular)),
     ("fused", Some(ExecutionMode::Fused)),
@@ -19,10 +19,10 @@ const MODES: [(&str, Option<ExecutionMode>); 5] = [
     ("container", Some(ExecutionMode::Container)),
     ("vm", None),
 ];
-/// More workers than any machine has cores are a typing mistake.
+/// A number of workers above this is reported as an error.
 const MOST_WORKERS: u64 = 1024;
 
-/// Reads the declarations, also of a text that is no good TOML: what lines without mistakes say.
+/// Reads the declarations. From a text that is not valid TOML, it reads the lines without syntax errors.
 pub(super) fn read(source: SourceId, folder: &Path, map: &SourceMap, diags: &mut Diagnostics) -> ChainFile {
     let mut syntax = Diagnostics::new();
     let (file, root) = table::parse(source, map, &mut syntax);
@@ -30,7 +30,7 @@ pub(super) fn read(source: SourceId, folder: &Path, map: &SourceMap, diags: &mut
     diags.extend(syntax);
     let mut found = Diagnostics::new();
     let chain = declarations(file, &root, folder, &mut found);
-    // What a line with a mistake seems to say is not what was meant.
+    // An error on a line with a syntax error is not reported: the line was not read as the user meant it.
     diags.extend(found.into_iter().filter(|mistake| !file.shares_line(mistake.span, &broken)));
     chain
 }
@@ -246,10 +246,10 @@ fn read_nf(nf: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<NfDe
     Some(NfDecl { name, span, text, defines, idle, mode, terms, instances: spread })
 }
 
-/// What is run, and its interfaces.
+/// The program of an NF, and its interfaces.
 type ProgramText = (Body, Vec<Spanned>);
 
-/// The keys of an NF that is a program, and the key that puts it into a container.
+/// Reads the keys of an NF that is a program, and the key that runs it in a container.
 fn read_program<'a>(
     keys: &mut Keys<'a>,
     folder: &Path,
@@ -302,7 +302,7 @@ fn read_program<'a>(
         return (Some((Body::External(config), interfaces)), None);
     };
     let Some(path) = program.text(diags) else { return (None, contained) };
-    // A program's bare name is looked for as shells do; anything else is relative to the chain file.
+    // A bare program name is searched in PATH. Any other path is relative to the chain file.
     let bare = match what {
         ContainerKind::Program => !path.text.contains('/'),
         ContainerKind::Image => image::is_name_in(folder, &path.text),
@@ -314,7 +314,7 @@ fn read_program<'a>(
     (Some((Body::Program(program), interfaces)), contained)
 }
 
-/// What starts the container of an NF.
+/// Reads the runtime that starts the NF's container.
 fn read_runtime(runtime: Value<'_>, mode: ExecutionMode, diags: &mut Diagnostics) -> Option<RuntimeName> {
     if mode != ExecutionMode::Container {
         let message = "`runtime` is for NFs in containers";
@@ -327,7 +327,7 @@ fn read_runtime(runtime: Value<'_>, mode: ExecutionMode, diags: &mut Diagnostics
     one_of(&name, &known, wrong, &help, diags)
 }
 
-/// What the process of an NF may do, and where it runs.
+/// Reads the rights of an NF's process, and its cores.
 fn read_rights<'a>(
     take: &mut impl FnMut(&'static str, &mut Diagnostics) -> Option<Value<'a>>,
     folder: &Path,
@@ -360,7 +360,7 @@ fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
         ("drop", WhenDown::Drop),
         ("bypass", WhenDown::Bypass),
         ("hold", WhenDown::Hold),
-        // Where no instance is there to steer to.
+        // `steer` sends the packets to the other instances. While all instances are down, packets are dropped.
         ("steer", WhenDown::Drop),
     ];
     let wrong = format!("packets of an NF that is down cannot be `{text}`");

@@ -1,11 +1,11 @@
-//! One entry for fuzzing everything that reads a chain file.
+//! The entry for fuzzing the reader of chain files.
 
 use super::load::load_text;
 use super::sources::Files;
 use diag::{Diagnostics, SourceMap};
 use std::path::Path;
 
-/// The Click file that every NF of a fuzzed chain has.
+/// The Click file of every NF of a fuzzed chain.
 const NF: &str = "FromDevice(a) -> Counter -> ToDevice(b); FromDevice(b) -> Counter -> ToDevice(a);";
 
 struct NoLibraries;
@@ -16,11 +16,11 @@ impl click::Libraries for NoLibraries {
     }
 }
 
-/// Reads arbitrary bytes as a chain file; no file is touched. `classes` has those of [`NF`].
+/// Reads arbitrary bytes as a chain file; no file is opened. `classes` contains the classes of [`NF`].
 ///
 /// # Panics
-/// When a promise of this module is broken: a chain with mistakes, a connection to no element, elements
-/// that belong to no NF. Anything else that panics is a bug, too.
+/// When an invariant of this crate is violated: a chain despite errors, a connection to no element, elements that
+/// belong to no NF. Any other panic is a defect, too.
 pub fn fuzz_chain(data: &[u8], classes: &dyn click::Classes) {
     let mut map = SourceMap::new();
     let mut diags = Diagnostics::new();
@@ -35,7 +35,7 @@ pub fn fuzz_chain(data: &[u8], classes: &dyn click::Classes) {
     for wire in &chain.graph.connections {
         assert!(wire.from.0 < count && wire.to.0 < count);
     }
-    // Devices' elements stand behind those of the NFs.
+    // The elements of devices follow those of the NFs.
     let owned: usize = chain.nfs.iter().map(|nf| nf.elements.len()).sum();
     let devices = chain.graph.elements.get(owned..).expect("no element belongs to two NFs");
     let of_device = |element: &click::Element| {

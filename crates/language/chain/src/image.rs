@@ -1,8 +1,8 @@
-//! What names an OCI image: a path, a path with `:TAG` behind it, or the name under which a container engine has it.
+//! Names of OCI images: a path, a path with `:TAG` behind it, or the image's name in a container engine.
 
 use std::path::{Path, PathBuf};
 
-/// The folder or archive that a path names, and the tag that is behind the path; `None` where nothing is there.
+/// The folder or archive that a path names, and the tag behind the path; `None` if no such file exists.
 pub fn find(path: &Path) -> Option<(PathBuf, Option<String>)> {
     if path.exists() {
         return Some((path.into(), None));
@@ -12,7 +12,7 @@ pub fn find(path: &Path) -> Option<(PathBuf, Option<String>)> {
     Path::new(path).exists().then(|| (path.into(), Some(tag.to_string())))
 }
 
-/// Whether that is the name of an image, and no path to one.
+/// Whether that is the name of an image in an engine, and not a path to one.
 pub fn is_name(image: &Path) -> bool {
     let text = image.to_string_lossy();
     let file = text.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).map_or(&*text, |(file, _)| file);
@@ -20,7 +20,7 @@ pub fn is_name(image: &Path) -> bool {
     !is_path && find(image).is_none()
 }
 
-/// Whether a text of a chain file is the name of an image, and no path from the file's folder.
+/// Whether a text of a chain file is the name of an image in an engine, and not a path relative to the file's folder.
 pub fn is_name_in(folder: &Path, text: &str) -> bool {
     is_name(Path::new(text)) && find(&folder.join(text)).is_none()
 }

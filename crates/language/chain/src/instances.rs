@@ -1,6 +1,6 @@
-//! NFs of which there are several instances: what a chain file says of them, and how they are called.
+//! NFs with several instances: their declarations in chain files, and their names.
 //!
-//! The instances of `fw` are called `fw.1`, `fw.2` and so on. No NF can be called so, because names have no dots.
+//! The instances of `fw` are named `fw.1`, `fw.2` and so on. The name of an NF contains no dot.
 
 use super::nf::Nf;
 use super::table::{Keys, Value, one_of};
@@ -9,7 +9,7 @@ use click::Classes;
 use diag::{Diagnostic, Diagnostics, Spanned, did_you_mean};
 use packet::flow::{MOST_INSTANCES, SteeringPolicy};
 
-/// The NF that an instance is one of; of any other NF itself.
+/// The NF of an instance. For any other NF, its own name.
 pub fn family(name: &str) -> &str {
     name.split_once('.').map_or(name, |(family, _)| family)
 }
@@ -19,18 +19,20 @@ pub(super) fn name(nf: &str, instance: usize) -> String {
     format!("{nf}.{}", instance + 1)
 }
 
-/// Whether a name is that of an NF, or of the first of its instances: what is said of that holds for all.
+/// Whether a name is that of an NF, or of the first of its instances. A message about the first instance applies to
+/// all.
 pub fn is_first(name: &str) -> bool {
     name.split_once('.').is_none_or(|(_, number)| number == "1")
 }
 
-/// The name of an element of an NF in the whole graph. Those of instances begin with a dot.
+/// The name of an element of an NF in the whole graph. The NF's own name of an element of an instance begins with a
+/// dot.
 pub fn element_name(nf: &str, element: &str) -> String {
     if element.starts_with('.') { format!("{nf}{element}") } else { format!("{nf}/{element}") }
 }
 
-/// Reads how many instances an NF has, and how they are chosen; `when_down` is what it says of packets of one that is
-/// down.
+/// Reads how many instances an NF has, and how an instance is chosen. `when_down` is the NF's key for the packets of an
+/// instance that is down.
 pub(super) fn read(
     keys: &mut Keys<'_>,
     nf: Value<'_>,
@@ -71,7 +73,7 @@ pub(super) fn read(
     Some(Instances { instances, span: given.key_span, by, otherwise, by_span, stays })
 }
 
-/// One way for all interfaces, or a table of interfaces.
+/// Reads one policy for all interfaces, or a table with a policy for each.
 fn read_steer(steer: Value<'_>, diags: &mut Diagnostics) -> (Vec<(Spanned, SteeringPolicy)>, SteeringPolicy) {
     if let toml::de::DeValue::Table(_) = steer.get() {
         let rest = steer.keys("`steer`", diags).map_or(vec![], |mut keys| keys.rest());
@@ -90,7 +92,7 @@ fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<SteeringPolicy
     one_of(text, &known, format!("packets cannot be steered by `{text}`"), &help, diags)
 }
 
-/// Records what instances cannot do, and hints at what they probably should not.
+/// Records errors of NFs with instances, and warns of configurations that split state.
 pub(super) fn check(nfs: &[Nf], classes: &dyn Classes, diags: &mut Diagnostics) {
     for nf in nfs {
         let Some(spread) = &nf.instances else { continue };
@@ -124,7 +126,7 @@ pub(super) fn check(nfs: &[Nf], classes: &dyn Classes, diags: &mut Diagnostics) 
     }
 }
 
-/// Hints at flows that an NF knows and whose packets would go to several instances of it.
+/// Warns if the packets of one flow would go to several instances of an NF that keeps flows.
 fn hint(
     nf: &Nf,
     spread: &Instances,
@@ -175,15 +177,15 @@ fn splits(policies: &[SteeringPolicy]) -> bool {
     match policies {
         _ if policies.contains(&LeastFilled) => true,
         [] | [_] => false,
-        // Whoever paints knows what belongs together.
+        // The NF that sets the paint annotation assigns both directions of a flow to one instance.
         _ if policies.contains(&Paint) || all(Flow) => false,
         _ if policies.contains(&Interface) => true,
-        // What is the source on one side is the destination on the other.
+        // The source address of one direction is the destination address of the other.
         _ => !policies.iter().all(is_address) || all(Source) || all(Destination),
     }
 }
 
-/// Mistakes in the elements of an NF, said of all its instances, are said once and of the NF.
+/// Reports an error that all instances of an NF have once, with the NF's name.
 pub fn say_once(graph: &click::Graph, found: Diagnostics, diags: &mut Diagnostics) {
     let prefixes: std::collections::BTreeSet<&str> = graph
         .elements

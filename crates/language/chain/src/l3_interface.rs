@@ -1,5 +1,4 @@
-//! Ports and devices with addresses of their own: stations of their networks, whose neighbours the platform finds out
-//! for NFs.
+//! L3 interfaces: ports and devices with addresses of their own, whose neighbours the host resolves for NFs.
 
 use super::table::{Keys, Value};
 use crate::model::{DeviceDecl, DeviceKind, End, Link, PortDecl, PortKind, StationDecl};
@@ -54,7 +53,7 @@ fn read_mac(value: Value<'_>, diags: &mut Diagnostics) -> Option<(MacAddr, Span)
     }
 }
 
-/// Checks what ports can be: a station receives and sends, and has a hardware address.
+/// Checks the port of an L3 interface: it receives and sends, and has a hardware address.
 fn check_port(port: &PortDecl, station: &StationDecl, asks_for_mac: bool, diags: &mut Diagnostics) {
     let (name, missing) = (
         &port.name,
@@ -76,7 +75,7 @@ fn check_port(port: &PortDecl, station: &StationDecl, asks_for_mac: bool, diags:
     }
 }
 
-/// Checks the stations of a chain, each with its ports and all with each other.
+/// Checks the L3 interfaces of a chain, each with its ports and against the others.
 pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diagnostics) {
     for port in ports {
         if let Some(station) = &port.l3_interface {
@@ -91,7 +90,7 @@ pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diag
             }
         }
     }
-    // Two that share a port would both answer.
+    // Two L3 interfaces on one port would both answer requests.
     let of_port = |at: usize| {
         let own = ports.get(at).and_then(|port| Some((&port.name, port.l3_interface.as_ref()?)));
         let devices = devices.iter().filter(move |device| device.ports.iter().any(|of| of.port == at));
@@ -114,7 +113,7 @@ pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diag
     }
 }
 
-/// The port or device whose station is behind an end of a link.
+/// The name of the port or device with an L3 interface at an end of a link.
 pub(super) fn behind<'a>(
     end: End,
     ports: &'a [PortDecl],
@@ -131,7 +130,7 @@ pub(super) fn behind<'a>(
             if let Some(station) = &device.l3_interface {
                 return Some((&device.name, station));
             }
-            // A device that sends by one port is on the network of that.
+            // A device that sends by one port is on that port's network.
             match device.targets().as_slice() {
                 [only] => port(only.port),
                 _ => None,
@@ -141,7 +140,7 @@ pub(super) fn behind<'a>(
     }
 }
 
-/// The same of an interface of an NF: where it sends to, else where it receives from.
+/// The same for an interface of an NF: the end that it sends to, else the end that it receives from.
 pub(super) fn of_interface(
     interface: End,
     links: &[Link],

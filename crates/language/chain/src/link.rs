@@ -1,30 +1,31 @@
 //! The notation of links: `a[1] -> [0]b[1] -> [0]c`, `<->` for both directions (SNF, section 4).
 //!
-//! This reads the notation only; what the names mean is [`super::wiring`]'s.
+//! This module parses the notation only; [`super::wiring`] resolves the names.
 
 use diag::{Diagnostics, Span, Spanned};
 
 /// A name in a link, with the interfaces in brackets on its two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stop {
-    /// `[0]` before the name: where packets come in.
+    /// `[0]` before the name: the interface that receives.
     pub input: Option<Spanned>,
     /// The NF or port.
     pub name: Spanned,
-    /// `[1]` after the name: where packets go out.
+    /// `[1]` after the name: the interface that sends.
     pub output: Option<Spanned>,
 }
 
-/// One link text: names and the arrows between them; there is one arrow less than names.
+/// One link text: names and the arrows between them, one arrow fewer than names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LinkText {
     /// The names.
     pub stops: Vec<Stop>,
-    /// Whether each arrow goes both ways.
+    /// Whether each arrow links both directions.
     pub both_ways: Vec<bool>,
 }
 
-/// Whether a name can be one of a port or an NF: such that links and element names stay readable.
+/// Whether a text is allowed as the name of a port or NF. The allowed characters keep links and element names
+/// unambiguous.
 pub(super) fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
@@ -32,7 +33,7 @@ pub(super) fn is_name(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// Reads a link; `None` when it is not one, which is recorded.
+/// Parses a link. `None` after an error, which is recorded.
 pub(super) fn parse(link: &Spanned, diags: &mut Diagnostics) -> Option<LinkText> {
     let mut reader = Reader { link, at: 0, diags };
     let mut text = LinkText { stops: vec![reader.stop()?], both_ways: vec![] };
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
         Some(Stop { input, name, output: self.interface()? })
     }
 
-    /// `[...]` if there is one; `None` when it is not closed or empty.
+    /// `[...]` or nothing; `None` if the bracket is not closed or is empty.
     fn interface(&mut self) -> Option<Option<Spanned>> {
         self.skip_space();
         if !self.rest().starts_with('[') {

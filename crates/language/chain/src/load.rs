@@ -7,9 +7,9 @@ use click::Classes;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::Path;
 
-/// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables from a command line:
-/// `NAME` for all NFs, `nf.NAME` for one; they override what files say. `classes` are those that
-/// elements can be of. Mistakes are collected; with any error there is no chain.
+/// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables of the command line: `NAME` for
+/// all NFs, `nf.NAME` for one. They override the files' definitions. `classes` are the known element classes. All
+/// errors are collected; with any error the result is `None`.
 pub fn load(
     path: &Path,
     defines: &[Define],
@@ -21,8 +21,8 @@ pub fn load(
     load_to_check(path, defines, classes, map, diags).filter(|_| diags.errors() == before)
 }
 
-/// Loads a chain as far as it can be understood, also with mistakes: whoever assembles it finds the
-/// mistakes that are left. With any error it is not to be run; interfaces whose link has a mistake are idle.
+/// Loads a chain as far as it can be read, also with errors, so that assembling it finds further errors. A chain with
+/// an error must not be run; interfaces whose link has an error are idle.
 pub fn load_to_check(
     path: &Path,
     defines: &[Define],
@@ -33,7 +33,7 @@ pub fn load_to_check(
     load_from(&mut Sources::of_files(), path, defines, classes, map, diags)
 }
 
-/// As [`load_to_check`], with texts from `sources`, which keeps those that it had to read.
+/// As [`load_to_check`], with texts from `sources`, which keeps the texts that it reads from files.
 pub fn load_from(
     sources: &mut Sources,
     path: &Path,
@@ -99,7 +99,7 @@ pub(crate) fn read_text(
     Some(compose::compose(declared, nfs, wiring, sound, folder_of(path)))
 }
 
-/// By its extension; else a text whose first line is a TOML table or key is a chain file.
+/// Decides by the extension. Without a known one, a text whose first line is a TOML table or key is a chain file.
 pub(crate) fn is_chain_file(path: &Path, text: &str) -> bool {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => true,

@@ -1,17 +1,17 @@
-//! Refuses chains in which packets could go round.
+//! Refuses chains with a loop.
 //!
-//! A packet that left an NF by one interface must not come back to where it was by going on: links are
-//! followed through the elements of each NF, from the interface that packets enter to those that they can
-//! leave by (SNF, section 4: entry points and loops are a matter of interfaces, not of NFs). A packet that
-//! turns round, back over the link it came by, is no loop: every router can answer. Devices are ways, too, and one
-//! that sees what NFs send out is a way back to whoever opens it.
+//! A packet that left an NF by one interface must not return to it by passing on through other NFs. Links are followed
+//! through the elements of each NF, from the interface that a packet enters to those that it can leave by (SNF, section
+//! 4: entry points and loops are properties of interfaces, not of NFs). A packet that returns over the link by which it
+//! arrived is no loop: every router can answer. Paths lead through devices, too: a device that sees outbound traffic
+//! returns packets to the NFs that open it.
 
 use super::device::Flow;
 use super::nf::Nf;
 use crate::model::{End, Link};
 use diag::Diagnostics;
 
-/// Reports each ring once, at its first link in the text.
+/// Reports each loop once, at its first link in the text.
 pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
     let next: Vec<Vec<usize>> = links.iter().map(|link| followers(nfs, links, link)).collect();
     let mut state = vec![VisitState::New; links.len()];
@@ -19,7 +19,7 @@ pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
         if state[start] != VisitState::New {
             continue;
         }
-        // Depth first; the path holds each link and how many of its followers were looked at.
+        // A depth-first search. The path contains each link and the number of its followers that were visited.
         let mut path = vec![(start, 0)];
         state[start] = VisitState::OnPath;
         while let Some((at, looked)) = path.last_mut() {
@@ -84,7 +84,7 @@ fn report(nfs: &[Nf], flows: &[&Flow], diags: &mut Diagnostics) {
     for link in notes {
         entry = entry.with_note(link.span, "goes on here");
     }
-    // What goes out by a port comes back from a device of that port.
+    // A device of a port receives the packets that are sent by that port.
     let is_seen = flows.iter().any(|flow| !flow.turns);
     entry.help(match is_seen {
         true => {

@@ -1,4 +1,4 @@
-//! The NFs' Click files, and the interfaces they have.
+//! The NFs' Click files and their interfaces.
 
 use super::sources::{Files, folder_of};
 use super::variables;
@@ -16,24 +16,24 @@ use std::path::{Path, PathBuf};
 /// An NF as its Click text describes it.
 pub(super) struct Nf {
     pub name: String,
-    /// Where the chain file declares it.
+    /// The location of its declaration in the chain file.
     pub span: Span,
     pub file: PathBuf,
     pub graph: Graph,
     pub interfaces: Vec<Interface>,
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
-    /// Elements that pull what they send.
+    /// Elements whose input is pull: they pull the packets that they send.
     pub pulling: Vec<ElementId>,
-    /// How it runs.
+    /// Its execution mode.
     pub mode: ExecutionMode,
-    /// On what terms it runs in a process of its own.
+    /// How it runs in a process of its own.
     pub terms: Terms,
     /// The program that it is, where it has no Click text.
     pub program: Option<Body>,
     /// How its instances share its packets, where it has several.
     pub instances: Option<Instances>,
-    /// Whether mistakes in its text may hide interfaces.
+    /// Whether an error in its text may hide interfaces.
     pub incomplete: bool,
 }
 
@@ -62,11 +62,11 @@ pub(super) struct Interface {
     pub name: String,
     pub ingress: Vec<ElementId>,
     pub egress: Vec<ElementId>,
-    /// Interfaces that packets from this one can leave by.
+    /// Interfaces by which packets from this one can leave.
     pub leads_to: Vec<usize>,
 }
 
-/// Whether elements of a class receive from a device or send to one, which their first argument names.
+/// The direction in which elements of a class use a device, which their first argument names; `None` for other classes.
 pub fn device_direction(class: &str) -> Option<Direction> {
     match class {
         "FromDevice" | "FromDPDKDevice" => Some(Direction::Receive),
@@ -75,7 +75,7 @@ pub fn device_direction(class: &str) -> Option<Direction> {
     }
 }
 
-/// Whether an unknown class was perhaps to be one of a device.
+/// Whether an unknown class may be a misspelt class of a device element.
 fn may_be_device(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.contains("dev") || name.starts_with("from") || name.starts_with("to")
@@ -163,7 +163,7 @@ pub(super) fn load_all(
         known.push((declared.name.as_str(), variables::of(ast.as_ref())));
         let before = diags.errors();
         let graph = ast.as_ref().map(|ast| click::flatten(ast, classes, &values, diags)).unwrap_or_default();
-        // Other names that are unknown hide elements that are no interfaces.
+        // An element of any other unknown class is not an interface.
         let hides = graph.unknown.iter().any(|name| may_be_device(name));
         let others = diags.errors() - before > graph.unknown.len();
         let incomplete = ast.is_none() || graph.incomplete || hides || others;
@@ -174,7 +174,7 @@ pub(super) fn load_all(
     nfs
 }
 
-/// An NF that is a program: every interface receives and sends, and may do without either.
+/// An NF that is a program. Each interface may receive and send, and needs neither.
 fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spanned]) -> Nf {
     let mut graph = Graph::default();
     let mut add = |class: &str, name: &Spanned| {
@@ -194,8 +194,8 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
     Nf { program, ..Nf::new(declared, chain.to_path_buf(), graph, interfaces) }
 }
 
-/// A source for Click text that stands in the chain file: the chain file with everything else blanked
-/// out, so that places in it are places in the chain file. A text with escapes stands for itself.
+/// The source of Click text inside the chain file: the chain file up to the text's end, with blanks in front of the
+/// text, so that locations in the source are locations in the chain file. A text with escapes is a source of its own.
 fn inline_source(chain: SourceId, text: &Spanned, map: &mut SourceMap) -> SourceId {
     let name = map.name(chain).to_string();
     if !text.is_verbatim() {
@@ -204,14 +204,14 @@ fn inline_source(chain: SourceId, text: &Spanned, map: &mut SourceMap) -> Source
     let before = map.text(chain).get(..text.span.start as usize).unwrap_or("");
     let blank = |c: char| match c {
         '\n' | '\r' => c.to_string(),
-        // As many bytes as before; columns count characters, so they hold where lines are ASCII.
+        // The byte length is kept. Columns count characters, so they are right in lines of ASCII text.
         other => " ".repeat(other.len_utf8()),
     };
     let blanked: String = before.chars().map(blank).collect();
     map.add(name, blanked + text.as_str())
 }
 
-/// The interfaces, in the order of the text, and the elements that pull what they send.
+/// The interfaces in the order of the text, and the elements that pull the packets that they send.
 fn describe(graph: &Graph, classes: &dyn Classes) -> (Vec<Interface>, Vec<ElementId>) {
     let mut interfaces: Vec<Interface> = vec![];
     for id in graph.ids() {
@@ -230,7 +230,7 @@ fn describe(graph: &Graph, classes: &dyn Classes) -> (Vec<Interface>, Vec<Elemen
     }
     let spec = |id: ElementId| flow::spec(graph, id, classes);
     let specs: Vec<PortSpec> = graph.ids().map(spec).collect();
-    // What is wrong with the wiring shows again in the whole graph, under the names it has there.
+    // Resolving the whole graph reports wiring errors again, under the names of that graph, so these are discarded.
     let flow = flow::resolve(graph, &spec, &mut Diagnostics::new());
     let pulls = |id: &ElementId| flow.ports(*id).inputs.first() == Some(&Processing::Pull);
     let pulling = graph.ids().filter(pulls).collect();
@@ -248,7 +248,7 @@ fn describe(graph: &Graph, classes: &dyn Classes) -> (Vec<Interface>, Vec<Elemen
     (interfaces, pulling)
 }
 
-/// Which elements packets from these elements can come to, by the elements' flow codes.
+/// The elements that packets from these elements can reach, by the elements' flow codes.
 fn reach(graph: &Graph, specs: &[PortSpec], from: &[ElementId]) -> Vec<bool> {
     let mut wires: HashMap<ElementId, Vec<&click::Connection>> = HashMap::new();
     for wire in &graph.connections {

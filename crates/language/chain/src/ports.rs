@@ -1,4 +1,4 @@
-//! Reads ports as the chain file declares them.
+//! Reads the ports that the chain file declares.
 
 use super::l3_interface;
 use super::table::{Keys, Value, check_name};
@@ -36,7 +36,7 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
     ports
 }
 
-/// A file that is written is written by one port and read by none.
+/// Reports a capture that two ports write, or that one port writes and another reads.
 fn one_writer_each(ports: &[PortDecl], diags: &mut Diagnostics) {
     for (at, port) in ports.iter().enumerate() {
         let PortKind::Local(source, Sink::Capture(written)) = &port.kind else { continue };
@@ -60,7 +60,7 @@ fn one_writer_each(ports: &[PortDecl], diags: &mut Diagnostics) {
     }
 }
 
-/// What a port is, as far as that can be said.
+/// Reads the kind of a port, as far as its keys have no errors.
 fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnostics) -> Option<PortKind> {
     let device = keys.take("device");
     let capture = keys.take("capture");
@@ -126,7 +126,7 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
         return device.map(PortKind::Device);
     }
     let source = match (capture.flatten(), traffic.flatten()) {
-        // With both, which is a mistake: the traffic may have mistakes of its own.
+        // Both are present, which is an error. The traffic is read to report its own errors too.
         (_, Some(traffic)) => PortSource::Traffic(traffic),
         (Some(path), None) => PortSource::Capture { path, passes },
         (None, None) => PortSource::None,

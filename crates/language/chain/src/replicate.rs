@@ -1,7 +1,8 @@
 //! The instances of an NF in the whole graph.
 //!
-//! In the place of the NF's elements stand its interfaces, one `Steer`, and the instances: each a `ProcessNF`, or a
-//! copy of the NF's elements whose devices pass packets on. What they send meets again at the interfaces.
+//! The NF's elements are replaced by its interfaces, one `Steer`, and the instances. An instance is a `ProcessNF`, or a
+//! copy of the NF's elements whose device elements pass packets on. The interfaces merge the packets that the instances
+//! send.
 
 use super::instances::name;
 use super::nf::Nf;
@@ -14,13 +15,13 @@ use diag::Span;
 /// An interface, in one direction.
 struct Side {
     name: String,
-    /// The element that is the interface.
+    /// The element that represents the interface.
     element: ElementId,
-    /// What it was in the NF's own configuration.
+    /// Its elements in the NF's own configuration.
     own: Vec<ElementId>,
 }
 
-/// Puts the instances into the place of an NF's elements; those that run in processes of their own.
+/// Replaces an NF's elements by its instances. Returns the instances that run in processes of their own.
 pub(super) fn replace_with_instances(nf: &mut Nf, spread: &Instances) -> Vec<ProcessNf> {
     let own = std::mem::take(&mut nf.graph);
     let mut build = Build { graph: Graph::default(), span: nf.span };

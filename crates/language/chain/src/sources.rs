@@ -1,27 +1,28 @@
-//! The texts that a chain was read from, kept: whoever reads it again, perhaps elsewhere, reads the same.
+//! The texts that a chain was read from. They are stored, so that a later read of the chain, perhaps on another
+//! machine, uses the same texts.
 
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Texts by name. What is not among them is read from files, if that is allowed, and kept.
+/// Texts by name. Other texts are read from files, if that is allowed, and stored.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sources {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// By name and by where it was required: the name to show, and the text.
+    /// Libraries by their name and the file that requires them: the name for messages, and the text.
     libraries: BTreeMap<String, (String, String)>,
     #[serde(skip)]
     reads_files: bool,
 }
 
 impl Sources {
-    /// None yet; they are read from files.
+    /// An empty store that reads missing texts from files.
     pub fn of_files() -> Sources {
         Sources { reads_files: true, ..Sources::default() }
     }
 
-    /// Has a text stand for a file, whatever that holds, and whether it is there or not.
+    /// Uses a text as the content of a file, whether or not that file exists.
     pub fn put(&mut self, path: &Path, text: impl Into<Vec<u8>>) {
         self.files.insert(path.to_path_buf(), text.into());
     }
@@ -56,7 +57,7 @@ impl Sources {
     }
 }
 
-/// Where texts come from: files, or what a test makes up.
+/// The source of texts: files, or a test.
 pub(crate) struct Files<'a> {
     /// Reads a file.
     pub read: &'a mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
@@ -64,7 +65,7 @@ pub(crate) struct Files<'a> {
     pub libraries: &'a mut dyn click::Libraries,
 }
 
-/// Libraries that are kept.
+/// Libraries from a store, which keeps those that it reads.
 pub(super) struct Recorded<'a, 'b>(pub &'a RefCell<&'b mut Sources>);
 
 impl click::Libraries for Recorded<'_, '_> {

@@ -1,16 +1,16 @@
-//! What a chain file says of an NF: how it runs, and on what terms in a process of its own.
+//! How a chain file declares that an NF runs: its execution mode, and the parameters of its process.
 //!
-//! Names and values only: whether a runtime is installed, or a program is there, is known to whoever starts NFs.
+//! Names and values only: the launcher of an NF finds out whether a runtime is installed, or a program exists.
 
 use std::path::PathBuf;
 
-/// How an NF runs.
+/// An execution mode of an NF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ExecutionMode {
-    /// In this process, element by element.
+    /// In the process of the host, element by element.
     #[default]
     Modular,
-    /// In this process, every fused region of transparent elements as one program.
+    /// In the process of the host, each fused region of transparent elements as one program.
     Fused,
     /// In a process of its own.
     Process,
@@ -19,7 +19,7 @@ pub enum ExecutionMode {
 }
 
 impl ExecutionMode {
-    /// What a chain file calls it.
+    /// Its name in a chain file.
     pub fn name(self) -> &'static str {
         match self {
             ExecutionMode::Modular => "modular",
@@ -29,7 +29,7 @@ impl ExecutionMode {
         }
     }
 
-    /// Whether the NF runs in this process.
+    /// Whether the NF runs in the process of the host.
     pub fn is_here(self) -> bool {
         matches!(self, ExecutionMode::Modular | ExecutionMode::Fused)
     }
@@ -48,7 +48,7 @@ pub enum FusedElements {
 }
 
 impl FusedElements {
-    /// Whether the element with that number does.
+    /// Whether the element with that number does so.
     pub fn has(&self, element: usize) -> bool {
         match self {
             FusedElements::Nothing => false,
@@ -58,47 +58,47 @@ impl FusedElements {
     }
 }
 
-/// On what terms an NF runs in a process of its own, as its chain file says.
+/// The parameters of an NF that runs in a process of its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Terms {
-    /// What becomes of its packets while it does not run.
+    /// What happens to its packets while it does not run.
     pub when_down: WhenDown,
-    /// Its trust group: NFs of one share memory. By default each has its own, called as it is.
+    /// Its trust group: the NFs of one group share memory. By default each NF has a group of its own, with the NF's
+    /// name.
     pub trust: String,
-    /// What it gets of its packets.
+    /// How it accesses its packets.
     pub access: Access,
-    /// What its process may do beside its packets; `None` where it may do all that this one may.
+    /// What its process may access besides packets; `None` for all that the host's process may access.
     pub rights: Option<Rights>,
-    /// Cores that it may run on; none for all.
+    /// Cores that it may run on; empty for all.
     pub cores: Vec<usize>,
-    /// How it runs in a container, where it does.
+    /// How it runs in a container, if it does.
     pub container: Option<Container>,
 }
 
-/// What an NF in a process of its own gets of its packets.
+/// How an NF in a process of its own accesses its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Access {
-    /// Packets themselves, which go on when it says so.
+    /// It receives the packets themselves, and decides where each is sent.
     #[default]
     Inline,
-    /// Copies that it cannot write. Its packets go on without it.
+    /// An observer: it receives copies that it cannot write. Its packets continue without it.
     Observe,
-    /// The same, but it looks at packets where they lie, as long as nobody writes them: it can read all that ports
-    /// receive.
+    /// A tap: an observer that reads the packets in place while no NF writes them. It can read all that ports receive.
     Tap,
 }
 
 impl Terms {
-    /// Whether it only looks.
+    /// Whether it is a tap or an observer.
     pub fn observes(&self) -> bool {
         self.access != Access::Inline
     }
 }
 
-/// What the process of an NF may do beside its packets.
+/// What the process of an NF may access besides its packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rights {
-    /// Files and folders that it may read, beside the system's programs and libraries and its own.
+    /// Files and folders that it may read, besides the system's programs and libraries and its own program.
     pub reads: Vec<PathBuf>,
     /// Files and folders that it may write.
     pub writes: Vec<PathBuf>,
@@ -106,19 +106,19 @@ pub struct Rights {
     pub network: bool,
     /// Memory that it may use, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Its share of a contended core, where everybody else has 100.
+    /// Its share of a contended core; every other process has 100.
     pub cpu_share: Option<u32>,
 }
 
-/// What becomes of packets of an NF that does not run.
+/// What happens to packets of an NF that does not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WhenDown {
     /// They are dropped.
     #[default]
     Drop,
-    /// They pass by it: out of the interface across.
+    /// They bypass it, and leave by the opposite interface.
     Bypass,
-    /// They wait for it, as many as there is room for.
+    /// They are queued for it, as many as its queue holds.
     Hold,
 }
 
@@ -134,34 +134,34 @@ pub enum ContainerKind {
     Image,
 }
 
-/// How an NF runs in a container, as its chain file says.
+/// The parameters of an NF that runs in a container.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Container {
     /// What it runs.
     pub what: ContainerKind,
-    /// What starts it; the first that works, where that is not said.
+    /// The runtime or engine that starts it; by default the first one that works.
     pub runtime: Option<RuntimeName>,
 }
 
 /// A container runtime, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RuntimeName {
-    /// The faster one.
+    /// `crun`, the faster one.
     Crun,
-    /// The one that most others use.
+    /// `runc`, the reference implementation, which most engines use.
     Runc,
-    /// Has images by name, and runs them by one of the above.
+    /// `podman`, an engine: it stores images by name, and runs them by one of the above.
     Podman,
-    /// The same, by a daemon.
+    /// `docker`, the same with a daemon.
     Docker,
 }
 
 impl RuntimeName {
-    /// All of them, the fastest first.
+    /// All runtimes and engines, the fastest first.
     pub const ALL: [RuntimeName; 4] =
         [RuntimeName::Crun, RuntimeName::Runc, RuntimeName::Podman, RuntimeName::Docker];
 
-    /// Its name, and its program's.
+    /// Its name, which is also its program's name.
     pub fn name(self) -> &'static str {
         match self {
             RuntimeName::Crun => "crun",
@@ -171,12 +171,12 @@ impl RuntimeName {
         }
     }
 
-    /// Whether it has images by name, and runs these only.
+    /// Whether it is an engine: it stores images by name and runs nothing else.
     pub fn is_engine(self) -> bool {
         matches!(self, RuntimeName::Podman | RuntimeName::Docker)
     }
 
-    /// By its name.
+    /// The runtime with that name.
     pub fn of_name(name: &str) -> Option<RuntimeName> {
         RuntimeName::ALL.into_iter().find(|runtime| runtime.name() == name)
     }

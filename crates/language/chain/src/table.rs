@@ -1,7 +1,7 @@
-//! TOML tables read key by key, with a place for every mistake.
+//! Reads TOML tables key by key, with a location for every error.
 //!
-//! Serde would stop at the first mistake; here each key is asked for, and [`Keys::finish`] reports those
-//! that nobody asked for.
+//! Serde stops at the first error. Here each reader takes the keys that it uses, and [`Keys::finish`] reports the keys
+//! that no reader took.
 
 use super::link::is_name;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
@@ -12,21 +12,21 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Copy)]
 pub(super) struct Value<'a> {
     file: File<'a>,
-    /// How it is called in messages.
+    /// Its name in messages.
     pub key: &'a str,
-    /// Where its key stands.
+    /// The location of its key.
     pub key_span: Span,
     value: &'a toml::Spanned<DeValue<'a>>,
 }
 
-/// The text that values stand in.
+/// The text that values are read from.
 #[derive(Clone, Copy)]
 pub(super) struct File<'a> {
     /// The source.
     pub source: SourceId,
     /// Its text.
     pub text: &'a str,
-    /// Whether mistakes in its syntax may hide tables and keys: what is missing may have been meant.
+    /// Whether syntax errors may hide tables and keys: a missing key may be one of these.
     pub damaged: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Keys<'a> {
 }
 
 impl File<'_> {
-    /// Whether a place lies on a line on which one of these mistakes starts.
+    /// Whether a span is on a line on which one of these errors starts.
     pub fn shares_line(&self, place: Span, mistakes: &[Span]) -> bool {
         let line = |at: u32| self.text.get(..at as usize).unwrap_or("").matches('\n').count();
         place.source == self.source && mistakes.iter().any(|mistake| line(mistake.start) == line(place.start))
@@ -51,7 +51,7 @@ impl File<'_> {
     }
 }
 
-/// Names of ports and NFs stand in links and in element names.
+/// Checks a name of a port or NF: links and element names contain it.
 pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnostics) {
     if !is_name(name) {
         diags
@@ -60,7 +60,7 @@ pub(super) fn check_name(what: &str, name: &str, span: Span, diags: &mut Diagnos
     }
 }
 
-/// What a word stands for among those that are known; `wrong` says that there is no such word.
+/// The value of a word in a list of known words; `wrong` is the message for an unknown word.
 pub(super) fn one_of<T: Copy>(
     word: &Spanned,
     known: &[(&str, T)],
@@ -76,14 +76,13 @@ pub(super) fn one_of<T: Copy>(
     found.map(|(_, value)| *value)
 }
 
-/// A key of the file's top that stands behind a table's header belongs to that table, in TOML.
+/// The help for a top-level key behind a table's header: TOML assigns such a key to that table.
 pub(super) fn misplaced(key: &str) -> Option<String> {
     let top = ["links", "entries", "run", "ports", "device", "nf"].contains(&key);
     top.then(|| format!("`{key}` of the whole chain stands in front of the first [table]"))
 }
 
-/// Parses the text; mistakes in its syntax are recorded, all of them. The table has what could be read
-/// around them.
+/// Parses the text and records all syntax errors. The table contains the parts that could be read.
 pub(super) fn parse<'a>(
     source: SourceId,
     map: &'a SourceMap,
@@ -94,7 +93,7 @@ pub(super) fn parse<'a>(
     let file = File { source, text, damaged: !mistakes.is_empty() };
     let mut line = None;
     for mistake in &mistakes {
-        // What is left open on one line makes the parser stumble over every word that follows.
+        // After an unclosed string or bracket, the parser reports every following word of the line.
         let at = mistake.span().map_or(0, |range| range.start);
         let this = file.text.get(..at).unwrap_or("").matches('\n').count();
         if line.replace(this) == Some(this) {
@@ -107,7 +106,7 @@ pub(super) fn parse<'a>(
 }
 
 impl<'a> Keys<'a> {
-    /// The entries of a table, in the order of the text.
+    /// Reads the entries of a table, in the order of the text.
     pub fn new(what: impl Into<String>, file: File<'a>, table: &'a DeTable<'a>) -> Keys<'a> {
         let value = |(key, value): (&'a toml::Spanned<_>, &'a toml::Spanned<DeValue<'a>>)| {
             let name: &std::borrow::Cow<'a, str> = key.get_ref();
@@ -126,17 +125,17 @@ impl<'a> Keys<'a> {
         Some(*value)
     }
 
-    /// Whether mistakes in the text's syntax may hide keys.
+    /// Whether syntax errors may hide keys.
     pub fn is_damaged(&self) -> bool {
         self.damaged
     }
 
-    /// Whether the key is there, of whatever kind.
+    /// Whether the key is present, with any type of value.
     pub fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|(value, _)| value.key == key)
     }
 
-    /// All entries that were not asked for, as they stand.
+    /// Takes all remaining entries, unread.
     pub fn rest(&mut self) -> Vec<Value<'a>> {
         let mut rest = vec![];
         for (value, taken) in self.entries.iter_mut().filter(|(_, taken)| !*taken) {
@@ -146,7 +145,7 @@ impl<'a> Keys<'a> {
         rest
     }
 
-    /// Reports the keys that nobody asked for; `elsewhere` says where a known key belongs.
+    /// Reports the keys that no reader took; `elsewhere` returns where a known key belongs.
     pub fn finish(self, diags: &mut Diagnostics, elsewhere: impl Fn(&str) -> Option<String>) {
         for (value, _) in self.entries.iter().filter(|(_, taken)| !taken) {
             let takes = || format!("it takes {}", self.asked.join(", "));
@@ -159,12 +158,12 @@ impl<'a> Keys<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Where the value stands.
+    /// The location of the value.
     pub fn span(&self) -> Span {
         self.file.span(self.value.span())
     }
 
-    /// The whole text that the value stands in.
+    /// The text of the whole file.
     pub fn file_text(&self) -> &'a str {
         self.file.text
     }
@@ -188,7 +187,7 @@ impl<'a> Value<'a> {
         None
     }
 
-    /// A text with its place, letter by letter where it stands so.
+    /// A text with its location; byte by byte where the file contains it without escapes.
     pub fn text(&self, diags: &mut Diagnostics) -> Option<Spanned> {
         let DeValue::String(text) = self.get() else { return self.mismatch("text in quotes", diags) };
         Some(spanned(self.file, self.value.span(), text))
@@ -208,7 +207,7 @@ impl<'a> Value<'a> {
         value
     }
 
-    /// `true` or `false`.
+    /// A Boolean.
     pub fn truth(&self, diags: &mut Diagnostics) -> Option<bool> {
         match self.get() {
             DeValue::Boolean(value) => Some(*value),
@@ -216,7 +215,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The items of a list, each called as the list is.
+    /// The items of a list. Each has the list's name in messages.
     pub fn list(&self, diags: &mut Diagnostics) -> Option<Vec<Value<'a>>> {
         let DeValue::Array(items) = self.get() else { return self.mismatch("a list in [ ]", diags) };
         Some(items.iter().map(|value| Value { value, ..*self }).collect())
@@ -236,7 +235,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Text, numbers and truth values as text.
+    /// A text, number or Boolean as text.
     pub fn plain(&self, diags: &mut Diagnostics) -> Option<Spanned> {
         let number = match self.get() {
             DeValue::String(_) => return self.text(diags),
@@ -249,7 +248,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A string value: without its quotes it mostly stands in the file letter by letter.
+/// A string value with its location. Without escapes, the file contains it between the quotes unchanged.
 fn spanned(file: File<'_>, range: std::ops::Range<usize>, value: &str) -> Spanned {
     let whole = file.span(range.clone());
     let Some(raw) = file.text.get(range.clone()) else { return Spanned::derived(value, whole) };

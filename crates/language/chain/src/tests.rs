@@ -1,4 +1,4 @@
-//! Chain files in, graphs or mistakes out. More of them are files of `tests/filetests`.
+//! Chain files with the graphs or errors expected of them. `tests/filetests` has more.
 
 use super::load::{is_chain_file, load_text, read_text};
 use super::sources::Files;
@@ -9,7 +9,7 @@ use runtime::KnownClasses;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Relative to where tests run, so that no message names a folder of one machine.
+/// Relative to the directory of the test run, so that no message contains a path of one machine.
 const FILES: &str = "tests/filetests";
 
 /// A variable as a command line gives it.
@@ -65,7 +65,7 @@ fn an_unknown_class_hides_no_interface_without_a_link() {
     for part in ["`Conter`", "`gone`", "receives from `g`", "sends to `h`"] {
         assert!(mistakes.contains(part), "{part} is missing in {mistakes}");
     }
-    // This may have been the interface that the link means.
+    // The misspelt element may have defined the interface that the link names.
     assert_eq!(found("FromDevise(e) -> ToDevice(f);").lines().count(), 1);
 }
 
@@ -77,7 +77,7 @@ fn a_variable_that_nobody_has_is_refused() {
         assert_eq!(chain.is_none(), !mistakes.is_empty());
         mistakes
     };
-    // One that is used and not defined may be given, too.
+    // A command line may define a variable that the text uses but does not define.
     assert_eq!(refused(TWO, &[("V", "3"), ("b.TTL", "4")], &click), "");
     let mistakes =
         refused(&TWO.replace("V = 2", "VV = 2"), &[("W", "1"), ("c.V", "2"), ("a.TTX", "3")], &click);
@@ -86,7 +86,7 @@ fn a_variable_that_nobody_has_is_refused() {
                     error: there is no NF `c`; the NFs are a, b\n\
                     error: `TTX` is no variable of `a`; did you mean `TTL`?\n";
     assert_eq!(mistakes, expected);
-    // What a text with mistakes names is not known.
+    // The variables of a text with errors are unknown.
     let broken = refused(TWO, &[("W", "1")], &[("x.click", "FromDevice(e) => => ToDevice(f);")]);
     assert!(!broken.contains("variable"), "{broken}");
 }
@@ -115,7 +115,8 @@ fn rings_are_refused_and_lines_of_routers_are_not() {
         "r.click",
         "FromDevice(0) -> rt :: Paint(1); FromDevice(1) -> rt; rt -> ToDevice(0); Counter -> ToDevice(1);",
     )];
-    // `rt` has one output; the second way out is for packets from nowhere, which is enough for no ring.
+    // `rt` sends by interface 0 only. `ToDevice(1)` sends packets of a `Counter` without input, so that no ring leaves
+    // by interface 1.
     let nf = |name: &str| format!("[nf.{name}]\nclick = \"r.click\"\nidle = [\"0\", \"1\"]\n");
     let chain = |links: &str| {
         format!(
@@ -134,7 +135,7 @@ fn rings_are_refused_and_lines_of_routers_are_not() {
     assert!(found.contains("loop: a[0] -> [1]b[0] -> [1]c[0] -> [1]a;"), "{found}");
     // Interface 1 of a leads only to its interface 0.
     assert_eq!(ring(r#""p -> [0]a", "a[1] -> [1]b[0] -> [1]c""#), "");
-    // Back over the link that it came by is no loop.
+    // Returning over the link by which the packet arrived is no loop.
     assert_eq!(ring(r#""p -> [1]a[0] <-> [0]b""#), "");
 }
 
@@ -232,7 +233,7 @@ fn hostile_files() {
     }
 }
 
-/// The inputs that fuzzing starts from (they are the golden files), and every one that it once found wrong.
+/// The seeds of the fuzz target (the golden files), and every input with which it found a defect.
 #[test]
 fn seeds_and_regressions_of_fuzzing_hold() {
     testkit::replay::replay("chain_file", 22, |data| fuzz_chain(data, &KnownClasses));
@@ -272,8 +273,8 @@ proptest! {
         fuzz_chain(pieces.concat().as_bytes(), &KnownClasses);
     }
 
-    /// Each interface of five NFs sends to at most one other; packets that enter by one interface leave by
-    /// the other, so that following them finds every ring.
+    /// Each interface of five NFs sends to at most one other. A packet leaves an NF by the other interface, so that
+    /// following packets finds every ring.
     #[test]
     fn exactly_the_chains_with_rings_are_refused(
         to in Just((0..10usize).collect::<Vec<_>>()).prop_shuffle(),
@@ -313,7 +314,7 @@ fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
     assert!(diags.errors() >= 2);
     let chain = chain.expect("a chain to look at");
     let classes: Vec<&str> = chain.graph.elements.iter().map(|element| element.class.as_str()).collect();
-    // What is linked wrongly is idle, so that nothing is opened for it; the rest is as it was written.
+    // A wrongly linked element is idle, so that no port is opened for it. The other elements keep their classes.
     assert_eq!(classes, ["FromDevice", "Paint", "Discard"]);
     assert_eq!(chain.links.len(), 1);
 }

@@ -1,19 +1,19 @@
-//! Variables from a command line and from `defines`: whether there is one of that name.
+//! Checks that each variable of a command line or of `defines` exists in the NF's Click text.
 
 use crate::model::{ChainFile, Define};
 use click::ast::Ast;
 use diag::{Diagnostics, did_you_mean};
 use std::collections::BTreeSet;
 
-/// What is known of the variables that an NF's Click text names.
+/// The variables that an NF's Click text names, if they are known.
 pub(super) type Known = Option<BTreeSet<String>>;
 
-/// The variables of a text; nothing is known of one that was not read or has mistakes.
+/// The variables of a text; unknown for a text that was not read or has errors.
 pub(super) fn of(ast: Option<&Ast>) -> Known {
     Some(ast?.variables()?.into_iter().map(str::to_string).collect())
 }
 
-/// The variables of a command line for a Click file that is a chain by itself.
+/// Checks a command line's variables for a Click file that is a chain by itself.
 pub(super) fn check_alone(ast: &Ast, defines: &[Define], diags: &mut Diagnostics) {
     let known = of(Some(ast));
     for define in defines {
@@ -21,7 +21,7 @@ pub(super) fn check_alone(ast: &Ast, defines: &[Define], diags: &mut Diagnostics
     }
 }
 
-/// Those of a command line and of the NFs' `defines`; `known` is of the NFs that have a text.
+/// Checks the variables of a command line and of the NFs' `defines`; `known` contains those of the NFs with a text.
 pub(super) fn check_chain(
     chain: &ChainFile,
     known: &[(&str, Known)],

@@ -1,11 +1,11 @@
-//! Elements that take the places of others in a graph, and what stands for processes: for `compose` and `spread`.
+//! Replaces elements of a graph, for `compose` and `replicate`, and describes the processes that elements represent.
 
 use super::nf::Nf;
 use crate::model::{Body, ProcessNf};
 use click::{ElementId, Graph};
 use diag::Spanned;
 
-/// The process of an NF, or of one of its instances, with the elements that it would be here.
+/// The process of an NF or of one of its instances; `graph` contains the elements that it runs.
 pub(super) fn process_of(
     nf: &Nf,
     name: String,
@@ -17,7 +17,7 @@ pub(super) fn process_of(
     ProcessNf { name, span: nf.span, body, inputs, outputs, stations: vec![], terms: nf.terms.clone() }
 }
 
-/// Makes an element one of a class without arguments, which passes packets on or has none.
+/// Replaces the class of an element by one without arguments, such as `Null`, `Discard` or `Idle`.
 pub(crate) fn pass_on(graph: &mut Graph, id: ElementId, class: &str) {
     if let Some(element) = graph.elements.get_mut(id.0) {
         element.class = Spanned::derived(class, element.class.span);
@@ -25,8 +25,8 @@ pub(crate) fn pass_on(graph: &mut Graph, id: ElementId, class: &str) {
     }
 }
 
-/// What a `ToDevice` could not send leaves by its outputs; what replaces it sends everything, so an
-/// `Idle` takes that side.
+/// A `ToDevice` has outputs for packets that it could not send. Its replacement sends all packets, so an `Idle` feeds
+/// the inputs that these outputs led to.
 pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
     let is_wired = graph.connections.iter().any(|wire| wire.from == id);
     let Some(element) = graph.element(id).filter(|_| is_wired) else { return };

@@ -1,4 +1,5 @@
-//! What links mean: which interface of which NF is joined to what. What they mean to devices is in `devices`.
+//! Resolves links: which interface of which NF is joined to which port, device or interface. `devices` checks the links
+//! of virtual devices.
 
 mod devices;
 
@@ -10,7 +11,7 @@ use diag::{Diagnostics, Span, Spanned, did_you_mean, suggest};
 use port::capture::is_capture_name;
 use std::collections::HashSet;
 
-/// The links of a chain.
+/// The resolved links of a chain.
 pub(super) struct Wiring {
     /// One for each direction.
     pub links: Vec<Link>,
@@ -48,23 +49,23 @@ pub(super) fn resolve(chain: &ChainFile, nfs: &[Nf], diags: &mut Diagnostics) ->
     Wiring { links: wirer.links, entries }
 }
 
-/// NFs and ports that links with mistakes may have meant: that they look unlinked is no further mistake.
+/// NFs and ports that a faulty link may refer to. No error reports these as unlinked.
 #[derive(Default)]
 struct Meant {
     names: HashSet<String>,
-    /// A link has a name that is like no other.
+    /// Whether a link contains a name that resembles no declared name.
     anything: bool,
 }
 
 impl Meant {
-    /// Adds what a link with a mistake names, or seems to name.
+    /// Adds the names in a faulty link, and declared names similar to them.
     fn add(&mut self, link: &Spanned, chain: &ChainFile) {
         let in_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
         let words = link.text.split(|c| !in_name(c)).map(|word| word.trim_matches('-'));
         for word in words.filter(|word| !word.is_empty()) {
             match chain.names().find(|name| *name == word).or_else(|| suggest(word, chain.names())) {
                 Some(name) => self.names.extend([name.to_string()]),
-                // Names of interfaces are found in brackets.
+                // Names in brackets are interfaces.
                 None => self.anything |= !link.text.contains(&format!("[{word}]")),
             }
         }
@@ -80,7 +81,7 @@ struct Wirer<'a> {
     nfs: &'a [Nf],
     links: Vec<Link>,
     meant: Meant,
-    /// Whether a link names an interface that a mistake may hide.
+    /// Whether a link names an interface that an unread part of a Click file may define.
     unsure: bool,
     diags: &'a mut Diagnostics,
 }
@@ -92,7 +93,7 @@ impl<'a> Wirer<'a> {
         Some((nf, nf.interfaces.get(interface)?))
     }
 
-    /// As links name it.
+    /// An end in the notation of links.
     fn describe(&self, end: End) -> String {
         match (end, self.interface(end)) {
             (_, Some((nf, interface))) => format!("{}[{}]", nf.name, interface.name),
@@ -216,7 +217,7 @@ impl<'a> Wirer<'a> {
         self.links.push(link);
     }
 
-    /// What a name in a link means.
+    /// Resolves a name in a link.
     fn end(&mut self, name: &Spanned, interface: Option<&Spanned>, sends: bool) -> Option<End> {
         let port = self.chain.ports.iter().position(|port| port.name == name.text);
         let device = || self.chain.devices.iter().position(|device| device.name == name.text);
@@ -267,7 +268,7 @@ impl<'a> Wirer<'a> {
             return None;
         };
         let named = names.iter().position(|name| *name == interface.text);
-        // Numbers count interfaces, unless the Click file has numbers for names.
+        // A number is an index of an interface, unless the Click file uses numbers as names.
         let numbers_are_names = names.iter().any(|name| name.parse::<usize>().is_ok());
         let number = interface.text.parse::<usize>().ok().filter(|_| !numbers_are_names);
         match named.or(number.filter(|number| *number < names.len())) {
@@ -284,7 +285,7 @@ impl<'a> Wirer<'a> {
         }
     }
 
-    /// Brackets at the outer sides of a link join nothing.
+    /// Reports brackets at the outer sides of a link: they join nothing.
     fn loose_brackets(&mut self, stops: &[Stop]) {
         let first = stops.first().and_then(|stop| stop.input.as_ref());
         let last = stops.last().and_then(|stop| stop.output.as_ref());
@@ -312,7 +313,7 @@ impl<'a> Wirer<'a> {
                 let idle = nf.idle.iter().any(|idle| idle.text == interface.name);
                 let from = self.links.iter().any(|link| link.from == end);
                 let to = self.links.iter().any(|link| link.to == end);
-                // Nobody knows which directions a program uses.
+                // A program does not declare in which directions it uses an interface; one linked direction is enough.
                 let of_program = nf.program.is_some() && (from || to);
                 if nf.incomplete || idle || of_program || is_capture_name(&interface.name) {
                     continue;
@@ -356,7 +357,7 @@ impl<'a> Wirer<'a> {
     fn unused_ports(&mut self) {
         for (at, port) in self.chain.ports.iter().enumerate() {
             let end = End::Port(at);
-            // Whether somebody opens the device is another question.
+            // `unopened_devices` checks whether an NF opens the device.
             let in_device = self.chain.devices.iter().any(|d| d.ports.iter().any(|of| of.port == at));
             let excused = self.chain.damaged || port.broken || in_device || self.meant.has(&port.name);
             if !excused && !self.links.iter().any(|link| link.from == end || link.to == end) {
@@ -365,7 +366,7 @@ impl<'a> Wirer<'a> {
         }
     }
 
-    /// Links that come from ports, or from devices of ports: those that are stated, or all.
+    /// Links from ports, or from devices of ports: those that the chain file lists in `entries`, or all.
     fn entries(&mut self, sound: bool) -> Vec<usize> {
         let name = |link: &Link| match link.from {
             End::Port(port) => self.chain.ports.get(port).map(|port| port.name.as_str()),

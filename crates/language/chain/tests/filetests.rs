@@ -1,5 +1,5 @@
-//! Chain files, one test each: `# test load` holds the comments behind `# becomes` to the mistakes found and the chain
-//! that is made. `BLESS=1` writes them.
+//! Chain files, one test each: `# test load` compares the comments behind `# becomes` with the errors and the chain
+//! that result from the file. `BLESS=1` writes these comments.
 
 use chain::{Body, Chain, PortKind, PortSource, Program, load};
 use diag::{Diagnostics, SourceMap};

@@ -3,19 +3,20 @@
 //! | element | what it does |
 //! |---|---|
 //! | `PORT/from` | receives for all devices of the port |
-//! | `PORT/resolver`, `DEVICE/resolver`, `DEVICE/resolver-PORT` | answers and asks for Ethernet addresses, where the port or device has addresses |
-//! | `PORT/dispatch` | gives each device what it wants of what came in; drops what no device wants |
-//! | `DEVICE/receive` | peels off what is to be peeled; what passes here is what the device received |
-//! | `DEVICE/openers` | a copy for each NF that opened it, but for those that only look: they do so before it |
+//! | `PORT/resolver`, `DEVICE/resolver`, `DEVICE/resolver-PORT` | resolves neighbours of an L3 interface |
+//! | `PORT/dispatch` | sends each device the packets that its policy accepts; drops the others |
+//! | `DEVICE/receive` | removes the layers named in `peels`; its counters are those of the device |
+//! | `DEVICE/openers` | copies packets to each NF that opened the device, except taps and observers, which precede it |
 //! | `DEVICE/send` | chooses a port |
 //! | `PORT/sent` | copies for devices that see outbound traffic |
 //! | `PORT/to` | sends |
 //!
-//! Where there are copies, the frame itself goes to whoever hands it on: to the port, to NFs that send to the device.
-//! When packet memory runs out, those who look on miss copies, and nobody else misses anything.
+//! Where there are copies, the frame itself goes to the reader that passes it on: a port, or an NF that sends to the
+//! device. When packet memory runs out, only taps and observers miss their copies.
 //!
-//! What would do nothing is left out, but for `DEVICE/receive` and `DEVICE/send`, which count. A rootless device
-//! has `DEVICE/from-NF` for each NF that sends to it; one that is no more than a link between two NFs is not seen here.
+//! An element that would do nothing is left out, except `DEVICE/receive` and `DEVICE/send`, which count packets. A
+//! rootless device has `DEVICE/from-NF` for each NF that sends to it. A rootless device that only links two NFs does
+//! not reach this module: `flows::joined` replaces it by a link.
 
 use super::flows::Openers;
 use crate::model::{DeviceDecl, DeviceKind, DevicePort, End, Link, Otherwise, PortDecl, Sends, StationDecl};
@@ -24,15 +25,15 @@ use click::config::{join_args, quote};
 use click::{Connection, Element, ElementId, Graph};
 use diag::{Span, Spanned};
 
-/// The NFs of a chain, as far as devices know them.
+/// The parts of a chain's NFs that the construction of devices uses.
 pub struct Nfs<'a> {
-    /// The elements of an interface that send (true) or receive.
+    /// The elements of an interface that send (true) or receive (false).
     pub elements: &'a dyn Fn(End, bool) -> Vec<ElementId>,
     /// The name of the NF that an interface belongs to.
     pub name: &'a dyn Fn(End) -> String,
-    /// Whether that NF only looks.
+    /// Whether that NF is a tap or an observer.
     pub observes: &'a dyn Fn(End) -> bool,
-    /// Where packets of an interface are thrown away behind an NF that only looks.
+    /// The `Discard` behind an interface of a tap or an observer.
     pub behind: &'a dyn Fn(End) -> Option<ElementId>,
 }
 
@@ -64,12 +65,12 @@ struct Builder<'a> {
     nfs: &'a Nfs<'a>,
 }
 
-/// Text that is not the user's.
+/// Generated text: it has the span of a declaration but is not part of the file.
 fn generated(text: impl Into<String>, span: Span) -> Spanned {
     Spanned::derived(text, span)
 }
 
-/// Policies as arguments: each keeps its places in the chain file.
+/// Policies as arguments of an element. Each keeps its location in the chain file.
 fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
     let mut parts = vec![];
     for (at, wants) in wants.iter().enumerate() {
@@ -78,7 +79,7 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
         }
         match wants {
             None => parts.push(generated("all", span)),
-            // Quotes are needed where a policy has a comma.
+            // A policy may contain commas: each is quoted, and `quote` escapes special characters.
             Some(text) if text.text.contains(['"', '\\', '$', '\n', '\t', '\r']) => {
                 parts.push(generated(quote(&text.text), text.span));
             }
@@ -107,14 +108,16 @@ impl<'a> Builder<'a> {
         self.openers.get(device).is_some_and(|of| !of.receivers.is_empty())
     }
 
-    /// How much depends on what a reader of a device gets: nothing where it looks on, most where it hands packets on.
+    /// The sort key of a reader of a device: whether it also sends to the device, and whether it receives the packets
+    /// themselves. Observers have the smallest key.
     fn need(&self, device: usize, reader: &Link) -> (bool, bool) {
         let sends =
             self.openers.get(device).is_some_and(|of| of.senders.iter().any(|link| link.from == reader.to));
         (sends, !(self.nfs.observes)(reader.to))
     }
 
-    /// The devices that read a port's traffic in a direction, and their share of it. Who needs it most is last.
+    /// The devices that receive a port's traffic in a direction, with their ports. The one with the greatest need is
+    /// last.
     fn takers(&self, port: usize, is_outbound: bool) -> Vec<(usize, &'a DevicePort)> {
         let of_port = |(at, device): (usize, &'a DeviceDecl)| {
             let sees = if is_outbound { device.sees.outbound() } else { device.sees.inbound() };
@@ -129,7 +132,7 @@ impl<'a> Builder<'a> {
         takers
     }
 
-    /// From where what a device receives goes to its NFs: the element that all of it enters.
+    /// Adds the elements that receive for a device and returns the first of them.
     fn receive(&mut self, at: usize) -> Option<ElementId> {
         let device = self.devices.get(at)?;
         if device.kind == DeviceKind::Rootless || !self.is_read(at) {
@@ -155,8 +158,8 @@ impl<'a> Builder<'a> {
         self.add(name, "Peel", join_args(parts, span), span)
     }
 
-    /// Where what is for some NFs enters. Those who only look do so one after another; of the others the only one gets
-    /// it, or each a copy.
+    /// The first element for packets that several NFs receive. Taps and observers process them one after another. After
+    /// them, a single reader receives each packet, or several readers receive a copy each.
     fn entry(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
         let (mut first, mut last, mut others) = (None, None, vec![]);
         for reader in readers {
@@ -177,13 +180,13 @@ impl<'a> Builder<'a> {
         first.or(rest)
     }
 
-    /// Has packets go on to an element that were thrown away.
+    /// Replaces the discarding element `from` by a `Null` that passes packets on to `to`.
     fn go_on(&mut self, from: ElementId, to: ElementId, span: Span) {
         pass_on(self.graph, from, "Null");
         self.wire(from, 0, to, span);
     }
 
-    /// Where what is for some NFs enters: the only one, or copies for each.
+    /// The element that sends packets to all readers: the only reader itself, or a `Tee`.
     fn copies(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
         let mut to: Vec<(ElementId, Span)> = vec![];
         for link in readers {
@@ -200,7 +203,7 @@ impl<'a> Builder<'a> {
         Some(tee)
     }
 
-    /// From a port to the devices that see what comes in; the resolvers on the way.
+    /// Connects a port to the devices that see inbound traffic, and returns the port's resolvers.
     fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) -> Vec<ElementId> {
         let takers = self.takers(port, false);
         let stations = self.stations(port);
@@ -230,7 +233,7 @@ impl<'a> Builder<'a> {
         resolvers
     }
 
-    /// From a port with addresses to the NF that is linked to it; what nobody wants ends here.
+    /// Connects a port with addresses to the NF that is linked to it. Without a link, packets are discarded.
     fn hand_over(&mut self, port: usize, from: ElementId, span: Span) {
         let mut links = self.links.iter().filter(|link| link.from == End::Port(port));
         let Some(link) = links.next() else {
@@ -244,7 +247,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The stations whose packets come in by a port: name and configuration of an element for each.
+    /// The L3 interfaces that receive by a port: name and configuration of the resolver of each.
     fn stations(&self, port: usize) -> Vec<(String, Spanned, &'a StationDecl)> {
         let name = self.port_name(port);
         let own = self
@@ -257,7 +260,7 @@ impl<'a> Builder<'a> {
                 1 => format!("{}/resolver", device.name),
                 _ => format!("{}/resolver-{name}", device.name),
             };
-            // Ports of a bond are on one network: one question is enough.
+            // Ports of a bond are on one network: a request by one of them is enough.
             let asks = match &device.sends {
                 Sends::To(only) => at == *only,
                 Sends::RoundRobin | Sends::FlowHash { .. } => at == 0,
@@ -284,7 +287,7 @@ impl<'a> Builder<'a> {
         own.into_iter().chain(devices).map(config).collect()
     }
 
-    /// To a port: where what is to leave by it goes.
+    /// Adds the elements that send by a port and returns the first of them.
     fn send_side(
         &mut self,
         port: usize,
@@ -309,7 +312,7 @@ impl<'a> Builder<'a> {
         Some(entry)
     }
 
-    /// What stands in front of a port for devices that see what leaves by it.
+    /// Returns the element in front of `to` that copies sent packets to devices that see outbound traffic.
     fn sent(&mut self, port: usize, to: ElementId, span: Span, receives: &[Option<ElementId>]) -> ElementId {
         let name = self.port_name(port);
         let takers = self.takers(port, true);
@@ -338,7 +341,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Wires the outputs of `from` to what there is, in order.
+    /// Wires the outputs of `from` in order, each to its target if there is one.
     fn wire_each(&mut self, from: ElementId, targets: Vec<Option<ElementId>>, span: Span) {
         for (output, to) in targets.into_iter().enumerate() {
             if let Some(to) = to {
@@ -347,7 +350,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Wires what the links' senders send to an element.
+    /// Wires the senders of these links to an element.
     fn wire_senders<'l>(&mut self, links: impl IntoIterator<Item = &'l Link>, to: ElementId) {
         for link in links {
             for from in (self.nfs.elements)(link.from, true) {
@@ -356,7 +359,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// From the NFs that send to a device to its ports.
+    /// Connects the NFs that send to a device to the device's ports.
     fn send(&mut self, at: usize, sends: &[Option<ElementId>]) {
         let Some(device) = self.devices.get(at) else { return };
         let senders: Vec<&Link> = self.openers.get(at).map_or(vec![], |of| of.senders.clone());
@@ -397,7 +400,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// From each NF that sends to a rootless device to all others that receive from it.
+    /// Connects each NF that sends to a rootless device to all others that receive from it.
     fn rootless(&mut self, at: usize) {
         let (Some(device), Some(of)) = (self.devices.get(at), self.openers.get(at)) else { return };
         let ways: Vec<(&Link, Vec<&Link>)> =
@@ -420,7 +423,8 @@ impl<'a> Builder<'a> {
                 from.push(peel);
             }
             let name = format!("{}/from-{nf}", device.name);
-            // What several send would go on from one who looks on to the readers of each of them.
+            // With several senders, observers are not wired in series: an observer would pass the packets of every
+            // sender to the readers of each sender.
             let entry = match is_only {
                 true => self.entry(&name, &readers),
                 false => self.copies(&name, &readers),

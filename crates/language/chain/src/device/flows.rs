@@ -1,17 +1,17 @@
-//! Which NFs open a device, and which NFs packets can go between through devices.
+//! The NFs that open a device, and the pairs of NFs between which packets can be sent through devices.
 
 use crate::model::{DeviceDecl, DeviceKind, End, Link};
 
 /// The links by which NFs open a device.
 pub struct Openers<'a> {
-    /// Those that receive from it.
+    /// The links of NFs that receive from it.
     pub receivers: Vec<&'a Link>,
-    /// Those that send to it.
+    /// The links of NFs that send to it.
     pub senders: Vec<&'a Link>,
 }
 
 impl<'a> Openers<'a> {
-    /// Of the device with that number.
+    /// The links of the device with that number.
     pub fn of(device: usize, links: &'a [Link]) -> Openers<'a> {
         let end = End::Device(device);
         Openers {
@@ -20,23 +20,24 @@ impl<'a> Openers<'a> {
         }
     }
 
-    /// Those who get what a sender sends to a rootless device: everybody else.
+    /// The receivers of packets that `sender` sends to a rootless device: all except itself.
     pub fn others(&self, sender: &Link) -> impl Iterator<Item = &'a Link> {
         let own = sender.from;
         self.receivers.iter().copied().filter(move |link| link.to != own)
     }
 }
 
-/// A way of packets from an NF to an NF.
+/// A path of packets from an NF to an NF.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Between two interfaces.
+    /// The link between the two interfaces.
     pub link: Link,
-    /// Whether packets may turn round on it. What is seen on its way out comes back each time it is sent again.
+    /// Whether a packet that returns over the link is no loop. A device that sees outbound traffic returns a packet
+    /// each time it is sent, so there it is one.
     pub turns: bool,
 }
 
-/// The links of a chain, where a rootless device between two NFs is no more than a link between them.
+/// The links of a chain; a rootless device that only links two NFs is replaced by a link.
 pub fn joined(links: Vec<Link>, devices: &[DeviceDecl]) -> Vec<Link> {
     let mut joined = links;
     for (at, device) in devices.iter().enumerate() {
@@ -61,7 +62,7 @@ pub fn joined(links: Vec<Link>, devices: &[DeviceDecl]) -> Vec<Link> {
     joined
 }
 
-/// The ways between NFs: links, rootless devices, and ports whose outbound traffic is seen.
+/// The paths between NFs: links, rootless devices, and ports whose outbound traffic a device sees.
 pub fn flows(links: &[Link], devices: &[DeviceDecl]) -> Vec<Flow> {
     let mut flows: Vec<Flow> = links.iter().map(|link| Flow { link: link.clone(), turns: true }).collect();
     let openers: Vec<Openers<'_>> = (0..devices.len()).map(|at| Openers::of(at, links)).collect();

@@ -1,11 +1,11 @@
-//! Virtual devices (MVMP, section 3.1): ports in the hands of several NFs, and queues between NFs.
+//! Virtual devices (MVMP, section 3.1): ports that several NFs share, and queues between NFs.
 //!
 //! - `read`: the tables `[device.NAME]`
-//! - `flows`: which NFs packets can go between, through devices
+//! - `flows`: the NFs between which devices pass packets
 //! - `build`: the elements that a device becomes
 //!
-//! A device is no element and no object at run time: it is resolved when the chain is composed, so that it means
-//! the same in every way that a chain can run.
+//! A device is no element and no object at run time. It is resolved when the chain is composed, so that it means the
+//! same in every execution mode.
 
 mod build;
 mod flows;

@@ -8,9 +8,9 @@ use click::filter;
 use diag::{Diagnostics, Span, Spanned, did_you_mean};
 use toml::de::DeValue;
 
-/// What can be peeled off.
+/// The layers that `peels` may name.
 const LAYERS: [&str; 6] = ["vlan", "qinq", "mpls", "gre", "vxlan", "geneve"];
-/// Ways to send that are no port.
+/// The values of `sends` that are not a port.
 const WAYS: [&str; 4] = ["round-robin", "opposite", "flow-hash", "symmetric-flow-hash"];
 
 /// Reads the entries of `[device]`.
@@ -30,7 +30,7 @@ pub fn read(mut keys: Keys<'_>, ports: &[PortDecl], diags: &mut Diagnostics) -> 
 
 struct Reader<'a, 'b> {
     value: Value<'a>,
-    /// The chain's.
+    /// The ports of the chain.
     ports: &'b [PortDecl],
     diags: &'b mut Diagnostics,
 }
@@ -138,7 +138,7 @@ impl<'a> Reader<'a, '_> {
         (Some(kind), ports)
     }
 
-    /// The number of a port of the chain.
+    /// The number of a port in the chain.
     fn port(&mut self, name: &Spanned) -> Option<usize> {
         let found = self.ports.iter().position(|port| port.name == name.text);
         if found.is_none() {
@@ -150,7 +150,7 @@ impl<'a> Reader<'a, '_> {
         found
     }
 
-    /// The number of a port among those of the device.
+    /// The number of a port in the device's own list.
     fn own(&mut self, name: &Spanned, ports: &[DevicePort]) -> Option<usize> {
         let named = |of: &DevicePort| self.ports.get(of.port).map_or("", |port| port.name.as_str());
         let found = ports.iter().position(|of| named(of) == name.text);
@@ -164,7 +164,7 @@ impl<'a> Reader<'a, '_> {
         found
     }
 
-    /// What it gets: for all ports, or for each.
+    /// Reads `receives`: one policy for all ports, or a table with one for each port.
     fn receives(&mut self, value: Value<'a>, ports: &mut [DevicePort], is_rootless: bool) -> Option<Spanned> {
         if !matches!(value.get(), DeValue::Table(_)) || is_rootless {
             let wants = value.text(self.diags).and_then(|text| self.policy(text))?;
@@ -180,7 +180,7 @@ impl<'a> Reader<'a, '_> {
         }
         for (port, _) in ports.iter().zip(said).filter(|(_, said)| !said) {
             let name = self.ports.get(port.port).map_or("", |port| port.name.as_str());
-            // A name that is spelt wrong says nothing of the right one.
+            // No help is shown after a misspelt name: the name that was meant is not known.
             if self.diags.errors() == before {
                 self.diags
                     .error(value.key_span, format!("`receives` says nothing of port `{name}`"))
@@ -191,7 +191,7 @@ impl<'a> Reader<'a, '_> {
         None
     }
 
-    /// A policy without mistakes; `None` where everything is wanted.
+    /// A policy without errors; `None` where the device receives everything.
     fn policy(&mut self, text: Spanned) -> Option<Spanned> {
         let names = NameTable::new();
         let pattern = filter::parse(&text, &names.scoped(""), self.diags)?;

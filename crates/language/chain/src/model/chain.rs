@@ -1,4 +1,4 @@
-//! A chain as it is composed.
+//! A composed chain.
 
 use super::device::DeviceDecl;
 use super::nf::Body;
@@ -8,20 +8,20 @@ use diag::Span;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// A chain: one flat configuration, and what the chain file says about it.
+/// A chain: one flat configuration, and the declarations of the chain file.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// The elements of all NFs.
     pub graph: click::Graph,
     /// The ports that the chain file declares, in its order.
     pub ports: Vec<PortDecl>,
-    /// The virtual devices, in its order.
+    /// The virtual devices, in the order of the chain file.
     pub devices: Vec<DeviceDecl>,
-    /// How many workers, where that is said.
+    /// The number of workers, if the chain file sets it.
     pub workers: Option<usize>,
     /// Cores to pin workers to.
     pub cores: Vec<usize>,
-    /// Packets to work on at a time, where that is said.
+    /// The burst size, if the chain file sets it.
     pub burst: Option<usize>,
     /// Whether packet threads never sleep.
     pub poll: bool,
@@ -40,28 +40,28 @@ pub struct Chain {
 /// An NF of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NfInfo {
-    /// Its name, and the prefix of its elements' names; of a Click file alone, the file's.
+    /// Its name, which is the prefix of its elements' names. For a Click file alone, the name of the file.
     pub name: String,
-    /// Its Click file, or the chain file that it is written in.
+    /// Its Click file, or the chain file that contains its text.
     pub file: PathBuf,
     /// Its elements in the graph.
     pub elements: Range<usize>,
-    /// What its Click file calls its interfaces, in the order of the file.
+    /// The names of its interfaces in its Click file, in the order of the file.
     pub interfaces: Vec<String>,
-    /// How it runs.
+    /// Its execution mode.
     pub mode: ExecutionMode,
 }
 
 impl Chain {
-    /// Which elements are to run as a part of a fused region where they can. `mode` is how NFs of this process run,
-    /// whatever the chain file says.
+    /// The elements that are to be part of a fused region where possible. `mode` overrides the chain file for the NFs
+    /// of this process.
     pub fn fused(&self, mode: Option<ExecutionMode>) -> FusedElements {
         match mode {
             Some(ExecutionMode::Fused) => return FusedElements::All,
             Some(_) => return FusedElements::Nothing,
             None => {}
         }
-        // What is of no NF stands between them, and goes with them.
+        // Elements of no NF are between the NFs, and are fused if any NF is.
         if !self.nfs.iter().any(|nf| nf.mode == ExecutionMode::Fused) {
             return FusedElements::Nothing;
         }
@@ -73,12 +73,12 @@ impl Chain {
     }
 }
 
-/// An NF that runs in a process of its own. In the chain's graph stands an element for it.
+/// An NF that runs in a process of its own. One element of the chain's graph represents it.
 #[derive(Clone, Debug)]
 pub struct ProcessNf {
     /// Its name.
     pub name: String,
-    /// Where the chain file declares it.
+    /// The location of its declaration in the chain file.
     pub span: Span,
     /// What its process runs.
     pub body: Body,
@@ -86,20 +86,20 @@ pub struct ProcessNf {
     pub inputs: Vec<String>,
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
-    /// The port or device behind each of them whose neighbours it may ask for.
+    /// For each output, the port or device with an L3 interface that it sends to: the NF may request its neighbours.
     pub stations: Vec<Option<String>>,
-    /// On what terms it runs.
+    /// How it runs.
     pub terms: Terms,
 }
 
 /// A link, in one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Where packets come from.
+    /// The end that sends.
     pub from: End,
-    /// Where they go to.
+    /// The end that receives.
     pub to: End,
-    /// Where it is written.
+    /// The location of the link in the chain file.
     pub span: Span,
 }
 
@@ -110,6 +110,6 @@ pub enum End {
     Port(usize),
     /// A virtual device of [`Chain::devices`].
     Device(usize),
-    /// An interface of an NF, both by number.
+    /// An interface of an NF: the number of the NF and that of the interface.
     Nf(usize, usize),
 }

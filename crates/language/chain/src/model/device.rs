@@ -9,109 +9,109 @@ use std::fmt::Write;
 pub struct DeviceDecl {
     /// Its name.
     pub name: String,
-    /// Where it is declared.
+    /// The location of its declaration.
     pub span: Span,
-    /// How its ports belong together.
+    /// How its ports are combined.
     pub kind: DeviceKind,
     /// Its ports; none of a rootless one.
     pub ports: Vec<DevicePort>,
-    /// What a rootless device lets through.
+    /// The policy of a rootless device: which packets it passes.
     pub(crate) wants: Option<Spanned>,
-    /// Which traffic of its ports it gets.
+    /// Which traffic of its ports it receives.
     pub sees: Sees,
-    /// What is peeled off, outermost first.
+    /// The layers that it removes, outermost first.
     pub(crate) peels: Vec<Spanned>,
     /// Whether frames that lack one of those layers are dropped.
     pub(crate) drops_unpeeled: bool,
     /// How it sends.
     pub sends: Sends,
-    /// What it is on its network, where it says so.
+    /// Its own addresses, where it is declared with some.
     pub l3_interface: Option<StationDecl>,
-    /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
+    /// Whether its declaration has errors. It stays declared, so that links to it are not reported too.
     pub(crate) broken: bool,
 }
 
-/// How the ports of a device belong together.
+/// How the ports of a device are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceKind {
     /// One port.
     Direct,
-    /// Several that are as one.
+    /// Several ports on one network, used as one.
     Bonded,
-    /// Several with sides.
+    /// Several ports, each on a side of its own.
     Bridged,
-    /// No port: a queue between NFs, both ways.
+    /// No port: a queue between NFs, in both directions.
     Rootless,
 }
 
 /// A port of a device.
 #[derive(Clone, Debug)]
 pub struct DevicePort {
-    /// Which of the chain's ports.
+    /// The index of the chain's port.
     pub port: usize,
-    /// Where it is named.
+    /// The location of its name in the device's declaration.
     pub span: Span,
-    /// What the device gets of it; everything without.
+    /// The policy for packets of this port; `None` where the device receives all of them.
     pub(crate) wants: Option<Spanned>,
 }
 
-/// Which traffic of its ports a device gets.
+/// Which traffic of its ports a device receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sees {
-    /// What comes in.
+    /// Packets that the ports receive.
     Inbound,
-    /// What NFs send out.
+    /// Packets that NFs send.
     Outbound,
     /// Both.
     Both,
 }
 
-/// How a device sends. Ports are counted among the device's own.
+/// How a device sends. Ports are indices into the device's own ports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sends {
     /// By one port.
     To(usize),
     /// By each port in turn.
     RoundRobin,
-    /// By a port for each flow.
+    /// By a port chosen by the hash of the flow.
     FlowHash {
-        /// Whether both directions of a flow have the same.
+        /// Whether both directions of a flow use the same port.
         symmetric: bool,
     },
-    /// By the port across from the one that a packet came in by.
+    /// By the port opposite the one that received the packet.
     Opposite {
-        /// The port across from each.
+        /// The opposite port of each port.
         across: Vec<usize>,
-        /// For what came in by none of them.
+        /// What happens to packets that none of them received.
         otherwise: Otherwise,
     },
 }
 
-/// What becomes of packets that came in by no port of the bridge that is to send them.
+/// What happens to packets that no port of the sending bridge received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Otherwise {
     /// They are dropped.
     Drop,
-    /// They leave by a port.
+    /// They leave by one port.
     To(usize),
-    /// They leave by all.
+    /// They leave by all ports.
     All,
 }
 
 impl Sees {
-    /// Whether it gets what comes in.
+    /// Whether the device receives packets that its ports receive.
     pub fn inbound(self) -> bool {
         self != Sees::Outbound
     }
 
-    /// Whether it gets what NFs send out.
+    /// Whether the device receives packets that NFs send.
     pub fn outbound(self) -> bool {
         self != Sees::Inbound
     }
 }
 
 impl DeviceDecl {
-    /// The chain's ports that it may send by.
+    /// The chain's ports by which it may send.
     pub(crate) fn targets(&self) -> Vec<&DevicePort> {
         let is_target = |own: usize| match &self.sends {
             Sends::To(only) => own == *only,
@@ -126,7 +126,7 @@ impl DeviceDecl {
         targets.map(|(_, of)| of).collect()
     }
 
-    /// What it is, for people; `ports` are the chain's.
+    /// A description for messages; `ports` are the chain's.
     pub fn describe(&self, ports: &[PortDecl]) -> String {
         let port = |of: &DevicePort| ports.get(of.port).map_or("", |port| port.name.as_str());
         let own = |at: usize| self.ports.get(at).map_or("", port);

@@ -1,11 +1,11 @@
-//! A chain file as it is written.
+//! The declarations of a chain file.
 
 use super::device::DeviceDecl;
 use super::nf::NfDecl;
 use super::port::PortDecl;
 use diag::{SourceId, Spanned};
 
-/// What a chain file says.
+/// The declarations of a chain file.
 pub(crate) struct ChainFile {
     pub source: SourceId,
     pub run: Run,
@@ -14,11 +14,11 @@ pub(crate) struct ChainFile {
     pub nfs: Vec<NfDecl>,
     pub links: Vec<Spanned>,
     pub entries: Option<Vec<Spanned>>,
-    /// Whether mistakes in the syntax may hide declarations.
+    /// Whether syntax errors may hide declarations.
     pub damaged: bool,
 }
 
-/// How a chain file wants the chain to be run.
+/// The settings of `[run]`.
 #[derive(Default)]
 pub(crate) struct Run {
     pub workers: Option<usize>,

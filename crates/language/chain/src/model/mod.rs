@@ -1,4 +1,4 @@
-//! What chain files declare, and the chain that is made of it: values, without the text that they are read from.
+//! The declarations of chain files, and the chain composed from them: values, without the text that they are read from.
 
 mod chain;
 mod device;

@@ -19,7 +19,7 @@ pub(crate) struct NfDecl {
     pub instances: Option<Instances>,
 }
 
-/// Where an NF's Click text is.
+/// The source of an NF's program: Click text, or a program.
 pub(crate) enum NfText {
     /// In a file of its own.
     File(Spanned),
@@ -27,7 +27,7 @@ pub(crate) enum NfText {
     Inline(Spanned),
     /// It has none: it is a program, with these interfaces.
     Program(Body, Vec<Spanned>),
-    /// Nowhere; that was reported.
+    /// It is missing, which was reported.
     Missing,
 }
 
@@ -36,29 +36,30 @@ pub(crate) enum NfText {
 pub enum Body {
     /// Elements, whose devices are its interfaces.
     Click(click::Graph),
-    /// A program of somebody's.
+    /// A program that links the SDK.
     Program(Program),
-    /// Whatever program attaches by itself, and what the chain file has for it to read.
+    /// A program that the host does not start and that attaches to the host, and the text that the chain file passes to
+    /// it.
     External(String),
 }
 
 /// A program that is an NF.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// Its file; a bare name is looked for along PATH.
+    /// Its file; a bare name is searched in PATH.
     pub path: PathBuf,
-    /// Where the chain file names it.
+    /// The location of its name in the chain file.
     pub span: Span,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// What the chain file has for it to read.
+    /// The text that the chain file passes to it.
     pub config: String,
 }
 
-/// A variable that is given a value outside the Click text that uses it.
+/// A variable that is set outside the Click text that uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Define {
-    /// The variable, without its `$`; on a command line `NF.VARIABLE` is that of one NF.
+    /// The variable, without its `$`. On a command line, `NF.VARIABLE` sets the variable of one NF.
     pub name: Spanned,
     /// Its value.
     pub value: Spanned,
@@ -69,20 +70,20 @@ pub struct Define {
 pub(crate) struct Instances {
     /// How many there are, at least two.
     pub instances: usize,
-    /// Where that is said.
+    /// The location of `instances`.
     pub span: Span,
-    /// How they are chosen, by interface.
+    /// The policies by interface.
     pub by: Vec<(Spanned, SteeringPolicy)>,
-    /// For all others.
+    /// The policy of all other interfaces.
     pub otherwise: SteeringPolicy,
-    /// Where that is said, or how many there are.
+    /// The location of `steer`, or of `instances` without it.
     pub by_span: Span,
-    /// Whether packets of an instance that is down are not for the others.
+    /// Whether packets of an instance that is down are not steered to the other instances.
     pub stays: bool,
 }
 
 impl Instances {
-    /// How the instance of packets of an interface is chosen.
+    /// The policy that steers the packets of an interface.
     pub fn policy(&self, interface: &str) -> SteeringPolicy {
         let given = self.by.iter().find(|(name, _)| name.text == interface);
         given.map_or(self.otherwise, |(_, policy)| *policy)

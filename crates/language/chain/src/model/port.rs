@@ -12,79 +12,79 @@ use toml::de::DeTable;
 pub struct PortDecl {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: PortKind,
-    /// Where it is declared.
+    /// The location of its declaration.
     pub span: Span,
-    /// What it is on its network, where it says so.
+    /// Its own addresses, where it is declared with some.
     pub l3_interface: Option<StationDecl>,
-    /// Whether its declaration has mistakes. It stays declared, so that links to it are no mistakes, too.
+    /// Whether its declaration has errors. It stays declared, so that links to it are not reported too.
     pub broken: bool,
 }
 
-/// What a port is.
+/// The kind of a port.
 #[derive(Clone, Debug)]
 pub enum PortKind {
     /// A device: a DPDK device string, a PCI address or a network interface.
     Device(String),
-    /// Where packets come from and where they go, without a device.
+    /// A port without a device: a source of packets and a sink.
     Local(PortSource, Sink),
 }
 
-/// Where the packets of a port come from.
+/// The source of a port's packets.
 #[derive(Clone, Debug)]
 pub enum PortSource {
-    /// Nothing comes.
+    /// The port receives nothing.
     None,
     /// From a capture.
     Capture {
         /// The file.
         path: PathBuf,
-        /// How often it is read; 0 is without end.
+        /// How many times it is read; 0 for an unlimited number.
         passes: u64,
     },
-    /// Made up.
+    /// Generated.
     Traffic(TrafficDecl),
 }
 
-/// Where packets sent to a port go.
+/// The sink of packets that are sent to a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sink {
-    /// Nothing can be sent.
+    /// Sending is not possible.
     None,
     /// Into a capture.
     Capture(PathBuf),
-    /// They are thrown away.
+    /// They are dropped.
     Discard,
 }
 
-/// Generated traffic. What its keys mean is known to whoever makes it.
+/// Generated traffic. The `traffic` crate reads its keys.
 #[derive(Clone, Debug)]
 pub struct TrafficDecl {
-    /// The chain file: its keys keep their places, so they are parsed again when they are read.
+    /// The text of the chain file. It is parsed again when the keys are read, so that each key has its location.
     pub(crate) text: Arc<str>,
     /// The port's name in it.
     pub(crate) port: String,
-    /// How many packets are made, over all workers; without end by default.
+    /// How many packets are generated, over all workers; unlimited by default.
     pub count: Option<u64>,
-    /// Where it is declared.
+    /// The location of its declaration.
     pub span: Span,
 }
 
 impl PortDecl {
-    /// Whether packets can come from it.
+    /// Whether the port receives packets.
     pub fn receives(&self) -> bool {
         self.broken || !matches!(self.kind, PortKind::Local(PortSource::None, _))
     }
 
-    /// Whether packets can be sent to it.
+    /// Whether packets can be sent to the port.
     pub fn sends(&self) -> bool {
         self.broken || !matches!(self.kind, PortKind::Local(_, Sink::None))
     }
 }
 
 impl TrafficDecl {
-    /// Reads the keys, and records each that is wrong at its place; the value is what the others make.
+    /// Reads the keys. Each key with an error is recorded at its location; the value is read from the other keys.
     pub fn read<T: DeserializeOwned>(&self, diags: &mut Diagnostics) -> Option<T> {
         let mistake = |error: toml::de::Error| {
             let span = error.span().map_or(self.span, |at| Span::new(self.span.source, at.start, at.end));
@@ -100,8 +100,8 @@ impl TrafficDecl {
             Ok(value) => return Some(value),
             Err(mistake) => mistake,
         };
-        // Serde stops at the first mistake. A key that is wrong is wrong alone, too; without it and the
-        // others like it the rest is what can be read.
+        // Serde stops at the first error. Each key is therefore read alone, and the value is read from the keys without
+        // an error.
         let (mut good, mut told) = (DeTable::new(), false);
         for (key, value) in table {
             let place = key.span();
@@ -127,7 +127,7 @@ impl TrafficDecl {
         read(good).ok()
     }
 
-    /// Where a key stands, or the whole table where it has none.
+    /// The location of a key, or of the whole table if the table does not contain the key.
     pub fn place(&self, key: &str) -> Span {
         let (file, _) = DeTable::parse_recoverable(&self.text);
         let place = self.table(file.get_ref()).and_then(|table| {
@@ -143,13 +143,13 @@ impl TrafficDecl {
     }
 }
 
-/// What a port or device says of itself.
+/// The addresses of a port or device with an L3 interface.
 #[derive(Clone, Debug)]
 pub struct StationDecl {
-    /// Where its addresses are.
+    /// The location of its addresses.
     pub span: Span,
-    /// Its addresses, each with its place.
+    /// Its addresses, each with its location.
     pub addresses: Vec<(InterfaceAddress, Spanned)>,
-    /// Its hardware address; that of its port without.
+    /// Its hardware address; by default that of its port.
     pub mac: Option<(MacAddr, Span)>,
 }

@@ -1,4 +1,4 @@
-//! What links mean to virtual devices: who may open which.
+//! Checks the links of virtual devices: which NFs may open which device.
 
 use super::Wirer;
 use crate::device::Openers;
@@ -6,7 +6,7 @@ use crate::model::{DeviceDecl, DeviceKind, End, Link};
 use diag::Span;
 
 impl Wirer<'_> {
-    /// Why nothing comes from a device, or nothing can be sent to it.
+    /// Why an NF cannot receive from a device, or cannot send to it.
     pub(super) fn device_cannot(&self, device: usize, sends: bool) -> Option<String> {
         let device = self.chain.devices.get(device).filter(|device| !device.broken)?;
         if device.kind == DeviceKind::Rootless {
@@ -26,7 +26,7 @@ impl Wirer<'_> {
         none.then(|| format!("nothing comes from the ports of `{}`: add `capture` or `traffic`", device.name))
     }
 
-    /// Whether a port belongs to a device, which is told: then NFs open that.
+    /// Whether a port belongs to a device. This is reported as an error: NFs open the device instead.
     pub(super) fn is_in_a_device(&mut self, port: usize, link: Span) -> bool {
         let place = self.chain.devices.iter().find_map(|device| {
             let own = device.ports.iter().find(|of| of.port == port)?;
@@ -41,7 +41,7 @@ impl Wirer<'_> {
         true
     }
 
-    /// Whether an NF would receive from a device, or send to it, by two interfaces; that is told.
+    /// Whether an NF receives from a device, or sends to it, by two interfaces. This is reported as an error.
     pub(super) fn opened_twice(&mut self, link: &Link) -> bool {
         let before = self.links.iter().find(|other| match (link.from, link.to, other.from, other.to) {
             (End::Device(one), End::Nf(nf, entered), End::Device(same), End::Nf(again, by)) => {
@@ -65,7 +65,7 @@ impl Wirer<'_> {
         true
     }
 
-    /// Whether anything can come to a device: by a port, or from an NF that sends by one.
+    /// Whether a device can receive packets: by a port, or from an NF that sends by one of the device's ports.
     fn has_source(&self, device: &DeviceDecl) -> bool {
         let has = |other: &DeviceDecl, port: usize| other.targets().iter().any(|of| of.port == port);
         let is_sent = |port: usize| {
@@ -78,7 +78,7 @@ impl Wirer<'_> {
         })
     }
 
-    /// Devices that nobody opens, and those that are opened to no end.
+    /// Reports devices that no NF opens, and devices that are opened without effect.
     pub(super) fn unopened_devices(&mut self) {
         let chain = self.chain;
         for (at, device) in chain.devices.iter().enumerate() {
