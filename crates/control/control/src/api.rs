@@ -1,72 +1,72 @@
-//! The types of the interface, as they stand on the wire.
+//! The types of the daemon's interface, as they are serialized.
 //!
-//! They are not those of the command line, and not those of the host: whoever asks converts. Each answer is an
-//! [`Answer`] or a [`Failure`] and carries the number of the format. A field or a word that is not known is refused, in
-//! requests and in answers; what changes that gets another [`FORMAT`].
+//! They differ from the types of the command line and of the host; the caller converts. Each response is an [`Answer`]
+//! or a [`Failure`] and contains the number of the format. An unknown field or word is refused, in requests and in
+//! responses. A change of the interface increments [`FORMAT`].
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// The format of requests and answers. A client reads no answer that has another one.
+/// The format of requests and responses. A client refuses a response with another format.
 pub const FORMAT: u32 = 1;
 
-/// What was asked for.
+/// The response to a request that was carried out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer<T> {
     /// [`FORMAT`] of the daemon.
     pub format: u32,
-    /// The answer.
+    /// The requested data.
     pub answer: T,
 }
 
-/// Why something was not done.
+/// The response to a request that was not carried out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// [`FORMAT`] of the daemon.
     pub format: u32,
-    /// A sentence, or the mistakes of a chain as text.
+    /// A sentence, or the errors of a chain as text.
     pub error: String,
 }
 
-/// What is to run, and how.
+/// A request to run a chain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// Chain file (TOML) or Click configuration, as the daemon finds it.
+    /// Chain file (TOML) or Click configuration; a relative path is relative to the daemon's working directory.
     pub chain: PathBuf,
     /// Variables of the configuration, as `NAME=VALUE`.
     #[serde(default)]
     pub defines: Vec<String>,
-    /// Number of workers (packet threads), 1 to 1,024; as the chain file says by default.
+    /// Number of workers (packet threads), 1 to 1,024; by default that of the chain file.
     #[serde(default)]
     pub workers: Option<u16>,
     /// Cores that workers are pinned to; those of the chain file by default.
     #[serde(default)]
     pub cores: Vec<usize>,
-    /// Packets that are worked on at a time, 1 to 256.
+    /// Burst size in packets, 1 to 256.
     #[serde(default)]
     pub burst: Option<u16>,
     /// Packet threads never sleep.
     #[serde(default)]
     pub poll: bool,
-    /// How transparent elements run.
+    /// How transparent elements are executed.
     #[serde(default)]
     pub engine: Engine,
-    /// How NFs of the daemon's process run, whatever the chain file says.
+    /// The execution mode of NFs in the daemon's process; overrides the chain file.
     #[serde(default, alias = "form")]
     pub mode: Option<ExecutionMode>,
     /// When fused regions have a flow cache.
     #[serde(default)]
     pub cache: Cache,
-    /// Packet slots.
+    /// Number of packet slots.
     #[serde(default = "default_slots")]
     pub slots: u32,
 }
 
-/// Packet slots unless something else is said.
+/// Number of packet slots by default.
 pub const DEFAULT_SLOTS: u32 = 16_384;
 
 fn default_slots() -> u32 {
@@ -74,7 +74,7 @@ fn default_slots() -> u32 {
 }
 
 impl Order {
-    /// To run a chain as its file says.
+    /// A request to run a chain as its file declares.
     pub fn new(chain: impl Into<PathBuf>) -> Order {
         Order {
             chain: chain.into(),
@@ -91,7 +91,7 @@ impl Order {
     }
 }
 
-/// How NFs run.
+/// The execution modes of NFs in the daemon's process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionMode {
@@ -105,90 +105,90 @@ pub enum ExecutionMode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
-    /// Where it saves more than it costs.
+    /// Where an entry saves more than it costs.
     #[default]
     Auto,
     /// Never.
     Off,
-    /// For every flow at once: for comparing.
+    /// For every flow as early as possible; for comparison.
     Eager,
 }
 
-/// How transparent elements run.
+/// How transparent elements are executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
     /// As machine code.
     #[default]
     Native,
-    /// By the reference evaluator: slow, for comparing.
+    /// By the reference evaluator: slow, for comparison.
     Evaluator,
 }
 
-/// The daemon.
+/// The status of the daemon.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     /// Version of the program.
     pub version: String,
-    /// Number of its process.
+    /// Its process ID.
     pub pid: u32,
     /// Seconds since it started.
     pub up_s: f64,
-    /// The socket that NFs attach at.
+    /// The socket to which NFs attach.
     pub nf_socket: PathBuf,
-    /// The chain that runs, if one does.
+    /// The running chain, if any.
     pub chain: Option<ChainStatus>,
 }
 
-/// A chain.
+/// The status of a chain.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainStatus {
     /// Its file.
     pub path: PathBuf,
-    /// Whether packets are still moved: a chain ends when its sources do.
+    /// Whether workers process packets. A chain ends when its sources end.
     pub running: bool,
     /// Seconds since it was started.
     pub up_s: f64,
-    /// How many chains the daemon has run, this one among them.
+    /// The number of chains that the daemon has run, including this one.
     pub version: u64,
-    /// Seconds in which no chain moved packets when this one took the place of another.
+    /// Seconds during which no chain processed packets when this one replaced another.
     pub gap_s: Option<f64>,
     /// Its NFs.
     pub nfs: Vec<String>,
-    /// Its virtual devices, and what each is.
+    /// Its virtual devices, each with a description.
     pub devices: Vec<String>,
-    /// Fused regions of elements that can run as one function, over all workers.
+    /// Fused regions that can run as one program, over all workers.
     pub regions: usize,
-    /// How many of them do now.
+    /// The number of these that run as one program now.
     pub fused: usize,
-    /// Mistakes that do not keep it from running, as text.
+    /// Warnings about its files, as text.
     pub warnings: String,
-    /// What was asked for and could not be had quite so.
+    /// Requested settings that the host could not apply exactly.
     pub hints: Vec<String>,
 }
 
-/// What an NF's process does.
+/// The state of an NF instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstanceState {
-    /// There is none, and none is wanted.
+    /// There is no process, and the supervisor starts none.
     #[default]
     Stopped,
-    /// There is none; one is started in a while, or attaches.
+    /// There is no process. The supervisor will start one, or an external NF may attach.
     Down,
-    /// It is not ready.
+    /// The process is not ready.
     Starting,
-    /// It gets packets.
+    /// The process receives packets.
     Up,
-    /// It was asked to end.
+    /// The process was told to end.
     Ending,
 }
 
 impl fmt::Display for InstanceState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // As on the wire.
+        // The same words as in the serialized form.
         out.pad(match self {
             InstanceState::Stopped => "stopped",
             InstanceState::Down => "down",
@@ -199,50 +199,50 @@ impl fmt::Display for InstanceState {
     }
 }
 
-/// An NF's process for one worker.
+/// An NF instance of one worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
-    /// The worker that enqueues to it.
+    /// The worker that enqueues packets to it.
     pub worker: usize,
-    /// Whether it gets packets.
+    /// Its state.
     pub state: InstanceState,
-    /// Its process; `None` when there is none.
+    /// Its process ID; `None` without a process.
     pub pid: Option<u64>,
-    /// How often it was started in the place of a process that ended.
+    /// How many times it was started to replace a process that ended.
     pub restarts: u64,
-    /// Why it did not start, the last time.
+    /// The reason of the last failed start.
     pub failure: Option<String>,
 }
 
-/// An NF that does not run as elements of the daemon's process.
+/// An NF in a process of its own.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NfStatus {
     /// Its name in the chain.
     pub name: String,
-    /// What it calls itself.
+    /// The name that it sent in the handshake.
     pub kind: String,
-    /// Its processes, one for each worker.
+    /// Its instances, one for each worker.
     pub instances: Vec<Instance>,
     /// Packets enqueued to it.
     pub input: u64,
-    /// Packets that came back from it and went on.
+    /// Packets that it returned and the host emitted.
     pub output: u64,
-    /// Packets that it holds now.
+    /// Packets that it holds.
     pub held: u64,
-    /// Packets dropped there, by reason.
+    /// Packets that its element dropped, by reason.
     pub dropped: Vec<(String, u64)>,
-    /// The NF's own reasons for drops, over all processes that it had.
+    /// The NF's own drop reasons, over all its processes so far.
     pub reasons: Vec<(String, u64)>,
-    /// The NF's own counters, of the processes that it has now.
+    /// The NF's own counters, of its current processes.
     pub counters: Vec<(String, u64)>,
-    /// What is enforced upon its process, and what is not.
+    /// The limits that are enforced on its process, and those that are not.
     pub isolation: Vec<String>,
 }
 
 impl NfStatus {
-    /// Drops by reason: the NF's own ones in the place of the one that stands for them all.
+    /// Drops by reason. If the NF has reasons of its own, these replace `dropped-by-nf`.
     pub fn why(&self) -> String {
         let others =
             self.dropped.iter().filter(|(reason, _)| reason != "dropped-by-nf" || self.reasons.is_empty());
@@ -252,32 +252,32 @@ impl NfStatus {
     }
 }
 
-/// Lines that an NF wrote.
+/// Lines of an NF's log.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Log {
     /// The lines, oldest first.
     pub lines: Vec<String>,
-    /// The number of the line that comes next.
+    /// The number of the line that follows these.
     pub next: u64,
-    /// Lines that were forgotten before these.
+    /// The number of older lines that were discarded.
     pub missed: u64,
 }
 
-/// What is to become of an NF.
+/// A command to an NF.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Act {
-    /// To have a process.
+    /// Start a process.
     Start,
-    /// To have none.
+    /// End the process.
     Stop,
-    /// To have a new one.
+    /// Replace the process by a new one.
     Restart,
 }
 
-/// One element's books. The host's report has the same words and is another type: what goes over the wire is not to
-/// change when that does.
+/// The node counters of one element. The host's report has a type of its own with the same fields, so that a change of
+/// that type does not change the interface.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Element {
@@ -285,76 +285,76 @@ pub struct Element {
     pub name: String,
     /// Its class.
     pub class: String,
-    /// Packets in.
+    /// Packets that its inputs received.
     pub input: u64,
-    /// Received from a port or file.
+    /// Packets received from a port or file.
     pub received: u64,
-    /// Made by it.
+    /// Packets made.
     pub made: u64,
-    /// Out, by port.
+    /// Packets emitted, by output port.
     pub outputs: Vec<u64>,
-    /// Sent by a port or to a file.
+    /// Packets sent by a port or to a file.
     pub sent: u64,
-    /// Went into other packets.
+    /// Packets merged into other packets.
     pub merged: u64,
-    /// Kept now.
+    /// Packets that it holds.
     pub held: u64,
-    /// Dropped, by reason.
+    /// Packets dropped, by reason.
     pub dropped: Vec<(String, u64)>,
 }
 
-/// The accounts of a chain: in + made = out + dropped + merged + held.
+/// The packet accounting of a chain: received + made = sent + dropped + merged + held.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stats {
     /// Seconds since the chain was started.
     pub up_s: f64,
-    /// Packets in.
+    /// Packets received.
     pub received: u64,
     /// Packets made.
     pub made: u64,
-    /// Packets out.
+    /// Packets sent.
     pub sent: u64,
     /// Packets dropped.
     pub dropped: u64,
-    /// Packets that went into others.
+    /// Packets merged into others.
     pub merged: u64,
-    /// Packets kept now.
+    /// Packets held.
     pub held: u64,
-    /// Packets that are unaccounted for. Counters of a chain that runs are read one after another, so that a few
-    /// packets under way show here; when it has ended it is 0.
+    /// Packets that are unaccounted for. While a chain runs, its counters are read one after another, so packets that
+    /// are being processed may appear here. After its end the value is 0.
     pub imbalance: i64,
-    /// Whether workers still move packets.
+    /// Whether workers process packets.
     pub running: bool,
-    /// What the flow caches of fused regions do.
+    /// The counters of the flow caches.
     pub flow_cache: FlowCache,
     /// Every element.
     pub elements: Vec<Element>,
     /// NFs in processes of their own.
     pub nfs: Vec<NfStatus>,
-    /// What is worth telling.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
-/// What the flow caches of fused regions do, over all workers. Templates are kinds of ways; flows have entries.
+/// The counters of all fused regions' flow caches, over all workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowCache {
-    /// Packets that an entry decided.
+    /// Packets that were processed by a flow-cache entry.
     pub hits: u64,
-    /// Packets that took the whole program.
+    /// Packets that ran through the whole program.
     pub whole: u64,
-    /// Flows that have an entry now.
+    /// Flows that have an entry.
     pub flows: u64,
-    /// Kinds of ways that packets take at once.
+    /// Flow-cache templates.
     pub templates: u64,
-    /// Entries that ended because a record of theirs went early.
+    /// Entries that were invalidated because a table removed a record that they use.
     pub ended: u64,
-    /// How often all entries ended because a table had changed.
+    /// How many times a table change invalidated all entries.
     pub cleared: u64,
 }
 
-/// A value of a handler.
+/// The value of a handler.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Value {

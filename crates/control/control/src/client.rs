@@ -1,4 +1,4 @@
-//! Asks a daemon.
+//! Sends requests to a daemon.
 
 use crate::api::{
     Act, Answer, ChainStatus, ExecutionMode, FORMAT, Failure, Log, NfStatus, Order, Stats, Status, Value,
@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody is there.
+    /// No daemon listens on the socket.
     #[error(
         "no daemon answers at {at}: {why}; start one with `millrace daemon`, or say where it is with `--at`"
     )]
@@ -27,24 +27,24 @@ pub enum ClientError {
         /// What went wrong.
         why: String,
     },
-    /// The daemon hung up on this user.
+    /// The daemon closed the connection, as it does for other users.
     #[error("the daemon at {0} hung up: it listens to its own user and to root only")]
     HungUp(PathBuf),
-    /// The daemon does not do it.
+    /// The daemon refused the request.
     #[error("{}", .0.text())]
     Refused(Refusal),
-    /// The daemon's program is another version.
+    /// The daemon's program has another version.
     #[error(
         "the daemon answers in format {0} and this program reads format {FORMAT}: use the `millrace` that the daemon runs, \
          or start the daemon again"
     )]
     OtherFormat(u32),
-    /// The answer is none.
+    /// The response is not valid.
     #[error("the daemon's answer cannot be read: {0}; is it of another version?")]
     BadAnswer(String),
 }
 
-/// A way to a daemon.
+/// A client of a daemon.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
@@ -52,17 +52,17 @@ pub struct Client {
 }
 
 impl Client {
-    /// To the daemon at a place.
+    /// A client of the daemon whose sockets are in a folder.
     ///
     /// # Errors
     ///
-    /// When the system has no descriptors.
+    /// When the system has no file descriptors left.
     pub fn new(place: &RuntimeDir) -> std::io::Result<Client> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Client { socket: place.control(), runtime })
     }
 
-    /// The daemon and its chain.
+    /// Returns the status of the daemon and its chain.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Client {
         self.get("/v1/status")
     }
 
-    /// The accounts.
+    /// Returns the counters of the chain.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Client {
         self.get("/v1/stats")
     }
 
-    /// The accounts for Prometheus.
+    /// Returns the counters in the text format of Prometheus.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Client {
         String::from_utf8(bytes.to_vec()).map_err(|error| ClientError::BadAnswer(error.to_string()))
     }
 
-    /// NFs in processes.
+    /// Returns the NFs in processes.
     ///
     /// # Errors
     ///
@@ -99,11 +99,11 @@ impl Client {
         self.get("/v1/nfs")
     }
 
-    /// Starts or stops an NF.
+    /// Starts, stops or restarts an NF.
     ///
     /// # Errors
     ///
-    /// When it cannot be done.
+    /// When the daemon refuses it or there is no response.
     pub fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, ClientError> {
         let act = match act {
             Act::Start => "start",
@@ -114,7 +114,7 @@ impl Client {
         read(&self.call(Method::POST, &path, None::<&()>)?)
     }
 
-    /// What an NF wrote from a line on.
+    /// Returns an NF's log from a line on.
     ///
     /// # Errors
     ///
@@ -123,30 +123,30 @@ impl Client {
         self.get(&format!("/v1/nfs/{}/log/{from}", escaped(nf)))
     }
 
-    /// Runs a chain; with `swap`, in the place of the one that runs.
+    /// Runs a chain; with `swap`, it replaces the running one.
     ///
     /// # Errors
     ///
-    /// When it cannot be done.
+    /// When the daemon refuses it or there is no response.
     pub fn load(&self, order: &Order, swap: bool) -> Result<ChainStatus, ClientError> {
         let method = if swap { Method::PUT } else { Method::POST };
         read(&self.call(method, "/v1/chain", Some(order))?)
     }
 
-    /// Ends the chain; its accounts.
+    /// Ends the chain and returns its final counters.
     ///
     /// # Errors
     ///
-    /// When it cannot be done.
+    /// When the daemon refuses it or there is no response.
     pub fn unload(&self) -> Result<Stats, ClientError> {
         read(&self.call(Method::DELETE, "/v1/chain", None::<&()>)?)
     }
 
-    /// Has the chain's elements run in an execution mode from now on; the chain as it is then.
+    /// Changes the chain's execution mode and returns its new status.
     ///
     /// # Errors
     ///
-    /// When it cannot be done.
+    /// When the daemon refuses it or there is no response.
     pub fn set_mode(&self, mode: ExecutionMode) -> Result<ChainStatus, ClientError> {
         read(&self.call(Method::PUT, "/v1/chain/mode", Some(&mode))?)
     }
@@ -155,7 +155,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When there is no such handler, or no response.
     pub fn read(&self, handler: &str) -> Result<String, ClientError> {
         self.get::<Value>(&format!("/v1/handlers/{}", escaped(handler))).map(|value| value.value)
     }
@@ -164,7 +164,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When there is no such handler, it refuses the value, or there is no response.
     pub fn write(&self, handler: &str, value: &str) -> Result<(), ClientError> {
         let path = format!("/v1/handlers/{}", escaped(handler));
         self.call(Method::PUT, &path, Some(&Value { value: value.into() })).map(|_| ())
@@ -213,7 +213,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
     parse::<Answer<T>>(bytes).map(|answer| answer.answer)
 }
 
-/// That it is this program's, before anything else is read: in another one all may have other names.
+/// Checks the format of a response before its other fields: another format may name these differently.
 fn check_format(bytes: &[u8]) -> Result<(), ClientError> {
     #[derive(Deserialize)]
     struct Head {
@@ -229,7 +229,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ClientError> {
     serde_json::from_slice(bytes).map_err(|error| ClientError::BadAnswer(error.to_string()))
 }
 
-/// A name as a part of a path.
+/// A name, escaped as a part of a path.
 fn escaped(name: &str) -> PercentEncode<'_> {
     const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
     utf8_percent_encode(name, SEGMENT)

@@ -1,13 +1,13 @@
-//! The interface of a daemon: what can be asked of it and said to it, by HTTP over a UNIX socket.
+//! The interface of a daemon: requests and responses by HTTP over a UNIX socket.
 //!
-//! - [`api`]: the types on the wire, whose answers are also what `millrace ... --json` prints
-//! - [`platform`]: what a daemon implements
-//! - [`server`]: serves a platform; checks who is at the other end of the socket
-//! - [`client`]: asks a daemon
-//! - [`metrics`]: the same figures for Prometheus
-//! - [`runtime_dir`]: where the sockets are
+//! - [`api`]: the serialized types; `millrace ... --json` prints the responses
+//! - [`platform`]: the operations that a daemon implements
+//! - [`server`]: serves a platform, and checks the user at the other end of the socket
+//! - [`client`]: sends requests to a daemon
+//! - [`metrics`]: the counters for Prometheus
+//! - [`runtime_dir`]: the folder of the sockets
 //!
-//! Nothing of this runs on a packet thread: a platform reads counters that others write, and leaves word.
+//! No packet thread runs this code. A platform reads counters that packet threads write, and queues requests for them.
 
 pub mod api;
 pub mod client;

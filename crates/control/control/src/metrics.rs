@@ -1,4 +1,4 @@
-//! The accounts in the text form of Prometheus (OpenMetrics).
+//! The counters in the text format of Prometheus (OpenMetrics).
 
 use crate::api::{InstanceState, Stats, Status};
 use prometheus_client::encoding::{EncodeLabelSet, text::encode};
@@ -7,7 +7,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// The type of [`text`].
+/// The content type of [`text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -36,7 +36,7 @@ struct Named {
 
 type Counters<L> = Family<L, Counter>;
 
-/// The figures as Prometheus reads them.
+/// The status and counters as a response to Prometheus.
 pub fn text(status: &Status, stats: Option<&Stats>) -> String {
     let mut registry = Registry::with_prefix("millrace");
     let up: Gauge = Gauge::default();
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_name_forges_no_line() {
-        // Names of NFs and of their counters are written by others.
+        // NF programs may choose any names for NFs and counters.
         let forged = "f\"} 1\nmillrace_nf_up{nf=\"innocent\",worker=\"0\"} 0\n# \\";
         let nf = api::NfStatus {
             name: forged.into(),

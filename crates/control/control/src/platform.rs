@@ -1,17 +1,17 @@
-//! What a daemon implements.
+//! The operations that a daemon implements.
 
 use crate::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, Status};
 
-/// Why something was not done.
+/// Why a request was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// There is no such thing.
+    /// The named NF, handler or chain does not exist.
     Unknown(String),
-    /// It cannot be done as things stand.
+    /// The current state does not allow it.
     Conflict(String),
-    /// What the user wrote has mistakes.
+    /// The request or the chain file has errors.
     Mistakes(String),
-    /// It was tried and did not work.
+    /// The operation failed.
     Failed(String),
 }
 
@@ -25,7 +25,7 @@ impl Refusal {
         text
     }
 
-    /// As a status of HTTP.
+    /// The HTTP status.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Refusal::Unknown(_) => 404,
@@ -45,58 +45,58 @@ impl Refusal {
     }
 }
 
-/// What can be asked of a daemon. Each call may wait, and is made on a thread that may.
+/// The operations of a daemon. Each call may block, and is made on a thread that may.
 pub trait Platform: Send + Sync + 'static {
-    /// The daemon, and its chain.
+    /// Returns the status of the daemon and its chain.
     fn status(&self) -> Status;
 
-    /// The accounts of the chain.
+    /// Returns the counters of the chain.
     ///
     /// # Errors
     ///
     /// When there is no chain.
     fn stats(&self) -> Result<Stats, Refusal>;
 
-    /// The NFs in processes of their own.
+    /// Returns the NFs in processes of their own.
     ///
     /// # Errors
     ///
     /// When there is no chain.
     fn nfs(&self) -> Result<Vec<NfStatus>, Refusal>;
 
-    /// Starts or stops an NF, in all workers.
+    /// Starts, stops or restarts an NF, for all workers.
     ///
     /// # Errors
     ///
     /// When there is no such NF, or it does not start or stop.
     fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, Refusal>;
 
-    /// What an NF wrote from a line on.
+    /// Returns an NF's log from a line on.
     ///
     /// # Errors
     ///
     /// When there is no such NF.
     fn log(&self, nf: &str, from: u64) -> Result<Log, Refusal>;
 
-    /// Runs a chain; with `swap`, in the place of the one that runs.
+    /// Runs a chain; with `swap`, it replaces the running one.
     ///
     /// # Errors
     ///
-    /// When it has mistakes, or another runs.
+    /// When the chain has errors, or another one runs.
     fn load(&self, order: Order, swap: bool) -> Result<ChainStatus, Refusal>;
 
-    /// Ends the chain; its accounts at the end.
+    /// Ends the chain and returns its final counters.
     ///
     /// # Errors
     ///
     /// When there is none.
     fn unload(&self) -> Result<Stats, Refusal>;
 
-    /// Has the chain's elements run in a form from now on, while packets flow.
+    /// Changes the execution mode of the chain's elements while packets are processed.
     ///
     /// # Errors
     ///
-    /// When there is no chain that runs, or none of its elements can run so.
+    /// When no chain runs, or none of its elements supports the mode.
     fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal>;
 
     /// Reads a handler.

@@ -1,4 +1,4 @@
-//! Where a daemon's sockets are.
+//! The folder of a daemon's sockets.
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -12,25 +12,25 @@ pub struct RuntimeDir {
     folder: PathBuf,
 }
 
-/// Why a place cannot be had.
+/// Why a daemon cannot use a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// Another daemon is there.
+    /// Another daemon uses it.
     #[error(
         "another daemon runs at {0}; steer that one, stop it, or start this one elsewhere with `--at FOLDER`"
     )]
     Taken(PathBuf),
-    /// The system refuses.
+    /// The system returned an error.
     #[error("cannot {action} {path}: {source}; name another folder with `--at FOLDER`")]
     System {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
-        /// With what.
+        /// The path of the operation.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The folder is somebody else's.
+    /// The folder belongs to another user, or others may write to it.
     #[error(
         "{path} belongs to user {uid} and can be written by others, who could put their own sockets there; \
          name another folder with `--at FOLDER`"
@@ -43,7 +43,7 @@ pub enum PlaceError {
     },
 }
 
-/// A place that is one daemon's as long as this lives.
+/// A folder that one daemon has locked. Dropping this releases the lock.
 #[derive(Debug)]
 pub struct Claimed {
     place: RuntimeDir,
@@ -51,8 +51,7 @@ pub struct Claimed {
 }
 
 impl RuntimeDir {
-    /// The folder, or where daemons are when nothing is said: `/run/millrace` for root, else `millrace` in the user's
-    /// folder for such things.
+    /// The given folder, or the default: `/run/millrace` for root, else `millrace` in the user's runtime directory.
     pub fn new(folder: Option<&Path>) -> RuntimeDir {
         let folder = folder.map(Path::to_path_buf).unwrap_or_else(|| {
             let of_user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -68,21 +67,22 @@ impl RuntimeDir {
         RuntimeDir { folder }
     }
 
-    /// The socket that the interface is served at.
+    /// The socket of the daemon's interface.
     pub fn control(&self) -> PathBuf {
         self.folder.join("control.sock")
     }
 
-    /// The socket that NFs attach at.
+    /// The socket to which NFs attach.
     pub fn nf(&self) -> PathBuf {
         self.folder.join("nf.sock")
     }
 
-    /// Makes it this daemon's: the folder is there, nobody else can write it, and what an earlier daemon left is gone.
+    /// Makes the folder, checks that no other user can write to it, locks it, and removes the sockets of an earlier
+    /// daemon.
     ///
     /// # Errors
     ///
-    /// When another daemon is there, or the system refuses.
+    /// When another daemon uses the folder, or the system returns an error.
     pub fn lock(&self) -> Result<Claimed, PlaceError> {
         let path = || self.folder.clone();
         let failed = |action, source: std::io::Error| PlaceError::System { action, path: path(), source };
@@ -105,7 +105,7 @@ impl RuntimeDir {
             Err(Errno::WOULDBLOCK) => return Err(PlaceError::Taken(path())),
             Err(error) => return Err(failed("lock", error.into())),
         }
-        // The lock is ours: whoever made these is gone.
+        // The lock is held, so the daemon that made these sockets has ended.
         for socket in [self.control(), self.nf()] {
             match std::fs::remove_file(&socket) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -137,7 +137,7 @@ mod tests {
         let claimed = place.lock().expect("nobody is there");
         assert!(matches!(place.lock(), Err(PlaceError::Taken(_))));
         drop(claimed);
-        // What a daemon that was killed leaves is no obstacle.
+        // The sockets of a daemon that was killed are no obstacle.
         std::fs::write(place.control(), "").expect("written");
         place.lock().expect("nobody is there any more");
         assert!(!place.control().exists());

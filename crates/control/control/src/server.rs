@@ -1,21 +1,21 @@
 //! Serves a platform by HTTP over a UNIX socket.
 //!
-//! | request | what it does |
+//! | request | effect |
 //! |---|---|
-//! | `GET /v1/status` | the daemon and its chain ([`Status`](crate::api::Status)) |
-//! | `GET /v1/stats` | the accounts ([`Stats`](crate::api::Stats)) |
-//! | `GET /v1/nfs` | NFs in processes ([`NfStatus`](crate::api::NfStatus)) |
-//! | `POST /v1/nfs/NAME/start`, `stop`, `restart` | starts and stops one |
-//! | `GET /v1/nfs/NAME/log/FROM` | what it wrote from a line on ([`Log`](crate::api::Log)) |
-//! | `POST /v1/chain`, `PUT /v1/chain` | runs a chain ([`Order`]); with PUT in the place of another |
-//! | `DELETE /v1/chain` | ends it |
-//! | `PUT /v1/chain/mode` | has it run in an execution mode ([`ExecutionMode`]) from now on |
+//! | `GET /v1/status` | returns the status of the daemon and its chain ([`Status`](crate::api::Status)) |
+//! | `GET /v1/stats` | returns the counters ([`Stats`](crate::api::Stats)) |
+//! | `GET /v1/nfs` | returns the NFs in processes ([`NfStatus`](crate::api::NfStatus)) |
+//! | `POST /v1/nfs/NAME/start`, `stop`, `restart` | starts, stops or restarts an NF |
+//! | `GET /v1/nfs/NAME/log/FROM` | returns its log from a line on ([`Log`](crate::api::Log)) |
+//! | `POST /v1/chain`, `PUT /v1/chain` | runs a chain ([`Order`]); with PUT it replaces the running one |
+//! | `DELETE /v1/chain` | ends the chain |
+//! | `PUT /v1/chain/mode` | changes the chain's execution mode ([`ExecutionMode`]) |
 //! | `GET /v1/handlers/NAME`, `PUT ...` | reads or writes a handler |
-//! | `GET /metrics` | the accounts for Prometheus |
+//! | `GET /metrics` | returns the counters for Prometheus |
 //!
-//! Each answer is an [`Answer`] or a [`Failure`], but for that to Prometheus: both have the number of the format.
+//! Each response is an [`Answer`] or a [`Failure`] with the number of the format, except that to Prometheus.
 //!
-//! Whoever is at the other end must be the daemon's own user, or root: the system says who it is.
+//! The server accepts connections from the daemon's own user and from root only; the kernel reports the peer's user.
 
 use crate::api::{Act, Answer, ExecutionMode, FORMAT, Failure, Order, Value};
 use crate::metrics;
@@ -35,7 +35,7 @@ use tokio::sync::watch;
 type At = State<Arc<dyn Platform>>;
 type Body<T> = Result<Json<T>, JsonRejection>;
 
-/// Serves until `end` says so.
+/// Serves until `end` becomes true or its sender is dropped.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub async fn serve(
         .route("/v1/nfs/{nf}/{act}", post(act))
         .route("/v1/chain", chain)
         .route("/v1/chain/mode", put(set_mode))
-        // Its name before 0.1.0.
+        // The path before version 0.1.0.
         .route("/v1/chain/form", put(set_mode))
         .route("/v1/handlers/{handler}", handler)
         .route("/metrics", get(prometheus))
@@ -72,13 +72,13 @@ pub async fn serve(
         .method_not_allowed_fallback(no_such_request)
         .with_state(platform);
     let ended = async move {
-        // Whoever would say so is gone: that is an end, too.
+        // An error means that the sender was dropped, which ends the server, too.
         let _ = end.wait_for(|end| *end).await;
     };
     axum::serve(Trusted(listener), router).with_graceful_shutdown(ended).await
 }
 
-/// Accepts the daemon's own user, and root.
+/// A listener that accepts connections of the daemon's own user and of root.
 struct Trusted(UnixListener);
 
 impl axum::serve::Listener for Trusted {
@@ -89,9 +89,9 @@ impl axum::serve::Listener for Trusted {
         loop {
             match self.0.accept().await {
                 Ok((stream, address)) if is_trusted(&stream) => return (stream, address),
-                // Hung up on.
+                // Any other user's connection is closed.
                 Ok(_) => {}
-                // No descriptors, say: it passes.
+                // A temporary error, such as a lack of file descriptors.
                 Err(_) => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
             }
         }
@@ -107,7 +107,7 @@ fn is_trusted(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == ours || peer.uid() == 0)
 }
 
-/// Asks the platform, on a thread that may wait. A panic is an answer, too.
+/// Calls the platform on a thread that may block. A panic results in a response, too.
 async fn ask<T: Serialize + Send + 'static>(
     State(platform): At,
     question: impl FnOnce(&dyn Platform) -> Result<T, Refusal> + Send + 'static,
@@ -131,7 +131,7 @@ async fn no_such_request(method: Method, uri: Uri) -> Response {
     refused(&Refusal::Unknown(format!("there is no request {method} {}", uri.path())))
 }
 
-/// What a request says, as far as it can be read.
+/// The parsed body of a request.
 fn body<T>(read: Body<T>) -> Result<T, Refusal> {
     read.map(|Json(body)| body).map_err(|why| Refusal::Mistakes(why.body_text()))
 }
@@ -181,7 +181,7 @@ mod tests {
     use crate::{Client, ClientError, RuntimeDir};
     use std::io::{Read, Write};
 
-    /// Says what it was asked.
+    /// A platform that returns its arguments.
     struct Echo;
 
     impl Platform for Echo {
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// With a daemon that answers at a place.
+    /// Runs a test with a daemon that serves in a temporary folder.
     fn served(test: impl FnOnce(&RuntimeDir)) {
         let folder = tempfile::tempdir().expect("a folder");
         let place = RuntimeDir::new(Some(folder.path()));
@@ -245,7 +245,7 @@ mod tests {
         runtime.block_on(server).expect("it ends").expect("well");
     }
 
-    /// The status and the body of an answer.
+    /// Sends a request and returns the status and the body of the response.
     fn raw(place: &RuntimeDir, method: &str, path: &str, body: &str) -> (u16, serde_json::Value) {
         let mut stream = std::os::unix::net::UnixStream::connect(place.control()).expect("it answers");
         let length = body.len();
