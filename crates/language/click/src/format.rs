@@ -1,19 +1,18 @@
 //! The formatter: one layout for every configuration.
 //!
-//! It walks the tokens, so that comments stay where they are, and takes from the tree only where
-//! statements end. Kept as written: names, configuration strings, comments, single blank lines,
-//! line breaks before arrows and after commas, and compounds that fit on one line. Everything
-//! else is laid out anew: one statement a line, four spaces for each level, a semicolon after
-//! every statement but `elementclass Name { }`.
+//! It walks the tokens, so that comments keep their positions, and takes only the ends of statements from the tree. It
+//! keeps names, configuration strings, comments, single blank lines, line breaks before arrows and after commas, and
+//! compounds on one line. Everything else gets a new layout: one statement a line, four spaces for each level, a
+//! semicolon after every statement except `elementclass Name { }`.
 //!
-//! Formatting twice changes nothing more, and never changes what the configuration means.
+//! A second formatting changes nothing. Formatting never changes the meaning of the configuration.
 
 use std::collections::HashSet;
 
 use crate::ast::{Ast, Body, Class, Compound, ElementKind, Statement, StatementKind};
 use crate::token::{Kind, Token};
 
-/// The text of the file in the standard layout. A file with mistakes is returned as it is.
+/// The text of the file in the standard layout. A file with errors is returned unchanged.
 pub fn format(ast: &Ast) -> String {
     if !ast.valid {
         return ast.text.clone();
@@ -34,12 +33,12 @@ pub fn format(ast: &Ast) -> String {
     printer.out
 }
 
-/// Where statements end, by the byte after their last token.
+/// The ends of statements, by the byte after the last token.
 #[derive(Default)]
 struct Ends {
-    /// To be closed with a semicolon.
+    /// Statements that a semicolon ends.
     semicolon: HashSet<usize>,
-    /// `elementclass Name { }`.
+    /// Statements that none ends: `elementclass Name { }`.
     bare: HashSet<usize>,
 }
 
@@ -76,18 +75,18 @@ impl Ends {
     }
 }
 
-/// What a bracket is.
+/// The kind of a bracket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bracket {
-    /// Of a configuration string.
+    /// Around a configuration string.
     Config,
-    /// `{ }` or `( )` that stays on its line.
+    /// `{ }` or `( )` on one line.
     Inline,
     /// `{ }` or `( )` over several lines.
     Block,
 }
 
-/// What each bracket token is, by token index.
+/// The kind of each bracket token, by token index.
 struct Blocks {
     brackets: Vec<Option<Bracket>>,
 }
@@ -134,12 +133,12 @@ impl Blocks {
     }
 }
 
-/// What stands on the line being written.
+/// The content of the line that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Line {
     Empty,
     Text,
-    /// A line comment: only a new line can follow.
+    /// A line comment: only a line break can follow.
     Closed,
 }
 
@@ -151,7 +150,7 @@ struct Printer<'a> {
     /// Brackets around the current token.
     levels: Vec<Bracket>,
     line: Line,
-    /// Whether the current statement has begun: its further lines are indented.
+    /// Whether the current statement has begun; its further lines are indented.
     mid_statement: bool,
 }
 
@@ -163,7 +162,7 @@ impl Printer<'_> {
             .iter()
             .copied()
             .enumerate()
-            // Semicolons are written where statements end.
+            // Semicolons are written at the ends of statements instead.
             .filter(|(_, token)| token.kind != Kind::Sign(b';'))
             .collect();
         let mut before: Option<(usize, Token)> = None;
@@ -259,13 +258,13 @@ impl Printer<'_> {
         }
     }
 
-    /// Line breaks of the source that are kept inside a statement.
+    /// Whether a line break of the source inside a statement is kept.
     fn breaks_line(&self, before: Token, token: Token, after: Option<Token>, gap: usize) -> bool {
         match token.kind {
             Kind::Arrow | Kind::DoubleArrow => {
                 let comment = after.is_some_and(|after| after.kind.is_trivia());
                 let next_gap = after.map_or(0, |after| self.lines_between(token.end, after.start));
-                // After a last arrow comes another statement.
+                // The next statement follows a last arrow.
                 let last = self.ends.semicolon.contains(&token.end);
                 gap > 0 || (next_gap > 0 && !comment && !last)
             }
@@ -285,14 +284,14 @@ impl Printer<'_> {
             (_, Kind::Sign(b'(' | b')')) if config(index) => false,
             (Kind::Sign(b'('), _) if !config(before_index) => false,
             (_, Kind::Sign(b')')) => false,
-            // A port list clings to its element.
+            // No space separates a port list from its element.
             (Kind::Ident | Kind::Sign(b')' | b'}'), Kind::Sign(b'[')) => false,
             (Kind::Sign(b']'), Kind::Ident) => false,
             _ => true,
         }
     }
 
-    /// Line breaks between a token and the one before.
+    /// The number of line breaks between a token and the previous one.
     fn gap(&self, before: Option<(usize, Token)>, token: Token) -> usize {
         self.lines_between(before.map_or(0, |(_, before)| before.end), token.start)
     }

@@ -1,14 +1,13 @@
-//! Words and signs of the language, as `lib/lexer.cc` of Click splits them.
+//! Tokens of the language, split as Click's `lib/lexer.cc` does.
 //!
-//! Comments are tokens too (the formatter keeps them). A configuration string is one token: the
-//! parser asks for it after the `(` that opens it, and the lexer only balances parentheses,
-//! quotes and comments in it.
+//! Comments are tokens too, and the formatter keeps them. A configuration string is one token: the parser requests it
+//! after the opening `(`, and the lexer only balances parentheses, quotes and comments in it.
 
 use diag::{Diagnostics, SourceId, SourceMap, Span};
 
 use crate::scan;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Ident,
@@ -30,24 +29,24 @@ pub(crate) enum Kind {
     Dots,
     /// `;` `,` `(` `)` `[` `]` `{` `}` `|` `-`
     Sign(u8),
-    /// What stands between the parentheses of `Class(...)`.
+    /// The text between the parentheses of `Class(...)`.
     Config,
     LineComment,
     BlockComment,
     /// `# 12 "file"` or `#line 12 "file"`
     LineDirective,
-    /// A character that means nothing here.
+    /// A character that is not part of the language.
     Unknown,
     End,
 }
 
 impl Kind {
-    /// Whether the parser never sees the token.
+    /// Whether the parser skips the token.
     pub(crate) fn is_trivia(self) -> bool {
         matches!(self, Kind::LineComment | Kind::BlockComment | Kind::LineDirective)
     }
 
-    /// How messages call the token.
+    /// The token's name in messages.
     pub(crate) fn name(self) -> String {
         match self {
             Kind::Ident => "a name".into(),
@@ -70,7 +69,7 @@ impl Kind {
     }
 }
 
-/// A token and where it stands.
+/// A token and its location.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
@@ -83,7 +82,7 @@ pub(crate) struct Lexer<'a> {
     source: SourceId,
     text: String,
     at: usize,
-    /// Everything read so far, comments included, `End` excluded.
+    /// All tokens read so far, including comments, without `End`.
     pub(crate) tokens: Vec<Token>,
 }
 
@@ -175,7 +174,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// `# 12 "file"`: what follows is said to stand in another file (a preprocessor's output).
+    /// `# 12 "file"`: the following lines come from another file (the output of a preprocessor).
     fn line_directive(&mut self, start: usize, diags: &mut Diagnostics) -> usize {
         let end = line_end(self.text.as_bytes(), start);
         let line = self.text.get(start + 1..end).unwrap_or("").trim();
@@ -185,7 +184,7 @@ impl<'a> Lexer<'a> {
         match number.parse::<u32>() {
             Ok(number) => {
                 let name = rest.trim().strip_prefix('"').and_then(|rest| rest.split('"').next());
-                // An empty name means this file again.
+                // An empty name refers to this file.
                 let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
                 let next_line = scan::skip_line(self.text.as_bytes(), start);
                 self.map.relabel_lines(self.source, next_line, number, name);
@@ -199,15 +198,14 @@ impl<'a> Lexer<'a> {
         end
     }
 
-    /// The configuration string after the `(` at `open`: up to the `)` that balances it, which
-    /// stays unread.
+    /// The configuration string after the `(` at `open`, up to the matching `)`, which is not consumed.
     pub(crate) fn config(&mut self, open: Token, diags: &mut Diagnostics) -> Token {
         let text = self.text.as_bytes();
         let start = self.at;
         let mut at = start;
         let mut depth = 1usize;
         let mut unclosed: Option<(usize, &str)> = None;
-        // A `;` at the end of a line: if the string is never closed, it was to end before it.
+        // The last `;` at the end of a line. An unclosed string is taken to end there.
         let mut statement_end = None;
         while let Some(&byte) = text.get(at) {
             let next = match byte {
@@ -255,7 +253,7 @@ impl<'a> Lexer<'a> {
                     .label("opened here")
                     .help("close the configuration string with `)`"),
             };
-            // Go on after it: what stands there has its own mistakes.
+            // Continue after it: the rest of the text has errors of its own.
             at = statement_end.unwrap_or_else(|| line_end(text, unclosed.map_or(start, |(at, _)| at)));
         }
         self.at = at;

@@ -1,4 +1,4 @@
-//! Configuration strings, values and [`Args`], against what Click's manual and `lib/args.cc` say.
+//! Configuration strings, values and [`Args`], compared with Click's manual and `lib/args.cc`.
 
 use click::config::{
     Args, HandlerRef, NameTable, Names, NoNames, Parsed, Variables, expand, parse, quote, split_args,
@@ -70,7 +70,7 @@ fn quotes_go_as_the_manual_says() {
         assert_eq!(unquote(&text(quoted).1).as_str(), plain, "{quoted}");
     }
     assert_eq!(unquote_bytes(&text("\\<00 ff 7>\"\\377\"").1), [0, 0xff, 0xff]);
-    // Simple quotes keep their exact place.
+    // A text in simple quotes keeps its exact location.
     let (map, quoted) = text("\"abc\"");
     assert_eq!(map.slice(unquote(&quoted).span), "abc");
 }
@@ -108,7 +108,7 @@ fn variables_expand_as_in_click() {
     let endless = Table(vec![("a", value("$a $a $a $a"))]);
     let huge = Table(vec![("b", value(&"$c".repeat(4000))), ("c", value(&"x".repeat(4000)))]);
     assert!(expand(&text("$b").1, &huge, 1 << 20).is_none());
-    // Refused or stopped by depth; both are fine, hanging is not.
+    // The expansion may be refused or may stop at the depth limit; it must end.
     let _ = expand(&text("$a").1, &endless, 1 << 20);
 }
 

@@ -1,4 +1,4 @@
-//! How an element declares its arguments.
+//! The arguments that an element declares and reads.
 //!
 //! ```
 //! # use click::config::{Args, NoNames, parse};
@@ -15,10 +15,9 @@
 //! # assert!(diags.is_empty());
 //! ```
 //!
-//! The rules are those of Click's `lib/args.cc`: an argument is `KEYWORD value` or a bare value;
-//! bare values fill the positional declarations in order, keywords fill any; of several with one
-//! keyword the last counts. Mistakes are collected; a reader that returns `None` for a mandatory
-//! argument has recorded why.
+//! The rules are those of Click's `lib/args.cc`: an argument is `KEYWORD value` or a bare value. Bare values are
+//! assigned to positional declarations in order, keywords to any declaration. If a keyword is repeated, the last value
+//! counts. Errors are collected; a reader that returns `None` for a mandatory argument has recorded an error.
 
 use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Span, Spanned, did_you_mean};
 
@@ -26,7 +25,7 @@ use super::parse::Parsed;
 use super::{Names, split_args, split_keyword, split_words};
 use crate::Element;
 
-/// What became of an argument.
+/// The state of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ArgumentState {
     /// `KEYWORD value`, unread.
@@ -41,12 +40,12 @@ enum ArgumentState {
 
 struct Arg {
     whole: Spanned,
-    /// Keyword and value, if it looks like that.
+    /// Keyword and value, if the argument can be split so.
     keyword: Option<(Spanned, Spanned)>,
     state: ArgumentState,
 }
 
-/// The arguments of one element, or the words of one argument, being read.
+/// The arguments of one element, or the words of one argument, while they are read.
 pub struct Args<'a> {
     what: String,
     place: Span,
@@ -176,8 +175,8 @@ impl<'a> Args<'a> {
         rest
     }
 
-    /// Parses a text that was taken from these arguments otherwise (a word of [`Args::rest`]),
-    /// and records what is wrong with it.
+    /// Parses a text that was taken from these arguments in another way (a word of [`Args::rest`]), and records its
+    /// error.
     pub fn read<T>(
         &mut self,
         text: &Spanned,
@@ -192,12 +191,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Records a mistake of another kind; complete it as with [`Diagnostics::error`].
+    /// Records any other error; complete it as with [`Diagnostics::error`].
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> DiagnosticBuilder<'_> {
         self.diags.error(span, message)
     }
 
-    /// Where the arguments stand, for mistakes that concern several of them.
+    /// The span of all arguments, for errors that concern several of them.
     pub fn span(&self) -> Span {
         self.place
     }
@@ -212,8 +211,7 @@ impl<'a> Args<'a> {
         self.args.iter().any(|arg| matches!(arg.state, ArgumentState::Keyword | ArgumentState::Bare))
     }
 
-    /// Reports every argument that nobody read. Returns whether all was well since the
-    /// arguments were split.
+    /// Reports every unread argument. Returns whether no error was recorded since the arguments were split.
     pub fn finish(self) -> bool {
         let bare: Vec<&Arg> = self.args.iter().filter(|arg| arg.state == ArgumentState::Bare).collect();
         let takes = match self.declared.as_slice() {
@@ -239,8 +237,7 @@ impl<'a> Args<'a> {
     fn find(&mut self, keyword: &'static str, positional: bool, mandatory: bool) -> Option<Spanned> {
         self.declared.push(keyword);
         let mut found = None;
-        // The first argument that was not read by position; if it was read by keyword, the
-        // positional part is over.
+        // The first argument that was not read by position. If it was read by keyword, no positional arguments follow.
         let position = self.args.iter().position(|arg| arg.state != ArgumentState::Placed);
         for (i, arg) in self.args.iter_mut().enumerate() {
             if arg.state == ArgumentState::Keyword
@@ -252,8 +249,8 @@ impl<'a> Args<'a> {
             }
         }
         if positional && let Some((i, arg)) = position.and_then(|i| Some((i, self.args.get_mut(i)?))) {
-            // A mandatory argument takes what stands at its place even if that looks like
-            // a keyword's: `Print(hello world)` has no keyword `hello`.
+            // A mandatory argument takes the argument at its position even if that resembles a keyword: `Print(hello
+            // world)` has no keyword `hello`.
             let takes_keyword = found.is_none() && mandatory && arg.state == ArgumentState::Keyword;
             if arg.state == ArgumentState::Bare || takes_keyword {
                 arg.state = ArgumentState::Placed;
@@ -296,7 +293,7 @@ impl<'a> Args<'a> {
 
     fn push(&mut self, mut mistake: Diagnostic, text: &Spanned) {
         if !self.place.contains(mistake.span) {
-            // The text was substituted: say whose argument it became.
+            // The text was substituted: the note names the element that uses it.
             mistake.notes.push((self.place, format!("used by {} here", self.what)));
         }
         if text.text.contains('$') && mistake.help.is_none() {

@@ -1,16 +1,16 @@
-//! Configuration strings: what stands between the parentheses of `Class(...)`.
+//! Configuration strings: the texts between the parentheses of `Class(...)`.
 //!
-//! The language passes configuration strings to the elements as they are. Most elements read
-//! them as comma-separated arguments, each a list of space-separated words; the functions here
-//! do that the way `lib/confparse.cc` of Click does, and keep the place of every piece:
+//! The language passes configuration strings to the elements unchanged. Most elements read them as comma-separated
+//! arguments, each a list of space-separated words. The functions here split them as Click's `lib/confparse.cc` does,
+//! and keep the location of every piece:
 //!
 //! - [`split_args`], [`split_words`], [`unquote`], [`unquote_bytes`], [`split_keyword`];
 //! - [`expand`][]: `$variables`;
-//! - [`parse`][]: one text to one value (numbers, times, addresses, ...);
-//! - [`Args`][]: what an element uses to declare its arguments;
-//! - [`Names`], [`NameTable`]: names for addresses, ports and protocols.
+//! - [`parse`][]: parses one value (numbers, times, addresses, ...);
+//! - [`Args`][]: the arguments that an element declares;
+//! - [`Names`], [`NameTable`]: names of addresses, ports and protocols.
 //!
-//! A configuration string is never an error by itself: unclosed quotes reach to its end.
+//! No configuration string is an error by itself: an unclosed quote extends to the end.
 
 mod args;
 mod expand;
@@ -52,7 +52,7 @@ pub fn split_args(config: &Spanned) -> Vec<Spanned> {
     args
 }
 
-/// Arguments as one configuration string; what joins them is said to be from `span`.
+/// Joins arguments to one configuration string; the separators have the location `span`.
 pub fn join_args<'a>(args: impl IntoIterator<Item = &'a Spanned>, span: Span) -> Spanned {
     let comma = Spanned::derived(", ", span);
     let mut parts: Vec<&Spanned> = Vec::new();
@@ -96,7 +96,7 @@ pub fn unquote(arg: &Spanned) -> Spanned {
     let (pieces, _) = argument(arg.text.as_bytes(), 0, false);
     let arg = join(arg, &pieces, 0);
     let text = arg.text.as_str();
-    // The common cases keep their exact place.
+    // A text without quotes keeps its exact location.
     if !text.contains(['\'', '"']) && !text.contains("\\<") {
         return arg;
     }
@@ -135,8 +135,8 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// Splits `KEYWORD value`. Whether the keyword means anything is the caller's to know: any
-/// first word of letters, digits and `_:.?!` counts, if something follows it.
+/// Splits `KEYWORD value`. Any first word of letters, digits and `_:.?!` counts as a keyword if a value follows it; the
+/// caller decides whether it knows the keyword.
 pub fn split_keyword(arg: &Spanned) -> Option<(Spanned, Spanned)> {
     let text = arg.text.as_bytes();
     let first = *text.first()?;
@@ -153,8 +153,8 @@ pub fn split_keyword(arg: &Spanned) -> Option<(Spanned, Spanned)> {
     Some((arg.slice(0..end), arg.slice(end + spaces..text.len())))
 }
 
-/// The ranges of the argument that starts at `at`, comments and outer white space left out,
-/// and where it ends: at a comma (if these count) or at the end.
+/// The ranges of the argument that starts at `at`, without comments and outer white space, and the end of the argument:
+/// a comma (if `commas`) or the end of the text.
 fn argument(text: &[u8], at: usize, commas: bool) -> (Vec<Range<usize>>, usize) {
     let mut at = scan::skip_blank(text, at);
     let mut pieces = Vec::new();
@@ -223,7 +223,7 @@ fn unquote_text(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Writes what the escape at `at` stands for; returns the place after it.
+/// Appends the bytes of the escape at `at` and returns the offset after it.
 fn unescape(text: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     let end = scan::skip_escape(text, at);
     let Some(&kind) = text.get(at + 1) else {
@@ -264,7 +264,7 @@ fn unescape(text: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
                     at = scan::skip_comment(inside, at);
                     continue;
                 }
-                // Anything but a digit separates, as Click has it.
+                // Any character but a digit is a separator, as in Click.
                 match (hex_digit(byte), high) {
                     (Some(digit), None) => high = Some(digit),
                     (Some(digit), Some(first)) => {

@@ -1,41 +1,41 @@
-//! What an expression says.
+//! The syntax tree of an expression.
 
 /// An expression.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expr {
     /// Matches every packet.
     True,
-    /// Matches none.
+    /// Matches no packet.
     False,
     /// One test.
     Test(Test),
-    /// The opposite.
+    /// The negation.
     Not(Box<Expr>),
-    /// All of them; two or more.
+    /// All of these; two or more.
     All(Vec<Expr>),
-    /// One of them at least; two or more.
+    /// At least one of these; two or more.
     Any(Vec<Expr>),
-    /// The second where the first matches, else the third.
+    /// If the first matches, the second, else the third.
     If(Box<[Expr; 3]>),
 }
 
-/// Which of two addresses or ports.
+/// Which of the source and destination address or port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// The source.
     Src,
     /// The destination.
     Dst,
-    /// One of the two.
+    /// At least one of the two.
     Either,
     /// Both.
     Both,
 }
 
-/// How a number is compared.
+/// The relation of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Relation {
-    /// `=`, `==` or nothing.
+    /// `=`, `==` or no operator.
     Equal,
     /// `!=`.
     NotEqual,
@@ -49,35 +49,35 @@ pub enum Relation {
     GreaterEqual,
 }
 
-/// What a number is compared with.
+/// The values of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Values {
     /// One number.
     One(u64),
-    /// All from the first to the second; only with [`Relation::Equal`] and [`Relation::NotEqual`].
+    /// All numbers from the first to the second; only with [`Relation::Equal`] and [`Relation::NotEqual`].
     Range(u64, u64),
 }
 
-/// A comparison of a number that a header holds.
+/// A comparison of a number in a header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Compare {
-    /// The bits that count, where not all do.
+    /// The bits that are compared, if not all.
     pub mask: Option<u64>,
-    /// How.
+    /// The relation.
     pub relation: Relation,
-    /// With what.
+    /// The values.
     pub values: Values,
 }
 
 impl Compare {
-    /// Equal to a number.
+    /// A comparison for equality with a number.
     pub fn equal(value: u64) -> Compare {
         Compare { mask: None, relation: Relation::Equal, values: Values::One(value) }
     }
 
-    /// The comparison without a `not`, and whether there was one: `!=`, `<` and `<=` are the
-    /// opposites of `=`, `>=` and `>`. Where one of two numbers has to pass, Click takes the opposite
-    /// last: `port != 80` means that neither port is 80.
+    /// The comparison without its negation, and whether it had one: `!=`, `<` and `<=` are the negations of `=`, `>=`
+    /// and `>`. Where one of two numbers has to match, Click applies the negation last: `port != 80` means that neither
+    /// port is 80.
     pub fn split(self) -> (Compare, bool) {
         let (relation, negated) = match self.relation {
             Relation::NotEqual => (Relation::Equal, true),
@@ -88,7 +88,7 @@ impl Compare {
         (Compare { relation, ..self }, negated)
     }
 
-    /// Whether a number passes. Bits of an equal value outside the mask do not count, as in Click.
+    /// Whether a number matches. Bits of an equal value outside the mask are ignored, as in Click.
     pub fn holds(&self, number: u64) -> bool {
         let mask = self.mask.unwrap_or(u64::MAX);
         let number = number & mask;
@@ -105,16 +105,16 @@ impl Compare {
     }
 }
 
-/// The protocols whose ports a test looks at.
+/// The protocols of a port test.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PortProtocol {
     /// TCP and UDP.
     TcpUdp,
-    /// The one with that number.
+    /// The protocol with that number.
     One(u8),
 }
 
-/// The header that a field lies in.
+/// The header that contains a field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Carrier {
     /// The IP header.
@@ -145,7 +145,7 @@ impl HeaderField {
     }
 }
 
-/// What stands around or inside an IP packet and is no field of its header.
+/// A layer around or inside an IP packet that is not a field of its header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Layer {
     /// A VLAN tag: the outermost one.
@@ -156,7 +156,7 @@ pub enum Layer {
     Mpls,
     /// ARP, behind up to two tags.
     Arp,
-    /// The type of what stands behind up to two tags; has a number always.
+    /// The EtherType behind up to two tags; always compared with a number.
     EtherType,
     /// VXLAN over IPv4 and UDP.
     Vxlan,
@@ -165,7 +165,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// The largest number that it can be compared with, and what that is.
+    /// The largest number that it can be compared with, and the name of that number.
     pub fn number(self) -> Option<(u64, &'static str)> {
         match self {
             Layer::Vlan | Layer::Qinq => Some((0xfff, "a VLAN identifier")),
@@ -176,7 +176,7 @@ impl Layer {
         }
     }
 
-    /// The UDP port that it is sent to.
+    /// The UDP destination port of the layer.
     pub fn udp_port(self) -> Option<u16> {
         match self {
             Layer::Vxlan => Some(4789),
@@ -189,77 +189,77 @@ impl Layer {
 /// A test of an IPv6 packet, behind up to two VLAN tags. Extension headers are not followed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Six {
-    /// It is one.
+    /// Any IPv6 packet.
     Any,
     /// Addresses.
     Host {
-        /// Which.
+        /// Which address.
         direction: Direction,
-        /// The value; 0 behind the prefix.
+        /// The value; its bits outside the prefix are 0.
         address: u128,
-        /// Bits of the prefix.
+        /// The length of the prefix.
         bits: u8,
-        /// Whether the packet's must differ.
+        /// Whether the packet's address must differ.
         negated: bool,
     },
     /// The next header of the IPv6 header.
     Proto(Compare),
-    /// Ports of TCP or UDP right behind the IPv6 header.
+    /// Ports of TCP or UDP directly behind the IPv6 header.
     Port {
-        /// Which.
+        /// Which port.
         direction: Direction,
-        /// Of which protocols.
+        /// The protocols.
         protocol: PortProtocol,
         /// The comparison.
         compare: Compare,
     },
 }
 
-/// One test. A test of something that the packet does not have fails.
+/// One test. A test of a field that the packet does not contain fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Test {
     /// IP addresses.
     Host {
-        /// Which.
+        /// Which address.
         direction: Direction,
         /// The value under the mask.
         address: u32,
-        /// The bits that count.
+        /// The bits that are compared.
         mask: u32,
-        /// Whether the packet's must differ.
+        /// Whether the packet's address must differ.
         negated: bool,
     },
     /// Ethernet addresses, as numbers of 48 bits.
     Ether {
-        /// Which.
+        /// Which address.
         direction: Direction,
         /// The value under the mask.
         address: u64,
-        /// The bits that count.
+        /// The bits that are compared.
         mask: u64,
-        /// Whether the packet's must differ.
+        /// Whether the packet's address must differ.
         negated: bool,
     },
     /// The IP protocol.
     Proto(Compare),
     /// TCP or UDP.
     TcpUdp,
-    /// A fragment, or (false) not one.
+    /// A fragment, or (if false) an unfragmented packet.
     Fragment(bool),
-    /// TCP or UDP ports, in first fragments.
+    /// TCP or UDP ports; fails on later fragments.
     Port {
-        /// Which.
+        /// Which port.
         direction: Direction,
-        /// Of which protocols.
+        /// The protocols.
         protocol: PortProtocol,
         /// The comparison.
         compare: Compare,
     },
-    /// TCP flags that are all set, in first fragments.
+    /// TCP flags that are all set; fails on later fragments.
     TcpFlags(u8),
-    /// A header field; one of a transport header in first fragments.
+    /// A header field. A test of a transport header fails on later fragments.
     Field(HeaderField, Compare),
-    /// A layer, and its number.
+    /// A layer, and a comparison of its number.
     Layer(Layer, Option<Compare>),
     /// IPv6.
     Six(Six),

@@ -1,4 +1,4 @@
-//! Qualifiers and a value, checked, to one test.
+//! Checks the qualifiers and the value of a test and makes one test of them.
 //!
 //! As in Click, a test without qualifiers inherits from the one before it: `src port 80 or 81`.
 
@@ -7,15 +7,15 @@ use super::words::{self, ETHER_MASK, Kind, Transport};
 use crate::config::Ip6Prefix;
 use diag::{Diagnostic, Span};
 
-/// What a test leaves to the next one.
+/// The qualifiers that the next test inherits.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Inherited {
     pub(super) kind: Option<Kind>,
     pub(super) direction: Option<Direction>,
     pub(super) transport: Option<Transport>,
-    /// The test before was one of IPv6.
+    /// Whether the previous test was an IPv6 test.
     pub(super) six: bool,
-    /// The test before was wrong: what is missing from this one was perhaps there.
+    /// Whether the previous test had an error. A qualifier missing from this test may have been in it.
     pub(super) wrong: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Data {
     IcmpType(u8),
 }
 
-/// A test as far as it was read.
+/// The parts of a test that were parsed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     pub(super) kind: Option<Kind>,
@@ -55,9 +55,9 @@ pub(super) struct Parts {
     pub(super) relation: Relation,
     pub(super) data: Data,
     pub(super) data_span: Span,
-    /// All its words.
+    /// The span of all its words.
     pub(super) span: Span,
-    /// `src` or `dst` stands where it means nothing.
+    /// Whether `src` or `dst` qualifies a value without a direction.
     pub(super) idle_direction: bool,
     pub(super) wrong: bool,
 }
@@ -70,8 +70,8 @@ impl Parts {
         Err(if help.is_empty() { mistake } else { mistake.help(help) })
     }
 
-    /// The test, and the kind that it leaves to the next one. `None` as the mistake: the real one was
-    /// told before.
+    /// The test, and the kind that the next test inherits. The error is `None` if its cause was reported with an
+    /// earlier test.
     pub(super) fn build(&mut self, inherited: Inherited) -> Result<(Expr, Kind), Option<Diagnostic>> {
         if self.header == Some(Header::Ip6) {
             return self.six(inherited).map_err(Some);
@@ -109,7 +109,7 @@ impl Parts {
         Ok((Expr::All(vec![Expr::Test(protocol), expr]), left))
     }
 
-    /// A test of IPv6.
+    /// Builds an IPv6 test.
     fn six(&mut self, inherited: Inherited) -> Checked<(Expr, Kind)> {
         let explicit_direction = self.direction.is_some();
         let kind = match (self.kind, self.data) {
@@ -187,7 +187,7 @@ impl Parts {
         Ok((Expr::Test(Test::Six(test)), left))
     }
 
-    /// The kind of a test that does not say it.
+    /// The kind of a test without an explicit kind.
     fn infer(&mut self, inherited: Inherited) -> Checked<Kind> {
         let kind = match self.data {
             Data::Address(_) => Kind::Host,
@@ -429,7 +429,7 @@ impl Parts {
         }
     }
 
-    /// What is probably not meant: idle words, comparisons that always end in the same way.
+    /// Warnings: qualifiers without effect, and comparisons whose result is constant.
     pub(super) fn warnings(&self, expr: &Expr) -> Vec<Diagnostic> {
         let mut warnings = self.constant(expr);
         if self.idle_direction {

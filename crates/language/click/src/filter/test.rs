@@ -1,4 +1,4 @@
-//! Reading one test: qualifiers, and a value. What it says is put together in [`super::check`].
+//! Parses one test: qualifiers, and a value. [`super::check`] makes a test of them.
 
 use super::ast::{Carrier, Direction, Expr, HeaderField, Relation};
 use super::check::{Data, Header, Inherited, Parts};
@@ -8,7 +8,7 @@ use crate::config::{Ip4Prefix, Ip6Prefix, parse};
 use diag::{Diagnostic, did_you_mean};
 
 impl Parser<'_> {
-    /// Reads a test. Always takes at least one word.
+    /// Parses a test. Always consumes at least one word.
     pub(super) fn test(&mut self) -> Expr {
         let first = self.pos;
         let mut parts = Parts {
@@ -215,7 +215,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The current word as a number, a range, or an address, which are the same wherever they stand.
+    /// The current word as a number, a range, or an address: literals with the same meaning in every context.
     fn literal(&self, header: Option<Header>) -> Option<Data> {
         let text = self.word();
         let digit = text.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
@@ -273,7 +273,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `10`, `10.1`, `10.1.2`, or a whole address, of `net`; with the number of bytes given.
+    /// `10`, `10.1`, `10.1.2`, or a whole address, as the value of `net`; with the number of bytes given.
     fn partial_address(&self) -> Option<(u32, u32)> {
         let parts: Option<Vec<u8>> = self.word().split('.').map(|part| part.parse().ok()).collect();
         let parts = parts.filter(|parts| (1..=4).contains(&parts.len()))?;
@@ -322,7 +322,7 @@ impl Parser<'_> {
                 };
                 parts.data_span = self.span_from(self.pos - 1);
             }
-            // A word that starts nothing: it was meant as the value.
+            // The word can start no test, so it was meant as the value.
             None if self.pos > first && !self.starts_test() => {
                 self.unknown();
                 self.pos += 1;
@@ -332,7 +332,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What `net` takes: a name's prefix before its address, and addresses that are cut short.
+    /// A value of `net`: a name's prefix rather than its address, or an incomplete address.
     fn net_data(&self, parts: &Parts) -> Option<Data> {
         if parts.kind != Some(Kind::Net) || parts.header == Some(Header::Ether) {
             return None;
@@ -370,7 +370,7 @@ impl Parser<'_> {
         self.mistake(mistake.maybe_help(suggestion));
     }
 
-    /// Checks what was read and makes a test of it.
+    /// Checks the parsed parts and makes a test of them.
     fn finish(&mut self, mut parts: Parts) -> Option<Expr> {
         match parts.build(self.inherited) {
             Ok((expr, kind)) => {
@@ -394,7 +394,7 @@ fn prefix_data(prefix: Ip4Prefix) -> Data {
     Data::Prefix(prefix.address.into(), prefix.mask.into())
 }
 
-/// Words that cannot be a value.
+/// Whether a word cannot be a value.
 fn is_stop(word: &str) -> bool {
     matches!(
         word,

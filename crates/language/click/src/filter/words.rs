@@ -1,7 +1,7 @@
-//! The words of the language and what each can mean.
+//! The words of the language and their meanings.
 //!
-//! Type words win over names; a name that could be several things (`echo`: a port, an ICMP type) has
-//! to be told apart by a qualifier.
+//! A type word takes precedence over a name. A name with several meanings (`echo`: a port, an ICMP type) needs a
+//! qualifier.
 
 use super::ast::{Carrier, HeaderField, Layer};
 use crate::config::{Names, PROTOCOLS};
@@ -14,10 +14,10 @@ pub const ICMP: u8 = 1;
 pub const TCP: u8 = 6;
 /// UDP.
 pub const UDP: u8 = 17;
-/// DCCP: its ports lie where those of TCP and UDP do (RFC 4340).
+/// DCCP: its ports are at the same offsets as those of TCP and UDP (RFC 4340).
 pub const DCCP: u8 = 33;
 
-/// What a directive is about.
+/// The types of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Host,
@@ -38,7 +38,7 @@ const fn ip(bit: u16, width: u8) -> HeaderField {
     HeaderField { carrier: Carrier::Ip, bit, width }
 }
 
-/// `ip tos`, which `ip ect` and `ip ce` look at.
+/// `ip tos`, which `ip ect` and `ip ce` test.
 pub const TOS: HeaderField = ip(8, 8);
 /// `icmp type`.
 pub const ICMP_TYPE: HeaderField = HeaderField { carrier: Carrier::Protocol(ICMP), bit: 0, width: 8 };
@@ -97,17 +97,17 @@ const ICMP_TYPES: &[(&str, u8)] = &[
     ("unreachable", 3),
 ];
 
-/// Ports that Click's page lists and `PortInfo` does not know by itself.
+/// Ports that Click's manual page lists and that `PortInfo` does not define.
 const MORE_PORTS: &[(&str, u8, u16)] = &[("imap3", TCP, 220), ("route", UDP, 520)];
 
-/// What stands for a transport protocol.
+/// A transport protocol in a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
     /// `transp`: any.
     Any,
     /// `tcpudp`.
     TcpUdp,
-    /// One.
+    /// The protocol with this number.
     One(u8),
 }
 
@@ -129,7 +129,7 @@ impl Transport {
     }
 }
 
-/// What a word means where it stands.
+/// The meaning of a word in its context.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Meaning {
     /// A type.
@@ -142,9 +142,9 @@ pub enum Meaning {
     Flag(u8),
     /// An ICMP type.
     IcmpType(u8),
-    /// A name that means nothing or too much here; what could be written instead.
+    /// A name without a meaning here, or with several; and what to write instead.
     Unclear { ambiguous: bool, instead: Vec<String> },
-    /// No word of the language.
+    /// Not a word of the language.
     Unknown,
 }
 
@@ -153,12 +153,12 @@ pub fn protocol_name(protocol: u8) -> &'static str {
     PROTOCOLS.iter().find(|(_, number)| *number == protocol).map_or("transp", |(name, _)| name)
 }
 
-/// The name of a set of TCP flags that is one flag.
+/// The name of a set of TCP flags that contains one flag.
 pub fn flag_name(flags: u8) -> Option<&'static str> {
     FLAGS.iter().find(|(_, value)| *value == flags).map(|(name, _)| *name)
 }
 
-/// How a field is written that has a name, such as `ip ttl`.
+/// The notation of a field with a name, such as `ip ttl`.
 pub fn field_name(field: HeaderField) -> Option<String> {
     let named = KINDS.iter().find(|(_, kind)| *kind == Kind::Field(field))?;
     let header = match field.carrier {
@@ -200,7 +200,7 @@ fn transport(word: &str, names: &dyn Names) -> Option<Transport> {
     }
 }
 
-/// What a word means after a type and a transport protocol, where these were given.
+/// The meaning of a word after the given type and transport protocol.
 pub fn meaning(word: &str, kind: Option<Kind>, proto: Option<Transport>, names: &dyn Names) -> Meaning {
     let letters = word.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !letters || SYNTAX.contains(&word) {
@@ -260,7 +260,7 @@ pub fn vocabulary() -> impl Iterator<Item = &'static str> {
     let kinds = KINDS.iter().map(|(name, _)| *name);
     let flags = FLAGS.iter().map(|(name, _)| *name);
     let types = ICMP_TYPES.iter().map(|(name, _)| *name);
-    // Of several names of a protocol the one that the canonical text has.
+    // Of several names of a protocol, the one in the canonical text.
     let canonical = |(name, number): &&(&str, u8)| protocol_name(*number) == *name;
     let protocols = PROTOCOLS.iter().filter(canonical).map(|(name, _)| *name);
     let more = ["tcpudp", "transp", "http", "https", "www", "ssh", "dns", "domain", "ftp", "smtp", "telnet"];

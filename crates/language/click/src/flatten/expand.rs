@@ -1,5 +1,5 @@
-//! Second pass: templates become elements, variables their values, and connections run through
-//! the `input` and `output` of compounds and groups.
+//! The second pass: makes elements of templates, replaces variables by their values, and joins connections through the
+//! `input` and `output` of compounds and groups.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -14,9 +14,9 @@ use crate::{Element, ElementId, Graph};
 
 /// A configuration expands to at most this many elements, pseudoelements included.
 const MAX_ELEMENTS: usize = 1 << 18;
-/// All names and configuration strings together.
+/// The size limit of all names and configuration strings together.
 const MAX_BYTES: usize = 1 << 27;
-/// Classes of classes of classes: bounds the recursion here.
+/// The nesting limit of compounds, which bounds the recursion here.
 const MAX_DEPTH: usize = 150;
 
 pub(super) fn expand(
@@ -76,15 +76,15 @@ pub(super) type NodeIndex = usize;
 
 pub(super) enum Node {
     Element(ElementId),
-    /// One side of a compound or group: what comes in at a port goes out at the same port.
+    /// One side of a compound or group: packets that enter by a port leave by the port of the same number.
     Pass(Pass),
-    /// An element that could not be made; its connections are dropped.
+    /// An element that could not be made. Its connections are dropped.
     Dead,
 }
 
 #[derive(Clone)]
 pub(super) struct Pass {
-    /// Of the compound or group.
+    /// The name of the compound or group.
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) side: &'static str,
@@ -102,9 +102,9 @@ pub(super) struct Expander<'a> {
     elements: Vec<Element>,
     pub(super) nodes: Vec<Node>,
     pub(super) wires: Vec<PlacedWire>,
-    /// Flat names taken, and where.
+    /// The flat names in use, with the locations of their declarations.
     names: HashMap<String, Span>,
-    /// What one configuration string may grow to.
+    /// The size limit of one configuration string.
     config_bytes: usize,
     bytes_left: usize,
     depth: usize,
@@ -112,7 +112,7 @@ pub(super) struct Expander<'a> {
 }
 
 impl Expander<'_> {
-    /// Makes the elements of one instance. `ends` are the places of its `input` and `output`.
+    /// Makes the elements of one instance. `ends` are the nodes of its `input` and `output`.
     fn instantiate(
         &mut self,
         template: &Template,
@@ -120,7 +120,7 @@ impl Expander<'_> {
         scope: &Rc<Scope>,
         ends: Option<(NodeIndex, NodeIndex)>,
     ) {
-        // Where wires into and out of each node go.
+        // The node that receives each node's incoming wires, and the node that its outgoing wires start at.
         let mut places: Vec<(NodeIndex, NodeIndex)> = Vec::with_capacity(template.nodes.len());
         let used = ports_used(template);
         for (id, node) in template.nodes.iter().enumerate() {
@@ -176,7 +176,7 @@ impl Expander<'_> {
         self.overflow = true;
     }
 
-    /// Counts what elements cost, so that no text costs more than memory has.
+    /// Counts the bytes of elements and ends the expansion at a limit, so that no text exhausts memory.
     fn spend(&mut self, bytes: usize, span: Span) {
         match self.bytes_left.checked_sub(bytes) {
             Some(left) => self.bytes_left = left,
@@ -222,7 +222,7 @@ impl Expander<'_> {
                 let class = if written.text == *name {
                     written.clone()
                 } else {
-                    // A synonym, or the class at the end of an extension.
+                    // The name is a synonym, or the class that an extension ends at.
                     Spanned::derived(name.clone(), written.span)
                 };
                 let id = ElementId(self.elements.len());
@@ -252,7 +252,7 @@ impl Expander<'_> {
         let Ok(values) = assign(&template.formals, &args, place) else {
             return self.dead();
         };
-        // The scope around the definition, as it is around this instance.
+        // The scope around the definition, which is also around this instance.
         let mut parent = Some(scope.clone());
         while let Some(outer) = parent.as_ref().filter(|outer| outer.depth >= template.depth) {
             parent = outer.parent.clone();
@@ -262,7 +262,7 @@ impl Expander<'_> {
             inner.values.insert(formal.name.name.clone(), value);
         }
         for (name, value) in &template.defines {
-            // In order, so that a definition may use the outer variable of its own name.
+            // In the order of the parameters, so that a definition may use the outer variable of the same name.
             if let Some(value) = config::expand(value, &inner, self.config_bytes) {
                 inner.values.insert(name.name.clone(), value);
             }
@@ -276,8 +276,8 @@ impl Expander<'_> {
         (input, output)
     }
 
-    /// The first definition that fits, else the last whose arguments fit: its wrong ports make
-    /// better messages than a refusal.
+    /// The first definition that fits. If none does, the last one whose arguments fit: an error about its ports is more
+    /// useful than a refusal.
     fn choose(&mut self, instance: &Instance<'_>, config: &Spanned) -> Option<ClassId> {
         let args = split_args(config);
         let place = instance.place(config);
@@ -286,7 +286,7 @@ impl Expander<'_> {
         let mut next = Some(instance.class);
         while let Some(id) = next {
             let Some(Class::Compound(template)) = self.classes.get(id) else {
-                // `...` extends a class of the outside: it takes what is left.
+                // `...` extends a class of the outer scope, which receives the remaining arguments.
                 return Some(id);
             };
             let fits = assign(&template.formals, &args, place).is_ok();
@@ -326,24 +326,24 @@ impl Expander<'_> {
     }
 }
 
-/// An element to be made.
+/// An element to make.
 struct Instance<'a> {
     name: String,
     span: Span,
     class: ClassId,
     class_name: &'a Spanned,
-    /// How many inputs and outputs the configuration uses.
+    /// The numbers of inputs and outputs that the configuration uses.
     ports: (u32, u32),
 }
 
 impl Instance<'_> {
-    /// Where to point for a mistake in the arguments as a whole.
+    /// The location of an error in the arguments as a whole.
     fn place(&self, config: &Spanned) -> Span {
         if config.text.is_empty() { self.class_name.span } else { config.span }
     }
 }
 
-/// For each node, how many inputs and outputs the wires use.
+/// The numbers of inputs and outputs that the wires use, for each node.
 fn ports_used(template: &Template) -> Vec<(u32, u32)> {
     let mut used = vec![(0, 0); template.nodes.len()];
     let mut count = |id: NodeId, input: Option<u32>, output: Option<u32>| {

@@ -1,4 +1,4 @@
-//! First pass: each scope read once, in text order.
+//! The first pass: reads each scope once, in text order.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,10 +34,10 @@ pub(super) fn resolve(ast: &Ast, classes: &dyn Classes, diags: &mut Diagnostics)
 pub(super) struct Resolver<'a> {
     pub(super) known: &'a dyn Classes,
     pub(super) classes: Vec<Class>,
-    /// Classes that the configuration defines, innermost scope last.
+    /// The classes that the configuration defines; the innermost scope is last.
     scopes: Vec<HashMap<String, ClassId>>,
     primitives: HashMap<String, ClassId>,
-    /// Unknown classes that were reported.
+    /// The unknown classes that were reported.
     pub(super) reported: HashSet<String>,
     packages: Vec<Spanned>,
     pub(super) diags: &'a mut Diagnostics,
@@ -47,11 +47,11 @@ pub(super) struct Resolver<'a> {
 pub(super) struct Scope {
     pub(super) template: Template,
     pub(super) by_name: HashMap<String, NodeId>,
-    /// Nodes without a name of their own.
+    /// Nodes without a declared name.
     pub(super) anonymous: Vec<NodeId>,
-    /// What Click's numbers for anonymous elements count.
+    /// The counter of Click's numbers for anonymous elements.
     pub(super) numbered: usize,
-    /// What `input` and `output` mean here: the compound's, or those of the group around.
+    /// The nodes of `input` and `output` in this scope: those of the compound, or of the surrounding group.
     pub(super) pseudo: Option<(NodeId, NodeId)>,
 }
 
@@ -69,7 +69,7 @@ impl Scope {
         format!("{class}@{}", self.numbered + 1)
     }
 
-    /// Gives anonymous elements names that nobody else has.
+    /// Gives each anonymous element a unique name.
     fn finish(mut self) -> Template {
         for &id in &self.anonymous {
             let Some(node) = self.template.nodes.get_mut(id) else {
@@ -168,7 +168,7 @@ impl Resolver<'_> {
         id
     }
 
-    /// The class of this name; reports one that is not known.
+    /// The class of this name; reports an unknown one.
     pub(super) fn class(&mut self, name: &Ident) -> ClassId {
         match self.lookup(&name.name) {
             Some(id) => id,
@@ -184,7 +184,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What may be meant by an unknown class.
+    /// The class to suggest in place of an unknown one.
     pub(super) fn instead_of(&self, name: &str) -> Option<String> {
         self.known.instead_of(name).or_else(|| did_you_mean(name, self.class_names().iter()))
     }
@@ -192,7 +192,7 @@ impl Resolver<'_> {
     pub(super) fn class_names(&self) -> Vec<String> {
         let mut names = self.known.names();
         names.extend(self.scopes.iter().flat_map(|scope| scope.keys().cloned()));
-        // A map has no order of its own; equally good suggestions must not vary.
+        // The order of a map varies; the choice among equally good suggestions must not.
         names.sort();
         names
     }
@@ -213,7 +213,7 @@ impl Resolver<'_> {
         let depth = outside.template.depth + 1;
         let templates: Vec<Template> =
             compound.bodies.iter().map(|body| self.body(body, compound, name, depth)).collect();
-        // Each definition knows the next one to try.
+        // Each definition refers to the next one to try.
         let mut next = extended;
         for mut template in templates.into_iter().rev() {
             template.overload = next;
@@ -244,7 +244,7 @@ impl Resolver<'_> {
         scope.finish()
     }
 
-    /// Checks how `input` and `output` are used; returns how many ports they have.
+    /// Checks the uses of `input` and `output`; returns their numbers of ports.
     pub(super) fn pseudo_ports(
         &mut self,
         template: &mut Template,

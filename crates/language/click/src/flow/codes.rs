@@ -5,17 +5,17 @@ use std::str::FromStr;
 use super::Processing;
 use crate::{Classes, ElementId, Graph, PortCodes};
 
-/// What the ports of an element are like.
+/// The port codes of an element, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
     count: PortCount,
-    /// Processing of inputs and outputs; the last entry goes on for all further ports.
+    /// Processing of inputs and outputs; the last entry applies to all further ports.
     processing: [Vec<Processing>; 2],
     flow: FlowCode,
 }
 
-/// A code that is not written as Click writes it. Codes stand in element definitions: this is a
-/// mistake of their author, not of the user.
+/// An invalid code. Element classes contain the codes, so this is an error of the class, not of the user's
+/// configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{code}` is not a {kind} code; see click's element.hh for how they are written")]
 pub struct CodeError {
@@ -34,16 +34,16 @@ struct PortCount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outputs {
     Range(u32, u32),
-    /// As many as inputs, and so many more.
+    /// The number of inputs plus this number.
     Equal(u32),
 }
 
 impl PortSpec {
-    /// From the three codes of an element: port count (`"1/1"`, `"1-2/0"`, `"-/="`, `"1-/=+"`),
+    /// Parses the three codes of an element: port count (`"1/1"`, `"1-2/0"`, `"-/="`, `"1-/=+"`),
     /// processing (`"a/ah"`) and flow (`"x/x"`, `"#/[^#]"`).
     ///
     /// # Errors
-    /// A code that is not well formed.
+    /// When a code is not well formed.
     pub fn new(port_count: &str, processing: &str, flow: &str) -> Result<PortSpec, CodeError> {
         let bad = |code: &str, kind| CodeError { code: code.to_owned(), kind };
         let count = port_count.parse().map_err(|()| bad(port_count, "port count"))?;
@@ -65,7 +65,7 @@ impl PortSpec {
         Ok(PortSpec { count, processing: [sides.0, sides.1], flow })
     }
 
-    /// How many inputs and outputs the element has when the configuration uses this many.
+    /// The numbers of inputs and outputs of the element when the configuration uses these.
     pub(super) fn counts(&self, inputs: u32, outputs: u32) -> (u32, u32) {
         let inputs = inputs.clamp(self.count.inputs.0, self.count.inputs.1);
         let outputs = match self.count.outputs {
@@ -83,12 +83,12 @@ impl PortSpec {
         nth_or_last(&self.processing[1], port).unwrap_or(Processing::Agnostic)
     }
 
-    /// Whether packets that come in at `input` may go out at `output`.
+    /// Whether packets that enter by `input` may leave by `output`.
     pub fn flows(&self, input: u32, output: u32) -> bool {
         self.flow.connects(input, output)
     }
 
-    /// Whether the flow code speaks of port numbers (`#`).
+    /// Whether the flow code uses port numbers (`#`).
     pub(super) fn tells_ports_apart(&self) -> bool {
         self.flow.inputs.iter().chain(&self.flow.outputs).any(|code| code.number)
     }
@@ -103,7 +103,7 @@ impl PortSpec {
         (port as usize).min(self.flow.outputs.len().saturating_sub(1))
     }
 
-    /// For messages: "one input", "1 to 3 inputs", "at least 2 outputs".
+    /// A description for messages: "one input", "1 to 3 inputs", "at least 2 outputs".
     pub(super) fn describe(&self, output: bool) -> String {
         let what = if output { "output" } else { "input" };
         let (min, max) = match (output, self.count.outputs) {
@@ -124,10 +124,10 @@ impl PortSpec {
     }
 }
 
-/// What the ports of an element are like; an element of an unknown class has none, which was reported.
+/// The parsed port codes of an element. An element of an unknown class, which was reported, has no ports.
 ///
 /// # Panics
-/// When the codes of its class are not well formed, a mistake of the class's author.
+/// When a code of its class is not well formed, which is an error of the class.
 pub fn spec(graph: &Graph, id: ElementId, classes: &dyn Classes) -> PortSpec {
     let name = graph.element(id).map_or("?", |element| element.class.as_str());
     let unknown = PortCodes { ports: "0/0", processing: "a/a", flow: "x/x" };
@@ -162,7 +162,7 @@ impl FromStr for PortCount {
     }
 }
 
-/// `2`, `1-2`, `2-`, `-2`, `-`.
+/// Parses `2`, `1-2`, `2-`, `-2` or `-`.
 fn range(code: &str) -> Result<(u32, u32), ()> {
     let number = |text: &str, default| match text {
         "" => Ok(default),
@@ -207,7 +207,7 @@ impl PortCode {
         if letters(self) & letters(other) & LETTERS != 0 {
             return true;
         }
-        // What each side says about the two port numbers, its own and the other's.
+        // `own`: whether a code matches the number of its own port; `foreign`: whether it matches other numbers.
         let own = |code: PortCode| code.number != code.negated;
         let foreign = |code: PortCode| code.negated;
         if same_port {
@@ -218,7 +218,7 @@ impl PortCode {
     }
 }
 
-/// The bits that stand for letters.
+/// The bits of letters.
 const LETTERS: u64 = (1 << 52) - 1;
 
 impl FromStr for FlowCode {

@@ -1,4 +1,4 @@
-//! Counting ports and spreading push and pull, as `lib/router.cc` of Click does it.
+//! Counts ports and resolves push and pull as Click's `lib/router.cc` does.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,13 +10,13 @@ use crate::{Connection, ElementId, Graph, Port};
 /// The ports of one element.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ElementPorts {
-    /// Each input.
+    /// How packets move at each input.
     pub inputs: Vec<Processing>,
-    /// Each output.
+    /// How packets move at each output.
     pub outputs: Vec<Processing>,
 }
 
-/// The ports of all elements, by [`ElementId`].
+/// The ports of all elements, indexed by [`ElementId`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     elements: Vec<ElementPorts>,
@@ -42,18 +42,18 @@ impl Flow {
     }
 }
 
-/// A configuration has at most this many ports; more is a typing mistake in a port number.
+/// The largest number of ports of a configuration; a larger one is reported as a wrong port number.
 const MAX_PORTS: usize = 1 << 22;
-/// Elements whose flow code tells ports apart by number are looked at port by port up to this
-/// many pairs of ports; beyond, only inputs and outputs of the same number are.
+/// Up to this many pairs of ports, an element whose flow code uses port numbers is resolved for each pair. Above it,
+/// only an input and the output of the same number are taken to pass packets.
 const MAX_PAIRS: usize = 1 << 16;
 
-/// Decides what every port is. Mistakes go to `diags`:
+/// Resolves every port to push, pull or agnostic. Errors are recorded in `diags`:
 /// - a connection to a port that the element does not have;
 /// - a push output connected to a pull input, or the other way round, also through agnostic
 ///   elements;
 /// - a push output or pull input connected more than once;
-/// - a port that nothing is connected to (unless statements were lost to other mistakes).
+/// - a port without a connection (unless other errors removed statements).
 pub fn resolve(graph: &Graph, spec: &dyn Fn(ElementId) -> PortSpec, diags: &mut Diagnostics) -> Flow {
     let specs: Vec<PortSpec> = graph.ids().map(spec).collect();
     let mut resolver = Resolver { graph, specs, flow: Flow::default(), origins: HashMap::new(), diags };
@@ -68,7 +68,7 @@ struct Resolver<'a> {
     graph: &'a Graph,
     specs: Vec<PortSpec>,
     flow: Flow,
-    /// For agnostic ports that were decided, the push or pull port that decided them.
+    /// For each resolved agnostic port, the push or pull port that determined it.
     origins: HashMap<Port, Port>,
     diags: &'a mut Diagnostics,
 }
@@ -143,8 +143,8 @@ impl<'a> Resolver<'a> {
             .maybe_help(has.map(|has| format!("{} has {has}", element.class)));
     }
 
-    /// Both ends of a connection are the same; so are agnostic inputs and outputs of an element
-    /// that packets pass between. A breadth-first walk from all push and pull ports decides.
+    /// The ports of a connection are of the same type, and so are agnostic inputs and outputs of an element that
+    /// packets pass between. A breadth-first search from all push and pull ports resolves the agnostic ones.
     fn propagate(&mut self, connections: &[&Connection]) {
         let mut linked: HashMap<Port, Vec<Port>> = HashMap::new();
         let mut link = |a: Port, b: Port| {
@@ -157,7 +157,7 @@ impl<'a> Resolver<'a> {
         let mut passages = Vec::new();
         for (id, spec) in self.graph.ids().zip(&self.specs) {
             for passage in agnostic_passages(id, spec, self.flow.ports(id)) {
-                // Linking each port to the first of the other side links all of them.
+                // Linking each port to the first one of the other side links all of them.
                 if let (Some(&input), Some(&output)) = (passage.0.first(), passage.1.first()) {
                     passage.0.iter().for_each(|&port| link(port, output));
                     passage.1.iter().for_each(|&port| link(port, input));
@@ -166,7 +166,7 @@ impl<'a> Resolver<'a> {
             }
         }
         let mut open: VecDeque<Port> = VecDeque::new();
-        // Connections in order, so that messages do not depend on a map's order.
+        // The order of the connections, not of a map, determines the order of messages.
         for connection in connections {
             for port in [connection.from_port(), connection.to_port()] {
                 if self.flow.get(port).is_some_and(|p| p != Processing::Agnostic) {
@@ -257,7 +257,7 @@ impl<'a> Resolver<'a> {
         });
     }
 
-    /// Every port is connected; those that call (push outputs, pull inputs) exactly once.
+    /// Checks that every port is connected, and that each push output and pull input is connected once.
     fn check_complete(&mut self, connections: &[&Connection]) {
         let mut first: HashMap<Port, Span> = HashMap::new();
         let mut connected: HashSet<Port> = self.graph.unconnected.iter().copied().collect();
@@ -312,7 +312,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Reports ports of one side of one element.
+    /// Reports the unconnected ports of one side of an element.
     fn unused(&mut self, ports: &[Port]) {
         let Some(first) = ports.first() else {
             return;
@@ -348,7 +348,7 @@ fn agnostic_passages(id: ElementId, spec: &PortSpec, ports: &ElementPorts) -> Ve
     let outputs = agnostic(&ports.outputs, true);
     let mut passages = Vec::new();
     if !spec.tells_ports_apart() {
-        // Few different codes: ports with one code behave alike.
+        // Few distinct codes: ports with the same code are treated as one class.
         for input_class in group(inputs, |port| spec.input_class(port)) {
             for output_class in group(outputs.clone(), |port| spec.output_class(port)) {
                 let pair = input_class.first().zip(output_class.first());
@@ -376,7 +376,7 @@ fn agnostic_passages(id: ElementId, spec: &PortSpec, ports: &ElementPorts) -> Ve
     passages
 }
 
-/// Ports by class, in order.
+/// Groups ports by class, in order.
 fn group(ports: Vec<Port>, class: impl Fn(u32) -> usize) -> Vec<Vec<Port>> {
     let mut classes: Vec<(usize, Vec<Port>)> = Vec::new();
     for port in ports {
