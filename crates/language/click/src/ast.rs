@@ -1,7 +1,7 @@
-//! What a Click file says, before names mean anything.
+//! The syntax tree of a Click file.
 //!
-//! The tree is purely syntactic: whether `x` in `a -> x` is an element or an element class is
-//! decided by [`crate::flatten`], which knows the classes. Every node has its span.
+//! The tree is purely syntactic: [`crate::flatten`], which has the list of classes, decides whether `x` in `a -> x` is
+//! an element or an element class. Every node has its span.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +12,24 @@ use crate::token::Token;
 /// One parsed file.
 #[derive(Debug)]
 pub struct Ast {
-    /// Where the text stands.
+    /// The source of the text.
     pub source: SourceId,
     /// The statements in order.
     pub statements: Vec<Statement>,
     pub(crate) text: String,
     pub(crate) tokens: Vec<Token>,
-    /// Whether the file parsed without an error; [`crate::format()`] leaves other files alone.
+    /// Whether the file was parsed without an error; [`crate::format()`] leaves other files unchanged.
     pub(crate) valid: bool,
 }
 
 impl Ast {
-    /// The variables that the text and the libraries in it name, whether they have a definition or not;
-    /// `None` when mistakes may hide some.
+    /// The names of all variables in the text and its libraries, defined or not; `None` when errors may hide some.
     pub fn variables(&self) -> Option<BTreeSet<&str>> {
         let mut names = BTreeSet::new();
         self.add_variables(&mut names).then_some(names)
     }
 
-    /// Bytes of the text and of the libraries in it.
+    /// The size of the text and of its libraries in bytes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.text.len() + self.libraries().map(Ast::text_bytes).sum::<usize>()
     }
@@ -57,17 +56,17 @@ impl Ast {
     }
 }
 
-/// A name as it stands in the text.
+/// A name in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ident {
     /// The name; variables and keywords without their signs.
     pub name: String,
-    /// Where.
+    /// Its location.
     pub span: Span,
 }
 
 impl Ident {
-    /// The name with its place.
+    /// The name with its location.
     pub(crate) fn spanned(&self) -> Spanned {
         Spanned::verbatim(self.name.clone(), self.span)
     }
@@ -78,11 +77,11 @@ impl Ident {
 pub struct Statement {
     /// From its first to its last token, the `;` excluded.
     pub span: Span,
-    /// What it says.
+    /// Its content.
     pub kind: StatementKind,
 }
 
-/// What a statement says.
+/// The content of a statement.
 #[derive(Debug)]
 pub enum StatementKind {
     /// Declarations and connections: `a, b :: Class(config)`, `a [1] -> [0] b => c, d`.
@@ -91,7 +90,7 @@ pub enum StatementKind {
     ElementClass {
         /// The new name.
         name: Ident,
-        /// What it stands for.
+        /// The class that it names.
         class: Class,
     },
     /// `define($variable value, ...)`: the configuration string.
@@ -107,14 +106,14 @@ pub enum StatementKind {
 pub enum Requirement {
     /// `require(package name)` or `require(name)`.
     Package(Spanned),
-    /// `require(library file)`: the file's statements stand here. `None` when it was not
-    /// loaded (an error was recorded) or had been loaded before.
+    /// `require(library file)` and the statements of the file. `None` when the file was not loaded (an error was
+    /// recorded) or had been loaded before.
     Library(Spanned, Option<Box<Ast>>),
-    /// `require(compact_config)`: accepted; it only tells Click to save memory.
+    /// `require(compact_config)`: accepted and ignored; it makes Click save memory.
     CompactConfig(Span),
 }
 
-/// Stages of elements, joined by arrows; there is one arrow less than stages.
+/// Stages of elements, joined by arrows; one arrow fewer than stages.
 #[derive(Debug)]
 pub struct Chain {
     /// Comma-separated elements between arrows; never empty.
@@ -128,7 +127,7 @@ pub struct Chain {
 pub struct Arrow {
     /// Whether it is `=>`, which connects many ports to many.
     pub many: bool,
-    /// Where.
+    /// Its location.
     pub span: Span,
 }
 
@@ -145,7 +144,7 @@ pub struct ElementRef {
     pub outputs: Option<Ports>,
 }
 
-/// What can stand in a chain.
+/// The kinds of elements in a chain.
 #[derive(Debug)]
 pub enum ElementKind {
     /// `name`, `Class(config)`, `name :: Class(config)`.
@@ -164,19 +163,19 @@ pub enum ElementKind {
         /// The configuration string.
         config: Option<Spanned>,
     },
-    /// `( ... )`: statements with an `input` and an `output`, in the scope they stand in.
+    /// `( ... )`: statements with an `input` and an `output`, in the surrounding scope.
     Group(Vec<Statement>),
-    /// Nothing before the first or after the last arrow: the `input` or `output` of the
-    /// compound or group around.
+    /// An element omitted before the first or after the last arrow: the `input` or `output` of the surrounding compound
+    /// or group.
     Implicit,
 }
 
-/// An element class where it is used.
+/// A reference to an element class.
 #[derive(Debug)]
 pub enum Class {
     /// By name.
     Named(Ident),
-    /// Spelled out.
+    /// Written in place.
     Compound(Compound),
 }
 
@@ -187,7 +186,7 @@ pub struct Compound {
     pub span: Span,
     /// The alternatives separated by `||`, in order.
     pub bodies: Vec<Body>,
-    /// The place of `...` at the end: the class of the same name is extended.
+    /// The span of `...` at the end, which extends the class of the same name.
     pub extends: Option<Span>,
 }
 
@@ -212,7 +211,7 @@ pub struct Body {
 /// A formal parameter: `$name` or `KEYWORD $name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Formal {
-    /// The keyword; `__REST__` takes all arguments that are left.
+    /// The keyword; `__REST__` receives all remaining arguments.
     pub keyword: Option<Ident>,
     /// The variable, without its dollar sign.
     pub name: Ident,
@@ -223,8 +222,8 @@ pub struct Formal {
 pub struct Ports {
     /// From bracket to bracket.
     pub span: Span,
-    /// The ports, ranges written out.
+    /// The ports, with ranges expanded.
     pub list: Vec<u32>,
-    /// Whether the list goes on as far as the other side of the connection (`[0,]`, `[]`).
+    /// Whether the list extends to the number of ports of the other side (`[0,]`, `[]`).
     pub open: bool,
 }

@@ -2,26 +2,26 @@
 
 use std::collections::BTreeSet;
 
-/// How an element class says what its ports are like: codes as Click's `element.hh` has them, which [`crate::flow::PortSpec`] reads.
+/// The port codes of an element class, in the notation of Click's `element.hh`; [`crate::flow::PortSpec`] parses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortCodes {
-    /// How many ports there are (`"1/1-2"`).
+    /// The numbers of inputs and outputs (`"1/1-2"`).
     pub ports: &'static str,
-    /// Which are push and which pull (`"h/l"`).
+    /// The processing of inputs and outputs: push, pull or agnostic (`"h/l"`).
     pub processing: &'static str,
-    /// Which inputs lead to which outputs (`"x/x"`).
+    /// The outputs that packets of each input can leave by (`"x/x"`).
     pub flow: &'static str,
 }
 
 impl PortCodes {
     /// One input and one output, pushed or pulled.
     pub const AGNOSTIC: PortCodes = PortCodes::new("1/1", "a/a");
-    /// The same, with a second output to which packets are pushed that do not pass.
+    /// The same, with a second output to which packets are pushed that fail the element's check.
     pub const CHECK: PortCodes = PortCodes::new("1/1-2", "a/ah");
-    /// An input from which packets are pushed to any number of outputs.
+    /// A push input and any number of push outputs.
     pub const SORTER: PortCodes = PortCodes::new("1/-", "h/h");
 
-    /// Of an element all whose inputs lead to all its outputs.
+    /// The codes of an element that may pass packets from every input to every output.
     pub const fn new(ports: &'static str, processing: &'static str) -> PortCodes {
         PortCodes { ports, processing, flow: "x/x" }
     }
@@ -32,20 +32,20 @@ pub trait Classes {
     /// Whether there is a class of this name.
     fn is_known(&self, name: &str) -> bool;
 
-    /// Their names, for suggestions.
+    /// The names of all classes, for suggestions.
     fn names(&self) -> Vec<String>;
 
-    /// What to use in place of a class that is known elsewhere under that name.
+    /// The class to use in place of a class that exists elsewhere under that name.
     fn instead_of(&self, _name: &str) -> Option<String> {
         None
     }
 
-    /// What the ports of a class are like, where that is known.
+    /// The port codes of a class, if it is known.
     fn codes(&self, _name: &str) -> Option<PortCodes> {
         None
     }
 
-    /// Whether elements of a class keep state of flows, so that packets of one flow belong to one element.
+    /// Whether elements of a class keep flow state, so that all packets of a flow must pass the same element.
     fn keeps_flows(&self, _name: &str) -> bool {
         false
     }
@@ -71,8 +71,8 @@ impl Classes for &[&str] {
     }
 }
 
-/// Takes every name that starts with an upper-case letter for a class: for tools that look at
-/// the shape of a configuration only.
+/// Accepts every name that starts with an upper-case letter as a class; for tools that only inspect the structure of a
+/// configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyClass;
 

@@ -1,4 +1,4 @@
-//! The flat element graph: what a configuration means once compound elements are gone.
+//! The flat element graph: a configuration after the expansion of compound elements.
 
 use std::collections::HashMap;
 
@@ -11,28 +11,28 @@ pub struct ElementId(pub usize);
 /// An element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// Its flat name: `compound/inner/name`, or `Class@3` without a name of its own.
+    /// Its flat name: `compound/inner/name`, or `Class@3` if it was declared without a name.
     pub name: String,
-    /// Its class; every class was known.
+    /// Its class; the class is known.
     pub class: Spanned,
-    /// Its configuration string, variables replaced.
+    /// Its configuration string, after the replacement of variables.
     pub config: Spanned,
-    /// Where it is declared.
+    /// The location of its declaration.
     pub span: Span,
 }
 
 /// A connection between two ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// Where packets come from.
+    /// The element that sends.
     pub from: ElementId,
     /// Its output port.
     pub from_port: u32,
-    /// Where packets go to.
+    /// The element that receives.
     pub to: ElementId,
     /// Its input port.
     pub to_port: u32,
-    /// Where it is written.
+    /// Its location in the text.
     pub span: Span,
 }
 
@@ -54,7 +54,7 @@ impl Port {
 }
 
 impl Connection {
-    /// The output that packets leave.
+    /// The output that packets leave by.
     pub fn from_port(&self) -> Port {
         Port { element: self.from, output: true, port: self.from_port }
     }
@@ -74,11 +74,11 @@ pub struct Graph {
     pub connections: Vec<Connection>,
     /// The packages that the configuration requires (`require(package ...)`).
     pub packages: Vec<Spanned>,
-    /// Ports whose connection was lost to a mistake that is reported already.
+    /// Ports without a connection because of an error that was reported.
     pub unconnected: Vec<Port>,
-    /// Names that stand for no class and no element, each reported once: what was to be made of them is missing.
+    /// Names of no class and no element, each reported once; their elements are missing.
     pub unknown: Vec<String>,
-    /// Whether statements were lost to mistakes in the text: elements may look unconnected.
+    /// Whether errors in the text removed statements: elements may appear unconnected.
     pub incomplete: bool,
 }
 
@@ -94,14 +94,14 @@ impl Graph {
         ElementId(self.elements.len() - 1)
     }
 
-    /// Adds an element that no text declares: `span` is what it was made for.
+    /// Adds an element that no text declares; `span` is the declaration that required it.
     pub fn add_derived(&mut self, name: String, class: &str, config: &str, span: Span) -> ElementId {
         let text = |text: &str| Spanned::derived(text, span);
         self.add(Element { name, class: text(class), config: text(config), span })
     }
 
-    /// Adds the elements of another graph and what connects them, under other names. Its first element has the
-    /// number that is returned.
+    /// Adds the elements of another graph and their connections, with other names. Returns the number of the first of
+    /// these elements.
     pub fn append(&mut self, other: &Graph, name: impl Fn(&str) -> String) -> usize {
         let start = self.elements.len();
         let moved = |id: ElementId| ElementId(start + id.0);
@@ -119,8 +119,8 @@ impl Graph {
         (0..self.elements.len()).map(ElementId)
     }
 
-    /// The element that `name` means in the arguments of the element `context`: the one in the
-    /// innermost compound around. (Builds an index; for many look-ups, use [`Graph::index`].)
+    /// The element that `name` refers to in the arguments of the element `context`: the one in the innermost
+    /// surrounding compound. (Builds an index; for many look-ups, use [`Graph::index`].)
     pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
         self.index().find(name, context)
     }

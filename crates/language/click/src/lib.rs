@@ -1,19 +1,19 @@
 //! The Click configuration language, as click(5) and Click's `lib/lexer.cc` define it.
 //!
-//! A text goes through four steps, each of which collects its mistakes in one
-//! [`diag::Diagnostics`] and goes on as far as it can:
+//! A text passes four steps. Each of them records its errors in one [`diag::Diagnostics`] and continues as far as it
+//! can:
 //!
 //! 1. [`parse`] (or [`parse_with`], for `require(library ...)`) makes an [`ast::Ast`];
 //! 2. [`flatten`] expands compound elements, groups and variables into a [`Graph`];
-//! 3. [`flow::resolve`] counts ports and decides which are push and which pull;
+//! 3. [`flow::resolve`] counts ports and resolves each to push or pull;
 //! 4. each element reads its arguments with [`config::Args`].
 //!
 //! [`filter`] is the language of `IPFilter` and `IPClassifier`, a language of its own inside arguments.
 //! [`format()`] prints an [`ast::Ast`] in the standard layout.
 //!
-//! Invariants: no input makes any of this panic, overflow the stack or use memory without bound;
-//! every mistake has a place. What it does not do: it knows no element classes; the caller names
-//! those that exist and says what their ports are like ([`Classes`], [`flow::PortSpec`]).
+//! Invariants: no input makes this crate panic, overflow the stack or use unbounded memory; every error has a location.
+//! The crate contains no element classes: the caller passes the names of classes and their port codes ([`Classes`],
+//! [`flow::PortSpec`]).
 //!
 //! ```
 //! use diag::{Diagnostics, SourceMap};

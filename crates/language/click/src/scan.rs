@@ -1,13 +1,12 @@
-//! Scanners shared by the lexer and by the configuration-string functions: how far a comment, a
-//! quoted string or a `\<hex>` string reaches. Positions are byte offsets; every scanner returns
-//! an offset inside or at the end of the text.
+//! Scanners for the lexer and for the configuration-string functions: they find the end of a comment, a quoted string
+//! or a `\<hex>` string. Positions are byte offsets; every scanner returns an offset inside or at the end of the text.
 
-/// White space as C's `isspace` has it.
+/// White space as in C's `isspace`.
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// A character of identifiers, `/` aside.
+/// A character of identifiers, except `/`.
 pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'@'
 }
@@ -22,7 +21,7 @@ pub(crate) fn at_comment(text: &[u8], at: usize) -> bool {
     text.get(at) == Some(&b'/') && matches!(text.get(at + 1), Some(b'/' | b'*'))
 }
 
-/// Past the line end at or after `at` (`\n`, `\r\n` or `\r`).
+/// The offset after the line end at or after `at` (`\n`, `\r\n` or `\r`).
 pub(crate) fn skip_line(text: &[u8], mut at: usize) -> usize {
     while let Some(&byte) = text.get(at) {
         at += 1;
@@ -35,14 +34,14 @@ pub(crate) fn skip_line(text: &[u8], mut at: usize) -> usize {
     text.len()
 }
 
-/// Past the block comment whose inside starts at `at`, or `None` if it is never closed.
+/// The offset after the block comment whose inside starts at `at`, or `None` if it is not closed.
 pub(crate) fn skip_block_comment(text: &[u8], at: usize) -> Option<usize> {
     let inside = text.get(at..)?;
     let end = inside.windows(2).position(|pair| pair == b"*/")?;
     Some(at + end + 2)
 }
 
-/// Past the comment that starts at `at`, line end included.
+/// The offset after the comment that starts at `at`, with its line end.
 pub(crate) fn skip_comment(text: &[u8], at: usize) -> usize {
     if text.get(at + 1) == Some(&b'/') {
         skip_line(text, at + 2)
@@ -51,7 +50,7 @@ pub(crate) fn skip_comment(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Past the `\<...>` string whose inside starts at `at`, or `None` if it is never closed.
+/// The offset after the `\<...>` string whose inside starts at `at`, or `None` if it is not closed.
 pub(crate) fn skip_hex(text: &[u8], mut at: usize) -> Option<usize> {
     while let Some(&byte) = text.get(at) {
         if byte == b'>' {
@@ -62,7 +61,7 @@ pub(crate) fn skip_hex(text: &[u8], mut at: usize) -> Option<usize> {
     None
 }
 
-/// Past the escape that starts at `at` (a backslash).
+/// The offset after the escape that starts at `at` (a backslash).
 pub(crate) fn skip_escape(text: &[u8], at: usize) -> usize {
     match text.get(at + 1) {
         None => text.len(),
@@ -72,7 +71,7 @@ pub(crate) fn skip_escape(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Past the quoted string that starts at `at` with `'` or `"`, or `None` if it is never closed.
+/// The offset after the quoted string that starts at `at` with `'` or `"`, or `None` if it is not closed.
 pub(crate) fn skip_quote(text: &[u8], at: usize) -> Option<usize> {
     let quote = *text.get(at)?;
     let mut at = at + 1;
@@ -85,7 +84,7 @@ pub(crate) fn skip_quote(text: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// Past the quoted string, `\<hex>` string or plain byte at `at`.
+/// The offset after the quoted string, `\<hex>` string or plain byte at `at`.
 pub(crate) fn skip_item(text: &[u8], at: usize) -> usize {
     match text.get(at) {
         None => text.len(),
@@ -95,7 +94,7 @@ pub(crate) fn skip_item(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Past white space and comments.
+/// The offset after white space and comments.
 pub(crate) fn skip_blank(text: &[u8], mut at: usize) -> usize {
     while let Some(&byte) = text.get(at) {
         if is_space(byte) {

@@ -1,9 +1,9 @@
-//! Configurations as files, one test each. `BLESS=1` writes what stands behind `// becomes`. Commands of a file's first
-//! line:
+//! Configurations as files, one test each. `BLESS=1` writes the comments behind `// becomes`. Commands of a file's
+//! first line:
 //!
-//! - `check`: the mistakes found, in short and as users see them
+//! - `check`: the errors, in short form and as users see them
 //! - `flatten`: the flat graph, and which of its ports push and pull
-//! - `format`: the formatted text, where it is another one
+//! - `format`: the formatted text, if it differs
 
 use std::fmt::Write;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn spec(class: &str) -> PortSpec {
     PortSpec::new(entry.1, entry.2, entry.3).expect("codes of the table are well formed")
 }
 
-/// Serves one library, whatever its name.
+/// Returns one library for every name.
 struct OneLibrary;
 
 impl click::Libraries for OneLibrary {
@@ -65,7 +65,7 @@ impl click::Libraries for OneLibrary {
     }
 }
 
-/// What a configuration is read as.
+/// A configuration after each step of reading.
 struct Read<'a> {
     text: &'a str,
     map: SourceMap,
@@ -90,7 +90,7 @@ impl Read<'_> {
         Read { text, map, diags, ast, graph, flow }
     }
 
-    /// Mistakes, in short and as users see them.
+    /// The errors, in short form and as users see them.
     fn mistakes(&self) -> String {
         let mut out = String::from("== mistakes\n");
         out += &self.diags.render_short(&self.map);
@@ -140,7 +140,7 @@ impl Read<'_> {
         out
     }
 
-    /// The text as the formatter writes it, where it is another one.
+    /// The text from the formatter, if it differs.
     fn formatted(&self) -> String {
         let formatted = click::format(&self.ast);
         if formatted == self.text { String::new() } else { format!("== formatted\n{formatted}") }

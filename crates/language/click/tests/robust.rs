@@ -1,15 +1,15 @@
-//! Nothing a user writes makes the crate panic, and formatting keeps its promises
-//! (`fuzz_parse` asserts both): on random bytes, on random tokens, on mutated configurations, and
-//! on every file that fuzzing ever found (`fuzz/regressions/click_parse` at the root).
+//! No text makes the crate panic, and formatting is idempotent and keeps the meaning (`fuzz_parse` asserts both). The
+//! inputs are random bytes, random tokens, mutated configurations, and every input with which fuzzing found a defect
+//! (`fuzz/regressions/click_parse` at the root).
 
 use click::fuzz_parse;
 use proptest::prelude::*;
 
-/// The files of this crate's `tests/filetests`, by a symbolic link.
+/// The files of this crate's `tests/filetests`, through a symbolic link.
 const SEEDS: &str = "seeds/click_parse";
 const REGRESSIONS: &str = "regressions/click_parse";
 
-/// Names and texts of a folder's files; of those of `tests/filetests` the configuration alone.
+/// Names and contents of a folder's files; of files in `tests/filetests` only the configuration.
 fn files(folder: &str) -> Vec<(String, Vec<u8>)> {
     let named = |path: std::path::PathBuf| {
         let bytes = match testkit::golden::File::read(&path) {
@@ -68,7 +68,7 @@ fn variables_that_multiply_themselves_stay_bounded() {
     let uses = "Idle($a8);\n".repeat(10_000);
     let (graph, mistakes) = graph_of(&format!("define($a0 lol)\n{laughs}{uses}"));
     assert!(mistakes.contains("the arguments expand to more than 1048576 bytes"), "{mistakes}");
-    // Each of them costs as much as it may grow to; all together no more than memory has.
+    // Each use of `$a8` may grow to the limit of a string; all uses together may not exceed that of the configuration.
     assert!(mistakes.contains("the configuration expands to more than"), "{mistakes}");
     assert!(graph.elements.is_empty() && mistakes.lines().count() < 200, "it stops there");
 }
@@ -113,7 +113,7 @@ fn hostile_shapes() {
     }
 }
 
-/// Pieces that configurations are made of.
+/// Fragments of configurations.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-cA-C]",
@@ -130,7 +130,7 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
-/// More than usual; `PROPTEST_CASES` sets another number.
+/// More cases than proptest's default; `PROPTEST_CASES` overrides the number.
 fn cases() -> ProptestConfig {
     let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {

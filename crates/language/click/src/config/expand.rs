@@ -1,36 +1,36 @@
-//! `$variables` in configuration strings, as `lib/variableenv.cc` of Click has them.
+//! `$variables` in configuration strings, replaced as by Click's `lib/variableenv.cc`.
 //!
-//! `$name`, `${name}`, `${name-default}`, `${name[2]}` (the third word of the value). No
-//! substitution inside single quotes and comments; inside double quotes the value is escaped.
-//! A variable that nobody defined stays as it is: scripts have variables of their own.
+//! `$name`, `${name}`, `${name-default}`, `${name[2]}` (the third word of the value). Variables inside single quotes
+//! and comments are not replaced; inside double quotes the value is escaped. An undefined variable is left unchanged:
+//! scripts have variables of their own.
 
 use diag::Spanned;
 
 use super::{quote, split_words};
 use crate::scan;
 
-/// Variables may stand for other variables this deep; what is deeper stays unexpanded.
+/// The nesting limit of variables in the values of variables; deeper ones are left unchanged.
 const MAX_DEPTH: usize = 10;
 
-/// A configuration string may grow to this, or to [`GROWTH`] times the text that it comes from; variables
-/// that multiply themselves stop here.
+/// A configuration string may grow to this size, or to [`GROWTH`] times the size of its text. Variables that multiply
+/// their values are stopped here.
 const MAX_CONFIG_BYTES: usize = 1 << 20;
-/// What a text of any size may grow by: a table of routes is as long as it is, and goes through a few
-/// variables and compound elements on its way.
+/// The growth factor for texts of any size: a large table of routes is expanded through several variables and compound
+/// elements.
 const GROWTH: usize = 8;
 
-/// How many bytes a configuration string of a text of that many bytes may grow to.
+/// The size limit of a configuration string in a text of that many bytes.
 pub fn limit_bytes(text_bytes: usize) -> usize {
     text_bytes.saturating_mul(GROWTH).max(MAX_CONFIG_BYTES)
 }
 
-/// Where [`expand`] gets values from.
+/// The values of variables for [`expand`].
 pub trait Variables {
     /// The value of `$name`, unexpanded.
     fn value(&self, name: &str) -> Option<&Spanned>;
 }
 
-/// Replaces variables by their values. `None` when what is made on the way would exceed `limit_bytes`.
+/// Replaces variables by their values. `None` if an intermediate string would exceed `limit_bytes`.
 pub fn expand(config: &Spanned, variables: &dyn Variables, limit_bytes: usize) -> Option<Spanned> {
     let mut budget_bytes = limit_bytes;
     expand_text(config, variables, 0, &mut budget_bytes)
@@ -85,7 +85,7 @@ fn expand_text(
     Some(expanded)
 }
 
-/// The value as it has to stand inside double quotes.
+/// The value, escaped for double quotes.
 fn escape(value: Spanned) -> Spanned {
     let quoted = quote(&value.text);
     let inside = quoted.get(1..quoted.len() - 1).unwrap_or("");
@@ -120,7 +120,7 @@ impl Reference {
         }
     }
 
-    /// Past the whole reference.
+    /// The offset after the whole reference.
     fn end(&self) -> usize {
         match *self {
             Reference::Plain { end, .. } => end,
@@ -128,7 +128,7 @@ impl Reference {
         }
     }
 
-    /// What it stands for; `Some(None)` when it stays as it is, `None` when out of budget.
+    /// Its replacement. `Some(None)` leaves the reference unchanged; `None` means that the size limit is exceeded.
     fn value(
         &self,
         config: &Spanned,
@@ -200,7 +200,7 @@ fn braced(
     Some(None)
 }
 
-/// The `)` that closes the `$(` whose inside starts at `at`.
+/// The offset of the `)` that closes the `$(` whose inside starts at `at`.
 fn script_end(text: &[u8], mut at: usize) -> Option<usize> {
     let mut level = 1usize;
     let mut quoted = None;

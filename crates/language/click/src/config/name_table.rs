@@ -10,7 +10,7 @@ use super::parse;
 use super::prefix::{Ip4Prefix, Ip6Prefix};
 use super::{split_args, split_words};
 
-/// What a name stands for.
+/// The addresses of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Addresses {
     ip4: Option<Ipv4Addr>,
@@ -27,19 +27,19 @@ pub struct NameTable {
     addresses: HashMap<(String, String), Addresses>,
 }
 
-/// The compound element an element stands in, with its slash.
+/// The scope of an element: the compound element that contains it, with its slash.
 fn scope_of(element: &str) -> &str {
     let end = element.rfind('/').map_or(0, |slash| slash + 1);
     element.get(..end).unwrap_or("")
 }
 
 impl NameTable {
-    /// No names yet.
+    /// An empty table.
     pub fn new() -> NameTable {
         NameTable::default()
     }
 
-    /// Takes in the arguments of an `AddressInfo` element with this (flat) name.
+    /// Adds the arguments of the `AddressInfo` element with this (flat) name.
     pub fn address_info(&mut self, element: &str, config: &Spanned, diags: &mut Diagnostics) {
         for arg in split_args(config) {
             let words = split_words(&arg);
@@ -64,7 +64,7 @@ impl NameTable {
         }
     }
 
-    /// Defines a device's addresses, known everywhere.
+    /// Defines the addresses of a device, which are visible in every scope.
     pub fn device(&mut self, name: &str, ether: Option<[u8; 6]>, ip4: Option<Ip4Prefix>) {
         let entry = Addresses {
             ether,
@@ -76,15 +76,15 @@ impl NameTable {
         self.addresses.entry(key).or_default().replace(entry);
     }
 
-    /// The names as the element with this (flat) name sees them.
+    /// The names visible to the element with this (flat) name.
     pub fn scoped<'a>(&'a self, element: &'a str) -> ScopedNames<'a> {
         ScopedNames { table: self, scope: scope_of(element) }
     }
 }
 
 impl Addresses {
-    /// Adds one address of a definition: one that can be of several kinds (`0:0:0:0:0:0` is a
-    /// bad IPv6 address, but `10.0.0.1/8` is an address and a prefix) does not displace.
+    /// Adds one address of a definition. An address that can be read as several kinds (`10.0.0.1/8` is an address and a
+    /// prefix) does not replace earlier ones.
     fn merge(&mut self, found: Addresses) {
         let kinds = [
             found.ip4.is_some(),
@@ -111,7 +111,7 @@ impl Addresses {
     }
 }
 
-/// A [`NameTable`] as one element sees it.
+/// The names of a [`NameTable`] that are visible to one element.
 #[derive(Clone, Copy, Debug)]
 pub struct ScopedNames<'a> {
     table: &'a NameTable,
@@ -119,7 +119,7 @@ pub struct ScopedNames<'a> {
 }
 
 impl ScopedNames<'_> {
-    /// This scope and those around it, inside first.
+    /// This scope and the surrounding ones, the innermost first.
     fn scopes(&self) -> impl Iterator<Item = &str> {
         std::iter::successors(Some(self.scope), |scope| {
             let inner = scope.strip_suffix('/')?;
@@ -134,7 +134,7 @@ impl ScopedNames<'_> {
         })
     }
 
-    /// All that a literal (or another name) can be read as.
+    /// All addresses that a literal (or another name) can be read as.
     fn read(&self, text: &Spanned) -> Addresses {
         let mut found = Addresses {
             ether: parse::ether(text, self).ok(),
@@ -158,7 +158,7 @@ impl ScopedNames<'_> {
     }
 }
 
-/// `name` without a type suffix from `suffixes`; `None` if it has another suffix.
+/// `name` without a type suffix from `suffixes`; `None` if it has a suffix of another type.
 fn without_suffix<'a>(name: &'a str, suffixes: &[&str]) -> Option<&'a str> {
     match name.rsplit_once(':') {
         None => Some(name),

@@ -1,17 +1,16 @@
-//! Names that stand for addresses, ports and protocols.
+//! Names of addresses, ports and protocols.
 //!
-//! `AddressInfo(server 10.0.0.1 00:50:ba:85:84:a9)` lets other arguments say `server`: what
-//! kind of address it is follows from the place, or from a suffix (`server:eth`, `server:ip`,
-//! `server:ipnet`, `server:bcast`, `server:gw`). A name holds inside the compound element that
-//! defines it and in everything below.
+//! After `AddressInfo(server 10.0.0.1 00:50:ba:85:84:a9)`, other arguments may use the name `server`. The argument
+//! determines the kind of address, or a suffix does (`server:eth`, `server:ip`, `server:ipnet`, `server:bcast`,
+//! `server:gw`). A name is visible in the compound element that defines it, and in all compounds inside.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::prefix::{Ip4Prefix, Ip6Prefix};
 use super::services;
 
-/// Looks names up for the value parsers. Every method has a default: what is not overridden
-/// knows no addresses, and the well-known ports and protocols.
+/// Resolves names for the value parsers. By default, a method resolves no addresses, and the well-known ports and
+/// protocols.
 pub trait Names {
     /// The IPv4 address of a name.
     fn ip4(&self, _name: &str) -> Option<Ipv4Addr> {
@@ -48,13 +47,13 @@ pub trait Names {
         services::protocol(name)
     }
 
-    /// The names that are known, for suggestions.
+    /// The known names, for suggestions.
     fn known(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Knows the well-known ports and protocols only.
+/// Resolves the well-known ports and protocols only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoNames;
 

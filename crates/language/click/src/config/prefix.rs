@@ -3,8 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An IPv4 address and the mask that goes with it; the address may have bits outside the mask,
-/// and a mask may have holes.
+/// An IPv4 address and a mask. The address may have bits outside the mask, and the mask need not be contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ip4Prefix {
     /// The address as written.
@@ -25,13 +24,13 @@ impl Ip4Prefix {
         Ipv4Addr::from(u32::from(self.address) & u32::from(self.mask))
     }
 
-    /// The prefix length; `None` for a mask with holes.
+    /// The prefix length; `None` for a mask that is not contiguous.
     pub fn len(&self) -> Option<u8> {
         let mask = u32::from(self.mask);
         (mask.leading_ones() + mask.trailing_zeros() >= 32).then_some(mask.leading_ones() as u8)
     }
 
-    /// Whether the prefix holds every address.
+    /// Whether the prefix contains every address.
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
@@ -56,7 +55,7 @@ pub struct Ip6Prefix {
 }
 
 impl Ip6Prefix {
-    /// The bits of an address that a prefix of that length covers.
+    /// The mask of a prefix of that length.
     pub fn mask(len: u8) -> u128 {
         u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Names of ports and protocols that Click knows without being told.
+//! Names of ports and protocols that Click predefines.
 
 /// `(name, protocol, port)`; protocol 0 stands for both TCP and UDP. From IANA's registry and
 /// Click's `lib/nameinfo.cc`.

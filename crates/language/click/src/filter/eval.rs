@@ -1,24 +1,23 @@
-//! What an expression means, on the bytes of a packet: the oracle of the lowering.
+//! Evaluates an expression on the bytes of a packet: the reference for the compiled expression.
 //!
-//! Written to be read. A test that looks at bytes that are not there fails (so that its negation by
-//! `not` holds), and every test fails on a packet whose IP header is not there as a whole.
+//! It is written for readability. A test of bytes that the packet does not contain fails (so that its negation by `not`
+//! matches), and every test fails on a packet without a complete IP header.
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Six, Test};
 use super::words::{TCP, UDP};
 use crate::config::Ip6Prefix;
 
-/// Bytes of an IP header without options.
+/// The size of an IP header without options.
 pub const IP_HEADER_BYTES: usize = 20;
 
-/// A packet's headers: each slice reaches to the packet's end and is empty where the header is not
-/// known.
+/// A packet's headers: each slice extends to the packet's end, and is empty where the header is unknown.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Headers<'a> {
-    /// From the Ethernet header on.
+    /// The packet from the Ethernet header on.
     pub mac: &'a [u8],
-    /// From the IP header on.
+    /// The packet from the IP header on.
     pub net: &'a [u8],
-    /// From the transport header on.
+    /// The packet from the transport header on.
     pub trans: &'a [u8],
 }
 
@@ -29,7 +28,7 @@ fn number(bytes: &[u8], at: usize, len: usize) -> Option<u64> {
 }
 
 impl Direction {
-    /// Applies a test to source and destination.
+    /// Combines the results of a test of source and destination.
     fn holds(self, src: bool, dst: bool) -> bool {
         match self {
             Direction::Src => src,
@@ -45,12 +44,12 @@ impl Headers<'_> {
         self.net.get(9).copied()
     }
 
-    /// Whether this is not a fragment, or the first one.
+    /// Whether the packet is unfragmented, or the first fragment.
     fn first_fragment(&self) -> bool {
         number(self.net, 6, 2).is_some_and(|offset| offset & 0x1fff == 0)
     }
 
-    /// The VLAN tags, and the type behind those that are followed; `None` where the frame ends before.
+    /// The VLAN tags, and the EtherType behind up to two of them; `None` where the frame is too short.
     fn link(&self) -> (Vec<u64>, Option<u64>) {
         let mut tags = vec![];
         loop {
@@ -120,7 +119,7 @@ impl Headers<'_> {
     }
 
     fn test(&self, test: Test) -> Option<bool> {
-        // Whether two numbers pass; `!=` turns the pair's result around, as in Click.
+        // Whether a test of two numbers matches; `!=` negates the result of the pair, as in Click.
         let pair = |direction: Direction, src: u64, dst: u64, equal: &dyn Fn(u64) -> bool, negated: bool| {
             direction.holds(equal(src), equal(dst)) != negated
         };
@@ -170,7 +169,7 @@ impl Headers<'_> {
 }
 
 impl Test {
-    /// Whether it looks at an IP header, or behind one.
+    /// Whether it tests an IP header or bytes behind one.
     pub fn is_of_ip(self) -> bool {
         match self {
             Test::Ether { .. } | Test::Six(_) => false,
@@ -181,12 +180,12 @@ impl Test {
 }
 
 impl Expr {
-    /// Whether a packet matches: all tests fail on one without an IP header.
+    /// Whether a packet matches. All tests fail on a packet without an IP header.
     pub fn matches(&self, headers: &Headers<'_>) -> bool {
         self.holds(&|test| headers.net.len() >= IP_HEADER_BYTES && headers.test(test).unwrap_or(false))
     }
 
-    /// Whether a frame matches: tests of IP fail on one without an IP header.
+    /// Whether a frame matches. Tests of IP fail on a frame without an IP header.
     pub fn matches_frame(&self, headers: &Headers<'_>) -> bool {
         let there = |test: Test| !test.is_of_ip() || headers.net.len() >= IP_HEADER_BYTES;
         self.holds(&|test| there(test) && headers.test(test).unwrap_or(false))

@@ -1,9 +1,9 @@
-//! Text to words.
+//! Splits a text into words.
 
 use std::ops::Range;
 
-/// Splits at white space and around operators. `and`, `or` and `not` are ordinary words here; a `:`
-/// belongs to the word that it stands in (`0:1:2:3:4:5`), so that the one of `?:` needs spaces.
+/// Splits at white space and around operators. `and`, `or` and `not` are ordinary words here. A `:` inside a word
+/// belongs to it (`0:1:2:3:4:5`), so that the `:` of `?:` needs spaces around it.
 pub fn words(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut words = Vec::new();
@@ -20,7 +20,7 @@ pub fn words(text: &str) -> Vec<Range<usize>> {
             _ if is_word(byte) => {
                 bytes.get(at..).map_or(1, |rest| rest.iter().take_while(|b| is_word(**b)).count())
             }
-            // One character, whatever its length.
+            // One character, of any length in bytes.
             _ => text.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8),
         };
         words.push(at..at + len);

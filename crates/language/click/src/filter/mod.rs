@@ -1,13 +1,13 @@
 //! The expression language of `IPFilter` and `IPClassifier`: tcpdump-like tests of one packet.
 //!
-//! - `ast`: what an expression says; `text`: its canonical text
-//! - `words`: the words of the language and what each can mean
-//! - `lex`: text to words
-//! - `parse`: words to an expression, by Click's grammar
-//! - `test`, `check`: qualifiers and a value to one test
-//! - `eval`: what an expression means, on the bytes of a packet
+//! - `ast`: the syntax tree of an expression; `text`: its canonical text
+//! - `words`: the words of the language and their meanings
+//! - `lex`: splits a text into words
+//! - `parse`: parses words to an expression, by Click's grammar
+//! - `test`, `check`: make one test of qualifiers and a value
+//! - `eval`: evaluates an expression on the bytes of a packet
 //!
-//! Nothing here knows how an expression is run: `eval` is the oracle that the lowering is held to.
+//! How an expression is compiled is not part of this module: tests compare the compiled expression with `eval`.
 //!
 //! The grammar, with Click's precedences:
 //!

@@ -1,7 +1,7 @@
-//! Words to an expression.
+//! Parses words to an expression.
 //!
-//! All mistakes of an expression are collected; each points at its words. What is wrong counts as
-//! `false` while the rest is read. Nesting is bounded, so that no text overflows the stack.
+//! All errors of an expression are collected; each has the span of its words. While the rest is parsed, a part with an
+//! error counts as `false`. Nesting is bounded, so that no text overflows the stack.
 
 use super::ast::Expr;
 use super::check::Inherited;
@@ -10,10 +10,10 @@ use crate::config::Names;
 use diag::{Diagnostic, Diagnostics, Span, Spanned};
 use std::ops::Range;
 
-/// Parentheses, `not`s and `?:`s inside each other.
+/// The nesting limit of parentheses, `not` and `?:`.
 pub const MAX_DEPTH: usize = 100;
 
-/// An expression and where it stands.
+/// An expression and its location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pattern {
     /// The expression.
@@ -22,7 +22,7 @@ pub struct Pattern {
     pub span: Span,
 }
 
-/// Reads an expression; `-`, `any` and `all` match everything. `None` where there are mistakes.
+/// Parses an expression; `-`, `any` and `all` match everything. `None` after an error.
 pub fn parse(text: &Spanned, names: &dyn Names, diags: &mut Diagnostics) -> Option<Pattern> {
     let mut parser = Parser {
         text,
@@ -44,7 +44,7 @@ pub fn parse(text: &Spanned, names: &dyn Names, diags: &mut Diagnostics) -> Opti
     fine.then_some(Pattern { expr, span: text.span })
 }
 
-/// The first word of a text and what follows it.
+/// The first word of a text and the text that follows it.
 pub fn first_word(text: &Spanned) -> Option<(Spanned, Spanned)> {
     let first = lex::words(text.as_str()).into_iter().next()?;
     Some((text.slice(first.clone()), text.slice(first.end..text.text.len()).trim()))
@@ -54,7 +54,7 @@ pub(super) struct Parser<'a> {
     pub(super) text: &'a Spanned,
     words: Vec<Range<usize>>,
     pub(super) pos: usize,
-    /// What a test without qualifiers takes from the one before it.
+    /// The qualifiers that a test without its own inherits from the previous one.
     pub(super) inherited: Inherited,
     pub(super) names: &'a dyn Names,
     mistakes: Vec<Diagnostic>,
@@ -78,20 +78,20 @@ impl<'a> Parser<'a> {
         self.pos >= self.words.len()
     }
 
-    /// The current word with its place.
+    /// The word at a distance from the current one, with its location.
     pub(super) fn spanned(&self, ahead: usize) -> Spanned {
         let end = self.text.text.len();
         self.text.slice(self.words.get(self.pos + ahead).cloned().unwrap_or(end..end))
     }
 
-    /// The place of the words from `first` up to the current one.
+    /// The span of the words from `first` up to the current one.
     pub(super) fn span_from(&self, first: usize) -> Span {
         let start = self.words.get(first).map_or(self.text.text.len(), |word| word.start);
         let last = self.pos.checked_sub(1).and_then(|last| self.words.get(last));
         self.text.sub(start..last.map_or(start, |word| word.end).max(start))
     }
 
-    /// The place of the current word, or the end of the text.
+    /// The span of the current word, or of the end of the text.
     pub(super) fn here(&self) -> Span {
         match self.words.get(self.pos) {
             Some(word) => self.text.sub(word.clone()),
@@ -119,7 +119,7 @@ impl<'a> Parser<'a> {
         expr
     }
 
-    /// Whether the nesting may go on; says so, once, where it may not.
+    /// Whether deeper nesting is allowed. Reports the first violation.
     fn deeper(&mut self, depth: usize) -> bool {
         if depth <= MAX_DEPTH {
             return true;

@@ -1,7 +1,7 @@
 //! The canonical text of an expression.
 //!
-//! [`Expr`]'s `Display` writes every qualifier out, so that nothing is inherited and the text parses
-//! to the same tree again.
+//! [`Expr`]'s `Display` writes every qualifier, so that no test inherits any and parsing the text results in the same
+//! tree.
 
 use super::ast::{Carrier, Compare, Direction, Expr, PortProtocol, Relation, Six, Test, Values};
 use super::words;
@@ -47,7 +47,7 @@ impl fmt::Display for Compare {
     }
 }
 
-/// A six-byte address as it is written.
+/// An Ethernet address in its notation.
 struct EtherText(u64);
 
 impl fmt::Display for EtherText {
@@ -172,7 +172,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Writes a part of a larger expression, in parentheses where it has parts itself.
+/// Writes a part of a larger expression, in parentheses if it has several parts.
 fn operand(f: &mut fmt::Formatter<'_>, part: &Expr) -> fmt::Result {
     match part {
         Expr::All(_) | Expr::Any(_) | Expr::If(_) => write!(f, "({part})"),

@@ -1,4 +1,4 @@
-//! Arguments of compound elements: which formal parameter gets which.
+//! Assigns the arguments of compound elements to formal parameters.
 
 use diag::{Diagnostics, Span, Spanned};
 
@@ -49,9 +49,8 @@ pub(super) enum Mismatch {
     UnknownKeyword { keyword: Spanned },
 }
 
-/// The value of each formal parameter, in order. (`cp_assign_arguments` of Click: positional
-/// parameters take the first arguments, all keywords are mandatory, `__REST__` takes what is
-/// left.)
+/// The value of each formal parameter, in order. (`cp_assign_arguments` of Click: positional parameters receive the
+/// first arguments, all keywords are mandatory, `__REST__` receives the rest.)
 pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Result<Vec<Spanned>, Mismatch> {
     let positional = formals.iter().take_while(|formal| formal.keyword.is_none()).count();
     let Some((placed, others)) = args.split_at_checked(positional) else {
@@ -93,7 +92,7 @@ pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Resul
             (None, Some(keyword)) => {
                 return Err(Mismatch::Missing { keyword: keyword.name.clone() });
             }
-            // Out of order, and reported.
+            // A parameter in the wrong order, which was reported.
             (None, None) => values.push(Spanned::derived("", place)),
         }
     }
@@ -105,7 +104,7 @@ fn is_rest(formal: &Formal) -> bool {
 }
 
 impl Mismatch {
-    /// Reports it for an element of the only definition there is.
+    /// Reports the mismatch for an element whose class has this definition only.
     pub(super) fn report(self, template: &Template, given: usize, place: Span, diags: &mut Diagnostics) {
         let name = template.printable_name();
         let (span, message) = match self {

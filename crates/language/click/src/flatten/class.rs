@@ -1,4 +1,4 @@
-//! Element classes and what compound ones are made of.
+//! Element classes, and the templates of compound ones.
 
 use diag::{Span, Spanned};
 
@@ -16,30 +16,30 @@ pub(super) const OUTPUT: NodeId = 1;
 
 #[derive(Debug)]
 pub(super) enum Class {
-    /// Exists outside the configuration.
+    /// A class that exists outside the configuration.
     Primitive(String),
     Compound(Template),
-    /// Reported; its elements are left out.
+    /// An unknown class, which was reported. Its elements are omitted.
     Unknown,
 }
 
 /// One body of a compound element, or the file itself, with names resolved.
 #[derive(Debug)]
 pub(super) struct Template {
-    /// For messages; empty for a compound without a name.
+    /// Its name for messages; empty for a compound without a name.
     pub(super) name: String,
-    /// Where it is defined.
+    /// The location of its definition.
     pub(super) span: Span,
-    /// How many compounds it stands in; 0 for the file.
+    /// The number of compounds that contain it; 0 for the file.
     pub(super) depth: usize,
     pub(super) formals: Vec<Formal>,
     pub(super) defines: Vec<(Ident, Spanned)>,
     pub(super) nodes: Vec<Node>,
     pub(super) wires: Vec<Wire>,
-    /// Ports of its `input` and `output` in use.
+    /// The number of used ports of its `input` and `output`.
     pub(super) inputs: u32,
     pub(super) outputs: u32,
-    /// The definition to try when this one does not fit.
+    /// The definition to try if this one does not fit.
     pub(super) overload: Option<ClassId>,
 }
 
@@ -55,11 +55,11 @@ pub(super) struct Node {
 pub(super) enum NodeKind {
     Element {
         class: ClassId,
-        /// How the class is written where the element is declared.
+        /// The name of the class as written in the element's declaration.
         class_name: Spanned,
         config: Spanned,
     },
-    /// An `input` or `output`: what comes in at a port goes out at the same port.
+    /// An `input` or `output`: packets that enter by a port leave by the port of the same number.
     Pass,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Resolved {
     pub(super) classes: Vec<Class>,
     pub(super) root: Template,
     pub(super) packages: Vec<Spanned>,
-    /// Names without a meaning that were reported.
+    /// Names without a definition that were reported.
     pub(super) unknown: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Template {
         if self.name.is_empty() { "<anonymous>" } else { &self.name }
     }
 
-    /// `Name($a, KEY $b) with 1 input and 2 outputs`, for messages.
+    /// The signature for messages: `Name($a, KEY $b) with 1 input and 2 outputs`.
     pub(super) fn signature(&self) -> String {
         let formals: Vec<String> = self
             .formals

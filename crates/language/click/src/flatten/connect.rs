@@ -1,11 +1,11 @@
-//! Which ports an arrow connects: one to one, one to many, many to one, many to many.
+//! The ports that an arrow connects: one to one, one to many, many to one, many to many.
 
 use diag::{Diagnostics, Span};
 
 use super::class::{NodeId, Wire, plural};
 use crate::ast::{Arrow, Ports};
 
-/// A connection statement makes at most this many wires.
+/// The largest number of ports on one side of a connection statement.
 const MAX_PORTS_PER_SIDE: usize = 65_536;
 
 /// An element on one side of an arrow.
@@ -13,11 +13,11 @@ const MAX_PORTS_PER_SIDE: usize = 65_536;
 pub(super) struct End {
     pub(super) node: NodeId,
     pub(super) span: Span,
-    /// Ports as written (or all ports of a group); empty when none are.
+    /// The written ports (or all ports of a group); empty without any.
     pub(super) ports: Vec<u32>,
-    /// Whether the list goes on as far as the other side.
+    /// Whether the list extends to the number of ports of the other side.
     pub(super) open: bool,
-    /// Whether the ports were written: those of groups are only assumed.
+    /// The location of the written ports; `None` for those assumed for a group.
     pub(super) written: Option<Span>,
 }
 
@@ -41,7 +41,7 @@ impl End {
 struct Side<'a> {
     ends: &'a [End],
     count: usize,
-    /// The end that takes up what the other side has more.
+    /// The end that takes the additional ports of the other side.
     open: Option<usize>,
 }
 
@@ -50,12 +50,12 @@ impl<'a> Side<'a> {
         Side { ends, count: ends.iter().map(End::count).sum(), open: ends.iter().position(|end| end.open) }
     }
 
-    /// Whether the side walks from port to port.
+    /// Whether the side has more than one port.
     fn steps(&self) -> bool {
         self.count > 1 || self.open.is_some()
     }
 
-    /// `=>` lets a single element without ports take as many as the other side has.
+    /// With `=>`, a single element without written ports takes as many ports as the other side has.
     fn open_for(&mut self, other_count: usize) {
         if let [only] = self.ends
             && only.ports.is_empty()
@@ -65,7 +65,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// All ports of the side, the open end stretched to make `wanted` of them.
+    /// All ports of the side; the open end is extended so that there are `wanted` ports.
     fn ports(&self, wanted: usize) -> Vec<(NodeId, u32, Span)> {
         let mut all = Vec::new();
         for (i, end) in self.ends.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Chains: which element each part of a connection statement means, and what arrows connect.
+//! Resolves the elements of each connection statement, and the ports that its arrows connect.
 
 use diag::{Span, Spanned, did_you_mean};
 
@@ -7,7 +7,7 @@ use super::connect::{End, connect};
 use super::template::{Resolver, Scope};
 use crate::ast::{self, Chain, ElementKind, ElementRef, Ident, Statement};
 
-/// An element of a chain: what arrows into it and out of it connect to.
+/// An element of a chain: the nodes and ports that arrows into it and out of it connect to.
 struct Ends {
     input: End,
     output: End,
@@ -65,7 +65,7 @@ impl Resolver<'_> {
             ElementKind::Implicit => match scope.pseudo {
                 Some((input, _)) if first_stage => input,
                 Some((_, output)) => output,
-                // The parser makes implicit elements inside compounds and groups only.
+                // The parser makes implicit elements only inside compounds and groups.
                 None => scope.push("input".into(), element.span, NodeKind::Pass),
             },
         };
@@ -149,7 +149,7 @@ impl Resolver<'_> {
             known.sort();
             self.known.instead_of(&name.name).or_else(|| did_you_mean(&name.name, known.iter()))
         };
-        // One report for each name and scope is enough; classes have their own list.
+        // An undeclared name is reported once for each scope; unknown classes are recorded in another list.
         if self.reported.insert(format!("{}\0{}", scope.template.span.start, name.name)) {
             let upper = name.name.starts_with(|c: char| c.is_ascii_uppercase());
             let what = if upper { "unknown element class" } else { "undeclared element" };
@@ -211,7 +211,7 @@ impl Resolver<'_> {
             input: End::new(input, open, element.inputs.as_ref()),
             output: End::new(output, open, element.outputs.as_ref()),
         };
-        // Without ports written, all ports of a group are meant.
+        // A group without written ports connects all its ports.
         if element.inputs.is_none() {
             ends.input.ports = (0..inputs).collect();
         }
@@ -222,14 +222,14 @@ impl Resolver<'_> {
     }
 }
 
-/// The class that `a, b :: Class(config)` gives to all its elements.
+/// The class that `a, b :: Class(config)` declares for all its elements.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     class: &'a ast::Class,
     config: Option<&'a Spanned>,
 }
 
-/// `a, b :: Class(config)` standing alone, without ports, declares all of its names.
+/// `a, b :: Class(config)` alone and without ports declares all of its names.
 fn shared_class(stage: &[ElementRef]) -> Option<Shared<'_>> {
     let (last, others) = stage.split_last()?;
     let no_ports = stage.iter().all(|element| element.inputs.is_none() && element.outputs.is_none());

@@ -1,18 +1,17 @@
-//! From wires between nodes to connections between elements: pseudoelements are passed through.
+//! Converts wires between nodes to connections between elements, by following wires through pseudoelements.
 
 use std::collections::{HashMap, HashSet};
 
 use super::expand::{Expander, Node, NodeIndex};
 use crate::{Connection, Port};
 
-/// Connections between elements.
+/// The largest number of connections between elements.
 const MAX_CONNECTIONS: usize = 1 << 21;
-/// Steps from wire to wire through pseudoelements, all connections together.
+/// The limit of steps from wire to wire through pseudoelements, for all connections together.
 const MAX_STEPS: usize = 1 << 24;
 
 impl Expander<'_> {
-    /// Wires between elements, pseudoelements left out; and the ports whose wires lead nowhere
-    /// because of a mistake.
+    /// The connections between elements, and the ports whose wires end at an error.
     pub(super) fn connections(&mut self) -> (Vec<Connection>, Vec<Port>) {
         let mut next: HashMap<(NodeIndex, u32), Vec<usize>> = HashMap::new();
         let mut fed: HashSet<(NodeIndex, u32)> = HashSet::new();
@@ -31,7 +30,7 @@ impl Expander<'_> {
             let from = match self.nodes.get(wire.from.0) {
                 Some(&Node::Element(from)) => Some(from),
                 Some(Node::Pass(_)) if fed.contains(&wire.from) => continue,
-                // From a mistake: what it leads to counts as connected.
+                // The node has an error: ports wired to it count as connected.
                 _ => None,
             };
             let mut open = vec![wire.to];
@@ -75,7 +74,7 @@ impl Expander<'_> {
         (connections, lost)
     }
 
-    /// Ports of compounds and groups that are connected on one side only.
+    /// Reports ports of compounds and groups that are connected on one side only.
     fn check_passes(
         &mut self,
         next: &HashMap<(NodeIndex, u32), Vec<usize>>,

@@ -1,9 +1,9 @@
-//! Which ports are push, which are pull, and what is wrong with the wiring.
+//! Resolves ports to push and pull, and reports errors of the wiring.
 //!
-//! An element class says with three short codes, those of Click's `element.hh`, what its ports
-//! are like: how many (`"1/1-2"`), push or pull (`"h/l"`, `a` for agnostic), and which inputs
-//! lead to which outputs (`"x/x"`). [`resolve`] counts the ports in use, spreads push and pull
-//! over agnostic elements as Click's router does, and reports everything that does not fit.
+//! An element class describes its ports by three codes of Click's `element.hh`: their number (`"1/1-2"`), push or pull
+//! (`"h/l"`, `a` for agnostic), and the outputs that packets of each input can leave by (`"x/x"`). [`resolve`] counts
+//! the ports in use, propagates push and pull over agnostic elements as Click's router does, and reports every
+//! inconsistency.
 
 mod codes;
 mod resolve;
@@ -14,12 +14,12 @@ pub use resolve::{ElementPorts, Flow, resolve};
 /// How packets move over a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Processing {
-    /// The upstream element hands packets over.
+    /// The upstream element starts the transfer.
     Push,
-    /// The downstream element asks for packets.
+    /// The downstream element starts the transfer.
     Pull,
-    /// Either: decided by what the element is connected to. After [`resolve`], only ports that
-    /// no push or pull port reaches are left agnostic.
+    /// Push or pull, as the connected ports require. After [`resolve`], only ports that no push or pull port reaches
+    /// are agnostic.
     Agnostic,
 }
 

@@ -6,11 +6,11 @@ use super::parser::{Nesting, Parser};
 use crate::ast::{Arrow, Chain, Class, ElementKind, ElementRef, Ports};
 use crate::token::Kind;
 
-/// Ports beyond this are a typing mistake; Click's elements have some dozens at most.
+/// The largest port number; a larger one is reported as an error. Click's elements have some dozens of ports at most.
 const MAX_PORT: u32 = 65_535;
 
 impl Parser<'_> {
-    /// `None` when nothing of the chain could be read.
+    /// `None` when no part of the chain could be parsed.
     pub(super) fn chain(&mut self) -> Option<Chain> {
         let mut chain = Chain { stages: Vec::new(), arrows: Vec::new() };
         let mut good = true;
@@ -18,7 +18,7 @@ impl Parser<'_> {
             let stage;
             (stage, good) = self.stage(chain.stages.is_empty());
             if stage.is_empty() {
-                // Reported; an arrow without an element after it is dropped.
+                // Reported. An arrow without an element behind it is dropped.
                 chain.arrows.pop();
                 break;
             }
@@ -48,12 +48,12 @@ impl Parser<'_> {
         if !good {
             self.recover();
         }
-        // A lone name before a mistake (`x : Queue`) was to be something else.
+        // A single name before an error (`x : Queue`) was meant as part of another statement.
         let useful = good || !chain.arrows.is_empty();
         (useful && !chain.stages.is_empty()).then_some(chain)
     }
 
-    /// Comma-separated elements, and whether all of them could be read.
+    /// Comma-separated elements, and whether all of them could be parsed.
     fn stage(&mut self, first: bool) -> (Vec<ElementRef>, bool) {
         let mut stage = Vec::new();
         loop {
@@ -65,7 +65,7 @@ impl Parser<'_> {
                 return (stage, true);
             };
             if matches!(self.peek().kind, Kind::Arrow | Kind::DoubleArrow | Kind::Sign(b';')) {
-                // Click takes it.
+                // Click accepts it.
                 self.diags.warning(self.lexer.span(comma), "`,` without an element after it");
                 return (stage, true);
             }
@@ -100,7 +100,7 @@ impl Parser<'_> {
                     return None;
                 }
                 if first_stage {
-                    // `[1] -> a`: the port is an output of `input`.
+                    // `[1] -> a`: the port belongs to `input`, as an output of it.
                     std::mem::swap(&mut inputs, &mut outputs);
                 }
                 ElementKind::Implicit
@@ -113,8 +113,8 @@ impl Parser<'_> {
         Some(ElementRef { span, inputs, element, outputs })
     }
 
-    /// Whether a missing element stands for `input` (before the first arrow) or `output` (after
-    /// the last), as `lib/lexer.cc` decides it.
+    /// Whether an omitted element stands for `input` (before the first arrow) or `output` (after the last), by the
+    /// rules of `lib/lexer.cc`.
     fn implicit(&self, next: Kind, first_stage: bool, first_of_stage: bool, ports: bool) -> bool {
         !self.nesting.is_empty()
             && match next {
@@ -178,13 +178,13 @@ impl Parser<'_> {
             .with_note(open, format!("{wanted} is missing for this one"));
     }
 
-    /// `[0, 1, 4-6]`, if there.
+    /// Parses `[0, 1, 4-6]`, if present.
     fn ports(&mut self) -> Option<Ports> {
         let open = self.accept(Kind::Sign(b'['))?;
         let mut ports = Ports { span: self.span(open), list: Vec::new(), open: false };
         loop {
             if self.peek().kind == Kind::Sign(b']') {
-                // `[]` and `[0,]`: as many more as the other side has.
+                // `[]` and `[0,]`: as many ports as the other side has.
                 if ports.list.is_empty() {
                     ports.list.push(0);
                 }
@@ -229,7 +229,7 @@ impl Parser<'_> {
             self.accept(Kind::Sign(b']'));
         }
         if ports.list.is_empty() {
-            // Reported; the port written is unknown, 0 keeps the rest of the chain useful.
+            // Reported. The port is unknown; 0 keeps the rest of the chain usable.
             ports.list.push(0);
         }
         ports.span = self.span_from(open.start);

@@ -7,7 +7,7 @@ use crate::ast::{Body, Class, Compound, Formal, StatementKind};
 use crate::token::Kind;
 
 impl Parser<'_> {
-    /// Goes one level down; refuses, and skips the level, when it is too deep.
+    /// Enters a nesting level. At the limit, reports an error and skips the level.
     pub(super) fn enter(&mut self, nesting: Nesting, open: Span) -> bool {
         if self.nesting.len() < MAX_DEPTH {
             self.nesting.push(nesting);
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Some(StatementKind::ElementClass { name, class })
     }
 
-    /// The next token is `{`.
+    /// Parses a compound; the next token is `{`.
     pub(super) fn compound(&mut self) -> Option<Compound> {
         let open = self.take();
         let open_span = self.span(open);
@@ -93,7 +93,7 @@ impl Parser<'_> {
         Body { span: self.span_from(start), formals, statements }
     }
 
-    /// `$a, KEY $b |`, if there.
+    /// Parses `$a, KEY $b |`, if present.
     fn formals(&mut self) -> Vec<Formal> {
         let mut formals = Vec::new();
         if self.accept(Kind::Sign(b'|')).is_some() {
@@ -129,7 +129,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Past the `|` that ends the parameters, after a mistake in them.
+    /// Skips to behind the `|` that ends the parameters, after an error in them.
     fn skip_formals(&mut self) {
         while !matches!(
             self.peek().kind,

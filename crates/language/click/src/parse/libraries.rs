@@ -1,14 +1,13 @@
-//! Where the libraries of `require(library ...)` are found.
+//! Finds the libraries of `require(library ...)`.
 
 use std::path::{Path, PathBuf};
 
 /// Finds the text of `require(library name)`.
 pub trait Libraries {
-    /// The name to show (also what tells two libraries apart) and the text of `name`, required
-    /// in `from`.
+    /// The library's name for messages, which also identifies it, and its text. `name` is required in the file `from`.
     ///
     /// # Errors
-    /// Why there is no such text.
+    /// When there is no such library; the text is the reason.
     fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String>;
 }
 
@@ -22,8 +21,7 @@ impl Libraries for NoLibraries {
     }
 }
 
-/// Libraries in files: next to the requiring file first, then in these folders (Click looks in
-/// `CLICKPATH/conf`).
+/// Libraries in files: first next to the requiring file, then in these folders (Click searches `CLICKPATH/conf`).
 #[derive(Clone, Debug, Default)]
 pub struct LibraryDirs {
     /// The folders, in order.

@@ -1,8 +1,8 @@
-//! From text to [`Ast`].
+//! Parses a text to an [`Ast`].
 //!
-//! Recursive descent with bounded depth. A statement with a mistake is reported and skipped up to
-//! the next `;`, closing brace or new line that can start a statement, so that all mistakes of a
-//! file show at once. Nothing is said here about names: that is [`crate::flatten`]'s.
+//! Recursive descent with bounded depth. A statement with an error is reported and skipped up to the next `;`, closing
+//! brace or new line that can start a statement, so that all errors of a file are reported at once. Names are resolved
+//! by [`crate::flatten`], not here.
 
 mod chain;
 mod compound;

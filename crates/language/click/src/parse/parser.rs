@@ -6,11 +6,11 @@ use super::libraries::Libraries;
 use crate::ast::{Ast, Ident, Statement, StatementKind};
 use crate::token::{Kind, Lexer, Token};
 
-/// Compounds and groups nest this deep and no deeper; also bounds the recursion of everything
-/// that walks the tree. (Click's own limit is 50.)
+/// The nesting limit of compounds and groups, which also bounds the recursion of every walk over the tree. (Click's own
+/// limit is 50.)
 pub(crate) const MAX_DEPTH: usize = 50;
 
-/// `loaded` names the files read so far: each library is included once.
+/// Parses a file. `loaded` contains the names of the files parsed so far: each library is included once.
 pub(super) fn parse_file(
     map: &mut SourceMap,
     source: SourceId,
@@ -37,7 +37,7 @@ pub(super) fn parse_file(
     Ast { source, statements, text, tokens, valid }
 }
 
-/// What the statements being parsed stand in.
+/// The construct that contains the statements being parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nesting {
     Compound,
@@ -46,9 +46,9 @@ pub(super) enum Nesting {
 
 pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
-    /// Tokens read ahead, the next one last.
+    /// Tokens that were read ahead; the next one is last.
     pub(super) ahead: Vec<Token>,
-    /// The end of the last token taken.
+    /// The offset after the last consumed token.
     pub(super) last_end: usize,
     pub(super) nesting: Vec<Nesting>,
     pub(super) libraries: &'a mut dyn Libraries,
@@ -84,12 +84,12 @@ impl Parser<'_> {
         token
     }
 
-    /// Takes the next token if it is of this kind.
+    /// Consumes the next token if it is of this kind.
     pub(super) fn accept(&mut self, kind: Kind) -> Option<Token> {
         (self.peek().kind == kind).then(|| self.take())
     }
 
-    /// Takes the next token, or reports that it is not of this kind.
+    /// Consumes the next token, or reports that it is not of this kind.
     pub(super) fn expect(&mut self, kind: Kind) -> Option<Token> {
         let token = self.accept(kind);
         if token.is_none() {
@@ -102,7 +102,7 @@ impl Parser<'_> {
         self.lexer.span(token)
     }
 
-    /// From `start` to the end of the last token taken.
+    /// The span from `start` to the end of the last consumed token.
     pub(super) fn span_from(&self, start: usize) -> Span {
         Span::new(self.lexer.source(), start, self.last_end.max(start))
     }
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ident { name: text.strip_prefix('$').unwrap_or(text).to_owned(), span: self.span(token) }
     }
 
-    /// Reports the next token as one that cannot stand here; `wanted` says what could.
+    /// Reports the next token as unexpected; `wanted` describes the tokens that would be valid.
     pub(super) fn unexpected(&mut self, wanted: &str) {
         let token = self.peek();
         let text = self.lexer.slice(token).to_owned();
@@ -133,18 +133,18 @@ impl Parser<'_> {
         self.diags.error(self.lexer.span(token), message).maybe_help(help.map(str::to_owned));
     }
 
-    /// The configuration string after an opening parenthesis that was just taken.
+    /// The configuration string after an opening parenthesis that was just consumed.
     pub(super) fn config(&mut self, open: Token) -> Spanned {
         let token = self.lexer.config(open, self.diags);
         self.last_end = token.end;
         let text = self.lexer.slice(token).to_owned();
         let config = Spanned::verbatim(text, self.span(token));
-        // An unclosed string was reported by the lexer.
+        // The lexer has reported an unclosed string.
         self.accept(Kind::Sign(b')'));
         config
     }
 
-    /// Statements up to what ends the file, compound or group around; the end is not taken.
+    /// Parses statements up to the end of the surrounding file, compound or group. Does not consume that end.
     pub(super) fn statements(&mut self) -> Vec<Statement> {
         let mut statements = Vec::new();
         loop {
@@ -157,7 +157,7 @@ impl Parser<'_> {
                 }
                 Kind::Sign(b'}') | Kind::Bars if inside == Some(Nesting::Compound) => break,
                 Kind::Sign(b')') if inside == Some(Nesting::Group) => break,
-                // The group was left open: its own end is reported, the brace is for others.
+                // The group was not closed, which the caller reports; the brace ends a surrounding compound.
                 Kind::Sign(b'}') if self.nesting.contains(&Nesting::Compound) => break,
                 _ => {
                     if let Some(kind) = self.statement() {
@@ -198,7 +198,7 @@ impl Parser<'_> {
         Some(self.config(open))
     }
 
-    /// Skips to where a statement can start.
+    /// Skips to a token that can start a statement.
     pub(super) fn recover(&mut self) {
         let mut braces = 0usize;
         let mut after_joint = false;

@@ -1,4 +1,4 @@
-//! `require`, and the libraries that it brings in.
+//! Parses `require` and loads the libraries that it names.
 
 use diag::{Diagnostics, Spanned};
 
@@ -7,7 +7,7 @@ use crate::ast::{Ast, Requirement, StatementKind};
 use crate::config::{split_args, split_words, unquote};
 use crate::token::Kind;
 
-/// Libraries require libraries this deep; each level costs stack.
+/// The nesting limit of libraries that require libraries; each level uses stack.
 const MAX_LIBRARY_DEPTH: usize = 8;
 
 impl Parser<'_> {

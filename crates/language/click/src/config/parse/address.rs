@@ -52,7 +52,7 @@ fn prefix_literal(text: &str, names: &dyn Names) -> Option<Ip4Prefix> {
     let len = integer_literal(mask).filter(|len| (0..=32).contains(len));
     if let Some(len) = len.and_then(|len| u8::try_from(len).ok()) {
         let address = match given {
-            // Bytes left off must lie outside the prefix: `204.152/16`, not `204.152/24`.
+            // The omitted bytes must be outside the prefix: `204.152/16`, not `204.152/24`.
             Some((bytes, _)) if bytes.len() * 8 >= usize::from(len) => {
                 let mut whole = [0; 4];
                 whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
@@ -75,7 +75,7 @@ pub fn ip4_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
         .map_or_else(|| bad_prefix(text, names, "an IP prefix like `10.0.0.0/8`"), Ok)
 }
 
-/// An IPv4 address (then a prefix of 32 bits) or a prefix; a name that is both is the address.
+/// An IPv4 address (as a prefix of 32 bits) or a prefix; a name of both is read as the address.
 pub fn ip4_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
     let address = ip4_literal(&text.text).or_else(|| names.ip4(&text.text));
     let prefix = || prefix_literal(&text.text, names).or_else(|| names.ip4_prefix(&text.text));
@@ -120,7 +120,7 @@ fn ip6_prefix_text(text: &str, names: &dyn Names) -> Option<Ip6Prefix> {
     let len = match integer_literal(len) {
         Some(len) => u8::try_from(len).ok().filter(|&len| len <= 128)?,
         None => {
-            // A mask instead of a length; it has no holes.
+            // A mask in place of a length; it must be contiguous.
             let mask = u128::from(ip6_text(len, names)?);
             let ones = mask.leading_ones();
             (ones + mask.trailing_zeros() >= 128).then_some(ones as u8)?
@@ -135,7 +135,7 @@ pub fn ip6_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
         .map_or_else(|| unknown("an IPv6 prefix like `fe80::/10`", text, names), Ok)
 }
 
-/// An IPv6 address (then a prefix of 128 bits) or a prefix.
+/// An IPv6 address (as a prefix of 128 bits) or a prefix.
 pub fn ip6_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
     let address = ip6_text(&text.text, names).map(|address| Ip6Prefix { address, len: 128 });
     address
@@ -167,7 +167,7 @@ pub fn port(protocol: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u16> {
     move |text, names| port_of(protocol, text, names)
 }
 
-/// The number, where it is written as one.
+/// The number, if the text is one.
 fn small_number<T: TryFrom<i128>>(text: &Spanned, what: &str, most: u16) -> Option<Parsed<T>> {
     let number = integer_literal(&text.text)?;
     Some(T::try_from(number).map_err(|_| {

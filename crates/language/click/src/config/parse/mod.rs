@@ -1,8 +1,8 @@
-//! One text to one value.
+//! Parsers of single values.
 //!
-//! Every parser has the shape `fn(&Spanned, &dyn Names) -> Parsed<T>`, so that an element names
-//! it where it declares an argument: `args.keyword("OFFSET", parse::u32)`. A mistake says what
-//! was expected and points at the text. Formats and ranges follow Click's `lib/args.cc`.
+//! Every parser has the type `fn(&Spanned, &dyn Names) -> Parsed<T>`, so that an element passes it where it declares an
+//! argument: `args.keyword("OFFSET", parse::u32)`. An error states the expected value and has the location of the text.
+//! Formats and ranges follow Click's `lib/args.cc`.
 
 mod address;
 mod number;
@@ -21,25 +21,24 @@ pub use number::{
 };
 pub use text::{HandlerRef, any, bytes, element, filename, handler, keyword, string, word};
 
-/// A value, or what is wrong with its text.
+/// A value, or the error of its text.
 pub type Parsed<T> = Result<T, Diagnostic>;
 
-/// A space-separated list of values; every wrong one is pointed at in turn by calling it again,
-/// so the first mistake is returned.
+/// A space-separated list of values. Returns the first error.
 pub fn list<T>(
     item: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
 ) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Vec<T>> {
     move |text, names| super::split_words(text).iter().map(|word| item(word, names)).collect()
 }
 
-/// "expected X, found `text`", pointing at the text.
+/// The error "expected X, found `text`", at the text.
 fn expected<T>(wanted: &str, text: &Spanned) -> Parsed<T> {
     let found =
         if text.text.is_empty() { "nothing".to_owned() } else { format!("`{}`", excerpt(&text.text)) };
     Err(Diagnostic::error(text.span, format!("expected {wanted}, found {found}")))
 }
 
-/// Messages quote no more of an argument than this.
+/// The part of an argument that a message quotes.
 fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 40;
     match text.char_indices().nth(MAX_CHARS) {

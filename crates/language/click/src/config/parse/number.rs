@@ -47,7 +47,7 @@ pub(crate) fn integer_literal(text: &str) -> Option<i128> {
     after_digit.then_some(if negative { -value } else { value })
 }
 
-/// Whether the text is an integer in form, whatever its size.
+/// Whether the text has the syntax of an integer of any size.
 fn looks_like_integer(text: &str) -> bool {
     let digits = text.trim_start_matches(['+', '-']);
     digits.len() > 20 && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'_')
@@ -100,8 +100,8 @@ pub fn f64(text: &Spanned, _names: &dyn Names) -> Parsed<f64> {
     }
 }
 
-/// A non-negative real number as a fixed-point one: the value times 2 to `fraction_bits`,
-/// rounded to the nearest.
+/// A non-negative real number in fixed-point form: the value times 2 to `fraction_bits`, rounded to the nearest
+/// integer.
 pub fn fixed_point(fraction_bits: u32) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u32> {
     move |text, names| {
         let value = f64(text, names)?;
@@ -116,7 +116,7 @@ pub fn fixed_point(fraction_bits: u32) -> impl Fn(&Spanned, &dyn Names) -> Parse
     }
 }
 
-/// A non-negative decimal number, exactly: digits and the power of ten that scales them.
+/// A non-negative decimal number without rounding: its digits and the power of ten that scales them.
 struct Decimal {
     digits: u128,
     exponent: i32,
@@ -140,7 +140,7 @@ impl Decimal {
                     let digit = c.to_digit(10)?;
                     any = true;
                     if decimal.digits > u128::MAX / 100 {
-                        // More digits than any unit here can tell apart.
+                        // No unit here distinguishes further digits.
                         if !point {
                             return None;
                         }
@@ -174,7 +174,7 @@ impl Decimal {
     }
 }
 
-/// A unit: its name, and what one of it is: `factor / divisor` times 10 to `power`.
+/// A unit: its name and its size, `factor / divisor` times 10 to `power`.
 struct Unit {
     name: &'static str,
     factor: u64,
@@ -188,7 +188,7 @@ const fn unit(name: &'static str, factor: u64, divisor: u64, power: i32) -> Unit
 
 fn with_unit(text: &Spanned, units: &[Unit], base_power: i32, wanted: &str) -> Parsed<u64> {
     let trimmed = text.text.trim();
-    // The longest unit name that ends the text; the empty one ends every text.
+    // The longest unit name at the end of the text; the empty name always matches.
     let best = units.iter().filter(|unit| trimmed.ends_with(unit.name)).max_by_key(|unit| unit.name.len());
     let parsed = best.and_then(|unit| {
         let number = trimmed.strip_suffix(unit.name)?.trim_end();

@@ -5,12 +5,12 @@ use diag::{Diagnostic, Spanned, did_you_mean};
 use super::super::{unquote, unquote_bytes};
 use super::{Names, Parsed, expected};
 
-/// The argument as it stands, quotes included.
+/// The argument unchanged, with its quotes.
 pub fn any(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
     Ok(text.clone())
 }
 
-/// One string: everything up to white space, quotes removed. Empty only if quoted.
+/// One string, up to the first white space, without its quotes. Only a quoted string may be empty.
 pub fn string(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
     one_string(text, "a string")
 }
@@ -27,7 +27,7 @@ fn one_string(text: &Spanned, wanted: &str) -> Parsed<Spanned> {
     }
 }
 
-/// Bytes: a string whose escapes (`"\r\n"`, `\<00 0a>`) may stand for any byte.
+/// Bytes: a string whose escapes (`"\r\n"`, `\<00 0a>`) denote any bytes.
 pub fn bytes(text: &Spanned, _names: &dyn Names) -> Parsed<Vec<u8>> {
     one_string(text, "a string or `\\<hex digits>`").map(|_| unquote_bytes(text))
 }
@@ -56,7 +56,7 @@ pub fn keyword<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Spanned, &dy
     }
 }
 
-/// A file name: a string; a leading `~/` is the home folder.
+/// A file name: a string; a leading `~/` denotes the home folder.
 pub fn filename(text: &Spanned, _names: &dyn Names) -> Parsed<std::path::PathBuf> {
     let name = one_string(text, "a file name")?;
     if name.text.is_empty() {
@@ -71,7 +71,7 @@ pub fn filename(text: &Spanned, _names: &dyn Names) -> Parsed<std::path::PathBuf
     }
 }
 
-/// The name of an element, as written: [`crate::Graph::find`] looks it up.
+/// The name of an element, as written; [`crate::Graph::find`] resolves it.
 pub fn element(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
     let name = one_string(text, "the name of an element")?;
     let good = |c: char| c.is_ascii_alphanumeric() || "_@/".contains(c);
