@@ -1,7 +1,7 @@
-//! What receiving from a DPDK device and dropping, or sending back, costs in cycles per packet.
+//! Measures the cycles per packet of receiving from a DPDK device and dropping the packets, or sending them back.
 //! `cargo run --release -p millrace-port --example dpdk_floor -- [--huge] net_null0 ...`
 //!
-//! Next to it: `dpdk-testpmd ... --vdev net_null0 -- --forward-mode=rxonly` (or `io`).
+//! For comparison: `dpdk-testpmd ... --vdev net_null0 -- --forward-mode=rxonly` (or `io`).
 
 use port::dpdk::EalOptions;
 use port::{Dpdk, DpdkPort, DpdkSpec, Port};

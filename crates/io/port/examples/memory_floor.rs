@@ -1,5 +1,5 @@
-//! What receiving from memory and dropping costs, in cycles per packet: the floor under every figure
-//! taken over the in-memory port. `cargo run --release -p millrace-port --example memory_floor`
+//! Measures the cycles per packet of receiving from memory and dropping the packets: the lower bound of every figure
+//! over the in-memory port. `cargo run --release -p millrace-port --example memory_floor`
 
 use port::{FrameSet, MemoryPort, Port};
 use shm::{Packet, PacketPool, PacketRegion, RegionOptions, SharedPool};
@@ -16,7 +16,7 @@ fn frame(flow: usize, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// Cycles of the time-stamp counter in a second, taken over 50 ms.
+/// The frequency of the time-stamp counter, measured over 50 ms.
 fn tsc_hz() -> f64 {
     let cycles = || {
         #[expect(unsafe_code, reason = "reads the time-stamp counter")]

@@ -1,5 +1,4 @@
-//! Files that a run reads and writes: which names mean one file, and outputs that stay untouched until the
-//! run starts.
+//! Files that a run reads and writes: compares names of one file, and leaves outputs unchanged until the run starts.
 
 use crate::PortError;
 use std::fs::{File, OpenOptions};
@@ -7,17 +6,17 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A regular file by whatever name: links of both kinds lead to the same one.
+/// The identity of a regular file, whatever its name: hard and symbolic links to it have the same one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum FileKey {
-    /// Device and inode of a file that is there.
+    /// Device and inode of an existing file.
     Inode(u64, u64),
-    /// The whole name of one that is not there yet.
+    /// The whole name of a file that does not exist yet.
     Name(PathBuf),
 }
 
 impl FileKey {
-    /// The file of that name; `None` for devices, pipes and folders, which can be shared.
+    /// The identity of the file with that name; `None` for devices, pipes and folders, which can be shared.
     pub fn of(path: &Path) -> Option<FileKey> {
         match std::fs::metadata(path) {
             Ok(file) => file.is_file().then(|| FileKey::Inode(file.dev(), file.ino())),
@@ -26,12 +25,12 @@ impl FileKey {
     }
 }
 
-/// Whether two names mean one regular file.
+/// Whether two names are names of one regular file.
 pub fn same_file(one: &Path, two: &Path) -> bool {
     FileKey::of(one).is_some_and(|key| FileKey::of(two) == Some(key))
 }
 
-/// A file's name without links and `..` in its folder, also of one that is not there yet.
+/// A file's name without links and `..` in its folder; the file need not exist.
 pub fn whole_name(path: &Path) -> PathBuf {
     if let Ok(whole) = path.canonicalize() {
         return whole;
@@ -46,8 +45,8 @@ pub fn whole_name(path: &Path) -> PathBuf {
     }
 }
 
-/// A file to be written. What it held stays in it until [`OutputFile::begin`]; a file that was not there
-/// before is removed again when nobody begins.
+/// A file to be written. It is unchanged until [`OutputFile::begin`]. If `begin` is never called, a file that did not
+/// exist before is removed again.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
@@ -57,7 +56,7 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens a file, and makes it where there is none.
+    /// Opens a file, and creates it if it does not exist.
     ///
     /// # Errors
     ///
@@ -80,16 +79,16 @@ impl OutputFile {
         &self.path
     }
 
-    /// Whether it is being written.
+    /// Whether it has been emptied for writing.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Empties the file, the first time that it is called.
+    /// Empties the file on the first call.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn begin(&mut self) -> std::io::Result<()> {
         if !std::mem::replace(&mut self.begun, true) && self.file.metadata()?.is_file() {
             self.file.set_len(0)?;
@@ -97,11 +96,11 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Writes what is held back in `held`; on failure also how many bytes of it are in the file.
+    /// Writes the bytes `held`; an error includes the number of bytes that were written.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn write_all(&mut self, held: &[u8]) -> Result<(), (usize, std::io::Error)> {
         self.begin().map_err(|error| (0, error))?;
         let mut at = 0;
@@ -116,7 +115,7 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Cuts the file back. A device or a pipe cannot be, and has nothing to keep readable.
+    /// Truncates the file. A device or a pipe cannot be truncated, and keeps no frames.
     pub fn cut_back(&mut self, bytes: u64) {
         let _ = self.file.set_len(bytes);
     }

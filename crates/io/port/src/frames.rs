@@ -1,7 +1,7 @@
-//! Prepared frames: templates that a generator copies out of.
+//! Prepared frames: templates that a generator copies.
 //!
-//! Frames lie one after another, each from a cache line boundary and padded to one, so that a frame of
-//! up to 64 bytes is copied as one whole line whatever its length.
+//! Frames are stored one after another, each aligned and padded to cache lines, so that a frame of up to 64 bytes is
+//! copied as one whole line whatever its length.
 
 use crate::PortError;
 use shm::chain::SEGMENT_BYTES;
@@ -12,7 +12,7 @@ pub const LINE_BYTES: usize = 64;
 /// The longest frame in a set, in bytes.
 pub const LONGEST_FRAME_BYTES: usize = 65_535;
 
-/// Where a frame lies in its set.
+/// The position of a frame in its set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FramePlace {
     /// Its first line.
@@ -70,7 +70,7 @@ impl FrameSet {
         self.places.iter().map(|place| self.frame(*place))
     }
 
-    /// Memory that the frames take, in bytes.
+    /// The memory of the frames in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -95,23 +95,23 @@ impl FrameSet {
     }
 }
 
-/// Lines that a frame takes. An empty frame takes one, so that there is always a line to copy.
+/// The number of lines of a frame. An empty frame has one, so that there is always a line to copy.
 fn lines_of(frame_bytes: usize) -> usize {
     frame_bytes.div_ceil(LINE_BYTES).max(1)
 }
 
-/// What became of the fresh packets that a frame was to be put into.
+/// The result of filling fresh packets with a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Filled {
-    /// The first one holds the frame; the others are as fresh as before.
+    /// The first packet contains the frame; the others are still fresh.
     First,
-    /// The first one holds the frame; the others are gone: their slots were needed.
+    /// The first packet contains the frame; the others were freed, because their slots were needed.
     Last,
-    /// All of them are gone, and the frame does not fit into the pool now.
+    /// All packets were freed, and the pool has too few slots for the frame now.
     No,
 }
 
-/// Puts a frame into the first of some fresh packets; it becomes a chain when a slot is too small.
+/// Copies a frame into the first of some fresh packets, as a chain if a slot is too small.
 #[inline]
 pub(crate) fn fill(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Filled {
     if frame.len() > SEGMENT_BYTES {
@@ -119,7 +119,7 @@ pub(crate) fn fill(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) ->
     }
     let Some(packet) = fresh.first_mut() else { return Filled::No };
     packet.mac = packet.data();
-    // It fits: a fresh packet has room for `SEGMENT_BYTES`.
+    // The copy cannot fail: a fresh packet has room for `SEGMENT_BYTES`.
     let _ = packet.fill(frame);
     Filled::First
 }
@@ -132,7 +132,7 @@ fn fill_chain(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Fill
             (chain, Filled::First)
         }
         None => {
-            // The slots taken for the rest of the burst may be the ones that are missing.
+            // The slots of the rest of the burst may be the missing ones.
             pool.free_all(fresh);
             let Some(chain) = shm::write_frame(pool, frame) else { return Filled::No };
             (chain, Filled::Last)
@@ -148,7 +148,7 @@ fn fill_chain(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Fill
     filled
 }
 
-/// Click's packet type of a frame, as a network interface that listens to everything tells it.
+/// Click's packet type of a frame, as an interface in promiscuous mode sets it.
 pub fn packet_type(frame: &[u8]) -> u8 {
     use shm::descriptor::PacketType;
     let kind = match frame.get(..6) {

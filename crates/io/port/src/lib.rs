@@ -1,4 +1,4 @@
-//! Ports: where packets come in and go out, a burst at a time.
+//! Ports receive and send packets, a burst at a time.
 //!
 //! A [`Port`] fills descriptors with received packets and takes descriptors to send. It is used by
 //! one worker thread; a device with several queues is several ports. Calls are dispatched once per
@@ -7,9 +7,9 @@
 //! - [`memory`]: replays prepared frames from memory, and a sink: the port that benchmarks use.
 //! - [`capture`]: reads and writes capture files.
 //! - [`dpdk`]: everything that DPDK has a driver for.
-//! - [`mod@file`]: files by whatever name, and outputs that stay untouched until a run starts.
-//! - [`interface`]: the addresses of a port on its network, and its neighbours there.
-//! - [`offload`]: what senders on the same machine leave to a device, finished or refused.
+//! - [`mod@file`]: names of one file compared, and output files that are not changed before a run starts.
+//! - [`interface`]: the addresses of a port on its network, and its neighbours.
+//! - [`offload`]: checksums and segmentation that senders on the same machine leave to a device.
 
 pub mod capture;
 pub mod dpdk;
@@ -36,8 +36,8 @@ pub const LINK_RAW_IP: u32 = 101;
 /// Link type of Linux "cooked" captures (LINKTYPE_LINUX_SLL).
 pub const LINK_LINUX_COOKED: u32 = 113;
 
-/// What one call moved through a port. The port counts bytes while it has each descriptor at hand, so
-/// that nobody else has to.
+/// The packets and bytes that one call moved through a port. The port counts bytes while the descriptors are in the
+/// cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Moved {
     /// Packets.
@@ -46,7 +46,7 @@ pub struct Moved {
     pub bytes: u64,
 }
 
-/// Which way packets pass through a port.
+/// The direction of packets through a port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// From the port into the graph.
@@ -55,29 +55,28 @@ pub enum Direction {
     Send,
 }
 
-/// A way in and out for packets, for one worker.
+/// A port as one worker uses it.
 pub trait Port: Send {
     /// The name that the user gave it.
     fn name(&self) -> &str;
 
-    /// What is known of the link.
+    /// Its link and its abilities.
     fn info(&self) -> PortInfo;
 
-    /// The number that [`Packet::origin`] of received packets gets.
+    /// Sets the value of [`Packet::origin`] for received packets.
     fn set_origin(&mut self, origin: u16);
 
-    /// Fills `out` from its front with received packets and returns how many there were. They are the
-    /// caller's from then on.
+    /// Fills `out` from its front with received packets and returns how many. The caller owns them.
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved;
 
-    /// Sends the packets that `list` names, in its order. Returns how many from the front of `list`
-    /// the port took; those are no longer the caller's. The others still are.
+    /// Sends the packets of `list`, in its order. Returns how many from the front of `list` the port took; the caller
+    /// still owns the others.
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved;
 
-    /// What went through so far, and what did not.
+    /// The counters of the port.
     fn stats(&self) -> PortStats;
 
-    /// Whether nothing will be received any more: the end of a capture.
+    /// Whether the port will receive no more packets: the end of a capture.
     fn is_finished(&self) -> bool {
         false
     }
@@ -87,23 +86,23 @@ pub trait Port: Send {
         true
     }
 
-    /// Writes out what is held back. Called when the run starts, from time to time, and when it ends: a
-    /// file that is written is emptied no earlier.
+    /// Writes buffered output. Called when the run starts, from time to time, and when it ends; an output file is
+    /// emptied by the first call.
     ///
     /// # Errors
     ///
-    /// When what was sent cannot be stored; it says how much was.
+    /// When buffered packets cannot be written; the error contains the number of those that were.
     fn flush(&mut self) -> Result<(), PortError> {
         Ok(())
     }
 
-    /// What went wrong without stopping the port, for the report of the run. Each is told once.
+    /// Warnings about problems that did not stop the port. Each is returned once.
     fn take_findings(&mut self) -> Vec<Finding> {
         Vec::new()
     }
 }
 
-/// What is known of a port's link.
+/// A port's link and abilities.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortInfo {
     /// Whether there is a carrier.
@@ -112,10 +111,10 @@ pub struct PortInfo {
     pub mac: Option<[u8; 6]>,
     /// Largest payload of a frame in bytes, without the Ethernet header and FCS.
     pub mtu: Option<u32>,
-    /// What packets start with, as captures number it; [`LINK_ETHERNET`] for nearly all ports.
+    /// The link type as captures number it; [`LINK_ETHERNET`] for nearly all ports.
     pub link_type: u32,
-    /// Whether the packets of a flow all come to one of the port's queues, and the flows to all of them, as with
-    /// receive-side scaling.
+    /// Whether all packets of a flow are received by one of the port's queues, and flows are distributed over all
+    /// queues, as with receive-side scaling.
     pub shares_flows: bool,
 }
 
@@ -125,7 +124,7 @@ impl Default for PortInfo {
     }
 }
 
-/// What went through a port. Frame bytes count no FCS and no preamble.
+/// The counters of a port. Frame bytes exclude FCS and preamble.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortStats {
     /// Packets received.
@@ -136,42 +135,42 @@ pub struct PortStats {
     pub tx_packets: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Packets lost on the way in, by reason.
+    /// Received packets that were dropped, by reason.
     pub rx_dropped: RxDropped,
-    /// Packets taken to be sent that could not be: the port gave them up.
+    /// Packets that the port took and could not send.
     pub tx_errors: u64,
-    /// Packets whose bytes had to be copied because the port cannot use the pool's memory.
+    /// Packets that were copied because the port cannot use the pool's memory.
     pub copies: u64,
 }
 
-/// Packets lost on the way in, by reason.
+/// Received packets that were dropped, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RxDropped {
-    /// The device had them, and nobody fetched them in time.
+    /// The device dropped them because its queue was full.
     pub missed: u64,
     /// The pool had no slot for them.
     pub no_buffer: u64,
-    /// The device found them broken.
+    /// The device found errors in them.
     pub errors: u64,
-    /// Longer than any packet can be.
+    /// They were longer than any packet can be.
     pub too_long: u64,
-    /// Cut off on the way in: the sender relied on segmentation by a device.
+    /// They were truncated: the sender relied on segmentation by a device.
     pub cut_off: u64,
 }
 
 impl RxDropped {
-    /// All of them.
+    /// The sum of all reasons.
     pub fn total(&self) -> u64 {
         self.missed + self.no_buffer + self.errors + self.too_long + self.cut_off
     }
 }
 
-/// Something worth telling that did not stop the run.
+/// A warning: a problem that did not stop the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// The port that found it.
+    /// The port concerned.
     pub port: String,
-    /// What was found and what it means, in a sentence.
+    /// The problem and its effect, in a sentence.
     pub message: String,
 }
 
@@ -181,39 +180,39 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What can go wrong with ports.
+/// Errors of ports.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// A set of frames that cannot be replayed.
+    /// A frame is too long to be replayed.
     #[error("frame {index} has {bytes} bytes; frames of up to {most} can be replayed")]
     FrameTooLong {
-        /// Which frame, from 0.
+        /// Its index.
         index: usize,
         /// Its length.
         bytes: usize,
-        /// The longest possible.
+        /// The longest length possible.
         most: usize,
     },
-    /// Nothing to replay.
+    /// There are no frames to replay.
     #[error("there are no frames to replay")]
     NoFrames,
-    /// A pool that is too small for what is asked.
+    /// The pool is too small.
     #[error("the packet pool has not {wanted} free slots; make it larger")]
     NoSlots {
-        /// How many are needed.
+        /// The number of slots needed.
         wanted: usize,
     },
-    /// A file that cannot be used.
+    /// An operation on a file failed.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A capture that ends or breaks in the middle, or is none.
+    /// A capture is truncated or damaged, or the file is not a capture.
     #[error(
         "{} is damaged at byte {offset}: {what}; the {whole_frames} whole frames in front of it are used",
         path.display()
@@ -221,14 +220,14 @@ pub enum PortError {
     DamagedCapture {
         /// The file.
         path: PathBuf,
-        /// Where the damaged record starts.
+        /// The offset of the damaged record.
         offset: u64,
-        /// Frames in front of it.
+        /// The number of frames in front of it.
         whole_frames: u64,
-        /// What is wrong.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// A capture that cannot be written on.
+    /// A capture cannot be continued.
     #[error(
         "writing {} stopped: {source}; the file holds {whole_frames} whole frames and can be read, \
          {lost_frames} frames were lost so far",
@@ -239,26 +238,26 @@ pub enum PortError {
         path: PathBuf,
         /// Frames in the file.
         whole_frames: u64,
-        /// Frames taken that are not.
+        /// Frames that the port took and that are not in the file.
         lost_frames: u64,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// DPDK refused.
+    /// An error of DPDK.
     #[error(transparent)]
     Dpdk(#[from] dpdk_sys::DpdkError),
-    /// No memory for packets.
+    /// There is no memory for packets.
     #[error(transparent)]
     Memory(#[from] shm::ShmError),
-    /// What a user wrote names no DPDK device.
+    /// A text is not the name of a DPDK device.
     #[error("`{text}` names no DPDK device: {what}")]
     Spec {
-        /// What was written.
+        /// The text.
         text: String,
-        /// What is wrong with it.
+        /// The error in it.
         what: &'static str,
     },
-    /// One file for both directions.
+    /// One file is used for both directions.
     #[error("{} would be read and overwritten at once; name another file to write", path.display())]
     SameFile {
         /// The file.

@@ -1,11 +1,11 @@
 //! The in-memory port: a generator of prepared frames and a sink.
 //!
-//! Every emitted packet is a fresh copy of its template, so a frame that was rewritten on its way never
-//! comes back in: replayed traffic is the same on every pass. What that copy costs is part of every
-//! figure measured over this port, and [`restore_cost`] tells it.
+//! Every emitted packet is a fresh copy of its template, so a frame that an element rewrote is not emitted again:
+//! replayed traffic is the same on every pass. The cost of that copy is part of every figure measured over this port;
+//! [`restore_cost`] measures it.
 //!
-//! It is closed-loop: it makes as many packets as it is asked for and never loses one, so it gives
-//! saturation figures. It reads no clock: packets have no timestamp.
+//! The port is closed-loop: it emits as many packets as are requested and loses none, so it measures saturation. It
+//! reads no clock: packets have no timestamp.
 
 use crate::frames::{Filled, FramePlace, FrameSet, LINE_BYTES, fill};
 use crate::{Moved, Port, PortError, PortInfo, PortStats};
@@ -13,7 +13,7 @@ use shm::{Packet, PacketBytes, PacketPool, Pool};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Frames that a sink keeps, for tests to look at.
+/// Frames that a sink keeps for tests.
 pub type SentFrames = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// A generator and a sink in one.
@@ -29,12 +29,12 @@ pub struct MemoryPort {
 }
 
 impl MemoryPort {
-    /// A port that receives the frames over and over again.
+    /// A port that receives the frames repeatedly.
     pub fn generator(name: impl Into<String>, frames: Arc<FrameSet>) -> MemoryPort {
         MemoryPort { frames: Some(frames), left: u64::MAX, ..MemoryPort::sink(name) }
     }
 
-    /// A port that receives nothing, and frees what is sent.
+    /// A port that receives nothing and frees sent packets.
     pub fn sink(name: impl Into<String>) -> MemoryPort {
         MemoryPort {
             name: name.into(),
@@ -48,28 +48,28 @@ impl MemoryPort {
         }
     }
 
-    /// Ends after that many packets.
+    /// Ends the port after that many packets.
     #[must_use]
     pub fn limit(mut self, packets: u64) -> MemoryPort {
         self.left = packets;
         self
     }
 
-    /// Says that each worker has such a port with flows of its own.
+    /// Declares that each worker has such a port with flows of its own.
     #[must_use]
     pub fn of_shared_flows(mut self) -> MemoryPort {
         self.shares_flows = true;
         self
     }
 
-    /// Starts with another frame than the first, so that workers that share a set send different ones.
+    /// Starts with that frame of the set, so that workers that share a set receive different frames at a time.
     #[must_use]
     pub fn start_at(mut self, frame: usize) -> MemoryPort {
         self.next = self.frames.as_ref().map_or(0, |frames| frame % frames.count());
         self
     }
 
-    /// Keeps a copy of every frame sent, behind the handle. For tests: it allocates for each packet.
+    /// Stores a copy of every sent frame behind the handle. For tests: it allocates memory for each packet.
     #[must_use]
     pub fn keep_sent(mut self, keep: SentFrames) -> MemoryPort {
         self.keep = Some(keep);
@@ -157,12 +157,12 @@ fn finish(packet: &mut Packet, place: FramePlace, origin: u16) {
     (packet.mac, packet.origin, packet.packet_type) = (packet.data(), origin, place.packet_type);
 }
 
-/// What restoring packets from their templates costs: the time of `rounds` passes over the set with the
-/// template copy alone. The slots are `burst` hot ones, as a worker's are. Divide by rounds and frames.
+/// Measures the cost of restoring packets from their templates: the time of `rounds` passes over the set with the
+/// template copy alone. The slots are `burst` hot ones, as in a worker. Divide by rounds and frames.
 ///
 /// # Errors
 ///
-/// When the pool has not `burst` slots, or a frame is longer than a slot.
+/// When the pool has fewer than `burst` slots, or a frame is longer than a slot.
 pub fn restore_cost(
     frames: &FrameSet,
     pool: &mut PacketPool,

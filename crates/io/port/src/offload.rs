@@ -1,15 +1,14 @@
-//! What a sender on the same machine leaves to a device: checksums and segmentation.
+//! Checksums and segmentation that a sender on the same machine leaves to a device.
 //!
-//! A kernel that sends into a veth pair, or a guest into its virtual NIC, fills a transport checksum
-//! with the pseudo header's sum only, and may send one frame of 64 KiB, expecting a device to finish
-//! both. Ports here deliver finished packets: the checksum is completed; a frame that lost its end is
-//! refused and counted.
+//! A kernel that sends into a veth pair, or a guest that sends to its virtual NIC, writes only the pseudo header's sum
+//! into a transport checksum, and may send one frame of 64 KiB. It expects a device to complete both. Ports here
+//! deliver finished packets: they complete the checksum, and drop and count a truncated frame.
 //!
-//! Drivers that pass the state on set [`flag::PARTIAL_CHECKSUM`] and [`flag::GSO`]. DPDK's
-//! net_af_packet and net_af_xdp do not, so their packets are looked at: a checksum field that holds
-//! exactly the pseudo header's folded sum is taken for a partial one. A finished checksum looks like
-//! that for one packet in 65,536; whether it is finished is checked before it is touched. What cannot
-//! be told is a packet damaged on its way into exactly that value: it would be repaired.
+//! Drivers that pass on this state set [`flag::PARTIAL_CHECKSUM`] and [`flag::GSO`]. DPDK's net_af_packet and
+//! net_af_xdp do not, so their packets are inspected: a checksum field with exactly the pseudo header's folded sum is
+//! taken for a partial one. One in 65,536 finished checksums has that value; the port checks whether it is finished
+//! before it changes it. A packet whose checksum field was damaged to exactly that value is not recognised: the port
+//! would complete its checksum.
 
 use packet::access::Access;
 use packet::checksum::{self, Sum, Validity};
@@ -21,18 +20,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What became of a received packet.
+/// The result of [`settle`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Settled {
-    /// It was whole.
+    /// The packet was complete.
     Whole,
-    /// Its transport checksum was partial, and is finished now.
+    /// The transport checksum was partial and is complete now.
     Finished,
-    /// Its IP header announces more bytes than there are, or it stands for several packets: refuse it.
+    /// The IP header's length exceeds the frame, or the frame stands for several packets. The caller drops it.
     CutOff,
 }
 
-/// Finishes what the sender left to a device. `suspect` also looks at packets that carry no flag.
+/// Completes a partial transport checksum. With `suspect`, packets without flags are inspected too.
 pub fn settle(packet: &mut Packet, suspect: bool) -> Settled {
     let flagged = packet.flags & flag::PARTIAL_CHECKSUM != 0;
     if packet.flags & flag::GSO != 0 {
@@ -54,7 +53,7 @@ pub fn settle(packet: &mut Packet, suspect: bool) -> Settled {
     Settled::Whole
 }
 
-/// Whether a packet's transport checksum matches; `None` when it has none that can be checked.
+/// Whether a packet's transport checksum matches; `None` without a checksum that can be verified.
 pub fn transport_checksum_holds(packet: &Packet) -> Option<bool> {
     let bytes = PacketBytes::new(packet);
     let field = Field::find(&bytes, &parse::frame(&bytes, 0))?;
@@ -77,7 +76,7 @@ fn is_cut_off(bytes: &impl Access, layers: &Layers) -> bool {
     announced.is_some_and(|announced| net + announced > bytes.len())
 }
 
-/// A transport checksum field and what it covers.
+/// A transport checksum field and the bytes that it covers.
 struct Field {
     protocol: u8,
     trans: usize,
@@ -135,7 +134,7 @@ impl Field {
     }
 }
 
-/// Finishes a partial checksum; false when there is none.
+/// Completes a partial checksum; false if the checksum is not partial.
 fn finish(bytes: &mut PacketBytesMut<'_>, layers: &Layers, known: bool) -> bool {
     let Some(field) = Field::find(bytes, layers) else { return false };
     let at = field.at();

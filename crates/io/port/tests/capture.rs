@@ -87,7 +87,7 @@ fn pcapng(records: &[Record], big: bool) -> Vec<u8> {
     file
 }
 
-/// All whole frames, and the error that followed them.
+/// All whole frames, and the error behind them.
 fn read(file: Vec<u8>) -> (Vec<Record>, Option<PortError>) {
     let mut frames = Vec::new();
     let mut reader = match CaptureReader::from_stream("capture", Cursor::new(file)) {
@@ -210,7 +210,7 @@ proptest! {
         let records: Vec<Record> = records().into_iter().take(4).collect();
         let mut file = if pcapng_file { pcapng(&records, big) } else { pcap(&records, big, true, 1) };
         for (at, value) in damage {
-            // Mostly in the headers, where it matters.
+            // Most positions are in the headers, where damage has the most effects.
             let at = at.index(file.len().min(400));
             file[at] = value;
         }
@@ -304,7 +304,7 @@ fn a_short_pool_delays_frames_and_loses_none() {
     std::fs::write(&path, pcap(&records, false, true, 1)).expect("room");
     let options = CaptureOptions { read: Some(path), passes: 1, ..CaptureOptions::default() };
     let mut port = CapturePort::open("in", &options).expect("a file");
-    // The frame of 9,216 bytes takes five slots, so a burst must give way to it.
+    // The frame of 9,216 bytes needs five slots, so the rest of the burst gives its slots back.
     let seen = receive_all(&mut port, &mut pool(5));
     assert_eq!(seen, records.iter().map(|(at, _, bytes)| (*at, bytes.clone())).collect::<Vec<_>>());
 }
@@ -346,7 +346,7 @@ fn a_full_disk_is_told_and_counted() {
 #[test]
 fn a_disk_that_fills_up_leaves_a_readable_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    // A file system of half a megabyte needs root; without it the case above must do.
+    // A file system of half a megabyte needs root. Without root, only the case above is tested.
     let target = folder.path().join("small");
     std::fs::create_dir(&target).expect("a folder");
     let mounted = std::process::Command::new("mount")

@@ -45,7 +45,7 @@ fn fragments_come_as_they_were_on_the_wire() {
         let mut vector = [Packet::EMPTY; 8];
         let got = ours.receive(&mut pool, &mut vector).packets;
         let frames = vector[..got].iter().map(|packet| PacketBytes::new(packet).to_vec());
-        // The kernels greet each other meanwhile.
+        // The kernels send neighbour discovery meanwhile.
         seen.extend(frames.filter(|frame| frame[12..14] == [8, 0]));
         pool.free_all(&vector[..got]);
     }
@@ -73,7 +73,7 @@ fn a_kernel_peer_is_understood() {
     let socket = UdpSocket::bind("192.0.2.1:4000").expect("the address is ours");
     socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
 
-    // What the kernel sends has partial checksums; the port finishes them.
+    // Packets of the kernel have partial checksums; the port completes them.
     for n in 0..50u8 {
         socket.send_to(&vec![n; 100 + usize::from(n)], "192.0.2.9:5000").expect("sent");
     }
@@ -85,7 +85,7 @@ fn a_kernel_peer_is_understood() {
     }
     pool.free_all(&seen);
 
-    // A frame longer than the driver's ring takes arrives cut off: it is refused and told.
+    // A frame longer than a buffer of the driver's ring arrives truncated: it is dropped with a warning.
     socket.send_to(&[7; 5000], "192.0.2.9:5000").expect("sent");
     socket.send_to(&[8; 64], "192.0.2.9:5000").expect("sent");
     let seen = receive_udp(&mut port, &mut pool, 1, 5000);
@@ -96,7 +96,7 @@ fn a_kernel_peer_is_understood() {
     let findings = port.take_findings();
     assert!(findings.len() == 1 && findings[0].message.contains("ethtool -K"), "{findings:?}");
 
-    // What we send arrives; a chain is made linear for this driver, one too long for it is told.
+    // Sent packets arrive. A chain is linearized for this driver; one that is too long is dropped with a warning.
     let mac = mac_of("theirs");
     let mut buffer = [0; 9000];
     for len in [1usize, 1000, 1900] {

@@ -1,4 +1,4 @@
-//! net_af_xdp on a veth pair: a driver that takes no packet memory of ours.
+//! net_af_xdp on a veth pair: a driver that does not accept the packet region.
 
 mod dpdk_setup;
 
@@ -51,7 +51,7 @@ fn packets_of_a_drivers_own_memory_are_packets_too() {
     let frame = udp_frame(mac_of("theirs"), [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[3; 1000]);
     let packet = write_frame(&mut pool, &frame).expect("a slot");
     assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);
-    // Some kernels send on the next receive call only.
+    // Some kernels send only at the next receive call.
     let late = receive_udp(&mut port, &mut pool, 0, 5000);
     pool.free_all(&late);
     assert_eq!(socket.recv(&mut [0; 2000]).expect("it arrives"), 1000);

@@ -34,7 +34,7 @@ fn memif_carries_packets_between_two_ends() {
         for (from, to) in [(0, 1), (1, 0)] {
             let ends = [&mut server, &mut client];
             let packet = write_frame(&mut pool, &frame(len, from)).expect("a slot");
-            // A server sends into buffers that its client offers when it receives.
+            // A server sends into buffers that its client provides when the client receives.
             let end = Instant::now() + Duration::from_secs(5);
             while ends[from].send(&mut pool, &mut [packet], &[0]).packets == 0 {
                 assert_eq!(ends[to].receive(&mut pool, &mut [shm::Packet::EMPTY]).packets, 0);

@@ -1,4 +1,4 @@
-//! net_null: receives frames of zeroes without end, drops what is sent.
+//! net_null: receives an unlimited number of frames of zeroes, and drops sent packets.
 #![expect(unsafe_code, reason = "makes descriptors that no safe code can make, to see them refused")]
 
 mod dpdk_setup;
@@ -8,11 +8,11 @@ use port::{DpdkSpec, Port};
 use shm::descriptor::{BUF_BYTES, HEADROOM, flag, offset};
 use shm::{Packet, PacketBytes, PacketPool, Pool, SharedPool, clone_packet, write_frame};
 
-/// A descriptor with one word of another, as nothing safe makes it.
+/// A descriptor with one word of another; no safe code makes it.
 fn forged(packet: &Packet, at: usize, word: u64) -> Packet {
     let mut words = packet.to_words();
     words[at] = word;
-    // SAFETY: it is handed to pool and port alone, which check it.
+    // SAFETY: it is only passed to the pool and the port, which check it.
     unsafe { Packet::from_words(words) }
 }
 
@@ -48,7 +48,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     assert_eq!(port.stats().tx_bytes, 64 * sent);
     assert_no_leak(&pool, 0);
 
-    // What is made here: fresh packets, chains, copies. Everything can be freed and sent.
+    // Packets made here: fresh packets, chains, copies. All of them can be freed and sent.
     assert_eq!(pool.alloc(&mut vector[..100]), 100);
     assert!(vector[..100].iter().all(|packet| packet.is_empty() && usize::from(packet.data()) == HEADROOM));
     pool.free_all(&vector[..100]);
@@ -61,7 +61,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     assert_eq!(port.send(&mut pool, &mut [copy], &[0]).packets, 1);
     assert_no_leak(&pool, 0);
 
-    // What somebody else reads is free once the driver and the reader let go, whoever does first.
+    // A packet with another reader is free when both the driver and the reader have released it, in either order.
     let got = port.receive(&mut pool, &mut vector[..2]).packets;
     assert_eq!(got, 2);
     assert!(pool.share(&vector[..2]) && pool.share(&vector[..1]));
@@ -75,7 +75,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     pool.free_all(&shared[..1]);
     assert_no_leak(&pool, 0);
 
-    // The whole pool can be taken, and not more.
+    // The whole pool can be allocated, and not more.
     let mut all = vec![Packet::EMPTY; 4096];
     let got = pool.alloc(&mut all);
     assert_eq!(got, pool.capacity());
@@ -83,7 +83,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     assert_eq!(port.receive(&mut pool, &mut vector).packets, 0);
     pool.free_all(&all[..got]);
 
-    // Descriptors that speak of no packet are counted and do no harm.
+    // Descriptors of no packet are counted and have no other effect.
     pool.free_all(&[Packet::EMPTY, forged(&vector[0], 1, 64)]);
     assert_eq!(pool.stats().bad_frees, 2);
     let got = port.receive(&mut pool, &mut vector[..4]).packets;
@@ -93,12 +93,12 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let long = forged(&vector[1], offset::LEN as usize / 8, lengths);
     assert_eq!((long.len(), long.total()), (BUF_BYTES as u32, vector[1].total()));
     assert_eq!(port.send(&mut pool, &mut [wild, long, vector[2]], &[0, 1, 2]).packets, 3);
-    // The second was given up with its slot; the first had no slot of its own.
+    // The second one's slot was freed with it; the first one had no slot of its own.
     pool.free_all(&[vector[0], vector[3]]);
     assert_eq!(pool.in_use(), 0);
     assert_eq!(pool.stats().bad_frees, 3);
 
-    // A worker with another pool pays with copies, both ways.
+    // A worker with another pool copies packets in both directions.
     let memory = shm::RegionOptions { huge_pages: shm::HugePages::Never, ..shm::RegionOptions::slots(64) };
     let other = SharedPool::new(shm::PacketRegion::create(memory).expect("memory"));
     let mut native = PacketPool::Native(other.worker());
@@ -109,7 +109,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     assert_eq!(port.send(&mut native, &mut vector, &list[..8]).packets, 8);
     assert_eq!((native.in_use(), port.stats().copies - before), (0, 16));
 
-    // Another thread has its own cache, and what it frees is there for all.
+    // Another thread has its own cache, and slots that it frees are available to all threads.
     std::thread::scope(|scope| {
         let mut pool = dpdk.pool();
         scope.spawn(move || {
@@ -133,7 +133,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     let spec = DpdkSpec::parse("net_null3,size=64").expect("a name");
     let ports = dpdk.open(&spec, 2).expect("two queue pairs");
     assert_eq!((ports.len(), ports[0].device().queues), (2, 2));
-    // It says that it can share out flows; one queue has nothing to share.
+    // The device distributes flows over several queues, but not with one queue.
     assert!(ports.iter().all(|port| port.info().shares_flows) && !port.info().shares_flows);
     std::thread::scope(|scope| {
         for mut port in ports {
@@ -149,7 +149,7 @@ fn null_receives_into_the_region_and_nothing_leaks() {
         }
     });
     assert_eq!(pool.in_use(), 0);
-    // A device that was closed can be opened again.
+    // A closed device can be opened again.
     drop(port);
     let mut again = open(&dpdk, "net_null0,size=1500");
     assert_eq!(again.receive(&mut pool, &mut vector[..1]).packets, 1);

@@ -1,4 +1,4 @@
-//! net_pcap: DPDK's own reader and writer of captures against ours.
+//! net_pcap: DPDK's reader and writer of captures, compared with this crate's.
 
 mod dpdk_setup;
 
@@ -31,7 +31,7 @@ fn captures_pass_through_unchanged() {
     assert_eq!(port.send(&mut pool, &mut packets, &list).packets, lengths.len());
     assert_eq!(port.stats().tx_errors, 0, "{:?}", port.device());
     assert_no_leak(&pool, 0);
-    // The driver writes its file out when it is closed.
+    // The driver writes its file when it is closed.
     drop(port);
     let mut reader = CaptureReader::open(&to).expect("a capture");
     for (n, &len) in lengths.iter().enumerate() {
@@ -40,7 +40,7 @@ fn captures_pass_through_unchanged() {
     }
     assert!(reader.next_frame().expect("whole").is_none());
 
-    // The endless reader holds its frames in memory and gives copies of them.
+    // The endless reader keeps its frames in memory and returns copies of them.
     let few = folder.path().join("few.pcap");
     let mut writer = CaptureWriter::create(&few, LINK_ETHERNET).expect("room");
     (0..3).for_each(|n| writer.write(0, 60, &frame(60, n)).expect("room"));

@@ -1,4 +1,4 @@
-//! net_ring: what is sent comes back in. The bytes and both ends of a packet must survive the trip.
+//! net_ring: sent packets are received again. The bytes and both ends of a packet must be unchanged.
 
 mod dpdk_setup;
 
@@ -23,13 +23,13 @@ fn packets_come_back_as_they_were_sent() {
         assert_eq!(back.len(), 1, "{len} bytes");
         assert_eq!(PacketBytes::new(&back[0]).to_vec(), bytes, "{len} bytes");
         assert_eq!((back[0].total() as usize, back[0].segments()), (bytes.len(), packet.segments()));
-        // Nothing of its former life is left.
+        // No value of its former use remains.
         assert_eq!((back[0].anno, back[0].net, back[0].flow_hash), ([0; 48], u16::MAX, 0));
         pool.free_all(&back);
     }
     assert_no_leak(&pool, 0);
 
-    // A full ring takes what fits; the rest stays the caller's.
+    // A full ring takes the packets that fit; the caller still owns the rest.
     let mut sent = 0;
     loop {
         let packet = write_frame(&mut pool, &frame(60, sent)).expect("more slots than ring places");

@@ -1,4 +1,4 @@
-//! What users write to name DPDK devices. Needs no DPDK.
+//! Names of DPDK devices as users write them. Needs no DPDK.
 
 use port::{Dpdk, DpdkSpec, PortError};
 

@@ -43,6 +43,6 @@ fn a_tap_connects_to_the_kernel() {
     assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);
     assert_eq!(socket.recv(&mut [0; 2000]).expect("it arrives"), 1000);
     drop(port);
-    // All buffers that the device held came back when it was closed.
+    // The device returned all its buffers when it was closed.
     dpdk_setup::assert_no_leak(&pool, 0);
 }

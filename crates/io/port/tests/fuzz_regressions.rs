@@ -1,4 +1,4 @@
-//! Replays the inputs that fuzzing starts from, and every one that it once found wrong: the files in
+//! Replays the seeds of the fuzz target, and every input with which it found a defect: the files in
 //! `fuzz/seeds/capture_reader` and `fuzz/regressions/capture_reader`.
 
 use port::capture::CaptureReader;

@@ -1,4 +1,4 @@
-//! The in-memory port: what is emitted is the template, every time, and nothing leaks.
+//! The in-memory port: every emitted packet equals its template, and no slot leaks.
 
 use packet::access::Access;
 use port::memory::{SentFrames, restore_cost};

@@ -1,4 +1,4 @@
-//! Finishing what senders left to a device.
+//! Tests of completing partial checksums.
 
 use etherparse::PacketBuilder;
 use packet::access::Access;
@@ -17,7 +17,7 @@ fn pool() -> PacketPool {
     )
 }
 
-/// A correct frame, and where its transport checksum stands.
+/// A correct frame, and the offset of its transport checksum.
 fn frame(ipv6: bool, tcp: bool, tagged: bool, payload: &[u8]) -> (Vec<u8>, usize) {
     let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
     let mut out = Vec::new();
@@ -48,7 +48,7 @@ fn packet_vlan() -> etherparse::VlanId {
     etherparse::VlanId::try_new(5).expect("a VLAN number")
 }
 
-/// The pseudo header's folded sum: what a sender leaves in the field.
+/// The pseudo header's folded sum, which a sender writes into the field.
 fn partial(frame: &[u8], field: usize, ipv6: bool, tcp: bool) -> u16 {
     let trans = field - if tcp { 16 } else { 6 };
     let addresses = if ipv6 { &frame[trans - 32..trans] } else { &frame[trans - 8..trans] };
@@ -69,7 +69,7 @@ proptest! {
         let (whole, field) = frame(ipv6, tcp, tagged, &payload);
         let mut sent = whole.clone();
         sent[field..field + 2].copy_from_slice(&partial(&whole, field, ipv6, tcp).to_be_bytes());
-        // Bytes behind the IP packet are no part of the checksum.
+        // The checksum does not cover bytes behind the IP packet.
         sent.extend(vec![0xee; padding]);
         let mut pool = pool();
         let mut packet = write_frame(&mut pool, &sent).expect("slots");
@@ -79,7 +79,7 @@ proptest! {
         let bytes = PacketBytes::new(&packet).to_vec();
         prop_assert_eq!(&bytes[..whole.len()], &whole[..]);
         prop_assert_eq!(transport_checksum_holds(&packet), Some(true));
-        // Once is enough.
+        // A second call changes nothing.
         prop_assert_eq!(settle(&mut packet, true), Settled::Whole);
         pool.free_all(&[packet]);
     }
@@ -112,7 +112,7 @@ fn frames_that_lost_their_end_are_refused() {
     let mut pool = pool();
     let mut packet = write_frame(&mut pool, &whole[..500]).expect("slots");
     assert_eq!(settle(&mut packet, true), Settled::CutOff);
-    // A port that is not suspected of it passes captures of cut-off frames on.
+    // A port without suspect packets passes on truncated frames of captures.
     assert_eq!(settle(&mut packet, false), Settled::Whole);
     let mut large = write_frame(&mut pool, &whole).expect("slots");
     large.flags = flag::GSO;

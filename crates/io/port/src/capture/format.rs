@@ -1,7 +1,7 @@
-//! What the two capture formats share: byte order, record limits, the pcap headers.
+//! Constants and functions of both capture formats: byte order, record limits, the pcap headers.
 
-/// The longest frame in a capture that is believed: libpcap's own limit. A longer one means that the
-/// file is damaged and the lengths that follow are not lengths.
+/// The longest frame of a capture that is accepted: libpcap's own limit. A longer one means that the file is damaged
+/// and its further lengths are meaningless.
 pub const LONGEST_RECORD_BYTES: u32 = 262_144;
 /// Bytes of the header of a pcap file.
 pub const FILE_HEADER_BYTES: usize = 24;
@@ -41,19 +41,19 @@ impl ByteOrder {
     }
 }
 
-/// What the header of a pcap file says.
+/// The contents of a pcap file's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PcapHeader {
-    /// How its integers are stored.
+    /// The byte order of its integers.
     pub order: ByteOrder,
     /// Nanoseconds in a unit of the fraction of a timestamp.
     pub fraction_ns: u64,
-    /// What frames start with.
+    /// The link type of the frames.
     pub link_type: u32,
 }
 
 impl PcapHeader {
-    /// Reads a file header; `None` when its magic number is none of pcap's.
+    /// Parses a file header; `None` without a magic number of pcap.
     pub fn parse(bytes: &[u8]) -> Option<PcapHeader> {
         let (order, fraction_ns) = match ByteOrder::Big.u32(bytes, 0)? {
             MAGIC_MICROSECONDS => (ByteOrder::Big, 1000),
@@ -62,7 +62,7 @@ impl PcapHeader {
             magic if magic.swap_bytes() == MAGIC_NANOSECONDS => (ByteOrder::Little, 1),
             _ => return None,
         };
-        // The upper half says whether frames end with an FCS; link types have 16 bits.
+        // The upper half describes the FCS of the frames; link types have 16 bits.
         let link_type = order.u32(bytes, 20)? & 0xffff;
         Some(PcapHeader { order, fraction_ns, link_type })
     }

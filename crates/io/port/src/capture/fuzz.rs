@@ -1,10 +1,10 @@
-//! One entry for fuzzing the readers of captures.
+//! The entry for fuzzing the readers of captures.
 
 use super::{CaptureReader, Frame};
 use crate::PortError;
 use std::io::{Cursor, Read};
 
-/// Hands out its content in pieces of changing length, as a pipe does.
+/// A stream that returns its content in pieces of changing length, as a pipe does.
 struct Pieces {
     content: Cursor<Vec<u8>>,
     next_bytes: usize,
@@ -18,15 +18,15 @@ impl Read for Pieces {
     }
 }
 
-/// What is read of a capture: each frame's timestamp, original length, link type and bytes; and the
-/// message of the mistake that it ends with.
+/// The content of a capture: each frame's timestamp, original length, link type and bytes; and the message of the error
+/// at its end.
 type Content = (Vec<(u64, u32, u32, Vec<u8>)>, Option<String>);
 
 fn owned(frame: &Frame<'_>) -> (u64, u32, u32, Vec<u8>) {
     (frame.timestamp_ns, frame.original_bytes, frame.link_type, frame.bytes.to_vec())
 }
 
-/// The message of a mistake, which must lie in the file.
+/// The message of an error, whose offset must be in the file.
 fn message(error: &PortError, file_bytes: usize) -> String {
     if let PortError::DamagedCapture { offset, .. } = error {
         assert!(*offset <= file_bytes as u64, "damage at {offset} of a file of {file_bytes} bytes");
@@ -34,7 +34,7 @@ fn message(error: &PortError, file_bytes: usize) -> String {
     error.to_string()
 }
 
-/// Reads a capture to its end. `twice` gives every frame back once.
+/// Reads a capture to its end. With `twice`, every frame is returned to the reader once.
 fn content(reader: Result<CaptureReader, PortError>, file_bytes: usize, twice: bool) -> Content {
     let mut frames = vec![];
     let mut reader = match reader {
@@ -62,9 +62,9 @@ fn content(reader: Result<CaptureReader, PortError>, file_bytes: usize, twice: b
 /// Reads arbitrary bytes as a capture.
 ///
 /// # Panics
-/// When a promise of this module is broken: frames that do not follow each other in the file, damage
-/// outside the file, other content when the file comes in pieces or frames are given back. Anything else
-/// that panics is a bug, too.
+/// When an invariant of this module is violated: frames are not consecutive in the file, an error's offset is outside
+/// the file, or the content differs when the file is read in pieces or frames are read twice. Any other panic is a
+/// defect, too.
 pub fn fuzz_reader(data: &[u8]) {
     let whole = CaptureReader::from_stream("fuzz", Cursor::new(data.to_vec()));
     let (frames, error) = content(whole, data.len(), false);
@@ -73,7 +73,7 @@ pub fn fuzz_reader(data: &[u8]) {
     assert_eq!(in_pieces, (frames.clone(), error), "whole (right) against in pieces (left)");
     let mut rest = data;
     for (_, _, _, bytes) in frames {
-        // The earliest place that is left: if the frames follow each other in the file, this finds them.
+        // The earliest position that is left. If the frames are consecutive in the file, this finds them.
         let at =
             if bytes.is_empty() { Some(0) } else { rest.windows(bytes.len()).position(|part| part == bytes) };
         let at = at.unwrap_or_else(|| panic!("a frame of {} bytes is not in the file", bytes.len()));

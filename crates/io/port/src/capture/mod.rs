@@ -1,8 +1,8 @@
 //! Capture files: reading pcap and pcapng, writing pcap, and the port over them.
 //!
-//! The readers are our own because a damaged capture must give what is whole in it and then say where
-//! it breaks, for any content, without a panic; the library for these formats refuses whole files for
-//! lengths that real captures hold and knows no offsets. See [`reader`], [`writer`], [`CapturePort`].
+//! The readers are this project's own: from a damaged capture they must return every whole frame and then the offset of
+//! the damage, for any content, without a panic. The library for these formats refuses whole files because of lengths
+//! that occur in real captures, and reports no offsets. See [`reader`], [`writer`], [`CapturePort`].
 
 pub mod format;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -21,7 +21,7 @@ pub use writer::CaptureWriter;
 use crate::dpdk::DpdkSpec;
 use std::path::Path;
 
-/// Whether a name is that of a capture file. The last argument of a DPDK device may be one, too:
+/// Whether a name is that of a capture file. The last argument of a DPDK device may look like one, too:
 /// `net_pcap0,rx_pcap=in.pcap`.
 pub fn is_capture_name(name: &str) -> bool {
     if name.contains(',') && DpdkSpec::is_meant(name) {

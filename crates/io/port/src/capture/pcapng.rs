@@ -1,5 +1,4 @@
-//! pcapng: sections, interfaces and packet blocks (draft-ietf-opsawg-pcapng). Other blocks are passed
-//! over.
+//! pcapng: sections, interfaces and packet blocks (draft-ietf-opsawg-pcapng). Other blocks are skipped.
 
 use super::format::{ByteOrder, LONGEST_RECORD_BYTES};
 use std::ops::Range;
@@ -13,12 +12,12 @@ const ENHANCED_PACKET: u32 = 6;
 const OPTION_TIMESTAMP_RESOLUTION: u16 = 9;
 const OPTION_TIMESTAMP_OFFSET: u16 = 14;
 
-/// The longest block that is believed: libpcap's own limit.
+/// The longest block that is accepted: libpcap's own limit.
 pub const LONGEST_BLOCK_BYTES: u32 = 16 << 20;
-/// Bytes that say a block's type, length and, for a section header, byte order.
+/// The bytes with a block's type, its length and, for a section header, the byte order.
 pub const BLOCK_START_BYTES: usize = 12;
 
-/// An interface that packets of a section were captured on.
+/// An interface on which packets of a section were captured.
 #[derive(Clone, Copy, Debug)]
 struct Interface {
     link_type: u32,
@@ -28,14 +27,14 @@ struct Interface {
     offset_seconds: i64,
 }
 
-/// What a section has told so far.
+/// The parts of a section that have been read.
 #[derive(Clone, Debug)]
 pub struct Section {
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
 
-/// A packet in a record of a capture: where its bytes lie, from the start of the record.
+/// A packet in a record of a capture: the position of its bytes from the start of the record.
 #[derive(Clone, Debug)]
 pub struct RecordPacket {
     pub timestamp_ns: u64,
@@ -45,7 +44,7 @@ pub struct RecordPacket {
 }
 
 impl Section {
-    /// A section before its header was read.
+    /// A section whose header has not been read.
     pub fn new() -> Section {
         Section { order: ByteOrder::Little, interfaces: Vec::new() }
     }
@@ -55,7 +54,7 @@ impl Section {
         self.interfaces.first().map(|interface| interface.link_type)
     }
 
-    /// Length of the block that starts with these bytes.
+    /// The length of the block that starts with these bytes.
     pub fn block_bytes(&mut self, start: &[u8]) -> Result<usize, &'static str> {
         let short = "the block header is cut off";
         if ByteOrder::Big.u32(start, 0) == Some(SECTION_HEADER) {
@@ -72,7 +71,7 @@ impl Section {
         Ok(bytes as usize)
     }
 
-    /// Reads a whole block; gives its packet if it has one.
+    /// Reads a whole block and returns its packet, if any.
     pub fn block(&mut self, block: &[u8]) -> Result<Option<RecordPacket>, &'static str> {
         let order = self.order;
         let end = block.len() - 4;

@@ -1,7 +1,7 @@
-//! The port over capture files: receives the frames of one file, writes what is sent to another.
+//! The port over capture files: receives the frames of one file, and writes sent packets to another.
 //!
-//! It is closed-loop and as fast as the files; frames keep their timestamps. Bytes that the capture cut
-//! off are told in the annotation `EXTRA_LENGTH`, and counted as original length again when written.
+//! The port is closed-loop, as fast as the files allow; frames keep their timestamps. The annotation `EXTRA_LENGTH`
+//! holds the number of bytes that the capture truncated. When written, a packet's original length includes them.
 
 use super::reader::CaptureReader;
 use super::writer::CaptureWriter;
@@ -16,13 +16,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// How to open a capture port.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CaptureOptions {
-    /// The capture whose frames are received; none are when there is no file.
+    /// The capture whose frames are received; without one, the port receives nothing.
     pub read: Option<PathBuf>,
-    /// The capture that is written; nothing can be sent when there is none.
+    /// The capture that is written; without one, the port cannot send.
     pub write: Option<PathBuf>,
-    /// How often the capture is read, over and over; 0 means without end.
+    /// How many times the capture is read; 0 for an unlimited number.
     pub passes: u64,
-    /// Link type of what is written; by default that of what is read, else Ethernet.
+    /// Link type of the written capture; by default that of the capture read, else Ethernet.
     pub link_type: Option<u32>,
 }
 
@@ -31,7 +31,7 @@ pub struct CapturePort {
     name: String,
     reader: Option<CaptureReader>,
     writer: Option<CaptureWriter>,
-    /// Passes left after the one that is being read; `None` means without end.
+    /// The passes that follow the current one; `None` for an unlimited number.
     passes_left: Option<u64>,
     finished: bool,
     link_type: u32,
@@ -47,7 +47,7 @@ impl CapturePort {
     ///
     /// # Errors
     ///
-    /// When a file cannot be opened, is no capture, or is to be read and written at once.
+    /// When a file cannot be opened, is not a capture, or is both read and written.
     pub fn open(name: impl Into<String>, options: &CaptureOptions) -> Result<CapturePort, PortError> {
         let reader = options.read.as_ref().map(CaptureReader::open).transpose()?;
         if let (Some(read), Some(write)) = (&options.read, &options.write)
@@ -79,17 +79,17 @@ impl CapturePort {
         self.warnings.push(Finding { port: self.name.clone(), message });
     }
 
-    /// Tells once that frames cannot be written any more; how many were lost is in the statistics.
+    /// Adds a warning, once, that frames cannot be written. The statistics contain how many were lost.
     fn tell_write_failed(&mut self, message: String) {
         if !std::mem::replace(&mut self.told_write, true) {
             self.tell(message);
         }
     }
 
-    /// Starts the next pass, if there is one.
+    /// Starts the next pass, if any.
     fn next_pass(&mut self) {
         let Some(reader) = &mut self.reader else { return };
-        // A pass that gave nothing will not give anything next time.
+        // A pass without frames would be followed by others without frames.
         let worth = reader.whole_frames() > 0 && self.passes_left != Some(0);
         match if worth { reader.rewind() } else { Ok(false) } {
             Ok(true) => self.passes_left = self.passes_left.map(|left| left - 1),
@@ -106,7 +106,7 @@ impl CapturePort {
         }
     }
 
-    /// Receives into `packets`, which are fresh; returns how many were filled. The others are freed.
+    /// Receives into the fresh `packets` and returns how many were filled. Those that are not filled are freed.
     fn read_burst(&mut self, pool: &mut PacketPool, packets: &mut [Packet]) -> usize {
         let (mut filled, mut room) = (0, packets.len());
         while filled < room {
@@ -145,7 +145,7 @@ impl CapturePort {
                 Filled::First => {}
                 Filled::Last => room = filled + 1,
                 Filled::No => {
-                    // The pool has no slots for a chain; the frame comes next time.
+                    // The pool has no slots for a chain; the next call reads the frame again.
                     reader.unread();
                     return filled;
                 }
@@ -196,7 +196,7 @@ impl Port for CapturePort {
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved {
         let Some(writer) = &mut self.writer else { return Moved::default() };
         let bytes_before = self.stats.tx_bytes;
-        // Packets made here have no time; they get that of their burst, as Click's ToDump does.
+        // Packets made by elements have no timestamp. They get the time of their burst, as in Click's ToDump.
         let mut now_ns = 0;
         let mut failure = None;
         for packet in list.iter().filter_map(|&index| packets.get(usize::from(index))) {
@@ -213,7 +213,7 @@ impl Port for CapturePort {
             let original = packet.total().saturating_add(u32::from_ne_bytes(cut_off.unwrap_or_default()));
             self.stats.tx_packets += 1;
             self.stats.tx_bytes += u64::from(packet.total());
-            // What could not be written is in the writer's own count; see `stats`.
+            // The writer counts the frames that it could not write; see `stats`.
             if let Err(error) = writer.write_packet(timestamp_ns, original, packet) {
                 failure.get_or_insert(error);
             }

@@ -1,8 +1,8 @@
-//! Reads captures frame by frame from anything that can be read.
+//! Reads captures frame by frame from files and streams.
 //!
-//! pcap in both byte orders with microseconds or nanoseconds, and pcapng. Frames are lent from one
-//! buffer: nothing is allocated per frame. A damaged capture gives every whole frame in front of the
-//! damage, then one error that says at which byte it is, then nothing more.
+//! It reads pcap in both byte orders with microseconds or nanoseconds, and pcapng. Frames are borrowed from one buffer;
+//! no memory is allocated for a frame. From a damaged capture the reader returns every whole frame in front of the
+//! damage, then one error with the offset of the damage, then nothing more.
 
 use super::format::{ByteOrder, FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, PcapHeader, RECORD_HEADER_BYTES};
 use super::pcapng::{BLOCK_START_BYTES, RecordPacket, SECTION_HEADER, Section};
@@ -19,15 +19,15 @@ const CHUNK_BYTES: usize = 256 << 10;
 pub struct Frame<'a> {
     /// When it was captured, nanoseconds since the epoch.
     pub timestamp_ns: u64,
-    /// Its length on the wire; more than `bytes` holds when the capture cut it off.
+    /// Its length on the wire, which is larger than that of `bytes` if the capture truncated it.
     pub original_bytes: u32,
-    /// What it starts with.
+    /// The link type: the header that it starts with.
     pub link_type: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
 }
 
-/// What can be read, and perhaps read again.
+/// The source of a capture; only a file can be read again.
 enum CaptureInput {
     File(File),
     Stream(Box<dyn Read + Send>),
@@ -43,13 +43,13 @@ pub struct CaptureReader {
     path: PathBuf,
     window: Window,
     format: Format,
-    /// Bytes of the record lent last; passed over at the next call.
+    /// The length of the record that was returned last; the next call skips it.
     returned: usize,
     ended: bool,
     whole_frames: u64,
 }
 
-/// The part of the file that is in memory: `bytes[start..end]` is what stands at `offset`.
+/// The part of the file that is in memory: `bytes[start..end]`, whose first byte is at `offset` in the file.
 struct Window {
     source: CaptureInput,
     bytes: Vec<u8>,
@@ -59,7 +59,7 @@ struct Window {
 }
 
 impl Window {
-    /// The next `want` bytes, or fewer at the end of the file.
+    /// Returns the next `want` bytes, or fewer at the end of the file.
     fn ahead(&mut self, want: usize) -> std::io::Result<&[u8]> {
         while self.end - self.start < want {
             if self.start > 0 {
@@ -92,11 +92,11 @@ impl Window {
 }
 
 impl CaptureReader {
-    /// Opens a capture file; `-` is the standard input.
+    /// Opens a capture file; `-` is standard input.
     ///
     /// # Errors
     ///
-    /// When it cannot be read or is no capture.
+    /// When it cannot be read or is not a capture.
     pub fn open(path: impl AsRef<Path>) -> Result<CaptureReader, PortError> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
@@ -106,11 +106,11 @@ impl CaptureReader {
         CaptureReader::read(path, CaptureInput::File(file))
     }
 
-    /// Reads a capture from a stream; `name` stands for it in messages.
+    /// Reads a capture from a stream; messages call it `name`.
     ///
     /// # Errors
     ///
-    /// When it cannot be read or is no capture.
+    /// When it cannot be read or is not a capture.
     pub fn from_stream(
         name: impl AsRef<Path>,
         stream: impl Read + Send + 'static,
@@ -132,7 +132,7 @@ impl CaptureReader {
         Ok(reader)
     }
 
-    /// Reads the head of the file, up to where the link type is known.
+    /// Reads the start of the file, up to the link type.
     fn start(&mut self) -> Result<(), PortError> {
         (self.returned, self.ended, self.whole_frames) = (0, false, 0);
         let head = self
@@ -158,14 +158,13 @@ impl CaptureReader {
         Ok(())
     }
 
-    /// Passes over the blocks in front of the first interface, so that the link type is known.
+    /// Skips the blocks in front of the first interface, which contains the link type.
     fn pass_to_interface(&mut self) -> Result<(), PortError> {
         while self.link_type().is_none() {
             match self.find()? {
-                // A capture of nothing, which is none the worse for it.
+                // A capture without packets, which is not an error.
                 None => break,
-                // A packet in front of any interface is an error of `find`, so this is not reached with
-                // a packet; if it were, it would be lent again.
+                // For a packet in front of any interface, `find` returns an error, so this case does not occur.
                 Some(Record { packet: Some(_), .. }) => break,
                 Some(Record { bytes, packet: None }) => self.window.pass(bytes),
             }
@@ -181,7 +180,7 @@ impl CaptureReader {
         }
     }
 
-    /// Frames read so far, in this pass.
+    /// The number of frames read so far in this pass.
     pub fn whole_frames(&self) -> u64 {
         self.whole_frames
     }
@@ -190,7 +189,7 @@ impl CaptureReader {
     ///
     /// # Errors
     ///
-    /// Once, where the capture is damaged or cannot be read on; after that it has ended.
+    /// Once, where the capture is damaged or a read fails. The capture has ended then.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, PortError> {
         self.window.pass(std::mem::take(&mut self.returned));
         while !self.ended {
@@ -217,22 +216,22 @@ impl CaptureReader {
         Ok(None)
     }
 
-    /// Gives the frame lent last back: the next call lends it again.
+    /// Returns the last frame to the reader: the next call returns it again.
     pub fn unread(&mut self) {
         if std::mem::take(&mut self.returned) > 0 {
             self.whole_frames -= 1;
         }
     }
 
-    /// Starts over from the first frame. False when the source cannot be read twice.
+    /// Restarts at the first frame. False when the source cannot be read twice.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read any more.
+    /// When the file cannot be read again.
     pub fn rewind(&mut self) -> Result<bool, PortError> {
         let CaptureInput::File(file) = &mut self.window.source else { return Ok(false) };
         if let Err(source) = file.seek(SeekFrom::Start(0)) {
-            // A pipe by the name of a file.
+            // The file is a pipe.
             if source.kind() == std::io::ErrorKind::NotSeekable {
                 return Ok(false);
             }
@@ -252,7 +251,7 @@ impl CaptureReader {
         }
     }
 
-    /// Looks at the record that stands next.
+    /// Parses the next record without consuming it.
     fn find(&mut self) -> Result<Option<Record>, PortError> {
         let found = match &mut self.format {
             Format::Pcap(header) => find_pcap(&mut self.window, header),
@@ -265,7 +264,7 @@ impl CaptureReader {
     }
 }
 
-/// A record in front of the window, with its length.
+/// The record at the start of the window, with its length.
 struct Record {
     bytes: usize,
     packet: Option<RecordPacket>,

@@ -1,46 +1,45 @@
 //! Writes pcap captures (nanosecond timestamps, this machine's byte order).
 //!
-//! Whatever happens to the disk, the file holds whole frames only, as far as the system lets us: when
-//! a write fails, the file is cut back to the last whole frame and the error says how many there are.
+//! The file contains whole frames only, as far as the system permits: when a write fails, the file is truncated to the
+//! last whole frame, and the error contains the number of frames.
 
 use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, MAGIC_NANOSECONDS, RECORD_HEADER_BYTES};
 use crate::{OutputFile, PortError};
 use shm::{Packet, PacketBytes};
 use std::path::Path;
 
-/// Bytes held back before they are written.
+/// Bytes that are buffered before a write.
 const HOLD_BYTES: usize = 256 << 10;
 
-/// A capture being written. The file is replaced by the first [`CaptureWriter::flush`], even if there are
-/// no frames yet. What is held back is written when the writer is dropped, but only `flush` can say that it
-/// did not work.
+/// A capture being written. The first [`CaptureWriter::flush`] replaces the file, even without any frames. Dropping the
+/// writer writes the buffered frames, but only `flush` returns an error.
 pub struct CaptureWriter {
     file: OutputFile,
     held: Vec<u8>,
-    /// Where in `held` each frame ends.
+    /// The end of each frame in `held`.
     ends: Vec<usize>,
-    /// Bytes in the file, all of them whole frames.
+    /// Bytes in the file, all of them of whole frames.
     written_bytes: u64,
     written_frames: u64,
     lost_frames: LostFrames,
     failed: bool,
 }
 
-/// Frames that were given to a writer and are not in its file.
+/// Frames that a writer took and that are not in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LostFrames {
-    /// How many.
+    /// The number of frames.
     pub frames: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
 impl CaptureWriter {
-    /// Opens a file to be created or replaced by a capture.
+    /// Opens a file that the capture will create or replace.
     ///
     /// # Errors
     ///
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn create(path: impl AsRef<Path>, link_type: u32) -> Result<CaptureWriter, PortError> {
         Ok(CaptureWriter::new(OutputFile::open(path)?, link_type))
     }
@@ -79,7 +78,7 @@ impl CaptureWriter {
     ///
     /// # Errors
     ///
-    /// When the disk is full or fails: see [`CaptureWriter::flush`]. Nothing can be added after that.
+    /// When the disk is full or fails: see [`CaptureWriter::flush`]. After an error no frame can be added.
     pub fn write(&mut self, timestamp_ns: u64, original_bytes: u32, frame: &[u8]) -> Result<(), PortError> {
         self.start_record(timestamp_ns, original_bytes, frame.len())?;
         self.held.extend_from_slice(frame);
@@ -103,7 +102,7 @@ impl CaptureWriter {
         let at = self.held.len();
         self.held.resize(at + len, 0);
         if let Some(room) = self.held.get_mut(at..) {
-            // The length is the view's own, so the copy is whole.
+            // `room` is as long as the view, so the copy is complete.
             let _ = packet::access::Access::copy_out(&bytes, 0, room);
         }
         self.end_record()
@@ -116,7 +115,7 @@ impl CaptureWriter {
             return Err(self.stopped(std::io::Error::other("an earlier write failed")));
         }
         let captured = len as u32;
-        // Seconds have 32 bits in this format; they end in 2106.
+        // The format's seconds have 32 bits and end in 2106.
         let seconds = u32::try_from(timestamp_ns / 1_000_000_000).unwrap_or(u32::MAX);
         let fraction = (timestamp_ns % 1_000_000_000) as u32;
         let mut header = [0; RECORD_HEADER_BYTES];
@@ -134,12 +133,12 @@ impl CaptureWriter {
         if self.held.len() >= HOLD_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is held back.
+    /// Writes the buffered frames.
     ///
     /// # Errors
     ///
-    /// When the disk is full or fails: the file then ends with its last whole frame, and the error says
-    /// how many there are.
+    /// When the disk is full or fails: the file then ends with its last whole frame, and the error contains the number
+    /// of frames.
     pub fn flush(&mut self) -> Result<(), PortError> {
         if self.failed {
             return Ok(());
@@ -154,7 +153,7 @@ impl CaptureWriter {
         Ok(())
     }
 
-    /// Cuts the file back to whole frames after a write ended `at` bytes into what was held.
+    /// Truncates the file to whole frames after a write stopped `at` bytes into the buffer.
     fn give_up(&mut self, at: usize, error: std::io::Error) -> PortError {
         self.failed = true;
         let whole = self.ends.iter().take_while(|&&end| end <= at).count();

@@ -1,8 +1,7 @@
 //! Ports over DPDK: any device that it has a driver for, by PCI address or as a virtual device.
 //!
-//! [`Dpdk`] starts DPDK once and holds the packet memory that all its ports receive into, a region of
-//! ours where the drivers take that. [`DpdkSpec`] is what a user writes; [`DpdkPort`] is one worker's
-//! queue pair.
+//! [`Dpdk`] starts DPDK once and owns the packet memory that all its ports receive into: a packet region of `shm`, if
+//! the drivers accept it. [`DpdkSpec`] is a device as a user names it; [`DpdkPort`] is one worker's queue pair.
 
 mod port;
 mod spec;
@@ -20,27 +19,27 @@ use std::sync::{Arc, Mutex};
 pub struct Dpdk {
     eal: Eal,
     pool: Arc<Mempool>,
-    /// Made when the first driver refuses packet memory of ours.
+    /// Allocated when the first driver refuses the packet region.
     own_memory: Mutex<Option<Arc<Mempool>>>,
     notes: Mutex<Vec<String>>,
 }
 
 impl Dpdk {
-    /// Whether this program can open DPDK ports at all.
+    /// Whether this program was built with DPDK.
     pub fn is_built_in() -> bool {
         BUILT_WITH_DPDK
     }
 
-    /// Starts DPDK and makes packet memory for it.
+    /// Starts DPDK and allocates packet memory for it.
     ///
     /// # Errors
     ///
-    /// When this was built without DPDK, DPDK does not start, or there is no memory.
+    /// When this program was built without DPDK, DPDK does not start, or there is no memory.
     pub fn start(options: &EalOptions, memory: RegionOptions) -> Result<Dpdk, PortError> {
         if !BUILT_WITH_DPDK {
             return Err(DpdkError::NotBuilt.into());
         }
-        // The region first: what it takes of the huge pages is not there for DPDK.
+        // The region is allocated first: DPDK may use only the huge pages that are left.
         let region = PacketRegion::create(memory)?;
         let eal = Eal::start(options)?;
         let pool = Mempool::in_region(eal, &region)?;
@@ -48,13 +47,13 @@ impl Dpdk {
         Ok(Dpdk { eal, pool, own_memory: Mutex::new(None), notes: Mutex::new(notes) })
     }
 
-    /// A worker's handle of the packet memory. A worker with a DPDK port uses this pool for everything:
-    /// a packet of another pool is copied when it meets one.
+    /// A worker's handle of the packet memory. A worker with a DPDK port uses this pool for all packets; a packet of
+    /// another pool is copied when a port sends it.
     pub fn pool(&self) -> PacketPool {
         PacketPool::Foreign(Box::new(self.pool.worker()))
     }
 
-    /// The region that packets lie in.
+    /// The region that contains the packets.
     pub fn region(&self) -> Option<&Arc<PacketRegion>> {
         self.pool.region()
     }
@@ -68,7 +67,7 @@ impl Dpdk {
         let start =
             |pool| Device::start(self.eal, spec.bus, &spec.name, &spec.arguments, queues.max(1), pool);
         let device = match start(&self.pool) {
-            // Some drivers take no memory but DPDK's own (net_af_xdp). They say so in many ways.
+            // Some drivers accept only DPDK's own memory (net_af_xdp). Their errors differ.
             Err(refusal @ DpdkError::Failed { action: "start", .. }) => {
                 let device = start(&self.own_memory(&refusal)?)?;
                 self.warn(format!(
@@ -84,7 +83,7 @@ impl Dpdk {
         Ok(device.queues().into_iter().map(|queue| DpdkPort::new(spec, queue, self.pool())).collect())
     }
 
-    /// What was asked for and could not be had, in sentences for the operator.
+    /// Requested settings that DPDK could not apply, as sentences for the operator.
     pub fn notes(&self) -> Vec<String> {
         lock(&self.notes).clone()
     }
@@ -99,7 +98,7 @@ impl Dpdk {
             return Ok(Arc::clone(pool));
         }
         let slots = self.pool.region().map_or(0, |region| region.slots());
-        // Without memory for that, what the driver said first is the better answer.
+        // Without memory for a second pool, the driver's first error is the more useful one.
         let pool = Mempool::in_dpdk_memory(self.eal, slots).map_err(|_| refusal.clone())?;
         *own = Some(Arc::clone(&pool));
         Ok(pool)

@@ -6,22 +6,22 @@ use crate::{Finding, LINK_ETHERNET, Moved, Port, PortInfo, PortStats};
 use dpdk_sys::Queue;
 use shm::{Packet, PacketPool, Pool, clone_packet, linearize};
 
-/// Drivers that pass frames of the kernel on without saying what it left to a device.
+/// Drivers that pass on frames of the kernel without flags for unfinished checksums and segmentation.
 const SILENT_DRIVERS: [&str; 2] = ["net_af_packet", "net_af_xdp"];
 
-/// Drivers that take packets of several segments without promising it.
+/// Drivers that accept packets of several segments without announcing it.
 const SEGMENT_DRIVERS: [&str; 3] = ["net_pcap", "net_ring", "net_null"];
 
 /// A queue pair of a DPDK device.
 pub struct DpdkPort {
     name: String,
     queue: Queue,
-    /// A handle of the DPDK pool, for copies of packets that come from another one.
+    /// A handle of the DPDK pool, for copies of packets of other pools.
     pool: PacketPool,
-    /// Whether packets that carry no flag may still have partial checksums.
+    /// Whether packets without flags may have partial checksums.
     suspect: bool,
     multi_segment: bool,
-    /// Whether this port reports what the device counted: one of its ports does.
+    /// Whether this port reports the device's counters; one of the device's ports does.
     reports_device: bool,
     stats: PortStats,
     warnings: Vec<Finding>,
@@ -46,7 +46,7 @@ impl DpdkPort {
         }
     }
 
-    /// What is known of the device behind the port.
+    /// The state of the device behind the port.
     pub fn device(&self) -> dpdk_sys::DeviceInfo {
         self.queue.device().info()
     }
@@ -55,7 +55,7 @@ impl DpdkPort {
         self.warnings.push(Finding { port: self.name.clone(), message });
     }
 
-    /// Finishes or refuses what senders left to a device; returns how many packets are left.
+    /// Finishes packets with partial checksums and drops truncated ones; returns how many packets remain.
     #[cold]
     fn settle_burst(&mut self, packets: &mut [Packet]) -> usize {
         let mut kept = 0;
@@ -82,7 +82,7 @@ impl DpdkPort {
         kept
     }
 
-    /// Moves received packets into a pool that is not DPDK's, byte by byte.
+    /// Copies received packets into a pool that is not a DPDK pool; returns how many were copied.
     #[cold]
     fn copy_in(&mut self, pool: &mut PacketPool, packets: &mut [Packet]) -> usize {
         let mut kept = 0;
@@ -106,8 +106,8 @@ impl DpdkPort {
         kept
     }
 
-    /// Sends a packet that is not of a DPDK pool, or not a packet at all. False when the device takes
-    /// none now.
+    /// Sends a copy of a packet that is not in a DPDK pool; drops a descriptor that is not valid. False when the device
+    /// cannot take a packet now.
     #[cold]
     fn send_foreign(&mut self, pool: &mut PacketPool, packets: &[Packet], index: u16) -> bool {
         let copy = packets.get(usize::from(index)).and_then(|packet| clone_packet(&mut self.pool, packet));
@@ -128,8 +128,8 @@ impl DpdkPort {
         true
     }
 
-    /// Makes chains fit for a driver that sends single segments only; returns how many from the front of
-    /// `list` can be sent then. The one after those cannot.
+    /// Linearizes chains for a driver that sends single segments only. Returns how many from the front of `list` can be
+    /// sent; the next one cannot.
     #[cold]
     fn linearize_burst(pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
         let mut ready = 0;

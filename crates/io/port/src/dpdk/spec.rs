@@ -1,4 +1,4 @@
-//! What a user writes to name a DPDK device.
+//! The names of DPDK devices as users write them.
 
 use crate::PortError;
 use dpdk_sys::Bus;
@@ -13,18 +13,18 @@ pub struct DpdkSpec {
 }
 
 impl DpdkSpec {
-    /// Whether what was written is meant to name a DPDK device. It may still be wrong.
+    /// Whether a text has the form of a DPDK device's name. It may still contain errors.
     pub fn is_meant(text: &str) -> bool {
         let name = text.split(',').next().unwrap_or_default();
         ["net_", "eth_", "crypto_"].iter().any(|prefix| name.starts_with(prefix))
             || pci_address(name).is_some()
     }
 
-    /// Reads a device's name and its driver's arguments.
+    /// Parses a device's name and its driver's arguments.
     ///
     /// # Errors
     ///
-    /// When it is neither a PCI address nor the name of a virtual device.
+    /// When the text is neither a PCI address nor the name of a virtual device.
     pub fn parse(text: &str) -> Result<DpdkSpec, PortError> {
         let wrong = |what| PortError::Spec { text: text.to_owned(), what };
         let (name, arguments) = text.split_once(',').unwrap_or((text, ""));
@@ -39,14 +39,14 @@ impl DpdkSpec {
                 "a virtual device's name starts with `net_`, a PCI address is like 0000:00:05.0",
             ));
         }
-        // DPDK's own limit, and it truncates silently.
+        // DPDK's own limit; DPDK truncates longer names without an error.
         if name.len() > 63 {
             return Err(wrong("names have 63 characters at most"));
         }
         Ok(DpdkSpec { bus: Bus::Vdev, name: name.to_owned(), arguments: arguments.to_owned() })
     }
 
-    /// The PCI address, for [`dpdk_sys::EalOptions::pci`]: DPDK must know it when it starts.
+    /// The PCI address, for [`dpdk_sys::EalOptions::pci`], which DPDK needs when it starts.
     pub fn pci(&self) -> Option<&str> {
         (self.bus == Bus::Pci).then_some(self.name.as_str())
     }

@@ -1,14 +1,14 @@
-//! L3 interfaces: the addresses of a port or virtual device on its network, and what packet threads and control threads
-//! share of it.
+//! L3 interfaces: the addresses of a port or virtual device on its network, and the neighbour table that packet threads
+//! and control threads share.
 //!
-//! - [`table`]: its neighbours, their states, and what is to be done about each
-//! - [`wanted`]: the neighbours whose messages packet threads pass on
+//! - [`table`]: the neighbours, their states, and the next step of each
+//! - [`wanted`]: the neighbours whose messages packet threads queue
 //!
-//! A packet thread never waits here: what it hears goes into a queue, and questions come by another. The table has a
-//! lock, which a packet thread takes only where nobody has it.
+//! A packet thread never waits here: it queues the messages of neighbours, and takes requests from another queue. The
+//! table has a lock, which a packet thread takes only if it is free.
 //!
-//! Invariant: an entry is in the table because somebody here asked for it, never because of a packet. So nobody on the
-//! network makes the table larger.
+//! Invariant: an entry is in the table because an NF or an operator requested it, never because of a packet. So no
+//! other station can make the table grow.
 
 pub mod table;
 #[cfg(test)]
@@ -26,47 +26,47 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use table::{Ask, Fact};
 use wanted::Wanted;
 
-/// Facts that wait to be taken into the table, and questions that wait to be sent.
+/// The capacity of the queues of messages from neighbours and of requests to send.
 const WAITING: usize = 256;
 
-/// What happened, of all workers.
+/// Counters over all workers.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Requests and solicitations that were answered.
     pub answers: AtomicU64,
-    /// Those that were sent.
+    /// Requests and solicitations that were sent.
     pub queries: AtomicU64,
-    /// Messages that told something of a neighbour that is wanted.
+    /// Messages of subscribed neighbours that were queued.
     pub heard: AtomicU64,
-    /// Those that found the queue full.
+    /// Messages that were dropped because the queue was full.
     pub missed: AtomicU64,
-    /// Messages from others that have an address of this station's.
+    /// Messages of other stations that use an address of this interface.
     pub conflicts: AtomicU64,
-    /// Questions for which there was no buffer.
+    /// Requests that could not be sent for lack of a buffer.
     pub no_buffer: AtomicU64,
 }
 
-/// The interface.
+/// An L3 interface.
 #[derive(Debug)]
 pub struct Interface {
     name: String,
     addresses: Vec<Address>,
     mac: OnceLock<MacAddr>,
-    /// What happened.
+    /// Its counters.
     pub counters: Counters,
     wanted: Arc<Wanted>,
     heard: ArrayQueue<Fact>,
-    /// Ways out for questions: one for each port that the station asks by.
+    /// The queues of requests to send: one for each port by which the interface sends requests.
     ways: Mutex<Vec<Arc<ArrayQueue<Ask>>>>,
     table: Mutex<NeighbourTable>,
-    /// Whether what subscribers know is out of date.
+    /// Whether the report of a neighbour has changed since the last [`Interface::take_news`].
     has_news: AtomicBool,
-    /// Neighbours that were asked for and of which nothing is known.
+    /// The number of requested neighbours that have not replied yet.
     unresolved: AtomicU64,
 }
 
 impl Interface {
-    /// Of a port or device with addresses; its hardware address becomes known when its port is opened.
+    /// The interface of a port or device with addresses. Its hardware address is set when its port is opened.
     pub fn new(name: &str, addresses: Vec<Address>) -> Interface {
         let wanted: Arc<Wanted> = Arc::default();
         Interface {
@@ -93,33 +93,33 @@ impl Interface {
         &self.addresses
     }
 
-    /// Its hardware address, once that is known.
+    /// Its hardware address, once it is known.
     pub fn mac(&self) -> Option<MacAddr> {
         self.mac.get().copied()
     }
 
-    /// Sets its hardware address; it keeps the first.
+    /// Sets its hardware address; the first call takes effect.
     pub fn set_mac(&self, mac: MacAddr) {
         let _ = self.mac.set(mac);
     }
 
-    /// Counts something that happened.
+    /// Increments a counter.
     pub fn count(&self, counter: impl Fn(&Counters) -> &AtomicU64, by: u64) {
         counter(&self.counters).fetch_add(by, Relaxed);
     }
 
-    /// Whether an address is its own.
+    /// Whether an address is one of the interface's own.
     pub fn is_own(&self, ip: IpAddr) -> bool {
         self.addresses.iter().any(|own| own.ip == ip)
     }
 
-    /// The address from which it asks for another: the one with the longest prefix that they share.
+    /// The interface's own address on the network of another address; of several the one with the longest prefix.
     fn own_beside(&self, ip: IpAddr) -> Option<IpAddr> {
         let beside = self.addresses.iter().filter(|own| own.reaches(ip));
         beside.max_by_key(|own| own.len).map(|own| own.ip)
     }
 
-    /// Whether an address can be a neighbour's.
+    /// Checks that an address can be a neighbour's.
     fn check(&self, ip: IpAddr) -> Result<(), Refusal> {
         if self.is_own(ip) {
             return Err(Refusal::Own);
@@ -135,7 +135,7 @@ impl Interface {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the table, for a control thread.
+    /// Calls a function with the table, on a control thread.
     pub fn with_table<T>(&self, what: impl FnOnce(&mut NeighbourTable) -> T) -> T {
         let mut table = self.lock();
         let result = what(&mut table);
@@ -148,7 +148,7 @@ impl Interface {
         self.unresolved.store(table.unresolved() as u64, Relaxed);
     }
 
-    /// Counts one more subscriber of a neighbour, and has it looked for where it is not known.
+    /// Adds a subscriber of a neighbour, whose address is requested if it is not known.
     ///
     /// # Errors
     /// When it cannot be a neighbour, or there is no room for it.
@@ -157,13 +157,13 @@ impl Interface {
         self.with_table(|table| table.subscribe(ip))
     }
 
-    /// The same for an operator, who hears nothing of it: it is kept until it is deleted.
+    /// Keeps a neighbour in the table until it is deleted, without a subscriber; for operators.
     pub fn pin(&self, ip: IpAddr) -> Result<(), Refusal> {
         self.check(ip)?;
         self.with_table(|table| table.pin(ip))
     }
 
-    /// Notes a neighbour by hand.
+    /// Enters a neighbour's hardware address permanently.
     ///
     /// # Errors
     /// As [`Interface::subscribe`].
@@ -172,27 +172,28 @@ impl Interface {
         self.with_table(|table| table.insert(ip, mac))
     }
 
-    /// Forgets what is known of a neighbour, which is looked for again where somebody wants to know; whether it was there.
+    /// Deletes the state of a neighbour and returns whether it was there. With subscribers its address is requested
+    /// again.
     pub fn delete(&self, ip: IpAddr) -> bool {
         self.with_table(|table| table.delete(ip))
     }
 
-    /// Counts one subscriber less.
+    /// Removes a subscriber of a neighbour.
     pub fn unsubscribe(&self, ip: IpAddr) {
         self.with_table(|table| table.unsubscribe(ip));
     }
 
-    /// Whether a neighbour is in the table, so that to subscribe to it sends nothing by itself.
+    /// Whether a neighbour is in the table; subscribing to it then sends no new request.
     pub fn has(&self, ip: IpAddr) -> bool {
         self.lock().has(ip)
     }
 
-    /// What subscribers are to know of a neighbour; `None` while it is looked for.
+    /// The state of a neighbour for subscribers; `None` while its address is requested.
     pub fn report(&self, ip: IpAddr) -> Option<Report> {
         self.lock().report(ip)
     }
 
-    /// Neighbours whose report changed since the last call. One thread asks.
+    /// Neighbours whose report changed since the last call. One thread calls this.
     pub fn take_news(&self) -> Vec<IpAddr> {
         if !self.has_news.load(Relaxed) {
             return vec![];
@@ -200,12 +201,12 @@ impl Interface {
         self.with_table(NeighbourTable::take_news)
     }
 
-    /// Whether neighbours are looked for of which nothing is known.
+    /// Whether an address is being requested.
     pub fn is_resolving(&self) -> bool {
         self.unresolved.load(Relaxed) > 0
     }
 
-    /// Tells what was heard of a neighbour, if anybody wants to know; a packet thread's.
+    /// Queues a neighbour's message if the neighbour may be in the table. Called by packet threads.
     pub fn hear(&self, fact: Fact) {
         if !self.wanted.may_be(fact.ip) {
             return;
@@ -215,28 +216,29 @@ impl Interface {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// A way out for questions, from now on.
+    /// Adds a queue of requests to send, for one more port.
     pub fn add_way(&self) -> Arc<ArrayQueue<Ask>> {
         let way = Arc::new(ArrayQueue::new(WAITING));
         self.ways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&way));
         way
     }
 
-    /// Takes in what was heard, and has asked what is due; housekeeping of a packet thread, which waits for nobody.
+    /// Processes the queued messages, and queues the requests that are due. A packet thread's housekeeping calls this;
+    /// it does not wait for a lock.
     pub fn turn(&self, now_ns: u64) {
         let (Ok(mut table), Ok(ways)) = (self.table.try_lock(), self.ways.try_lock()) else { return };
         for fact in std::iter::from_fn(|| self.heard.pop()).take(WAITING) {
             table.hear(fact, now_ns);
         }
         table.turn(now_ns, &mut |ask| {
-            // All ways or none: who asks by one port only waits for that.
+            // A request is queued for all ports or for none, so that it counts as sent by all.
             let has_room = !ways.is_empty() && ways.iter().all(|way| !way.is_full());
             has_room && ways.iter().all(|way| way.push(ask).is_ok())
         });
         self.publish(&table);
     }
 
-    /// The source for an IPv4 question.
+    /// The source address of an IPv4 request.
     pub fn ipv4_beside(&self, ip: Ipv4Addr) -> Option<Ipv4Addr> {
         match self.own_beside(ip.into())? {
             IpAddr::V4(own) => Some(own),
@@ -244,7 +246,7 @@ impl Interface {
         }
     }
 
-    /// The source for an IPv6 question.
+    /// The source address of an IPv6 request.
     pub fn ipv6_beside(&self, ip: Ipv6Addr) -> Option<Ipv6Addr> {
         match self.own_beside(ip.into())? {
             IpAddr::V6(own) => Some(own),

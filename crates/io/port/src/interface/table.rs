@@ -1,18 +1,18 @@
-//! The neighbours of a station, with the states of RFC 4861 section 7.3.2, simplified and the same for ARP.
+//! The neighbours of an L3 interface, with the states of RFC 4861 section 7.3.2, simplified and the same for ARP.
 //!
-//! | state | meaning | then |
+//! | state | meaning | next |
 //! |---|---|---|
-//! | incomplete | it was asked for: 3 times, a second apart | unreachable |
-//! | reachable | it answered within the last 30 s, give or take half | probe, or forgotten where nobody wants it |
-//! | stale | it said its address without being asked | probe after 5 s |
-//! | probe | it is asked at its address: 3 times, a second apart | unreachable |
-//! | unreachable | it does not answer: asked once every 10 s while somebody wants it | forgotten where nobody does |
-//! | permanent | an operator said it | |
+//! | incomplete | its address is requested: 3 times, a second apart | unreachable |
+//! | reachable | it replied within the last 15 to 45 s | probe, or removed where no NF subscribes to it |
+//! | stale | it sent its address without a request | probe after 5 s |
+//! | probe | requests are sent to its address: 3 times, a second apart | unreachable |
+//! | unreachable | it does not reply; one request every 10 s with subscribers | removed without subscribers |
+//! | permanent | an operator entered it | |
 //!
-//! RFC 4861 probes a stale neighbour when a packet is sent to it. Nobody here sees what NFs send: whoever subscribes
-//! counts as one who sends.
+//! RFC 4861 probes a stale neighbour when a packet is sent to it. The host does not see the packets that NFs send, so a
+//! subscriber counts as a sender. A neighbour that an operator pinned counts as subscribed.
 //!
-//! Times are nanoseconds of the worker that does the housekeeping.
+//! Times are nanoseconds of the clock of the worker that runs the housekeeping.
 
 use super::wanted::{Counts, Wanted};
 use packet::MacAddr;
@@ -23,70 +23,69 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Time between questions (RFC 4861, RETRANS_TIMER), and how many there are (MAX_MULTICAST_SOLICIT,
-/// MAX_UNICAST_SOLICIT).
+/// Time between requests (RFC 4861, RETRANS_TIMER), and their number (MAX_MULTICAST_SOLICIT, MAX_UNICAST_SOLICIT).
 const RETRANS_NS: u64 = SECOND_NS;
 const TRIES: u8 = 3;
-/// How long an answer holds (REACHABLE_TIME), before it is varied.
+/// How long a reply is valid (REACHABLE_TIME), before it is randomized.
 const REACHABLE_NS: u64 = 30 * SECOND_NS;
 /// How long a stale neighbour may be used before it is probed (DELAY_FIRST_PROBE_TIME).
 const DELAY_NS: u64 = 5 * SECOND_NS;
-/// How often one that does not answer is asked.
+/// Time between requests to an unreachable neighbour.
 const RETRY_NS: u64 = 10 * SECOND_NS;
-/// Neighbours of a station.
+/// The largest number of neighbours of an interface.
 pub const CAPACITY: usize = 4096;
-/// Questions of a station: so many at once, and so many a second.
+/// Rate limit of an interface's requests: so many in a burst, and so many a second.
 const BURST: u64 = 100;
 const PER_S: u64 = 200;
-/// How long a question waits that found no room.
+/// Time until a request is retried that could not be queued.
 const LATER_NS: u64 = 10_000_000;
-/// Neighbours that are looked after in a turn.
+/// The largest number of neighbours that are processed in a turn.
 const PER_TURN: usize = 64;
 
-/// What subscribers are to know of a neighbour.
+/// The state of a neighbour as subscribers see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
     /// Its hardware address.
     Known(MacAddr),
-    /// It does not answer.
+    /// It does not reply.
     Unreachable,
-    /// Nobody looks for it.
+    /// It is not in the table.
     Gone,
 }
 
-/// Why nobody looks for a neighbour.
+/// Why a neighbour cannot be entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
-    /// It is the station itself.
+    /// It is an address of the interface itself.
     #[error("that is the station's own address")]
     Own,
-    /// No neighbour has such an address.
+    /// No neighbour can have such an address.
     #[error("no neighbour of the station has such an address")]
     NotOnLink,
-    /// There is no room.
+    /// The table is full of subscribed neighbours.
     #[error("the table is full")]
     Full,
 }
 
-/// A question that is to be sent.
+/// A request to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ask {
     /// The neighbour.
     pub ip: IpAddr,
-    /// Where it was the last time; everybody is asked without.
+    /// Its last known hardware address. Without one, the request is sent to all stations.
     pub to: Option<MacAddr>,
 }
 
-/// Something that was heard of a neighbour.
+/// The content of a message from a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fact {
     /// The neighbour.
     pub ip: IpAddr,
-    /// Its hardware address, as far as the message says.
+    /// Its hardware address, if the message contains it.
     pub mac: Option<MacAddr>,
-    /// Whether it answers a question of ours.
+    /// Whether the message is a reply to a request of ours.
     pub answers: bool,
-    /// Whether it replaces another address that was known. ARP always does (RFC 826).
+    /// Whether it replaces a known address that differs. ARP always does (RFC 826).
     pub overrides: bool,
 }
 
@@ -116,10 +115,10 @@ impl NeighbourState {
 #[derive(Clone, Copy, Debug)]
 struct NeighbourEntry {
     state: NeighbourState,
-    /// There in all states but incomplete and unreachable.
+    /// Known in all states but incomplete and unreachable.
     mac: Option<MacAddr>,
     due_ns: u64,
-    /// When it was last heard of.
+    /// The time of its last message.
     heard_ns: u64,
     subscribers: u32,
     pinned: bool,
@@ -139,18 +138,18 @@ impl NeighbourEntry {
     }
 }
 
-/// The table.
+/// The neighbours of one interface.
 #[derive(Debug)]
 pub struct NeighbourTable {
     entries: HashMap<IpAddr, NeighbourEntry>,
-    /// When something is to be done about whom.
+    /// The neighbours by the time of their next step.
     due: BTreeSet<(u64, IpAddr)>,
     changed: BTreeSet<IpAddr>,
     wanted: Arc<Wanted>,
     counts: Counts,
     unresolved: usize,
     now_ns: u64,
-    /// Questions that may be sent at once, in nanoseconds of their time.
+    /// The requests that may be sent at once, as the nanoseconds that they take at the permitted rate.
     credit_ns: u64,
     failures: u64,
     evicted: u64,
@@ -172,7 +171,7 @@ impl NeighbourTable {
         }
     }
 
-    /// How many there are.
+    /// The number of neighbours.
     pub fn count(&self) -> usize {
         self.entries.len()
     }
@@ -197,12 +196,12 @@ impl NeighbourTable {
         self.entries.get(&ip).map_or(Some(Report::Gone), NeighbourEntry::report)
     }
 
-    /// How often neighbours were given up, and how many made room for others.
+    /// How many neighbours did not reply, and how many were evicted for others.
     pub fn failures(&self) -> (u64, u64) {
         (self.failures, self.evicted)
     }
 
-    /// Changes an entry, with all that depends on it.
+    /// Changes an entry and the data derived from it.
     fn change(&mut self, ip: IpAddr, change: impl FnOnce(&mut NeighbourEntry)) {
         let Some(entry) = self.entries.get_mut(&ip) else { return };
         let before = *entry;
@@ -219,7 +218,7 @@ impl NeighbourTable {
         }
     }
 
-    /// Removes an entry that nobody subscribed to.
+    /// Removes an entry without subscribers.
     fn remove(&mut self, ip: IpAddr) {
         let Some(entry) = self.entries.remove(&ip) else { return };
         self.due.remove(&(entry.due_ns, ip));
@@ -228,7 +227,7 @@ impl NeighbourTable {
         self.changed.remove(&ip);
     }
 
-    /// Has an entry, to be asked for at once where it is new or was given up.
+    /// Adds an entry if there is none. A new entry, or an unreachable one without subscribers, is requested at once.
     fn entry(&mut self, ip: IpAddr) -> Result<(), Refusal> {
         let now_ns = self.now_ns;
         if self.entries.contains_key(&ip) {
@@ -270,7 +269,7 @@ impl NeighbourTable {
         Ok(())
     }
 
-    /// It stays for its time: who comes again soon finds it.
+    /// Decrements the subscribers. The entry stays until its next step, so that a new subscriber may find it.
     pub(super) fn unsubscribe(&mut self, ip: IpAddr) {
         self.change(ip, |entry| entry.subscribers = entry.subscribers.saturating_sub(1));
     }
@@ -291,8 +290,8 @@ impl NeighbourTable {
         Ok(())
     }
 
-    /// Forgets what is known of a neighbour, which is looked for again where somebody wants to know; whether it was
-    /// there. Whoever subscribed still does.
+    /// Deletes the state of a neighbour and returns whether it was there. With subscribers the entry stays, and its
+    /// address is requested again.
     pub fn delete(&mut self, ip: IpAddr) -> bool {
         let now_ns = self.now_ns;
         let Some(entry) = self.entries.get(&ip) else { return false };
@@ -307,7 +306,7 @@ impl NeighbourTable {
         true
     }
 
-    /// Deletes every one, as [`NeighbourTable::delete`] does.
+    /// Deletes every entry, as [`NeighbourTable::delete`] does.
     pub fn clear(&mut self) {
         let all: Vec<IpAddr> = self.entries.keys().copied().collect();
         for ip in all {
@@ -315,15 +314,15 @@ impl NeighbourTable {
         }
     }
 
-    /// How long an answer holds: varied by half, so that neighbours that were asked together are not always
-    /// (RFC 4861, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
+    /// The end of a reply's validity. It is randomized by half, so that neighbours that were requested together do not
+    /// expire together (RFC 4861, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
     fn reachable_until(ip: IpAddr, now_ns: u64) -> u64 {
         let mut hasher = DefaultHasher::new();
         (ip, now_ns).hash(&mut hasher);
         now_ns + REACHABLE_NS / 2 + hasher.finish() % REACHABLE_NS
     }
 
-    /// Takes in what was heard (RFC 826, and RFC 4861 sections 7.2.3 and 7.2.5).
+    /// Updates an entry from a message (RFC 826, and RFC 4861 sections 7.2.3 and 7.2.5).
     pub(super) fn hear(&mut self, fact: Fact, now_ns: u64) {
         let until_ns = NeighbourTable::reachable_until(fact.ip, now_ns);
         self.change(fact.ip, |entry| {
@@ -332,7 +331,7 @@ impl NeighbourTable {
                 return;
             }
             if is_other && entry.mac.is_some() && !fact.overrides {
-                // Somebody else says so, too: whom we know is asked whether he is still there.
+                // Another station sends the same IP address: the known one is probed.
                 if entry.state == NeighbourState::Reachable {
                     (entry.state, entry.due_ns) = (NeighbourState::Probe { tries: 0 }, now_ns);
                 }
@@ -348,7 +347,7 @@ impl NeighbourTable {
         });
     }
 
-    /// Does what is due. `ask` sends a question, and says whether there was room for it.
+    /// Processes the entries whose time has come. `ask` queues a request and returns whether there was room for it.
     pub(super) fn turn(&mut self, now_ns: u64, ask: &mut dyn FnMut(Ask) -> bool) {
         let passed_ns = now_ns.saturating_sub(self.now_ns);
         self.credit_ns = (self.credit_ns + passed_ns).min(BURST * SECOND_NS / PER_S);
@@ -400,7 +399,7 @@ impl NeighbourTable {
         }
     }
 
-    /// A line for each entry, by address: its state, hardware address, seconds since it was heard of, subscribers.
+    /// A line for each entry, by address: its state, hardware address, seconds since its last message, subscribers.
     pub fn text(&self) -> String {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|(ip, _)| **ip);

@@ -45,11 +45,11 @@ fn the_table_is_bounded_and_so_is_what_it_asks() {
     }
     // 100 at once and 200 a second.
     assert!((290..=301).contains(&asked), "{asked}");
-    // One that nobody wants makes room.
+    // A neighbour without subscribers is evicted for a new one.
     table.unsubscribe(ip(5));
     table.subscribe(ip(9_999)).unwrap();
     assert_eq!((table.count(), table.failures().1, table.has(ip(5))), (CAPACITY, 1, false));
-    // And all go when nobody wants them.
+    // All entries are removed without subscribers.
     (0..10_000).for_each(|number| table.unsubscribe(ip(number)));
     (0..100).for_each(|turn| table.turn((50 + turn) * SECOND, &mut |_| true));
     assert_eq!((table.count(), table.unresolved()), (0, 0));
@@ -69,7 +69,7 @@ fn subscribers_hear_of_every_change() {
     assert!(!table.has_news());
     table.hear(fact(OTHER), now_ns);
     assert_eq!(table.take_news(), vec![neighbour]);
-    // It does not answer any more.
+    // It does not reply any more.
     let mut asked: Vec<Ask> = vec![];
     for _ in 0..60 {
         now_ns += SECOND;
@@ -109,7 +109,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whoever knows what the table told, and asks after each piece of news, knows what stands there.
+    /// A subscriber that reads the report after each change has the table's current report.
     #[test]
     fn news_keep_subscribers_up_to_date(steps in prop::collection::vec(step(), 1..200)) {
         let mut table = NeighbourTable::new(Default::default());

@@ -1,20 +1,20 @@
-//! Which neighbours are wanted, as far as a packet thread needs to know: what it hears of others it does not tell.
+//! The set of neighbours whose messages a packet thread queues; it ignores messages of all others.
 //!
-//! A set of bits by hash: it may say yes for a few that nobody wants, and never no for one that is. The control side
-//! keeps the counts, so that bits go when the last neighbour behind them does.
+//! A set of bits by hash: it may contain a few neighbours that are not in the table, and it contains every one that is.
+//! The control side counts the neighbours of each bit, and clears a bit with its last neighbour.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bits; four for each neighbour of a full table.
+/// The number of bits: four for each neighbour of a full table.
 const BITS: usize = 1 << 14;
 
-/// The bits.
+/// The set of bits.
 #[derive(Debug)]
 pub struct Wanted {
     bits: Box<[AtomicU64]>,
-    /// Nobody outside can choose addresses that share a bit.
+    /// A random seed, so that other stations cannot choose addresses that share a bit.
     seed: RandomState,
 }
 
@@ -30,14 +30,14 @@ impl Wanted {
         self.seed.hash_one(address) as usize % BITS
     }
 
-    /// Whether somebody may want to know of a neighbour.
+    /// Whether a neighbour may be in the table.
     pub fn may_be(&self, address: IpAddr) -> bool {
         let bit = self.bit(address);
         self.bits.get(bit / 64).is_some_and(|word| word.load(Relaxed) >> (bit % 64) & 1 != 0)
     }
 }
 
-/// How many neighbours are behind each bit.
+/// The number of neighbours of each bit.
 #[derive(Debug)]
 pub(super) struct Counts(Vec<u16>);
 
@@ -48,14 +48,14 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// One more; the table holds fewer than a count can.
+    /// Adds a neighbour. No count overflows: the table holds fewer neighbours.
     pub(super) fn add(&mut self, wanted: &Wanted, address: IpAddr) {
         let bit = wanted.bit(address);
         self.0[bit] += 1;
         wanted.bits[bit / 64].fetch_or(1 << (bit % 64), Relaxed);
     }
 
-    /// One less.
+    /// Removes a neighbour.
     pub(super) fn remove(&mut self, wanted: &Wanted, address: IpAddr) {
         let bit = wanted.bit(address);
         self.0[bit] = self.0[bit].saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What the tests over DPDK share. Each of them is a process of its own: DPDK starts once per process.
+//! Functions that the tests over DPDK share. Each test is a process of its own: DPDK starts once per process.
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use port::dpdk::EalOptions;
@@ -7,7 +7,7 @@ use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, RegionOptions};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// DPDK without huge pages, or nothing when it was not built in.
+/// Starts DPDK without huge pages; `None` when it was not built in.
 pub fn start(slots: u32) -> Option<Dpdk> {
     if !Dpdk::is_built_in() {
         eprintln!("SKIP: built without DPDK");
@@ -28,7 +28,7 @@ pub fn frame(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| if at == 0 { 2 } else { (at * 11 + seed) as u8 }).collect()
 }
 
-/// Receives until `want` packets are there or the time is over.
+/// Receives until `want` packets have arrived or the time has passed.
 pub fn receive(port: &mut DpdkPort, pool: &mut PacketPool, want: usize) -> Vec<Packet> {
     let (mut seen, mut vector) = (Vec::new(), vec![Packet::EMPTY; 64]);
     let end = Instant::now() + Duration::from_secs(5);
@@ -39,14 +39,14 @@ pub fn receive(port: &mut DpdkPort, pool: &mut PacketPool, want: usize) -> Vec<P
     seen
 }
 
-/// Runs a test once more in a network namespace of its own, in which it may do as it likes; the kernel
-/// clears it away with the process. True in there; false outside, when all is done or cannot be done.
+/// Runs a test again in a network namespace of its own; the kernel removes the namespace with the process. True inside
+/// it. False outside, after the run, or if no namespace can be made.
 pub fn in_namespace(test: &str) -> bool {
     const INSIDE: &str = "MILLRACE_TEST_IN_NAMESPACE";
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    // Real root if there is one: AF_XDP wants it. Else root in a user namespace, which some systems allow.
+    // Real root if possible, as AF_XDP requires it. Otherwise root in a user namespace, which some systems allow.
     let ways: [&[&str]; 2] = [&["--net"], &["--map-root-user", "--net"]];
     let possible = |way: &&&[&str]| {
         let tried = Command::new("unshare").args(**way).args(["ip", "link", "set", "lo", "up"]).output();
@@ -76,8 +76,8 @@ pub fn ip(arguments: &str) -> bool {
     output.status.success()
 }
 
-/// The packets among `packets` that are UDP over IPv4 to that port; the others are freed. (A kernel
-/// sends neighbour discovery on its own account.)
+/// Keeps the packets of UDP over IPv4 to that port and frees the others. (A kernel sends neighbour discovery by
+/// itself.)
 pub fn only_udp(pool: &mut PacketPool, packets: Vec<Packet>, to: u16) -> Vec<Packet> {
     let (udp, others): (Vec<Packet>, Vec<Packet>) = packets.into_iter().partition(|packet| {
         let bytes = PacketBytes::new(packet).to_vec();
@@ -89,7 +89,7 @@ pub fn only_udp(pool: &mut PacketPool, packets: Vec<Packet>, to: u16) -> Vec<Pac
     udp
 }
 
-/// Receives until `want` packets of UDP to that port are there or the time is over.
+/// Receives until `want` packets of UDP to that port have arrived or the time has passed.
 pub fn receive_udp(port: &mut DpdkPort, pool: &mut PacketPool, want: usize, to: u16) -> Vec<Packet> {
     let mut seen = Vec::new();
     let end = Instant::now() + Duration::from_secs(5);
@@ -127,7 +127,7 @@ pub fn udp_frame(dst_mac: [u8; 6], src: [u8; 4], dst: [u8; 4], to: u16, payload:
 
 /// The hardware address of an interface.
 pub fn mac_of(interface: &str) -> [u8; 6] {
-    // sysfs shows the namespace that it was mounted in, so the tool is asked.
+    // sysfs shows the namespace in which it was mounted, so this runs the tool.
     let output = Command::new("ip").args(["-o", "link", "show", interface]).output().expect("ip ran before");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let address =
