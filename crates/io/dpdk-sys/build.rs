@@ -1,17 +1,15 @@
 //! Finds DPDK with pkg-config and compiles the shim over it.
 //!
-//! Which version it is is read here and told to the crate; `c/internal.h` has what is known of
-//! the differences between versions.
+//! It reads the version and passes it to the crate; `c/internal.h` handles the differences between versions.
 //!
-//! Without DPDK the crate still builds, without the shim: whoever asks for a DPDK port is told what
-//! to install.
+//! Without DPDK the crate is built without the shim; opening a DPDK port then reports the package to install.
 
 use std::process::Command;
 
-/// The parts of DPDK that the shim calls. Drivers are plug-ins that DPDK loads itself.
+/// The parts of DPDK that the shim calls. DPDK loads drivers as plug-ins.
 const LIBRARIES: [&str; 5] = ["rte_eal", "rte_mempool", "rte_mbuf", "rte_ethdev", "rte_ring"];
 
-/// The long-term releases that the tests have run with.
+/// The long-term releases with which the tests were run.
 const TRIED: [&str; 1] = ["22.11"];
 
 fn main() {
@@ -38,9 +36,9 @@ fn main() {
     for flag in flags.split_whitespace() {
         shim.flag(flag);
     }
-    // Its external-memory functions are marked experimental, and stayed as they are for years.
+    // DPDK's external-memory functions are marked experimental but have not changed for years.
     shim.define("ALLOW_EXPERIMENTAL_API", None).warnings(true).opt_level(3);
-    // Filling a descriptor word by word is cheaper than putting pairs of words together in vector registers.
+    // Filling a descriptor word by word is faster than combining pairs of words in vector registers.
     shim.flag_if_supported("-fno-tree-slp-vectorize");
     for file in ["c/eal.c", "c/pool.c", "c/device.c", "c/burst.c"] {
         shim.file(file);

@@ -1,5 +1,5 @@
-//! What it takes to receive a burst and to free it, by the flags that the device sets: nanoseconds per packet, the
-//! least of many. The device is net_null with the test driver, so that what both take is in each figure:
+//! Measures receiving a burst and freeing it, by the flags that the device sets: nanoseconds per packet, the minimum of
+//! many bursts. The device is net_null with the test driver; each figure includes the cost of both:
 //!
 //!     cargo run --release -p millrace-dpdk-sys --example receive_cycles [MILLIONS OF PACKETS [FLAGS]]
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const BURST: usize = 64;
-/// Bursts that are timed together: some 100 microseconds.
+/// The number of bursts that are timed together: some 100 microseconds.
 const BURSTS: usize = 64;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,7 @@
 //! Devices and their queues.
 //!
-//! A device is attached by name, started with as many queue pairs as there are workers, and stopped and
-//! detached when the last user lets go. Each [`Queue`] is used by one thread at a time.
+//! A device is attached by name and started with as many queue pairs as there are workers. It is stopped and detached
+//! when its last user drops it. Each [`Queue`] is used by one thread at a time.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::ffi::{self, RawBurst, RawDevice, RawQueue, RawStats};
@@ -10,18 +10,18 @@ use shm::Packet;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-/// Descriptors in each queue, at most and at least. Drivers adjust the number by themselves.
+/// The smallest and largest number of descriptors in each queue. Drivers adjust the number by themselves.
 const DESCRIPTORS: std::ops::RangeInclusive<u32> = 64..=1024;
 
-/// How many packets of a pool each queue may keep filled: a quarter of its share, because drivers take
-/// that many at once when they start, and an empty pool stops everybody.
+/// The number of a pool's packets that each queue may keep filled: a quarter of the queue's share. Drivers allocate
+/// that many at once when they start, and an empty pool would stop all workers.
 fn descriptors(pool: &Mempool, queues: u16) -> u16 {
     let share = pool.raw().capacity / u32::from(queues.max(1)) / 4;
     let rounded = 1 << share.max(1).ilog2();
     rounded.clamp(*DESCRIPTORS.start(), *DESCRIPTORS.end()) as u16
 }
 
-/// How a device is reached.
+/// The bus of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bus {
     /// A virtual device of a DPDK driver.
@@ -39,7 +39,7 @@ impl Bus {
     }
 }
 
-/// What is known of a device.
+/// The properties of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceInfo {
     /// Its driver (`net_pcap`, ...).
@@ -52,52 +52,52 @@ pub struct DeviceInfo {
     pub mtu: u16,
     /// Queue pairs that it was started with.
     pub queues: u16,
-    /// Whether the device spreads TCP and UDP flows over its queues by addresses and ports: by a symmetric hash, where its
-    /// driver takes a key.
+    /// Whether the device distributes TCP and UDP flows over its queues by addresses and ports. The hash is symmetric
+    /// if the driver accepts a key.
     pub rss: bool,
     /// Whether it can send packets of several segments.
     pub multi_segment: bool,
-    /// Whether it receives straight into the region that the pool was made over.
+    /// Whether it receives directly into the region of the pool.
     pub in_region: bool,
 }
 
-/// What a device counted.
+/// The counters of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeviceStats {
-    /// Packets that nobody fetched in time.
+    /// Received packets that were dropped because no worker fetched them in time.
     pub missed: u64,
-    /// Packets for which there was no buffer.
+    /// Received packets that were dropped for lack of a buffer.
     pub no_buffer: u64,
-    /// Broken packets.
+    /// Received packets with errors.
     pub rx_errors: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
 }
 
-/// What a burst brought.
+/// The result of receiving a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Received {
-    /// How many descriptors were filled.
+    /// The number of descriptors that were filled.
     pub packets: usize,
     /// Their bytes.
     pub bytes: u64,
-    /// How many have offload flags set.
+    /// The number of packets with offload flags.
     pub flagged: u64,
-    /// Packets dropped because the driver handed out memory of its own, or left no room to put back a VLAN tag
-    /// that it removed.
+    /// Packets that were dropped: they were in memory of the driver, or left no room to restore a VLAN tag that the
+    /// device removed.
     pub foreign: u64,
-    /// How many took the slow path: several segments, a group's address, or flags that need work.
+    /// Packets that took the slow path: several segments, a group address, or flags that need processing.
     pub odd: u64,
 }
 
-/// What became of packets to send.
+/// The result of sending packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sent {
-    /// How many from the front of the list the device took.
+    /// The number of packets from the front of the list that the device took.
     pub packets: usize,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether the one after these is no packet of a DPDK pool.
+    /// Whether the next packet is not in a DPDK pool.
     pub stopped_at_foreign: bool,
 }
 
@@ -113,8 +113,7 @@ pub struct Device {
 impl Device {
     /// Attaches a device and starts it with `queues` queue pairs that receive into `pool`.
     ///
-    /// `name` is that of the device (`net_pcap0`, `0000:00:05.0`), `arguments` what its driver takes
-    /// (`iface=eth0`).
+    /// `name` is the name of the device (`net_pcap0`, `0000:00:05.0`), `arguments` those of its driver (`iface=eth0`).
     ///
     /// # Errors
     ///
@@ -146,13 +145,13 @@ impl Device {
             unsafe { ffi::mr_device_start(port, queues, descriptors(pool, queues), pool.raw(), &mut raw) };
         let device = Device { bus, name: c_name, raw, pool: Arc::clone(pool) };
         if code != 0 {
-            // Dropping the device stops what was started and detaches it.
+            // Dropping the device stops and detaches it.
             return Err(DpdkError::failed("start", name, code));
         }
         Ok(device)
     }
 
-    /// What is known of it, the link's state as it is now.
+    /// The properties of the device, with the current state of the link.
     pub fn info(&self) -> DeviceInfo {
         let mut now = self.raw;
         // SAFETY: the port is attached as long as `self` lives.
@@ -170,7 +169,7 @@ impl Device {
         }
     }
 
-    /// What it counted since it was started, over all queues.
+    /// The device's counters since its start, over all queues.
     pub fn stats(&self) -> DeviceStats {
         let mut raw = RawStats::default();
         // SAFETY: as in `info`. A driver that keeps no counts leaves them 0.
@@ -228,12 +227,12 @@ impl Queue {
         &self.device
     }
 
-    /// Which of the device's queue pairs it is, from 0.
+    /// The index of this queue pair in the device, from 0.
     pub fn index(&self) -> u16 {
         self.raw.queue
     }
 
-    /// The number that received packets get as their origin.
+    /// Sets the origin of received packets.
     pub fn set_origin(&mut self, origin: u16) {
         self.raw.origin = origin;
     }
@@ -249,7 +248,7 @@ impl Queue {
         Received { packets, bytes, flagged: flagged.into(), foreign: foreign.into(), odd: odd.into() }
     }
 
-    /// Sends up to [`MAX_BURST`] of the packets that `list` names, from its front.
+    /// Sends up to [`MAX_BURST`] packets of `list`, from its front.
     #[inline]
     pub fn send(&mut self, packets: &[Packet], list: &[u16]) -> Sent {
         let mut burst = RawBurst::default();

@@ -1,8 +1,8 @@
-//! DPDK's environment (EAL): started once per process, and it stays.
+//! DPDK's environment (EAL). It is started once per process and runs until the process ends.
 //!
-//! It probes no PCI device that was not named (it would take the machine's own network card), shares
-//! nothing with other processes, and writes no files. Its main thread is one of our own that does
-//! nothing else, because the EAL pins the thread that starts it.
+//! It probes only PCI devices that were named (otherwise it would take over the machine's own network card), shares no
+//! memory with other processes, and writes no files. Its main thread is a thread of its own that does nothing else,
+//! because the EAL pins the thread that starts it.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::{BUILT_WITH_DPDK, DpdkError, ffi};
@@ -10,20 +10,20 @@ use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// The errno for when there is no better one.
+/// The error number where DPDK returns none.
 const EIO: i32 = 5;
 
-/// How DPDK is started.
+/// The options with which DPDK is started.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EalOptions {
-    /// PCI devices that will be used, by address; none are probed beyond these.
+    /// PCI devices that will be used, by address; no others are probed.
     pub pci: Vec<String>,
-    /// Whether its memory lies on huge pages: `None` when enough of them are free.
+    /// Whether its memory is on huge pages: `None` for huge pages if enough of them are free.
     pub huge_pages: Option<bool>,
-    /// Memory for packet headers, pools of drivers that cannot use ours, and rings, in MiB. Only what
-    /// is used of it is taken from the system.
+    /// Memory for packet headers, rings, and pools of drivers that cannot use the packet region, in MiB. The system
+    /// allocates only the memory that is used.
     pub memory_mib: u32,
-    /// More arguments, as DPDK's manual has them.
+    /// Further arguments, as in DPDK's manual.
     pub extra: Vec<String>,
 }
 
@@ -42,16 +42,16 @@ struct Running {
     result: Result<(), DpdkError>,
 }
 
-/// The start that this process had, if it had one: DPDK cannot be started twice.
+/// The options and result of this process's start of DPDK, if any: DPDK cannot be started twice.
 static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
 
 impl Eal {
-    /// Starts DPDK, or finds it running.
+    /// Starts DPDK, or returns the environment that runs already.
     ///
     /// # Errors
     ///
-    /// When this was built without DPDK, when it does not start, or when it runs already without a PCI
-    /// device that is wanted now. A start that failed is not tried again.
+    /// When this program was built without DPDK, when DPDK does not start, or when it runs already without a PCI device
+    /// that is requested now. A failed start is not repeated.
     pub fn start(options: &EalOptions) -> Result<Eal, DpdkError> {
         if !BUILT_WITH_DPDK {
             return Err(DpdkError::NotBuilt);
@@ -85,7 +85,7 @@ fn arguments(options: &EalOptions) -> Vec<String> {
         arguments.extend(["--no-huge", "--no-shconf", "-m"].map(String::from));
         arguments.push(options.memory_mib.to_string());
     }
-    // One lcore that may run on every processor this process may use: workers register themselves.
+    // One lcore that may run on every processor of this process: workers register themselves.
     arguments.push(format!("--lcores=0@({})", allowed_processors()));
     arguments.extend(options.extra.iter().cloned());
     arguments
@@ -108,7 +108,7 @@ fn start_in_thread(arguments: Vec<String>) -> Result<(), DpdkError> {
     let (tell, hear) = std::sync::mpsc::channel();
     let spawned = std::thread::Builder::new().name("dpdk-main".into()).spawn(move || {
         let _ = tell.send(init(&arguments));
-        // DPDK keeps this thread as its main one.
+        // DPDK uses this thread as its main one.
         loop {
             std::thread::park();
         }
@@ -126,7 +126,7 @@ fn init(arguments: &[String]) -> c_int {
     else {
         return -22;
     };
-    // DPDK moves the pointers about and keeps some of the strings: both are leaked.
+    // DPDK reorders the pointers and keeps some of the strings: both are leaked.
     let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
     let count = pointers.len() as c_int;
     pointers.push(std::ptr::null_mut());
@@ -135,8 +135,7 @@ fn init(arguments: &[String]) -> c_int {
     unsafe { ffi::mr_eal_init(count, pointers.leak().as_mut_ptr()) }
 }
 
-/// The network drivers that DPDK has on this machine, as names for ports (`net_pcap`, ...). Does not
-/// start DPDK.
+/// The names of the network drivers that DPDK has on this machine, as for ports (`net_pcap`, ...). Does not start DPDK.
 pub fn driver_names() -> Vec<String> {
     let roots = ["/usr/lib/x86_64-linux-gnu/dpdk", "/usr/lib/aarch64-linux-gnu/dpdk", "/usr/lib64/dpdk"];
     let folders = roots.iter().filter_map(|root| std::fs::read_dir(root).ok()).flatten().flatten();

@@ -1,7 +1,6 @@
-//! The shim's functions as they are in C, or stand-ins that refuse when it was not built.
+//! The shim's functions as declared in C. Without the shim, stand-ins that refuse.
 //!
-//! The structs mirror `c/shim.h`; that the descriptor's layout agrees is asserted there, offset by
-//! offset, and here by its size.
+//! The structs mirror `c/shim.h`, which asserts every offset of the descriptor; this file asserts its size.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use shm::Packet;
@@ -109,8 +108,7 @@ macro_rules! shim {
             $( pub fn $name($( $arg: $kind ),*) $( -> $result )?; )*
         }
 
-        /// What stands in when DPDK was not there at build time. [`crate::Eal::start`] refuses before
-        /// any of it is called.
+        /// The stand-ins of a build without DPDK. [`crate::Eal::start`] returns an error before any of them is called.
         #[cfg(not(dpdk))]
         mod absent {
             use super::*;
@@ -178,7 +176,7 @@ shim! {
     ) -> u32 = 0;
 }
 
-/// What DPDK logged since the last call.
+/// Returns the messages that DPDK logged since the last call.
 pub fn take_log() -> String {
     let mut text = [0u8; 4096];
     // SAFETY: the shim writes no more than `text` holds, and says how much it wrote.

@@ -1,13 +1,13 @@
-//! DPDK, by burst: the only crate that sees its headers.
+//! DPDK, burst by burst: the only crate that includes its headers.
 //!
-//! A C shim (`c/`) fills descriptors from mbufs and sets mbufs from descriptors, a burst at a call;
-//! this crate wraps it into safe types. [`Eal`] is the environment, started once per process.
-//! [`Mempool`] is packet memory that DPDK drivers receive into; [`DpdkPool`] is one worker's handle of
-//! it. [`Device`] is an attached device, [`Queue`] one worker's pair of queues of it.
+//! A C shim (`c/`) fills descriptors from mbufs and mbufs from descriptors, a burst at a call; this crate wraps it in
+//! safe types. [`Eal`] is the environment, started once per process. [`Mempool`] is packet memory that DPDK drivers
+//! receive into; [`DpdkPool`] is one worker's handle of it. [`Device`] is an attached device, [`Queue`] one worker's
+//! pair of its queues.
 //!
-//! What it does not do: choose devices, parse what users write, count (see `port::dpdk`).
+//! This crate does not choose devices, parse users' texts or count packets (see `port::dpdk`).
 //!
-//! Without DPDK at build time everything here still exists, and [`Eal::start`] says what is missing.
+//! Without DPDK at build time all types exist, and [`Eal::start`] returns an error.
 
 mod device;
 mod eal;
@@ -18,16 +18,16 @@ pub use device::{Bus, Device, DeviceInfo, DeviceStats, Queue, Received, Sent};
 pub use eal::{Eal, EalOptions, driver_names};
 pub use mempool::{DpdkPool, Mempool};
 
-/// Whether DPDK was there when this was built.
+/// Whether this program was built with DPDK.
 pub const BUILT_WITH_DPDK: bool = cfg!(dpdk);
 
-/// The most packets in one burst; longer ones are cut into several.
+/// The largest number of packets in one burst; longer ones are split.
 pub const MAX_BURST: usize = 256;
 
-/// What can go wrong with DPDK.
+/// Errors of DPDK.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DpdkError {
-    /// This program has no DPDK in it.
+    /// This program was built without DPDK.
     #[error("built without DPDK: install libdpdk-dev and rebuild")]
     NotBuilt,
     /// The environment did not start.
@@ -37,39 +37,39 @@ pub enum DpdkError {
         arguments: String,
         /// A negative errno.
         code: i32,
-        /// What DPDK said.
+        /// DPDK's log.
         log: String,
     },
     /// The environment runs with other options.
     #[error("DPDK runs already, without {what}; name every device before the first one is opened")]
     Running {
-        /// What it would have needed.
+        /// The missing option.
         what: String,
     },
-    /// A step on a device or a pool failed.
+    /// An operation on a device or a pool failed.
     #[error("cannot {action} {name}: {source}", source = DriverReport { code: *code, log })]
     Failed {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// With what.
+        /// The name of the device or pool.
         name: String,
         /// A negative errno.
         code: i32,
-        /// What DPDK said.
+        /// DPDK's log.
         log: String,
     },
-    /// A name with a zero byte in it.
+    /// A name contains a zero byte.
     #[error("`{name}` is not a name for DPDK: it has a zero byte in it")]
     Name {
         /// The name.
         name: String,
     },
-    /// More pools than descriptors can number.
+    /// There are more pools than descriptors can number.
     #[error("too many packet regions are open for another DPDK pool")]
     TooManyRegions,
 }
 
-/// An errno and the driver's own words, which say more.
+/// An errno and the driver's own message, which is more specific.
 struct DriverReport<'a> {
     code: i32,
     log: &'a str,

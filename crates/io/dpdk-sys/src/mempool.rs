@@ -1,8 +1,7 @@
 //! Packet memory that DPDK drivers receive into, and a worker's handle of it.
 //!
-//! Headers lie in DPDK's memory. Data lies in a region of ours, where drivers take that, else behind
-//! the headers. A pool stays for the life of the process: packets may be in a driver's hands until
-//! then, and a driver says nothing when it lets go.
+//! Headers are in DPDK's memory. Data is in a region of `shm` if the driver accepts one, else behind the headers. A
+//! pool exists until the process ends: a driver may hold packets until then, and does not report when it releases them.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::ffi::{self, RawBurst, RawPool};
@@ -13,7 +12,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Free packets that DPDK keeps for each thread. Its limit is 512.
+/// The number of free packets that DPDK caches for each thread. Its limit is 512.
 const CACHE: u32 = 256;
 const PAGE_BYTES: u64 = 4096;
 
@@ -29,7 +28,7 @@ unsafe impl Send for Mempool {}
 // SAFETY: as above.
 unsafe impl Sync for Mempool {}
 
-/// What one worker needs of a [`Mempool`].
+/// One worker's handle of a [`Mempool`].
 #[derive(Debug)]
 pub struct DpdkPool {
     pool: Arc<Mempool>,
@@ -37,7 +36,7 @@ pub struct DpdkPool {
 }
 
 impl Mempool {
-    /// A pool whose packets lie in `region`.
+    /// A pool whose packets are in `region`.
     ///
     /// # Errors
     ///
@@ -46,7 +45,7 @@ impl Mempool {
         Mempool::create(eal, region.slots(), Some(region))
     }
 
-    /// A pool whose packets lie in DPDK's own memory, for drivers that take no other.
+    /// A pool whose packets are in DPDK's own memory, for drivers that accept no other.
     ///
     /// # Errors
     ///
@@ -91,7 +90,7 @@ impl Mempool {
         }
         let number = match region {
             Some(region) => {
-                // One count more than there are owners: the region is never unmapped.
+                // An additional reference, which is never dropped: the region is never unmapped.
                 std::mem::forget(Arc::clone(region));
                 Some(region.number())
             }
@@ -113,12 +112,12 @@ impl Mempool {
         DpdkPool { pool: Arc::clone(self), stats: PoolStats::default() }
     }
 
-    /// The region that the packets lie in; `None` when they lie in DPDK's own memory.
+    /// The region that contains the packets; `None` when they are in DPDK's own memory.
     pub fn region(&self) -> Option<&Arc<PacketRegion>> {
         self.region.as_ref()
     }
 
-    /// The number that descriptors of its packets carry.
+    /// The pool number in the descriptors of its packets.
     pub fn number(&self) -> u16 {
         self.raw.region
     }

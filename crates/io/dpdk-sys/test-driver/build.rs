@@ -1,4 +1,4 @@
-//! Compiles the driver with the flags that `dpdk-sys` found; without DPDK there is none.
+//! Compiles the driver with the flags that `dpdk-sys` found; without DPDK there is no driver.
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(dpdk)");

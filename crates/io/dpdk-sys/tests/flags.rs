@@ -1,7 +1,7 @@
-//! Packets with the flags that NICs set: which of them take the slow path, and what descriptors say of them.
+//! Packets with the flags that NICs set: which of them take the slow path, and the resulting descriptors.
 //!
-//! The device is net_null; the test driver sets flags in its packets. Every test checks that all packets return
-//! to the pool, and has a device of its own name: all may run in one process.
+//! The device is net_null; the test driver sets flags in its packets. Every test checks that all packets return to the
+//! pool. Each test uses a device name of its own, so that all may run in one process.
 
 use dpdk_sys::{Bus, Device, DpdkPool, Eal, EalOptions, Mempool, Queue, Received};
 use dpdk_test_driver::{FlaggedQueue, hash, strips};
@@ -9,9 +9,9 @@ use shm::descriptor::flag;
 use shm::{HugePages, Packet, PacketBytes, PacketRegion, Pool, RegionOptions};
 use std::sync::Arc;
 
-/// What a burst receives.
+/// The size of a burst.
 const BURST: usize = 64;
-/// The frames of the device.
+/// The size of the device's frames.
 const FRAME_BYTES: usize = 64;
 
 /// A device with two queues, and the pool that it receives into.
@@ -22,7 +22,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Nothing when DPDK was not built in.
+    /// `None` when DPDK was not built in.
     fn new(name: &'static str) -> Option<Bench> {
         if !dpdk_sys::BUILT_WITH_DPDK {
             eprintln!("SKIP: built without DPDK");
@@ -43,7 +43,8 @@ impl Bench {
         FlaggedQueue::new(self.name, queue, arguments).expect("known arguments")
     }
 
-    /// Receives bursts with these flags, hands each packet with its number to `check`, and frees all; the sums.
+    /// Receives bursts with these flags, calls `check` for each packet with its number, and frees all. Returns the
+    /// sums.
     fn receive(&mut self, arguments: &str, bursts: u64, mut check: impl FnMut(u64, &Packet)) -> Received {
         let mut flagged = self.queue(&format!("frames=1,{arguments}"));
         let mut vector = vec![Packet::EMPTY; BURST];
@@ -79,7 +80,7 @@ fn tci(number: u64) -> u16 {
     0xa000 | (number as u16 & 0xfff)
 }
 
-/// The frame of that number as it was on the wire, with these tags.
+/// The frame of that number as sent on the wire, with these tags.
 fn frame(number: u64, tags: &[(u16, u16)], ethertype: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9];
     for (tag, tci) in tags {
@@ -102,10 +103,10 @@ fn number(frame: &[u8]) -> u64 {
 
 /// The EtherType of frames that never had a tag.
 const PLAIN: u16 = 0x88b5;
-/// The same of frames from which a tag was removed.
+/// The EtherType of frames from which a tag was removed.
 const TAGGED: u16 = 0x0800;
 
-/// What most NICs report of most packets is no reason for the slow path.
+/// Flags that most NICs set on most packets do not cause the slow path.
 #[test]
 fn hashes_types_and_good_checksums_take_the_fast_path() {
     let Some(mut bench) = Bench::new("net_null0") else { return };
@@ -125,12 +126,12 @@ fn hashes_types_and_good_checksums_take_the_fast_path() {
         let want = Received { packets: 6400, bytes: 6400 * 64, ..Received::default() };
         assert_eq!(sum, want, "{arguments}");
     }
-    // What a packet has is no other one's: every third has a hash.
+    // No packet has another one's values: every third has a hash.
     let sum = bench.receive("rss=3,ptypes=2", 100, |number, packet| {
         assert_eq!(packet.flow_hash, if number.is_multiple_of(3) { hash(number) } else { 0 });
     });
     assert_eq!((sum.odd, sum.flagged), (0, 0));
-    // No flag stays in an mbuf that is used again.
+    // No flag remains in an mbuf that is used again.
     let sum =
         bench.receive("ptypes=1", 100, |_, packet| assert_eq!((packet.flow_hash, packet.flags), (0, 0)));
     assert_eq!((sum.odd, sum.flagged), (0, 0));
@@ -147,7 +148,7 @@ fn flags_that_need_work_take_the_slow_path_and_reach_the_descriptor() {
     });
     assert_eq!((sum.odd, sum.flagged), (every(5), every(5)));
 
-    // A bad checksum is the elements' matter.
+    // Elements check checksums, not the driver.
     let sum = bench.receive("rss=1,good-checksum=1,bad-checksum=4", 100, |number, packet| {
         assert_eq!((packet.flags, packet.flow_hash), (0, hash(number)));
     });
@@ -198,7 +199,7 @@ fn a_tag_that_the_device_removed_is_put_back() {
     });
     assert_eq!((sum.odd, sum.foreign), (every(3) + every(2) - every(6), 0));
 
-    // Without room for it the packet is dropped: it is not passed on as one of another network.
+    // Without room for the tag the packet is dropped: without its tag it would appear to belong to another network.
     let mut lost = 0;
     let sum = bench.receive("vlan-stripped=3,no-headroom=2", 100, |number, _| {
         lost += u64::from(number.is_multiple_of(6));

@@ -1,9 +1,8 @@
 //! Flows that hit the rules of a rule set.
 //!
-//! From a trace the headers come as they stand. From rules alone, flow `i` is a random header of
-//! rule `i mod n` for which no earlier rule matches, so that every rule that can decide something
-//! does. A rule covered by earlier ones gets a header all the same: that is what its traffic would
-//! look like.
+//! From a trace, the headers are used unchanged. From rules alone, flow `i` is a random header of rule `i mod n` that
+//! no earlier rule matches, so that every rule that can decide a packet does. A rule that earlier ones cover gets a
+//! header all the same: its traffic would look like this.
 
 use std::path::PathBuf;
 
@@ -16,7 +15,7 @@ use crate::frame::FiveTuple;
 use crate::protocol::ProtocolMix;
 use crate::random::Random;
 
-/// Where rule-hitting headers come from.
+/// The source of headers that match rules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AclTraffic {
@@ -25,22 +24,21 @@ pub struct AclTraffic {
     /// A ClassBench trace file, plain or gzipped. Its headers are used in their order, and the
     /// number of flows is the number of its lines.
     pub trace: Option<PathBuf>,
-    /// How many in a hundred flows are taken from the address and port ranges instead, to miss the
-    /// rules.
+    /// The percentage of flows that are made from the address and port ranges instead, to miss the rules.
     pub miss_percent: u8,
 }
 
-/// Tries at drawing a header that no earlier rule matches. A rule that is half covered is missed
-/// once in 4 billion flows.
+/// The number of attempts to draw a header that no earlier rule matches. For a rule that is half covered, all attempts
+/// fail once in 4 billion flows.
 const DRAWS: u32 = 32;
 
 impl AclTraffic {
-    /// Whether flows come from here.
+    /// Whether rules or a trace are used.
     pub fn is_used(&self) -> bool {
         self.rules.is_some() || self.trace.is_some()
     }
 
-    /// The flows. `flows` is how many to make from rules.
+    /// Loads the flows. `flows` is the number to make from rules.
     pub(crate) fn load(
         &self,
         flows: u64,
@@ -65,7 +63,7 @@ impl AclTraffic {
         }
         let misses = u64::from(self.miss_percent);
         for (index, flow) in (0u64..).zip(&mut list) {
-            // Spread evenly: of any hundred flows in a row, `misses` are replaced.
+            // Evenly distributed: of any hundred consecutive flows, `misses` are replaced.
             if (index + 1) * misses / 100 > index * misses / 100 {
                 *flow = space.tuple(index);
             }
@@ -90,7 +88,7 @@ fn headers_for(
         let (Some(rule), Some(covering)) = (rules.get(place), earlier.get_mut(place)) else {
             break;
         };
-        // Found once for each rule: only earlier rules that overlap can take a header away.
+        // Computed once for each rule: only earlier rules that overlap it can match its headers.
         let covering = covering.get_or_insert_with(|| overlapping(rules, place));
         let mut header = draw(rule, protocols, random);
         for _ in 1..DRAWS {
@@ -124,7 +122,7 @@ fn draw(rule: &HeaderBox, protocols: ProtocolMix, random: &mut Random) -> [u32; 
     let mut inside = |(low, high): &(u32, u32)| random.between((*low).into(), (*high).into()) as u32;
     let header = [inside(src), inside(dst), inside(src_port), inside(dst_port)];
     let protocol = match protocol {
-        // A rule for every protocol gets those of the mix, not number 143.
+        // A rule for every protocol gets the protocols of the mix, and not number 143.
         (0, 255) => protocols.at(random.next_u64() as u32).into(),
         (only, _) => *only,
     };
@@ -168,7 +166,7 @@ mod tests {
 
     #[test]
     fn every_rule_decides_something() {
-        // The second rule is all of TCP, the first a corner of it; the third is the rest.
+        // The second rule matches all of TCP, the first a part of it; the third matches the rest.
         let rules = [
             HeaderBox([ANY, ANY, PORTS, (80, 80), (6, 6)]),
             HeaderBox([ANY, ANY, PORTS, (0, 160), (6, 6)]),

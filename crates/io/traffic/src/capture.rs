@@ -1,9 +1,9 @@
 //! Writes generated traffic to a pcap file.
 //!
-//! Streaming: memory does not grow with the number of frames. A regular file is written under a
-//! second name (`OUT.part`) and takes its own only when it is whole, so an old capture is never
-//! half overwritten. When writing stops early (a full disk), the partial file is cut back to its
-//! last whole frame and stays readable. Pipes and devices are written as they are.
+//! Frames are streamed: memory does not grow with their number. A regular file is written under a second name
+//! (`OUT.part`) and renamed when it is complete, so an old capture is never partly overwritten. When writing stops
+//! early (a full disk), the partial file is truncated to its last whole frame and stays readable. Pipes and devices are
+//! written directly.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -12,28 +12,28 @@ use std::path::{Path, PathBuf};
 use crate::TrafficError;
 use crate::{Frames, Summary};
 
-/// Fraction of a second that a capture's timestamps count.
+/// The unit of a capture's timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Resolution {
     /// Nanoseconds (magic number 0xa1b23c4d).
     #[default]
     Nanoseconds,
-    /// Microseconds (magic number 0xa1b2c3d4), for readers that know nothing else.
+    /// Microseconds (magic number 0xa1b2c3d4), for readers without support for nanoseconds.
     Microseconds,
 }
 
-/// Records are handed to the operating system in pieces of about this size.
+/// Records are written to the operating system in pieces of about this size.
 const BUFFER_BYTES: usize = 1 << 20;
 const SNAP_BYTES: u32 = 262_144;
 const LINK_TYPE_ETHERNET: u32 = 1;
 
-/// Where records go. Cutting back is what a plain [`Write`] lacks.
+/// A destination of records; unlike a plain [`Write`], it can be truncated.
 pub trait CaptureSink: Write {
-    /// Shortens to `len_bytes`; does nothing where that is impossible (a pipe).
+    /// Truncates to `len_bytes`; does nothing where that is impossible (a pipe).
     ///
     /// # Errors
     ///
-    /// The operating system's.
+    /// When the operating system returns an error.
     fn cut(&mut self, len_bytes: u64) -> io::Result<()>;
 }
 
@@ -52,18 +52,18 @@ impl CaptureSink for io::Stdout {
     }
 }
 
-/// A pcap stream of Ethernet frames that knows where its records end.
+/// A pcap stream of Ethernet frames that keeps the ends of its records.
 struct CaptureWriter<'a> {
     sink: &'a mut dyn CaptureSink,
     resolution: Resolution,
     buffer: Vec<u8>,
-    /// Where each record ends in the buffer.
+    /// The end of each record in the buffer.
     ends: Vec<usize>,
     written_bytes: u64,
     written_frames: u64,
 }
 
-/// A capture that ended early: how many whole frames it holds, and why.
+/// A capture that ended early: its number of whole frames, and the cause.
 struct Cut {
     frames: u64,
     cause: io::Error,
@@ -90,7 +90,7 @@ impl<'a> CaptureWriter<'a> {
             Resolution::Nanoseconds => fraction_ns,
             Resolution::Microseconds => fraction_ns / 1_000,
         };
-        // The format counts seconds in 32 bits; it ends in 2106.
+        // The format's seconds have 32 bits and end in 2106.
         for field in
             [(timestamp_ns / 1_000_000_000) as u32, fraction as u32, frame.len() as u32, frame.len() as u32]
         {
@@ -128,28 +128,28 @@ impl<'a> CaptureWriter<'a> {
         }
     }
 
-    /// Cuts the file back to its last whole record, `done` bytes of the buffer having reached it.
+    /// Truncates the file to its last whole record; `done` bytes of the buffer were written to it.
     fn cut_after(&mut self, done: usize, cause: io::Error) -> Cut {
         let whole = self.ends.iter().take_while(|end| **end <= done).count();
         let kept = match whole.checked_sub(1).and_then(|last| self.ends.get(last)) {
             Some(end) => *end as u64,
-            // Not even one more record: the file header, if that much was written now.
+            // No further record is complete. The file header is kept if it was written now.
             None if self.written_bytes == 0 => done.min(24) as u64,
             None => 0,
         };
-        // The first failure is what is told; that of cutting would add nothing to act upon.
+        // The first error is reported; an error of the truncation would not help the user.
         let _ = self.sink.cut(self.written_bytes + kept);
         Cut { frames: self.written_frames + whole as u64, cause }
     }
 }
 
-/// Writes `count` frames to the capture file `path` (`-` is standard output) and says what they
-/// were. `progress` is called now and then with the number of frames made.
+/// Writes `count` frames to the capture file `path` (`-` is standard output) and returns a summary of them. `progress`
+/// is called from time to time with the number of frames made.
 ///
 /// # Errors
 ///
-/// The file cannot be created, or writing stopped early; the error then says how many frames are
-/// readable and where.
+/// When the file cannot be created, or writing stopped early; the error then contains the number of readable frames and
+/// the name of their file.
 pub fn write_capture(
     path: &Path,
     resolution: Resolution,
@@ -169,7 +169,7 @@ pub fn write_capture(
     let part = part_name(path);
     let mut sink = File::create(&part).map_err(create)?;
     let summary = write_frames(&mut sink, &part, resolution, frames, count, progress)?;
-    // A delayed allocation may still find the disk full: ask before the name promises a whole file.
+    // With delayed allocation, a full disk is reported only here, so this precedes the renaming.
     sink.sync_all().map_err(|cause| TrafficError::CaptureCut {
         frames: summary.frames(),
         kept: part.clone(),

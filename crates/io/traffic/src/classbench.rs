@@ -1,6 +1,6 @@
-//! Rule and trace files in ClassBench's formats, plain or gzipped, as boxes and headers.
+//! Rule and trace files in ClassBench's formats, plain or gzipped, as header boxes and headers.
 //!
-//! [`table::acl::classbench`] knows the formats; this is the reading of files and the conversion.
+//! [`table::acl::classbench`] parses the formats; this module reads the files and converts the results.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -30,7 +30,7 @@ pub(crate) fn read_trace(path: &Path) -> Result<Vec<FiveTuple>, TrafficError> {
     Ok(headers.iter().map(|header| five_tuple(header.key)).collect())
 }
 
-/// The 5-tuple of a key; the reader has bounded ports and protocol.
+/// The 5-tuple of a key; the reader has checked the ranges of ports and protocol.
 pub(crate) fn five_tuple([src, dst, src_port, dst_port, protocol]: [u32; 5]) -> FiveTuple {
     FiveTuple {
         src: IpAddr::from(Ipv4Addr::from_bits(src)),
@@ -48,7 +48,7 @@ fn header_box(filter: &Filter) -> HeaderBox {
     };
     let ports = |(low, high): (u16, u16)| (low.into(), high.into());
     let (protocol, mask) = filter.proto;
-    // A mask with holes is no interval; its lowest value is one that matches.
+    // A mask that is not contiguous is no interval; its lowest value is one that matches.
     let free = if mask.leading_ones() + mask.trailing_zeros() >= 8 { !mask } else { 0 };
     HeaderBox([
         prefix(filter.src),
@@ -64,7 +64,7 @@ fn read_text(path: &Path) -> Result<String, TrafficError> {
     let mut reader = BufReader::new(File::open(path).map_err(|error| failed("open", error))?);
     let packed = reader.fill_buf().map_err(|error| failed("read", error))?.starts_with(&[0x1f, 0x8b]);
     let mut bytes = Vec::new();
-    // Bounded, so that a file that unpacks to more than any rule set is refused and not swallowed.
+    // Limited, so that a file that unpacks to more than any rule set is refused.
     let read = if packed {
         MultiGzDecoder::new(reader).take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes)
     } else {

@@ -1,8 +1,8 @@
-//! Which flow a frame belongs to, and that flow's 5-tuple.
+//! Selects the flow of a frame, and computes that flow's 5-tuple.
 //!
-//! Flows are numbered from 0. A generated flow is computed from its number (a keyed permutation of
-//! all 5-tuples in the ranges), so a million of them cost no memory and no two are the same; flows
-//! from a rule set or a trace are a list.
+//! Flows are numbered from 0. The 5-tuple of a generated flow is computed from its number (by a keyed permutation of
+//! all 5-tuples in the ranges), so that a million flows use no memory and no two are equal. Flows from a rule set or a
+//! trace are a list.
 
 use rand_distr::{Distribution, Zipf};
 
@@ -12,13 +12,13 @@ use crate::protocol::{FlowOrder, ICMP, ICMPV6, ProtocolMix, TCP, UDP};
 use crate::random::{Permutation, Random, mix};
 use crate::range::{AddressRange, PortSet};
 
-// Two multipliers whose multiples spread evenly over the unit square (Roberts' R2 sequence: 1/p
-// and 1/p^2 for the plastic number p, as fractions of 2^64). Shares by protocol and by family thus
-// hold to within a flow or so even for few flows, and do not depend on each other.
+// Two multipliers whose multiples are evenly distributed over the unit square (Roberts' R2 sequence: 1/p and 1/p^2 for
+// the plastic number p, as fractions of 2^64). The shares of protocols and families are thus exact to about one flow
+// even for few flows, and are independent of each other.
 const SPREAD_PROTOCOL: u64 = 0xC13F_A9A9_02A6_328F;
 const SPREAD_FAMILY: u64 = 0x91E1_0DA5_C79E_7B1D;
 
-/// The ranges from which flows are made.
+/// The ranges that flows are made from.
 #[derive(Debug, Clone)]
 pub(crate) struct FlowRanges {
     pub(crate) src: AddressRange,
@@ -70,8 +70,8 @@ impl FlowSpace {
         let ipv6 = percent < u64::from(self.ipv6_percent);
         let protocol = self.protocols.at(of_2_32(SPREAD_PROTOCOL));
         let ranges = if ipv6 { &self.v6 } else { &self.v4 };
-        // A permutation for each kind of flow: flow numbers are distinct, so are the tuples of one
-        // kind; tuples of two kinds differ by their kind.
+        // A permutation for each protocol and family. Flow numbers are distinct, so tuples of the same protocol and
+        // family are; other tuples differ in protocol or family.
         let key = mix(self.seed ^ (u64::from(protocol) << 1 | u64::from(ipv6)));
         let permutation = Permutation::new(ranges.tuples(protocol), key);
         let mut place = permutation.apply(u128::from(index));
@@ -111,12 +111,12 @@ impl FlowRanges {
     }
 }
 
-/// Where 5-tuples come from.
+/// The source of 5-tuples.
 #[derive(Debug, Clone)]
 pub(crate) enum FlowSource {
-    /// Computed.
+    /// Computed from the flow number.
     Space(Box<FlowSpace>),
-    /// Headers for a rule set, or those of a trace.
+    /// Headers that match a rule set, or those of a trace.
     List(Vec<FiveTuple>),
 }
 
@@ -129,7 +129,7 @@ impl FlowSource {
     }
 }
 
-/// Picks the flow of each frame.
+/// Selects the flow of each frame.
 #[derive(Debug, Clone)]
 pub(crate) enum FlowPick {
     RoundRobin { flows: u64 },
@@ -152,7 +152,7 @@ impl FlowPick {
         match self {
             Self::RoundRobin { flows } => frame % flows.max(&1),
             Self::Uniform { flows } => random.below(*flows),
-            // Ranks count from 1.
+            // Ranks start at 1.
             Self::Zipf(zipf) => (zipf.sample(&mut random.0) as u64).saturating_sub(1),
         }
     }

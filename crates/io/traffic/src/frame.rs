@@ -1,7 +1,7 @@
-//! One frame: from what it shall say to its bytes.
+//! Builds the bytes of one frame from its description.
 //!
-//! Invariant: a built frame is exactly as long as asked, all its checksums are right, and its IP
-//! packet ends where the frame ends, except that a frame without payload is padded.
+//! Invariant: a built frame has exactly the requested length, all its checksums are right, and its IP packet ends where
+//! the frame ends, except that a frame without payload is padded.
 
 use std::net::IpAddr;
 
@@ -17,17 +17,17 @@ use crate::protocol::{ICMP, ICMPV6, TCP, UDP};
 /// The shortest frame on a wire, without FCS (IEEE 802.3 clause 4.4.2).
 pub const SHORTEST_WIRE_FRAME_BYTES: usize = 60;
 
-/// What makes a flow: addresses, protocol and ports.
+/// The 5-tuple of a flow: addresses, protocol and ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FiveTuple {
     /// Source address.
     pub src: IpAddr,
     /// Destination address, of the same family.
     pub dst: IpAddr,
-    /// IP protocol number. Other than TCP, UDP and the family's ICMP, the payload starts with both
-    /// ports, so that a header of a rule set stays recognisable.
+    /// IP protocol number. For protocols other than TCP, UDP and the family's ICMP, the payload starts with both ports,
+    /// so that a header of a rule set stays recognisable.
     pub protocol: u8,
-    /// Source port; of ICMP the echo identifier.
+    /// Source port; for ICMP the echo identifier.
     pub src_port: u16,
     /// Destination port; ICMP has none.
     pub dst_port: u16,
@@ -38,7 +38,7 @@ pub struct FiveTuple {
 pub struct TcpSegment {
     /// Sequence number.
     pub sequence: u32,
-    /// Acknowledgement number; the ACK flag is set if there is one.
+    /// Acknowledgement number; with one, the ACK flag is set.
     pub acknowledgement: Option<u32>,
     /// SYN flag.
     pub syn: bool,
@@ -48,7 +48,7 @@ pub struct TcpSegment {
     pub psh: bool,
 }
 
-/// Everything a frame says.
+/// The description of a frame.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameSpec<'a> {
     /// Source MAC address.
@@ -67,8 +67,8 @@ pub struct FrameSpec<'a> {
     pub ttl: u8,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// Payload, used from its start; it must be long enough for the frame. An empty payload gives
-    /// a frame without any, padded with zeros after the IP packet.
+    /// Payload, used from its start; it must be long enough for the frame. A frame with an empty payload is padded with
+    /// zeros after the IP packet.
     pub payload: &'a [u8],
     /// Length of the whole frame without FCS.
     pub len_bytes: usize,
@@ -87,7 +87,7 @@ impl FrameSpec<'_> {
         14 + 4 * self.vlan.len() + network + transport
     }
 
-    /// The frame's bytes.
+    /// Builds the frame's bytes.
     ///
     /// # Errors
     ///
@@ -98,12 +98,12 @@ impl FrameSpec<'_> {
         Ok(frame)
     }
 
-    /// Appends the frame to `out`. On an error `out` is as it was.
+    /// Appends the frame to `out`. On an error `out` is unchanged.
     ///
     /// # Errors
     ///
-    /// The length is under [`Self::header_bytes`] or past what IP can say, the addresses are of
-    /// two families, a tag or the DSCP is out of its range, or the payload is too short.
+    /// When the length is less than [`Self::header_bytes`] or more than an IP length field can hold, the addresses are
+    /// of two families, a tag or the DSCP is out of its range, or the payload is too short.
     pub fn build_into(&self, out: &mut Vec<u8>) -> Result<(), TrafficError> {
         let start = out.len();
         let built = self.append(out);
@@ -164,7 +164,7 @@ impl FrameSpec<'_> {
             _ => return Err(self.refuse("its addresses are of two families")),
         }
         out.extend_from_slice(payload);
-        // Only a frame without payload is still short here.
+        // Only a frame without payload is too short here.
         out.resize(start + self.len_bytes, 0);
         Ok(())
     }
@@ -266,7 +266,7 @@ impl Ends {
     }
 }
 
-/// A transport header's bytes, at most those of TCP without options.
+/// A transport header, with at most the bytes of a TCP header without options.
 struct Transport {
     bytes: [u8; 20],
     len: usize,

@@ -1,10 +1,10 @@
-//! Frames laid side by side in memory, for generator ports.
+//! Frames in one buffer, for generator ports.
 
-/// A list of frames in one piece of memory.
+/// A list of frames in one buffer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FrameSet {
     bytes: Vec<u8>,
-    /// Where each frame ends.
+    /// The end of each frame.
     ends: Vec<usize>,
 }
 
@@ -14,7 +14,7 @@ impl FrameSet {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -39,7 +39,7 @@ impl FrameSet {
         &self.bytes
     }
 
-    /// Where each frame ends in [`Self::bytes`].
+    /// The end of each frame in [`Self::bytes`].
     pub fn ends(&self) -> &[usize] {
         &self.ends
     }
@@ -50,7 +50,7 @@ impl FrameSet {
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends a frame that `append` writes to the end of the bytes; nothing on an error.
+    /// Appends a frame that `append` writes to the end of the bytes; unchanged on an error.
     pub(crate) fn push_with<T, E>(
         &mut self,
         append: impl FnOnce(&mut Vec<u8>) -> Result<T, E>,

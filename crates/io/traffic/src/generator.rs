@@ -11,29 +11,29 @@ use crate::random::{Purpose, Random, mix};
 use crate::range::AddressRange;
 use crate::spec::{Spacing, TrafficSpec};
 
-/// What is to be known of a frame beside its bytes.
+/// The properties of a frame besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameMeta {
-    /// When it is sent, in nanoseconds since 1970.
+    /// The time at which it is sent, in nanoseconds since 1970.
     pub timestamp_ns: u64,
     /// Its flow, from 0.
     pub flow: u64,
     /// Length without FCS.
     pub len_bytes: usize,
-    /// Whether the size asked for was shorter than the headers, which then set the length.
+    /// Whether the requested size was shorter than the headers, which then determined the length.
     pub raised: bool,
 }
 
-/// How far a TCP flow has got.
+/// The progress of a TCP flow.
 #[derive(Debug, Clone, Copy, Default)]
 struct TcpProgress {
     /// Bytes sent since the flow's first sequence number.
     sent: u32,
-    /// Frames sent since the connection was opened; stays at its end value.
+    /// Frames sent since the connection was opened; constant once the connection is established for good.
     frames: u32,
 }
 
-/// Makes frames without end. It keeps memory for TCP flows and for flows from files only.
+/// An unlimited sequence of frames. It uses memory only for TCP flows and for flows from files.
 #[derive(Debug, Clone)]
 pub struct Frames {
     spec: TrafficSpec,
@@ -55,12 +55,12 @@ impl TrafficSpec {
     ///
     /// # Errors
     ///
-    /// Settings that contradict each other, or a rule or trace file that cannot be read.
+    /// When settings contradict each other, or a rule or trace file cannot be read.
     pub fn frames(&self) -> Result<Frames, TrafficError> {
         Frames::new(self)
     }
 
-    /// The first `count` frames, side by side.
+    /// The first `count` frames, in one buffer.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl Frames {
             src_port: spec.src_port.clone(),
             dst_port: spec.dst_port.clone(),
         };
-        // With rules or a trace the ranges only supply the misses, which may repeat.
+        // With rules or a trace, the ranges supply only the flows that miss; these may repeat.
         let distinct = if spec.acl.is_used() { 1 } else { spec.flows };
         let space = FlowSpace::new(
             ranges(&spec.src, &spec.dst),
@@ -120,7 +120,7 @@ impl Frames {
         })
     }
 
-    /// Number of flows: as asked for, or as many as the trace has lines.
+    /// The number of flows: as requested, or the number of lines of the trace.
     pub fn flows(&self) -> u64 {
         self.flows
     }
@@ -129,7 +129,7 @@ impl Frames {
     ///
     /// # Errors
     ///
-    /// None for a specification that [`TrafficSpec::frames`] took.
+    /// Never, for a specification that [`TrafficSpec::frames`] accepted.
     pub fn append_next(&mut self, out: &mut Vec<u8>) -> Result<FrameMeta, TrafficError> {
         let index = self.index;
         let flow = self.pick.pick(index, &mut self.picks);
@@ -175,7 +175,7 @@ impl Frames {
 
     fn timestamp_ns(&mut self) -> u64 {
         let since_start = match self.spec.spacing {
-            // From the index, not by adding up: no rate drifts.
+            // Computed from the index and not as a sum, so that the rate does not drift.
             Spacing::Even => {
                 let ns = u128::from(self.index) * 1_000_000_000 / u128::from(self.spec.rate_pps);
                 u64::try_from(ns).unwrap_or(u64::MAX)
@@ -183,7 +183,7 @@ impl Frames {
             Spacing::Poisson => {
                 let now_ns = self.poisson_ns as u64;
                 let mean_ns = 1e9 / self.spec.rate_pps as f64;
-                // 1 - u lies in (0, 1], whose logarithm exists.
+                // 1 - u is in (0, 1], so its logarithm exists.
                 self.poisson_ns -= mean_ns * (1.0 - self.gaps.unit()).ln();
                 now_ns
             }
@@ -193,10 +193,10 @@ impl Frames {
 }
 
 impl TcpProgress {
-    /// Fills in the flow's next segment; true if it is one without payload.
+    /// Sets the fields of the flow's next segment; returns true if the segment has no payload.
     fn step(&mut self, flags: TcpFlags, first: u32, segment: &mut TcpSegment) -> bool {
         segment.sequence = first.wrapping_add(self.sent);
-        // The peer's numbers: never seen, so any will do; it has sent its SYN and nothing else.
+        // The peer's frames are not generated, so any sequence number will do; the peer has sent its SYN only.
         let acknowledgement = Some(mix(first.into()) as u32);
         match flags {
             TcpFlags::Ack => {
@@ -205,7 +205,7 @@ impl TcpProgress {
                 false
             }
             TcpFlags::Syn => {
-                // Every attempt is a first one.
+                // Every attempt is the first one of its connection.
                 segment.sequence = first;
                 segment.syn = true;
                 false
@@ -226,7 +226,7 @@ impl TcpProgress {
                 }
                 self.frames = match self.frames {
                     frames if data_frames > 0 && frames == last => 0,
-                    // An open-ended session counts no further than its first data frame.
+                    // The counter of a session that is never closed stops at its first data frame.
                     2 if data_frames == 0 => 2,
                     frames => frames + 1,
                 };
@@ -235,7 +235,7 @@ impl TcpProgress {
         }
     }
 
-    /// Moves the sequence number past a segment: SYN and FIN count one (RFC 9293 section 3.4).
+    /// Advances the sequence number by a segment; SYN and FIN count as one byte each (RFC 9293 section 3.4).
     fn count(&mut self, segment: &TcpSegment, payload_bytes: usize) {
         let flags = u32::from(segment.syn) + u32::from(segment.fin);
         self.sent = self.sent.wrapping_add(payload_bytes as u32).wrapping_add(flags);
@@ -245,7 +245,7 @@ impl TcpProgress {
 impl Iterator for Frames {
     type Item = (u64, Vec<u8>);
 
-    /// Ends only where [`Frames::append_next`] fails.
+    /// Returns `None` only if [`Frames::append_next`] fails.
     fn next(&mut self) -> Option<Self::Item> {
         let mut frame = Vec::new();
         let meta = self.append_next(&mut frame).ok()?;

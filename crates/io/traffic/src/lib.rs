@@ -1,15 +1,14 @@
-//! Generated traffic: what is sent, how long, in which flows, how fast.
+//! Generated traffic: frames, their sizes, flows and rate.
 //!
-//! A [`TrafficSpec`] says it all and is the same whether it comes from a command line or a TOML
-//! file. [`TrafficSpec::frames`] makes the frames one by one, [`TrafficSpec::prepare`] lays a
-//! number of them side by side for a generator port. Same specification, same bytes, everywhere;
-//! a test pins a digest of them.
+//! A [`TrafficSpec`] contains all settings and is the same whether a command line or a TOML file states them.
+//! [`TrafficSpec::frames`] makes the frames one by one; [`TrafficSpec::prepare`] stores a number of them in one buffer
+//! for a generator port. The same specification generates the same bytes everywhere; a test compares a digest of them.
 //!
-//! What is deliberately not here: replies (every flow goes one way), fragments, and malformed
-//! frames. Captures of real traffic and the fuzz targets have those.
+//! Deliberately excluded are replies (every flow has one direction), fragments, and malformed frames. Captures of real
+//! traffic and the fuzz targets contain those.
 //!
-//! [`write_capture`](capture::write_capture) streams frames to a pcap file, and [`replay`] takes those of a capture
-//! with other addresses.
+//! [`write_capture`](capture::write_capture) streams frames to a pcap file, and [`replay`] reads the frames of a
+//! capture with other addresses.
 
 mod acl;
 pub mod capture;

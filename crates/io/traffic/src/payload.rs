@@ -1,4 +1,4 @@
-//! What payloads hold.
+//! The content of payloads.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,15 +11,15 @@ use crate::TrafficError;
 use crate::random::mix;
 use crate::size::LONGEST_FRAME_BYTES;
 
-/// What payloads hold: `zero`, `counting`, `random`, or a byte such as `0xA5`.
+/// The content of payloads: `zero`, `counting`, `random`, or a byte such as `0xA5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum PayloadFill {
-    /// The same byte throughout.
+    /// One byte repeated.
     Byte(u8),
     /// 0, 1, 2, ... 255, 0, ...
     Counting,
-    /// Bytes that nothing compresses or predicts, different in every frame.
+    /// Random bytes, which cannot be compressed; different in every frame.
     Random,
 }
 
@@ -57,7 +57,7 @@ impl fmt::Display for PayloadFill {
 
 crate::text::text_serde!(PayloadFill);
 
-/// Payload for one frame after the other.
+/// Generates the payloads of consecutive frames.
 #[derive(Debug, Clone)]
 pub(crate) struct PayloadBuffer {
     fill: PayloadFill,
@@ -82,7 +82,7 @@ impl PayloadBuffer {
             return &[];
         };
         if self.fill == PayloadFill::Random {
-            // Of its own stream for each frame, so that it does not depend on earlier sizes.
+            // Each frame has a stream of its own, so that its bytes do not depend on earlier sizes.
             Pcg64Mcg::seed_from_u64(self.seed ^ mix(index)).fill_bytes(bytes);
         }
         bytes

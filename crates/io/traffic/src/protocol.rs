@@ -1,4 +1,4 @@
-//! Which protocols flows speak, and in which order frames pick their flows.
+//! The protocols of flows, and the order in which frames select their flows.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,9 +16,9 @@ pub const UDP: u8 = 17;
 /// IP protocol number of ICMPv6.
 pub const ICMPV6: u8 = 58;
 
-/// How many flows speak which protocol, by weight: `udp`, `tcp:80,udp:15,icmp:5`.
+/// The share of flows of each protocol, by weight: `udp`, `tcp:80,udp:15,icmp:5`.
 ///
-/// The shares hold for flows; frames follow as far as flows are picked evenly.
+/// The shares apply to flows. They apply to frames as far as flows are selected evenly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ProtocolMix {
@@ -31,14 +31,14 @@ pub struct ProtocolMix {
 }
 
 impl ProtocolMix {
-    /// UDP alone, as RFC 2544 (appendix C) tests with.
+    /// UDP only, as in the tests of RFC 2544 (appendix C).
     pub const UDP_ONLY: Self = Self { tcp: 0, udp: 1, icmp: 0 };
 
     pub(crate) fn total(&self) -> u64 {
         u64::from(self.tcp) + u64::from(self.udp) + u64::from(self.icmp)
     }
 
-    /// The protocol at `fraction` (a fraction of 2^32) of the weights laid end to end.
+    /// The protocol at `fraction` (a fraction of 2^32) of the concatenated weights.
     pub(crate) fn at(&self, fraction: u32) -> u8 {
         let ticket = ((u128::from(fraction) * u128::from(self.total())) >> 32) as u64;
         if ticket < u64::from(self.tcp) {
@@ -92,18 +92,16 @@ impl fmt::Display for ProtocolMix {
     }
 }
 
-/// In which order frames pick their flows.
+/// The order in which frames select their flows.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum FlowOrder {
-    /// One flow after the other, over and over: the worst case for caches, and the order of a
-    /// trace file.
+    /// One flow after the other, repeatedly: the worst case for caches, and the order of a trace file.
     #[default]
     RoundRobin,
-    /// Every flow equally likely.
+    /// Each flow with the same probability.
     Uniform,
-    /// Flow number `k` (from 1) with a likelihood proportional to `1 / k^s`: a few heavy flows and
-    /// a long tail.
+    /// Flow number `k` (from 1) with a probability proportional to `1 / k^s`: a few heavy flows and a long tail.
     Zipf(f64),
 }
 
@@ -141,7 +139,7 @@ impl fmt::Display for FlowOrder {
     }
 }
 
-/// What TCP flows look like.
+/// The frames of TCP flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum TcpFlags {
@@ -150,9 +148,9 @@ pub enum TcpFlags {
     Ack,
     /// Every frame is a SYN: connection attempts only.
     Syn,
-    /// The client's half of connections: SYN, ACK, data frames, and after `data_frames` of them a
-    /// FIN; the next frame of the flow opens it again. Zero never closes. SYN, ACK and FIN carry
-    /// no payload and are the shortest frames, whatever the size mix.
+    /// The client's half of connections: SYN, ACK, data frames, and after `data_frames` of them a FIN. The next frame
+    /// of the flow opens the connection again. With zero it is never closed. SYN, ACK and FIN have no payload and are
+    /// the shortest frames, whatever the size mix.
     Session {
         /// Data frames before the FIN; 0 for a connection that stays open.
         data_frames: u32,

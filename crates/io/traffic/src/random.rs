@@ -1,10 +1,9 @@
-//! The random numbers behind generated traffic.
+//! The random numbers of generated traffic.
 //!
-//! Same seed, same bytes: on every machine and in every later version. So the generator is a
-//! named one (PCG XSL 128/64 MCG) whose output never changes, and integers are drawn from its raw
-//! output here instead of through a library's range sampling, which promises no such thing. Each
-//! purpose (sizes, flows, payload, gaps) has its own stream: a change of frame sizes leaves the
-//! flows as they were.
+//! The same seed generates the same bytes on every machine and in every later version. Therefore the generator is a
+//! named one (PCG XSL 128/64 MCG) whose output never changes, and integers are drawn from its raw output here: a
+//! library's range sampling does not guarantee the same numbers. Each purpose (sizes, flows, payload, gaps) has its own
+//! stream: a change of frame sizes does not change the flows.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
@@ -13,7 +12,7 @@ use rand_pcg::rand_core::{RngCore, SeedableRng};
 #[derive(Debug, Clone)]
 pub(crate) struct Random(pub(crate) Pcg64Mcg);
 
-/// What a stream is for; each purpose draws from a stream of its own.
+/// The purpose of a stream; each purpose draws from a stream of its own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     Sizes = 1,
@@ -31,8 +30,8 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number in `0..bound`; 0 if `bound` is 0. The bias of the multiplication is below
-    /// bound / 2^64, far under anything traffic could show.
+    /// A number in `0..bound`; 0 if `bound` is 0. The bias of the multiplication is below bound / 2^64, far below any
+    /// measurable effect on traffic.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
@@ -56,11 +55,11 @@ pub(crate) fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A keyed permutation of `0..size`: distinct inputs give distinct outputs, in no visible order.
+/// A keyed permutation of `0..size`: distinct inputs have distinct outputs, in no apparent order.
 ///
-/// A balanced Feistel network over the next even number of bits, walked along its cycle until the
-/// value falls into the range (four steps on average at worst). It lets flow number `i` be
-/// computed instead of stored, however many flows there are.
+/// A balanced Feistel network over the next even number of bits, applied repeatedly until the value is in the range
+/// (four times on average at worst). Flow number `i` can thus be computed and need not be stored, however many flows
+/// there are.
 #[derive(Debug, Clone)]
 pub(crate) struct Permutation {
     size: u128,
@@ -75,7 +74,7 @@ impl Permutation {
         Self { size, half_bits: bits.div_ceil(2).clamp(1, 63), key }
     }
 
-    /// The place of `index` (which is below `size`) in the permuted order.
+    /// The permuted position of `index` (which is below `size`).
     pub(crate) fn apply(&self, index: u128) -> u128 {
         let mut value = index;
         loop {

@@ -1,9 +1,8 @@
-//! Address and port ranges from which flows are made.
+//! Address and port ranges that flows are made from.
 //!
-//! Addresses are `10.0.0.1`, `10.0.0.1-10.0.0.9` or a prefix `10.0.0.0/16`; of an IPv4 prefix up
-//! to /30 the first and last address (network and broadcast) are left out, because many functions
-//! drop them. Of a range larger than 2^32 addresses the first 2^32 are used. Ports are a list of
-//! numbers and ranges: `80,443,8000-8099`.
+//! Addresses are `10.0.0.1`, `10.0.0.1-10.0.0.9` or a prefix `10.0.0.0/16`. The first and last address (network and
+//! broadcast) of an IPv4 prefix up to /30 are excluded, because many functions drop them. Of a range larger than 2^32
+//! addresses, the first 2^32 are used. Ports are a list of numbers and ranges: `80,443,8000-8099`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -36,18 +35,18 @@ impl AddressRange {
         self.first.is_ipv6()
     }
 
-    /// Address number `index`, counted around the range.
+    /// Address number `index`, modulo the size of the range.
     pub fn nth(&self, index: u64) -> IpAddr {
         let index = index % self.count.max(1);
         match self.first {
-            // The range was checked to end inside the family; the cast keeps the low 32 bits.
+            // The range is known to end inside the family; the cast keeps the low 32 bits.
             IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits().wrapping_add(index as u32)).into(),
             IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits().wrapping_add(index.into())).into(),
         }
     }
 }
 
-/// An address as a number, and how many bits its family has.
+/// An address as a number, and the number of bits of its family.
 fn number(address: IpAddr) -> (u128, u32) {
     match address {
         IpAddr::V4(address) => (address.to_bits().into(), 32),
@@ -121,7 +120,7 @@ impl PortSet {
         self.ranges.iter().map(|(low, high)| u64::from(high - low) + 1).sum()
     }
 
-    /// Port number `index`, counted around the set.
+    /// Port number `index`, modulo the size of the set.
     pub fn nth(&self, index: u64) -> u16 {
         let mut index = index % self.count().max(1);
         for &(low, high) in &self.ranges {
@@ -181,7 +180,7 @@ impl fmt::Display for PortSet {
     }
 }
 
-/// A range that is written in this crate's source; falls back to one address if it were wrong.
+/// A range that this crate's source contains; one address if the text is invalid.
 pub(super) fn preset(text: &str) -> AddressRange {
     text.parse().unwrap_or_else(|_| AddressRange {
         first: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -190,7 +189,7 @@ pub(super) fn preset(text: &str) -> AddressRange {
     })
 }
 
-/// Ports that are written in this crate's source; falls back to all if they were wrong.
+/// Ports that this crate's source contains; all ports if the text is invalid.
 pub(super) fn preset_ports(text: &str) -> PortSet {
     text.parse().unwrap_or_else(|_| PortSet { ranges: vec![(0, u16::MAX)] })
 }

@@ -1,8 +1,8 @@
-//! Frames of a capture, as somebody else's network would have them: addresses rewritten to those of a traffic table.
+//! Frames of a capture with addresses replaced by those of a traffic table.
 //!
-//! The n-th host of the capture becomes the n-th address of `src` where it sends, and of `dst` where it is sent to, so
-//! that who talks to whom stays as it was; MAC addresses are the table's. Checksums are made anew: captures of machines
-//! with offloads have wrong ones.
+//! The n-th host of the capture gets the n-th address of `src` where it sends, and of `dst` where it receives, so that
+//! the pairs of communicating hosts are kept. MAC addresses are those of the table. Checksums are computed again:
+//! captures of machines with offloads contain wrong ones.
 
 use super::{AddressRange, TrafficSpec};
 use crate::TrafficError;
@@ -12,26 +12,26 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
-/// Frames that are taken, at most.
+/// The largest number of frames that are read.
 const MOST_FRAMES: usize = 1 << 18;
-/// Ethernet, as captures name it (LINKTYPE_ETHERNET).
+/// Link type of Ethernet in captures (LINKTYPE_ETHERNET).
 const ETHERNET: u32 = 1;
 /// The shortest frame, without its FCS.
 const SHORTEST: usize = 60;
 
-/// What a capture had.
+/// The frames of a capture.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Replay {
-    /// Frames, with other addresses.
+    /// Frames with replaced addresses.
     pub frames: Vec<Vec<u8>>,
-    /// Frames that were left out: not IPv4 over Ethernet, or cut off when they were captured.
+    /// Frames that were skipped: not IPv4 over Ethernet, or truncated in the capture.
     pub left_out: u64,
 }
 
 /// Reads the IPv4 frames of a capture, pcap or pcapng, with the addresses of a traffic table.
 ///
 /// # Errors
-/// When it cannot be read, or has no such frames.
+/// When it cannot be read, or contains no such frames.
 pub fn replay(path: &Path, spec: &TrafficSpec) -> Result<Replay, TrafficError> {
     let told = |error: port::PortError| TrafficError::Capture(error.to_string());
     let mut reader = CaptureReader::open(path).map_err(told)?;
@@ -58,7 +58,7 @@ pub fn replay(path: &Path, spec: &TrafficSpec) -> Result<Replay, TrafficError> {
     Ok(found)
 }
 
-/// A frame with other addresses; `None` when it is not IPv4.
+/// Replaces the addresses of a frame; `None` when it is not IPv4.
 fn rewritten(mut frame: Vec<u8>, spec: &TrafficSpec, hosts: &mut HashMap<Ipv4Addr, u64>) -> Option<Vec<u8>> {
     let (length, header) = {
         let ip = frame.get(14..)?;
@@ -70,7 +70,7 @@ fn rewritten(mut frame: Vec<u8>, spec: &TrafficSpec, hosts: &mut HashMap<Ipv4Add
         }
         (length, header)
     };
-    // Who has been seen before keeps its number.
+    // A host that occurred before keeps its number.
     let mut other = |frame: &mut [u8], at: usize, range: &AddressRange| -> Option<Ipv4Addr> {
         let place: &mut [u8; 4] = frame.get_mut(at..)?.first_chunk_mut()?;
         let next = hosts.len() as u64;
@@ -86,12 +86,12 @@ fn rewritten(mut frame: Vec<u8>, spec: &TrafficSpec, hosts: &mut HashMap<Ipv4Add
     let fragment = u16::from_be_bytes([*frame.get(20)?, *frame.get(21)?]) & 0x3fff;
     let (protocol, at, payload) = (*frame.get(23)?, 14 + header, length - header);
     checksum::set_ipv4_header(frame.as_mut_slice(), 14, header).then_some(())?;
-    // Of a fragment the rest is not here.
+    // The checksum of a fragment covers bytes of other fragments.
     if fragment == 0 {
         let pseudo = checksum::pseudo_ipv4(src, dst, protocol, u16::try_from(payload).ok()?);
         let (sum, place) = match protocol {
             6 => (checksum::tcp(frame.as_slice(), at, payload, pseudo), at + 16),
-            // A UDP checksum of zero is none.
+            // A UDP checksum of zero means that there is none.
             17 if frame.get(at + 6..at + 8)? != [0, 0] => {
                 (checksum::udp(frame.as_slice(), at, payload, pseudo), at + 6)
             }

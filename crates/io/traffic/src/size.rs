@@ -1,8 +1,7 @@
-//! How long frames are: one length, a list, a range, weights, IMIX, the data-centre mix.
+//! The sizes of frames: one size, a list, a range, weights, IMIX, the data-centre mix.
 //!
-//! A size is that of the whole Ethernet frame, VLAN tags included, preamble and gap excluded.
-//! Whether it counts the four bytes of FCS is said beside it ([`FcsCounting`]); the named mixes
-//! always count it, because their sources do.
+//! A size is that of the whole Ethernet frame, with VLAN tags, without preamble and gap. [`FcsCounting`] states whether
+//! it counts the four bytes of FCS; the named mixes always count them, as their sources do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,19 +11,19 @@ use serde::{Deserialize, Serialize};
 use crate::TrafficError;
 use crate::random::Random;
 
-/// Bytes of the frame check sequence, which captures and ports do not carry.
+/// Bytes of the frame check sequence, which captures and ports do not contain.
 pub const FCS_BYTES: u16 = 4;
-/// The longest frame that is made, counting FCS: 9,216 bytes of frame and its FCS.
+/// The longest generated frame, counting FCS: 9,216 bytes of frame and its FCS.
 pub const LONGEST_FRAME_BYTES: u16 = 9_220;
 
-/// Whether sizes as stated count the four bytes of FCS.
+/// Whether stated sizes count the four bytes of FCS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FcsCounting {
-    /// They do (RFC 2544 section 9, RFC 6985): a "64-byte frame" is 60 bytes in a capture.
+    /// Counted (RFC 2544 section 9, RFC 6985): a "64-byte frame" is 60 bytes in a capture.
     #[default]
     Counted,
-    /// They do not: 64 is 64 bytes in a capture.
+    /// Not counted: 64 is 64 bytes in a capture.
     NotCounted,
 }
 
@@ -33,8 +32,8 @@ pub enum FcsCounting {
 /// | text | meaning |
 /// |---|---|
 /// | `64` | every frame |
-/// | `64,128,256` | in turn, over and over |
-/// | `64-1518` | uniformly between |
+/// | `64,128,256` | in turn, repeatedly |
+/// | `64-1518` | uniformly distributed |
 /// | `64:7,594:4,1518:1` | at random by weight |
 /// | `genome:aaafg` | in turn, an RFC 6985 IMIX genome |
 /// | `imix` | the simple IMIX, 64:7,594:4,1518:1 |
@@ -61,19 +60,19 @@ pub enum SizeMix {
 
 const IMIX: [(u16, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
 
-/// The data-centre mix as a cumulative curve: (size in bytes counting FCS, frames per thousand up
-/// to it), straight between the points.
+/// The data-centre mix as a cumulative distribution: (size in bytes counting FCS, frames per thousand up to it), linear
+/// between the points.
 ///
-/// Niu et al., "Benchmarking NFV Software Dataplanes", section 4.1, give what is known of the
-/// distribution they sampled from a web server cluster: the median is about 120 bytes, most frames
-/// are shorter than 256 bytes, and 10 Gb/s of it were on average 8.662 Mpps. With 20 bytes of
-/// preamble and gap that leaves 124.3 bytes a frame. The curve is ours and meets these three: its
-/// median is 120, 99.4 per cent lie under 256, its mean is 124.3.
+/// Niu et al., "Benchmarking NFV Software Dataplanes", section 4.1, publish three figures of the distribution that they
+/// sampled from a web server cluster: the median is about 120 bytes, most frames are shorter than 256 bytes, and 10
+/// Gb/s of it were on average 8.662 Mpps. With 20 bytes of preamble and gap that leaves 124.3 bytes a frame. The
+/// distribution here is this project's own and matches these three: its median is 120, 99.4 per cent are under 256, its
+/// mean is 124.3.
 pub const DATA_CENTRE: [(u16, u32); 8] =
     [(64, 60), (80, 180), (100, 340), (120, 500), (140, 770), (180, 940), (256, 994), (1518, 1000)];
 
 impl SizeMix {
-    /// A mix that makes every frame `bytes` long.
+    /// A mix with the single size `bytes`.
     pub fn fixed(bytes: u16) -> Self {
         Self::InTurn(vec![bytes])
     }
@@ -99,7 +98,7 @@ impl SizeMix {
         }
     }
 
-    /// Checks what the text form guarantees, for a mix built in code.
+    /// Checks the constraints of the text form, for a mix that code constructs.
     pub(crate) fn check(&self) -> Result<(), TrafficError> {
         let refuse = |reason: &str| Err(TrafficError::setting("frame sizes", &self.to_string(), reason));
         let (smallest, largest) = match self {
@@ -142,13 +141,13 @@ fn draw_weighted(entries: &[(u16, u32)], random: &mut Random) -> u16 {
 }
 
 fn draw_curve(curve: &[(u16, u32)], random: &mut Random) -> u16 {
-    // Steps of a millionth: fine enough that interpolation meets every size between two points.
+    // Steps of a millionth are fine enough that interpolation reaches every size between two points.
     let ticket = random.below(1_000_000);
     let (mut low_size, mut low) = (0u64, 0u64);
     for &(size, thousandths) in curve {
         let (size, high) = (u64::from(size), u64::from(thousandths) * 1_000);
         if ticket < high {
-            // Everything up to the first point has its size: frames have a least length.
+            // All frames up to the first point have its size, which is the smallest one.
             if low == 0 {
                 return size as u16;
             }
@@ -282,7 +281,7 @@ mod tests {
         let short = sizes.iter().filter(|s| with_fcs(**s) < 256.0).count();
         assert!(short > 198_000, "{short} of 200,000 under 256 bytes");
         let mean = sizes.iter().map(|s| with_fcs(*s)).sum::<f64>() / 200_000.0;
-        // 10 Gb/s at 8.662 Mpps, preamble and gap taken off: 124.3 bytes.
+        // 10 Gb/s at 8.662 Mpps, without preamble and gap: 124.3 bytes.
         assert!((mean - 124.3).abs() < 1.0, "mean {mean}");
         assert_eq!(sizes.first(), Some(&60));
         assert!(sizes.last() <= Some(&1514));

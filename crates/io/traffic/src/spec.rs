@@ -1,4 +1,4 @@
-//! What generated traffic is like: everything that a command line or a chain file can say of it.
+//! The specification of generated traffic: all settings of a command line or a chain file.
 
 use crate::TrafficError;
 use crate::acl::AclTraffic;
@@ -9,35 +9,35 @@ use crate::range::{self, AddressRange, PortSet};
 use crate::size::{FcsCounting, SizeMix};
 use serde::{Deserialize, Serialize};
 
-/// How frames follow each other in time.
+/// The spacing of frames in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
     /// The same gap between all frames.
     #[default]
     Even,
-    /// Exponentially distributed gaps: arrivals that know nothing of each other.
+    /// Exponentially distributed gaps: independent arrivals.
     Poisson,
 }
 
-/// Everything about generated traffic. The defaults are RFC 2544's: 64-byte UDP frames between
-/// 198.18.0.0/16 and 198.19.0.0/16 (its appendix C.2.2; IPv6 from RFC 5180's 2001:2::/48).
+/// The specification of generated traffic. The defaults are RFC 2544's: 64-byte UDP frames between 198.18.0.0/16 and
+/// 198.19.0.0/16 (its appendix C.2.2; IPv6 from RFC 5180's 2001:2::/48).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TrafficSpec {
-    /// Same seed, same bytes.
+    /// The same seed generates the same bytes.
     pub seed: u64,
     /// Frame sizes.
     pub size: SizeMix,
-    /// Whether sizes count the FCS. They do by default.
+    /// Whether sizes count the FCS; they do by default.
     pub fcs: FcsCounting,
-    /// Number of flows, each with a 5-tuple of its own. TCP keeps 8 bytes for each.
+    /// Number of flows, each with a 5-tuple of its own. A TCP flow uses 8 bytes of memory.
     pub flows: u64,
-    /// Order in which frames pick their flows.
+    /// The order in which frames select their flows.
     pub order: FlowOrder,
     /// Protocols of the flows.
     pub protocols: ProtocolMix,
-    /// How many in a hundred flows are IPv6.
+    /// The percentage of IPv6 flows.
     pub ipv6_percent: u8,
     /// VLAN tags. A frame's size includes them.
     pub vlan: VlanTags,
@@ -57,21 +57,21 @@ pub struct TrafficSpec {
     pub src_port: PortSet,
     /// Destination ports.
     pub dst_port: PortSet,
-    /// What TCP flows look like.
+    /// The frames of TCP flows.
     pub tcp: TcpFlags,
     /// Time to live, or hop limit.
     pub ttl: u8,
     /// Differentiated services code point.
     pub dscp: u8,
-    /// What payloads hold.
+    /// The content of payloads.
     pub payload: PayloadFill,
-    /// Frames a second, for the timestamps.
+    /// Frames per second, for the timestamps.
     pub rate_pps: u64,
     /// Gaps between frames.
     pub spacing: Spacing,
     /// Timestamp of the first frame, in nanoseconds since 1970.
     pub start_ns: u64,
-    /// Headers for a rule set, instead of the address and port ranges.
+    /// Headers that match a rule set, instead of the address and port ranges.
     pub acl: AclTraffic,
 }
 
@@ -107,7 +107,7 @@ impl Default for TrafficSpec {
 }
 
 impl TrafficSpec {
-    /// Settings that are out of range, each with the key that it has in a chain file.
+    /// Settings that are out of range, each with its key in a chain file.
     pub fn mistakes(&self) -> Vec<(&'static str, TrafficError)> {
         let mut mistakes: Vec<(&'static str, TrafficError)> = vec![];
         mistakes.extend(self.size.check().err().map(|error| ("size", error)));

@@ -1,9 +1,9 @@
-//! What was made: frames, bytes, sizes, flows.
+//! A summary of generated frames: number, bytes, sizes, flows.
 
 use crate::generator::FrameMeta;
 use crate::size::{FCS_BYTES, LONGEST_FRAME_BYTES};
 
-/// Figures over a run of frames. Sizes are without FCS unless a name says otherwise.
+/// A summary of a sequence of frames. Sizes exclude FCS unless a name states otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
     frames: u64,
@@ -12,11 +12,11 @@ pub struct Summary {
     first_ns: Option<u64>,
     last_ns: u64,
     by_size: Vec<u64>,
-    /// A bit for each flow.
+    /// A bit for each flow that occurred.
     seen: Vec<u64>,
 }
 
-/// Upper ends of the classes of [`Summary::classes`], FCS counted, as RFC 2819 cuts them.
+/// Upper limits of the classes of [`Summary::classes`], counting FCS, as in RFC 2819.
 const CLASS_ENDS: [usize; 7] = [64, 127, 255, 511, 1023, 1518, LONGEST_FRAME_BYTES as usize];
 
 impl Summary {
@@ -57,12 +57,12 @@ impl Summary {
         self.raised
     }
 
-    /// Flows of which at least one frame was made.
+    /// Flows of at least one frame.
     pub fn flows(&self) -> u64 {
         self.seen.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }
 
-    /// From the first frame to the last.
+    /// The time from the first frame to the last.
     pub fn duration_ns(&self) -> u64 {
         self.last_ns.saturating_sub(self.first_ns.unwrap_or(0))
     }
@@ -79,7 +79,7 @@ impl Summary {
         Some((min, median, max))
     }
 
-    /// Mean length; 0 of nothing.
+    /// Mean length; 0 without frames.
     pub fn mean_bytes(&self) -> f64 {
         self.bytes as f64 / self.frames.max(1) as f64
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// FNV-1a: a digest whose value never changes with a toolchain.
+/// FNV-1a: a digest that is the same with every toolchain.
 #[derive(Default)]
 struct Fnv(u64);
 
@@ -49,8 +49,8 @@ fn busy_spec() -> TrafficSpec {
     .expect("valid specification")
 }
 
-/// Changing these values means that captures made by users change under the same seed: do it
-/// knowingly, and say so in the changelog.
+/// If these values change, captures that users generate with the same seed change. Such a change must be intended and
+/// named in the changelog.
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     assert_eq!(digest(&TrafficSpec::default(), 2_000), PLAIN_DIGEST);
@@ -108,7 +108,7 @@ fn sessions_open_carry_data_and_close() {
     assert_eq!(seen.len(), 3);
     for segments in seen.values() {
         let start = segments[0].1;
-        // 196 bytes without FCS less 54 of headers are 142 of data.
+        // 196 bytes without FCS minus 54 of headers leave 142 of data.
         let expected =
             [("S", 0, 0), ("A", 1, 0), ("PA", 1, 142), ("PA", 143, 142), ("FA", 285, 0), ("S", 286, 0)];
         for (segment, (flags, offset, payload)) in segments.iter().zip(expected) {

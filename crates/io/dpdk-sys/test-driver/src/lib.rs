@@ -1,6 +1,6 @@
-//! For tests: sets in the packets of any DPDK device what drivers of NICs set (hashes, packet types, VLAN tags
-//! that were removed, checksum flags), as told by arguments in the manner of a device's. They are listed in
-//! `c/driver.c`. Only dev-dependencies name this crate, so that nothing of it is in a product.
+//! For tests: sets the fields that NICs' drivers set (hashes, packet types, removed VLAN tags, checksum flags) in the
+//! packets of any DPDK device. The arguments have the syntax of a device's arguments; `c/driver.c` lists them. Only
+//! dev-dependencies use this crate, so that no product contains it.
 #![cfg_attr(dpdk, expect(unsafe_code, reason = "calls into C"))]
 #![cfg_attr(not(dpdk), expect(unused_variables, reason = "without DPDK there is no device"))]
 
@@ -27,8 +27,8 @@ pub struct FlaggedQueue {
 }
 
 impl FlaggedQueue {
-    /// Sets flags in the packets that a queue of the device of this name receives. `None` when there is no such
-    /// device, or an argument is not known.
+    /// Sets flags in the packets that a queue of the device of this name receives. `None` when there is no such device,
+    /// or an argument is unknown.
     pub fn new(device: &str, queue: Queue, arguments: &str) -> Option<FlaggedQueue> {
         #[cfg(dpdk)]
         {
@@ -65,7 +65,7 @@ pub fn strips(device: &str) -> Option<bool> {
     None
 }
 
-/// The hash that the packet of that number gets.
+/// The hash of the packet of that number.
 pub fn hash(number: u64) -> u32 {
     (number as u32).wrapping_mul(2_654_435_761) | 1
 }

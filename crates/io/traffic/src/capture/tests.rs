@@ -5,7 +5,7 @@ use pcap_file::pcap::PcapReader;
 use super::*;
 use crate::TrafficSpec;
 
-/// A disk with room for so many bytes, which takes them a few at a time.
+/// A disk of limited size that accepts a few bytes at a time.
 struct SmallDisk {
     room_bytes: usize,
     bytes: Vec<u8>,
@@ -46,7 +46,7 @@ fn count_frames(bytes: &[u8]) -> u64 {
 
 #[test]
 fn a_full_disk_leaves_whole_frames() {
-    // Around the file header, around the first records, and past several pieces of the buffer.
+    // Around the file header, around the first records, and after several pieces of the buffer.
     for room_bytes in [24, 25, 40, 99, 100, 101, 176, 1_000_000, 1_048_600, 2_100_003, 3_000_001] {
         let mut disk = SmallDisk { room_bytes, bytes: Vec::new() };
         let mut frames = TrafficSpec::default().frames().expect("valid");

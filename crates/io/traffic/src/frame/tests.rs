@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The Internet checksum over `parts` (each of even length but the last), as RFC 1071 words it:
-/// zero when a stored checksum among them is right.
+/// The Internet checksum over `parts` (each of even length except the last), by the text of RFC 1071: zero when a
+/// stored checksum among them is right.
 fn residue(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {
@@ -20,7 +20,7 @@ fn residue(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// Checks every checksum of an untagged-or-tagged IP frame with the arithmetic above alone.
+/// Checks every checksum of an IP frame, with or without tags, only by the function above.
 fn assert_checksums(frame: &[u8], tags: usize) {
     let ip = &frame[14 + 4 * tags..];
     let (header, protocol, pseudo, end) = if ip[0] >> 4 == 4 {
