@@ -182,7 +182,7 @@ pub enum InstanceState {
     Starting,
     /// The process receives packets.
     Up,
-    /// The process was told to end.
+    /// The supervisor has requested the end of the process.
     Ending,
 }
 

@@ -24,7 +24,7 @@ pub enum ClientError {
     NoDaemon {
         /// The socket.
         at: PathBuf,
-        /// What went wrong.
+        /// The system's error.
         why: String,
     },
     /// The daemon closed the connection, as it does for other users.

@@ -140,7 +140,7 @@ impl Device {
             return Err(DpdkError::failed("attach", name, code));
         }
         raw.port = port;
-        // SAFETY: the port was attached just now; the pool lives for ever; `raw` is ours.
+        // SAFETY: the port was attached above; the pool exists until the process ends; this function owns `raw`.
         let code =
             unsafe { ffi::mr_device_start(port, queues, descriptors(pool, queues), pool.raw(), &mut raw) };
         let device = Device { bus, name: c_name, raw, pool: Arc::clone(pool) };
@@ -217,7 +217,7 @@ pub struct Queue {
     device: Arc<Device>,
 }
 
-// SAFETY: the pointer in it is to a pool that lives for ever and may be used by all threads; the queue
+// SAFETY: the pointer in it is to a pool that exists until the process ends and may be used by all threads; the queue
 // itself is used through `&mut`.
 unsafe impl Send for Queue {}
 
@@ -252,7 +252,7 @@ impl Queue {
     #[inline]
     pub fn send(&mut self, packets: &[Packet], list: &[u16]) -> Sent {
         let mut burst = RawBurst::default();
-        // SAFETY: both arrays are as long as is said; the shim checks indices, handles and lengths.
+        // SAFETY: both arrays have the lengths that are passed; the shim checks indices, handles and lengths.
         let sent = unsafe {
             ffi::mr_send(
                 self.raw.port,

@@ -130,8 +130,8 @@ fn init(arguments: &[String]) -> c_int {
     let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
     let count = pointers.len() as c_int;
     pointers.push(std::ptr::null_mut());
-    // SAFETY: `pointers` holds `count` C strings that live for ever, and a null pointer after them. The
-    // caller holds the lock that makes this the only start.
+    // SAFETY: `pointers` contains `count` C strings that are never freed, and a null pointer after them. The caller
+    // holds the lock, which makes this the only start.
     unsafe { ffi::mr_eal_init(count, pointers.leak().as_mut_ptr()) }
 }
 

@@ -179,7 +179,7 @@ shim! {
 /// Returns the messages that DPDK logged since the last call.
 pub fn take_log() -> String {
     let mut text = [0u8; 4096];
-    // SAFETY: the shim writes no more than `text` holds, and says how much it wrote.
+    // SAFETY: the shim writes at most the size of `text`, and returns how much it wrote.
     let used = unsafe { mr_log_take(text.as_mut_ptr().cast(), text.len()) };
     String::from_utf8_lossy(text.get(..used).unwrap_or_default()).into_owned()
 }

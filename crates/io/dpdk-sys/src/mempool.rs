@@ -80,7 +80,7 @@ impl Mempool {
             region.map_or((0, 0, 0), |region| (region.address(), region.chains(), region.bytes()));
         // A cache may hold two thirds of a small pool at most.
         let cache = CACHE.min(slots / 3);
-        // SAFETY: the region stays mapped for the life of the process (it is leaked below); `raw` is ours.
+        // SAFETY: the region stays mapped for the life of the process (it is leaked below); this function owns `raw`.
         let code = unsafe {
             let (base, chains) = (base as *mut _, chains as *mut _);
             ffi::mr_pool_create(c_name.as_ptr(), base, chains, bytes as u64, page_bytes, slots, cache, raw)
@@ -139,8 +139,8 @@ impl DpdkPool {
             Some(list) => (list.as_ptr(), list.len()),
             None => (std::ptr::null(), packets.len()),
         };
-        // SAFETY: both arrays are as long as is said; the shim checks every index against the count and
-        // every handle against the pools' headers.
+        // SAFETY: both arrays have the lengths that are passed; the shim checks every index against the count and every
+        // handle against the pools' headers.
         unsafe {
             ffi::mr_free(packets.as_ptr(), packets.len() as u32, pointer, listed as u32, &mut burst);
         }
@@ -173,7 +173,7 @@ impl Pool for DpdkPool {
     }
 
     fn share(&mut self, packets: &[Packet]) -> bool {
-        // SAFETY: the array is as long as is said; the shim checks every handle against the pools' headers.
+        // SAFETY: the array has the length that is passed; the shim checks every handle against the pools' headers.
         unsafe { ffi::mr_share(packets.as_ptr(), packets.len() as u32) };
         true
     }
@@ -183,7 +183,7 @@ impl Pool for DpdkPool {
     }
 
     fn available(&self) -> usize {
-        // SAFETY: the pool lives for ever.
+        // SAFETY: the pool exists until the process ends.
         unsafe { ffi::mr_pool_available(self.pool.raw) as usize }
     }
 

@@ -1,4 +1,4 @@
-//! From a file to a chain.
+//! Loads a chain from a file.
 
 use crate::model::{Chain, Define};
 use crate::sources::{Files, Recorded, Sources, folder_of};

@@ -173,7 +173,7 @@ pub enum ElementKind {
 /// A reference to an element class.
 #[derive(Debug)]
 pub enum Class {
-    /// By name.
+    /// A class by its name.
     Named(Ident),
     /// Written in place.
     Compound(Compound),

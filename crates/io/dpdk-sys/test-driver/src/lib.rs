@@ -34,7 +34,8 @@ impl FlaggedQueue {
         {
             let device = std::ffi::CString::new(device).ok()?;
             let arguments = std::ffi::CString::new(arguments).ok()?;
-            // SAFETY: C strings that outlive the call. Nobody else receives from the queue: it is ours.
+            // SAFETY: C strings that outlive the call. This function owns the queue, so no other thread receives from
+            // it.
             let driver = unsafe { ffi::mr_test_add(device.as_ptr(), queue.index(), arguments.as_ptr()) };
             std::ptr::NonNull::new(driver).map(|driver| FlaggedQueue { queue, driver })
         }
@@ -46,8 +47,8 @@ impl FlaggedQueue {
 #[cfg(dpdk)]
 impl Drop for FlaggedQueue {
     fn drop(&mut self) {
-        // SAFETY: made by `new` and not removed yet. The queue is ours, so that nobody receives from it, and its
-        // device is still started.
+        // SAFETY: made by `new` and not removed yet. This value owns the queue, so that no other thread receives from
+        // it, and the queue's device is still started.
         unsafe { ffi::mr_test_remove(self.driver.as_ptr()) }
     }
 }

@@ -11,8 +11,8 @@
 //! | `PORT/sent` | copies for devices that see outbound traffic |
 //! | `PORT/to` | sends |
 //!
-//! Where there are copies, the frame itself goes to the reader that passes it on: a port, or an NF that sends to the
-//! device. When packet memory runs out, only taps and observers miss their copies.
+//! Where packets are copied, the reader that passes them on receives the frame itself: a port, or an NF that sends to
+//! the device. When packet memory runs out, only taps and observers miss their copies.
 //!
 //! An element that would do nothing is left out, except `DEVICE/receive` and `DEVICE/send`, which count packets. A
 //! rootless device has `DEVICE/from-NF` for each NF that sends to it. A rootless device that only links two NFs does

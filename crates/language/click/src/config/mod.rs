@@ -136,7 +136,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Splits `KEYWORD value`. Any first word of letters, digits and `_:.?!` counts as a keyword if a value follows it; the
-/// caller decides whether it knows the keyword.
+/// caller checks whether it has declared the keyword.
 pub fn split_keyword(arg: &Spanned) -> Option<(Spanned, Spanned)> {
     let text = arg.text.as_bytes();
     let first = *text.first()?;

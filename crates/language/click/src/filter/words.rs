@@ -17,7 +17,7 @@ pub const UDP: u8 = 17;
 /// DCCP: its ports are at the same offsets as those of TCP and UDP (RFC 4340).
 pub const DCCP: u8 = 33;
 
-/// The types of a test.
+/// The type of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Host,
