@@ -36,8 +36,8 @@ fn the_guide_shows_the_examples() {
         assert_eq!(blocks, files, "the guide's {language} is not what is tested");
     }
     // The limits in the guide.
-    assert!(guide.contains(&format!("At most {}.", nf::message::MOST_REASONS - 1)));
-    assert!(guide.contains(&format!("At most {}.", nf::message::MOST_COUNTERS)));
+    assert!(guide.contains(&format!("An NF has at most {} reasons.", nf::message::MOST_REASONS - 1)));
+    assert!(guide.contains(&format!("An NF has at most {}.", nf::message::MOST_COUNTERS)));
 }
 
 #[test]

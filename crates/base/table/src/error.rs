@@ -22,12 +22,6 @@ pub enum TableError {
     /// The record is not in use.
     #[error("record {0} is not in use; its flow was removed or expired")]
     NoSuchRecord(u32),
-    /// Every timer of a wheel is in use.
-    #[error("timer wheel is full ({capacity} timers); cancel one, or raise the capacity")]
-    TimersFull {
-        /// Timers the wheel may hold.
-        capacity: u32,
-    },
     /// No port of a pool is free.
     #[error("ports {low}-{high} are exhausted; expire mappings, or add an external address")]
     PortsExhausted {
