@@ -74,7 +74,8 @@ impl File {
 
     /// The text before the line `# becomes`: all of it, where there is no such line.
     pub fn source(&self) -> &str {
-        self.text.split_once(&self.mark()).map_or(&self.text, |(source, _)| source)
+        let mark = format!("\n{}", self.mark());
+        self.text.find(&mark).map_or(&self.text, |newline| &self.text[..=newline])
     }
 
     fn mark(&self) -> String {
@@ -89,8 +90,16 @@ impl File {
         self.source().lines().filter_map(line).map(str::trim).collect()
     }
 
-    /// The programs of the source, each from its line `program NAME …` to the next one: names and texts.
-    pub fn programs(&self) -> Vec<(&str, &str)> {
+    /// The source's programs, each from its line `program NAME …` to the next one: its name, and what `read` makes of
+    /// its text.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn programs<T, E>(&self, read: impl Fn(&str) -> Result<T, E>) -> Result<Vec<(&str, T)>, E> {
+        self.texts().into_iter().map(|(name, text)| Ok((name, read(text)?))).collect()
+    }
+
+    fn texts(&self) -> Vec<(&str, &str)> {
         let source = self.source();
         let starts = source.match_indices("program ").map(|(at, _)| at);
         let starts: Vec<usize> =
@@ -102,12 +111,18 @@ impl File {
         starts.windows(2).map(program).collect()
     }
 
-    /// Where packets go on from outputs of the source's programs, by its lines `# wire FROM OUTPUT -> TO INPUT`.
+    /// The end of the wire at each output of the source's program with that number, by lines `# wire FROM OUTPUT -> TO
+    /// INPUT`.
     ///
     /// # Errors
     /// When a line is none of that form, or names a program that there is not.
-    pub fn wires(&self) -> Result<HashMap<End, End>, Box<dyn Error>> {
-        let programs = self.programs();
+    pub fn next(&self, program: usize, outputs: u16) -> Result<Vec<Option<End>>, Box<dyn Error>> {
+        let wires = self.wires()?;
+        Ok((0..usize::from(outputs)).map(|output| wires.get(&(program, output)).copied()).collect())
+    }
+
+    fn wires(&self) -> Result<HashMap<End, End>, Box<dyn Error>> {
+        let programs = self.texts();
         let end = |text: &str| {
             let (name, port) = text.trim().split_once(' ')?;
             Some((programs.iter().position(|program| program.0 == name)?, port.parse().ok()?))

@@ -84,6 +84,9 @@ fn tables(program: &Verified, file: &golden::File) -> Result<Vec<BoxTable>, Box<
 
 fn ran(program: &Verified, file: &golden::File) -> Result<String, Box<dyn Error>> {
     let frames = file.directives("packet").into_iter().map(bytes).collect::<Result<Vec<_>, _>>()?;
+    if frames.is_empty() {
+        return Err("there is no packet: a line `# packet HEX` is one".into());
+    }
     let mut seen = vec![];
     for engine in rig::engines(program) {
         seen.push(rig::run(program, &engine, &frames, tables(program, file)?, &[NOW_NS]));

@@ -15,16 +15,14 @@ fn file(path: &Path) -> golden::Outcome {
     if file.command()? != ["prove"] {
         return Err(file.unknown());
     }
-    let wires = file.wires()?;
-    let mut programs = vec![];
-    for (name, text) in file.programs() {
-        programs.push((name, ir::Verified::new(ir::text::parse(text)?)?));
-    }
+    let read = |text: &str| -> Result<_, Box<dyn std::error::Error>> {
+        Ok(ir::Verified::new(ir::text::parse(text)?)?)
+    };
+    let mut programs = file.programs(read)?;
     let given = programs.pop_if(|(name, _)| *name == "fused");
     let mut parts = vec![];
     for (at, (name, program)) in programs.iter().enumerate() {
-        let next = (0..usize::from(program.outputs)).map(|port| wires.get(&(at, port)).copied());
-        parts.push(Part { name, program, next: next.collect() });
+        parts.push(Part { name, program, next: file.next(at, program.outputs)? });
     }
     let entries = &[(0, 0)];
     let linked = link("fused", &parts, entries)?;

@@ -52,29 +52,28 @@ fn is_of_frames(file: &golden::File, of: &[&str]) -> Result<bool, Box<dyn std::e
 
 type Becomes<T> = Result<T, Box<dyn std::error::Error>>;
 
+fn verified(text: &str) -> Becomes<ir::Verified> {
+    Ok(ir::Verified::new(ir::text::parse(text)?)?)
+}
+
 fn optimized(file: &golden::File, frames: bool) -> Becomes<String> {
-    let program = ir::Verified::new(ir::text::parse(file.source())?)?;
+    let program = verified(file.source())?;
     let known = Known { mac_at_data: frames, ..Known::default() };
     Ok(ir::text::print(&compare(&program, &known, &samples()).0))
 }
 
 /// The linker's output for the file's programs.
 fn fused(file: &golden::File) -> Becomes<ir::Verified> {
-    let wires = file.wires()?;
-    let mut programs = vec![];
-    for (name, text) in file.programs() {
-        programs.push((name, ir::Verified::new(ir::text::parse(text)?)?));
-    }
+    let programs = file.programs(verified)?;
     let mut parts = vec![];
     for (at, (name, program)) in programs.iter().enumerate() {
-        let next = (0..usize::from(program.outputs)).map(|port| wires.get(&(at, port)).copied());
-        parts.push(Part { name, program, next: next.collect() });
+        parts.push(Part { name, program, next: file.next(at, program.outputs)? });
     }
     Ok(link("fused", &parts, &[(0, 0)])?.program)
 }
 
 fn classes(file: &golden::File, frames: bool) -> Becomes<String> {
-    let program = ir::Verified::new(ir::text::parse(file.source())?)?;
+    let program = verified(file.source())?;
     let cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
     let options = Options { settled_cells: Some(&cells), frames, ..Options::default() };
     let classes = Classes::of(&program, &options);

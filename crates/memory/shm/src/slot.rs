@@ -191,9 +191,8 @@ impl Packet {
     ///
     /// # Safety
     ///
-    /// The words satisfy the invariants of [`crate::descriptor`]: they are those of a valid descriptor, or the owner of
-    /// the memory that they name wrote them. Or the descriptor is passed only to code that promises to check it (views,
-    /// pools, ports), as the tests of that code do.
+    /// The words satisfy the invariants of [`crate::descriptor`], because they were a valid descriptor's or the owner of
+    /// the memory wrote them; or only code that checks descriptors (views, pools, ports) gets this one, as in its tests.
     #[inline(always)]
     pub unsafe fn from_words(words: [u64; META_BYTES / 8]) -> Packet {
         // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.

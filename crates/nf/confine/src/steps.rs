@@ -94,7 +94,7 @@ fn check(answer: libc::c_long) -> io::Result<libc::c_long> {
 }
 
 fn prctl(option: libc::c_int, value: u64) -> io::Result<libc::c_long> {
-    // SAFETY: numbers only.
+    // SAFETY: the callers' options take numbers and no address.
     check(unsafe { libc::syscall(libc::SYS_prctl, option, value, 0u64, 0u64, 0u64) })
 }
 

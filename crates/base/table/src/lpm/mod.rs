@@ -34,6 +34,9 @@ const STAGE6: usize = 32;
 
 /// An address as a lookup key, as a number in host byte order.
 pub trait Address: trie::Address {
+    /// Whether machine code can walk a table of such addresses.
+    const IS_WALKABLE: bool;
+
     /// Implements [`Lpm::lookup_each`].
     fn lookup_each(
         table: &Lpm<Self>,
@@ -141,6 +144,17 @@ impl<A: Address> Lpm<A> {
     pub fn lookup_each(&self, count: usize, address: impl Fn(usize) -> A, found: impl FnMut(usize, u32)) {
         A::lookup_each(self, count, address, found);
     }
+
+    /// Nodes of the table, 1 KiB each, including free ones.
+    pub fn nodes(&self) -> usize {
+        self.trie.nodes()
+    }
+
+    /// The addresses of the table, if machine code can walk it. Valid until a route is added or removed.
+    pub fn layout(&self) -> Option<Layout4> {
+        let [root, entries, above] = self.trie.addresses();
+        A::IS_WALKABLE.then_some(Layout4 { root, entries, above })
+    }
 }
 
 /// The table's memory, for machine code that walks it: a *code* is a value plus one, 0 for none.
@@ -169,20 +183,9 @@ impl Layout4 {
     pub const BELOW: u32 = trie::BELOW;
 }
 
-impl Lpm4 {
-    /// Nodes of the table, 1 KiB each, including free ones.
-    pub fn nodes(&self) -> usize {
-        self.trie.nodes()
-    }
-
-    /// The addresses of the table. Valid until a route is added or removed.
-    pub fn layout(&self) -> Layout4 {
-        let [root, entries, above] = self.trie.addresses();
-        Layout4 { root, entries, above }
-    }
-}
-
 impl Address for u32 {
+    const IS_WALKABLE: bool = true;
+
     /// Reads the root for a whole stage before any node, so that the nodes' cache lines are fetched together.
     #[inline(always)]
     fn lookup_each(
@@ -208,6 +211,8 @@ impl Address for u32 {
 }
 
 impl Address for u128 {
+    const IS_WALKABLE: bool = false;
+
     /// The addresses of a stage descend level by level together; finished ones are removed from the list.
     #[inline(always)]
     fn lookup_each(

@@ -6,8 +6,6 @@ use super::address::halves;
 use super::line::Hop;
 use crate::route::hops::Next;
 use element::record::Records;
-use ir::table::PrefixWalk;
-use table::lpm::Lpm6;
 
 /// Offset of the gateway's high half in a record.
 pub const HIGH: u16 = 0;
@@ -26,10 +24,6 @@ impl Next for Hop {
     #[inline(always)]
     fn address(keys: &[u64], at: usize) -> u128 {
         u128::from(keys[at]) << 64 | u128::from(keys[at + 1])
-    }
-
-    fn walk(_: &Lpm6, _: u64) -> Option<PrefixWalk> {
-        None
     }
 
     fn store(&self, records: &Records, record: u64) {

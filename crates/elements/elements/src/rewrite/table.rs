@@ -33,11 +33,11 @@ fn read_key(words: &[u64]) -> Option<[u64; 2]> {
     words.get(..2)?.try_into().ok()
 }
 
-// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole
-// when the table is made, and neither moves nor goes before the table does; all its bytes are initialised. A key
-// leads to the first or the second line of a record of two (`flow::RECORD_BYTES`), so that `LINE_BYTES` are there
-// behind each. The mappings are put in once, before packets come. The table is one worker's; the mutex keeps
-// `ICMPRewriter`, on the same worker, apart.
+// The mappings are inserted once, before the first packet. The table belongs to one worker; the mutex excludes
+// `ICMPRewriter` on the same worker.
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole with the
+// table, does not move, and lives as long as the table; all its bytes are initialised. A key leads to the first or the
+// second line of a record of two (`flow::RECORD_BYTES`): `LINE_BYTES` follow each.
 unsafe impl Table for SharedMappings {
     fn key_words(&self) -> usize {
         2

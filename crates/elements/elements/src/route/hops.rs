@@ -5,10 +5,9 @@
 //! `numbers`.
 
 use element::record::Records;
-use ir::table::PrefixWalk;
 use std::collections::HashMap;
 use std::hash::Hash;
-use table::lpm::{Address, Lpm};
+use table::lpm::Address;
 
 /// Where a route of a family of addresses leads, which is what its record says, as the program reads it.
 pub trait Next: Copy + Eq + Hash + Send {
@@ -20,8 +19,6 @@ pub trait Next: Copy + Eq + Hash + Send {
     const BYTES: usize;
     /// The address that begins at a word of some keys.
     fn address(keys: &[u64], at: usize) -> Self::Address;
-    /// How machine code walks a table whose records begin there, where that pays.
-    fn walk(table: &Lpm<Self::Address>, records: u64) -> Option<PrefixWalk>;
     /// Writes a record.
     fn store(&self, records: &Records, record: u64);
 }

@@ -11,7 +11,7 @@ use ir::table::PrefixWalk;
 use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use std::hint::select_unpredictable;
 use table::TableError;
-use table::lpm::{Lpm, Lpm4, MISS};
+use table::lpm::{Lpm, MISS};
 
 /// Offset of the gateway in a record.
 pub const GATEWAY: u16 = 0;
@@ -46,16 +46,6 @@ impl Next for Hop {
     #[inline(always)]
     fn address(keys: &[u64], at: usize) -> u32 {
         keys[at] as u32
-    }
-
-    fn walk(table: &Lpm4, records: u64) -> Option<PrefixWalk> {
-        let layout = table.layout();
-        (table.nodes() <= WALKED_NODES).then_some(PrefixWalk {
-            root: layout.root as u64,
-            entries: layout.entries as u64,
-            above: layout.above as u64,
-            records,
-        })
     }
 
     fn store(&self, records: &Records, record: u64) {
@@ -174,11 +164,10 @@ impl Routes<Hop> {
     }
 }
 
-// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added.
-// Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it).
-// Records are added and removed by handlers and `configure`, which take `&mut self`, between bursts.
-// A walk (`Next::walk`, of this crate's two families) gives the trie's own layout and record 0, at the distance that a program's declaration says:
-// `RECORD_BYTES` is a whole number of words.
+// Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it). Records are
+// added and removed by handlers and `configure`, which take `&mut self`, between bursts.
+// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added. A walk has the
+// trie's own layout and record 0; `Records` keeps records as far apart as `H::BYTES`, rounded up to words.
 unsafe impl<H: Next> Table for Routes<H> {
     fn key_words(&self) -> usize {
         H::KEY_WORDS
@@ -208,7 +197,13 @@ unsafe impl<H: Next> Table for Routes<H> {
     }
 
     fn walk(&self) -> Option<PrefixWalk> {
-        H::walk(&self.trie, self.hops.records().layout().0)
+        let layout = self.trie.layout().filter(|_| self.trie.nodes() <= WALKED_NODES)?;
+        Some(PrefixWalk {
+            root: layout.root as u64,
+            entries: layout.entries as u64,
+            above: layout.above as u64,
+            records: self.hops.records().layout().0,
+        })
     }
 
     fn create(&mut self, _key: &[u64], _args: &[u64], _now_ns: u64) -> Created {
