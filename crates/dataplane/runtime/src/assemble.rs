@@ -202,7 +202,7 @@ fn make_node(
         diags,
         services,
     };
-    let element = (class.make)(&mut cx)?;
+    let mut element = (class.make)(&mut cx)?;
     let lowered = element.lower(shape).transpose().unwrap_or_else(|error| {
         panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name)
     });
@@ -217,8 +217,11 @@ fn make_node(
     let outputs = ends(&wires.next, &wired.outputs, false);
     let inputs = ends(&wires.before, &wired.inputs, true);
     let pulls = inputs.iter().any(Option::is_some);
+    let task = element.task();
+    let steering = task.as_ref().and_then(|task| task.steering());
+    let works = task.is_some_and(|task| shape.inputs == 0 || pulls || task.works_alone());
     let elsewhere = class.state == StateScope::OneWorker && worker != 0;
-    let (first_cells, reasons, own_reasons) = reasons_of(element.as_ref(), lowered.as_deref());
+    let (first_cells, reasons, own_reasons) = reasons_of(&*element, lowered.as_deref());
     let counters = NodeCounters {
         outputs: (0..shape.outputs).map(|_| Default::default()).collect(),
         dropped: reasons.iter().map(|_| Default::default()).collect(),
@@ -229,8 +232,8 @@ fn make_node(
         name: declared.name.clone(),
         class,
         config: declared.config.as_str().to_string(),
-        steering: element.steering().filter(|_| element.has_task()),
-        has_task: element.has_task() && (shape.inputs == 0 || pulls || element.works_alone()) && !elsewhere,
+        steering,
+        has_task: works && !elsewhere,
         element: Some(element),
         lowered: lowered.map(|program| {
             let program = Arc::new(program);

@@ -3,7 +3,7 @@
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
-use element::element::Element;
+use element::element::{BoxElement, Element, Opaque};
 use element::handler::{Handlers, Row};
 use element::work::Work;
 use packet::access::Access;
@@ -307,6 +307,12 @@ fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
 /// An element with a panic in a handler.
 struct Faulty;
 
+impl Opaque for Faulty {
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        batch.list().iter().for_each(|index| batch.emit(*index, 0));
+    }
+}
+
 impl Element for Faulty {
     fn handlers(&mut self) -> Handlers<'_> {
         const HANDLERS: &[Row<Faulty>] = &[Row::read_write(
@@ -315,10 +321,6 @@ impl Element for Faulty {
             |_, value, _| panic!("faulty cannot be {value}"),
         )];
         Handlers::of(self, HANDLERS)
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        batch.list().iter().for_each(|index| batch.emit(*index, 0));
     }
 }
 
@@ -332,7 +334,7 @@ fn a_handler_that_panics_is_an_answer() {
         assemble(&graph, &Options::default(), &mut Lines::default(), &mut diags).expect("machine code");
     let mut assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let node = assembly.graphs[0].iter_mut().find(|node| node.name == "t").expect("an element");
-    node.element = Some(Box::new(Faulty));
+    node.element = Some(BoxElement::opaque(Faulty));
     let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(4096)).expect("memory"));
     let running = Running::start(assembly, &RunPlan::default(), |_| PacketPool::Native(pool.worker()));
     let running = running.expect("threads");

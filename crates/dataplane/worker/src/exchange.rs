@@ -11,7 +11,7 @@ use click::config::NameTable;
 use codegen::Engine;
 use diag::{Diagnostics, SourceMap, Spanned};
 use element::configure::Direction;
-use element::{Class, Configure, Element, Scope, Services, Shape, StateScope};
+use element::{BoxElement, Class, Configure, Scope, Services, Shape, StateScope};
 use ir::{Program, Verified};
 use port::Port;
 use std::any::Any;
@@ -119,7 +119,7 @@ impl Live {
         let source = map.add(format!("{}.config", live.name), config);
         let spanned = Spanned::verbatim(config, map.whole(source));
         let mut services = Late { folder: &self.folder, shared: SharedState::new(), worker: 0 };
-        let mut made: Vec<(Box<dyn Element>, Verified)> = vec![];
+        let mut made: Vec<(BoxElement, Verified)> = vec![];
         for worker in 0..self.workers {
             services.worker = worker;
             let mut cx = Configure {

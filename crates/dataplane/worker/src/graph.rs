@@ -5,7 +5,7 @@
 use crate::counters::NodeCounters;
 use element::steering::FlowSteering;
 use element::work::NodeCounter;
-use element::{Class, Element};
+use element::{BoxElement, Class};
 use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ pub struct Node {
     /// Its configuration string.
     pub config: String,
     /// The element; taken out while it runs.
-    pub element: Option<Box<dyn Element>>,
+    pub element: Option<BoxElement>,
     /// For transparent elements: the program.
     pub lowered: Option<Lowered>,
     /// The initial values of the program's state cells.

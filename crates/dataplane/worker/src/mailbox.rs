@@ -4,7 +4,7 @@
 //! worker reads one flag only, so that unused handlers cost nearly nothing.
 
 use crate::graph::Lowered;
-use element::Element;
+use element::BoxElement;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 /// An element that replaces another one.
 pub struct Replacement {
     pub(crate) config: String,
-    pub(crate) element: Box<dyn Element>,
+    pub(crate) element: BoxElement,
     pub(crate) lowered: Lowered,
 }
 

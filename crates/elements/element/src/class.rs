@@ -1,7 +1,7 @@
 //! Element classes.
 
 use crate::configure::Configure;
-use crate::element::Element;
+use crate::element::{BoxElement, Opaque, Transparent};
 pub use click::PortCodes;
 use click::config::Args;
 
@@ -34,7 +34,7 @@ pub struct Class {
     /// Who owns its state.
     pub state: StateScope,
     /// Makes an element from its configuration; `None` when that has mistakes, which are recorded.
-    pub make: fn(&mut Configure<'_>) -> Option<Box<dyn Element>>,
+    pub make: fn(&mut Configure<'_>) -> Option<BoxElement>,
 }
 
 impl Class {
@@ -45,16 +45,28 @@ impl Class {
 }
 
 impl Configure<'_> {
-    /// Makes the element that `read` gives for the arguments; `None` when there were mistakes. That all arguments were
-    /// read is checked, too.
-    pub fn make<E: Element + 'static>(
+    /// Makes the transparent element that `read` gives for the arguments; `None` when there were mistakes. That all
+    /// arguments were read is checked, too.
+    pub fn transparent<E: Transparent + 'static>(
         &mut self,
         read: impl FnOnce(&mut Args<'_>) -> Option<E>,
-    ) -> Option<Box<dyn Element>> {
+    ) -> Option<BoxElement> {
+        self.read(read).map(BoxElement::transparent)
+    }
+
+    /// Makes the opaque element that `read` gives for the arguments, in the same way.
+    pub fn opaque<E: Opaque + 'static>(
+        &mut self,
+        read: impl FnOnce(&mut Args<'_>) -> Option<E>,
+    ) -> Option<BoxElement> {
+        self.read(read).map(BoxElement::opaque)
+    }
+
+    fn read<E>(&mut self, read: impl FnOnce(&mut Args<'_>) -> Option<E>) -> Option<E> {
         let mut args = self.args();
         let element = read(&mut args);
         let fine = args.finish();
-        element.filter(|_| fine).map(|element| Box::new(element) as Box<dyn Element>)
+        element.filter(|_| fine)
     }
 }
 

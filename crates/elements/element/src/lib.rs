@@ -28,6 +28,6 @@ pub mod testing;
 
 pub use class::{Class, PortCodes, StateScope, find};
 pub use configure::{Configure, Direction, Scope, Services, Shape};
-pub use element::{Element, Progress};
+pub use element::{BoxElement, Element, Opaque, Progress, Task, Transparent};
 pub use handler::{Access as HandlerAccess, Handler, Handlers, Merge, Row};
 pub use work::{Host, Work};

@@ -23,14 +23,14 @@ pub use trip::{Exit, Out, TestPacket, dropped, exits};
 
 use crate::class::Class;
 use crate::configure::{Configure, Direction, Scope, Services, Shape};
-use crate::element::{Element, Progress};
+use crate::element::{BoxElement, Progress};
 use crate::handler::Access;
 use crate::work::{Host, NodeCounter, Work};
 use click::config::NameTable;
 use codegen::{CodeBuilder, Engine, Scratch};
 use diag::{Diagnostics, SourceMap, Spanned};
 use ir::eval::EvalState;
-use ir::{Table, Tables, Verified};
+use ir::{Tables, Verified};
 use port::Port;
 use shm::Packet;
 use shm::burst::Exits;
@@ -167,18 +167,9 @@ impl Host for TestHost {
     }
 }
 
-/// An element's own tables, as its program names them.
-pub struct ElementTables<'a>(pub &'a mut dyn Element);
-
-impl Tables for ElementTables<'_> {
-    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
-        self.0.table(index)
-    }
-}
-
 /// One instance of the element, with a worker of its own.
 struct Instance {
-    element: Box<dyn Element>,
+    element: BoxElement,
     engine: Option<(Arc<Verified>, Engine)>,
     cells: Vec<u64>,
     exits: Exits,
@@ -204,7 +195,7 @@ const START_NS: u64 = 1_000_000_000;
 ///
 /// # Panics
 /// With the rendered mistakes, where its configuration has some.
-pub fn configured<L: Library>(class: &str, config: &str, shape: Shape) -> Box<dyn Element> {
+pub fn configured<L: Library>(class: &str, config: &str, shape: Shape) -> BoxElement {
     make::<L>(class, config, shape, &mut TestServices::default())
         .unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}"))
 }
@@ -215,7 +206,7 @@ fn make<L: Library>(
     config: &str,
     shape: Shape,
     services: &mut TestServices,
-) -> Result<Box<dyn Element>, String> {
+) -> Result<BoxElement, String> {
     let class = L::find(class).unwrap_or_else(|| panic!("no class {class}"));
     configure(class, "e", config, shape, (0, 1), services)
 }
@@ -231,7 +222,7 @@ pub fn configure(
     shape: Shape,
     (worker, workers): (usize, usize),
     services: &mut TestServices,
-) -> Result<Box<dyn Element>, String> {
+) -> Result<BoxElement, String> {
     let mut map = SourceMap::new();
     let source = map.add("test.click", config);
     let config = Spanned::verbatim(config, map.whole(source));
@@ -255,7 +246,7 @@ pub fn configure(
 }
 
 impl Instance {
-    fn new(element: Box<dyn Element>, shape: Shape, native: bool, slots: u32) -> Instance {
+    fn new(element: BoxElement, shape: Shape, native: bool, slots: u32) -> Instance {
         let program = element.lower(shape).map(|lowered| lowered.expect("a valid program"));
         let engine = program.map(|program| {
             let parsed = ir::text::parse(&ir::text::print(&program)).expect("its own text");
@@ -291,7 +282,7 @@ impl Instance {
 
     /// Ends the run and starts one with a new element; keeps the pool, and the machine code where the
     /// new element has the same program.
-    fn renew(&mut self, element: Box<dyn Element>) {
+    fn renew(&mut self, element: BoxElement) {
         self.finish();
         let program = element.lower(self.shape).map(|lowered| lowered.expect("a valid program"));
         assert!(program.as_ref() == self.engine.as_ref().map(|(program, _)| &**program), "another program");
@@ -378,8 +369,7 @@ impl Instance {
         match &self.engine {
             Some((program, engine)) => {
                 let now_ns = self.host.now_ns;
-                let mut tables = ElementTables(self.element.as_mut());
-                let mut state = EvalState { cells: &mut self.cells, tables: &mut tables, now_ns };
+                let mut state = EvalState { cells: &mut self.cells, tables: &mut self.element, now_ns };
                 let (scratch, exits) = (&mut self.scratch, &mut self.exits);
                 let burst = shm::burst::Burst { input, packets: &mut *packets, list };
                 codegen::run(engine, burst, &mut state, scratch, exits);
@@ -389,7 +379,8 @@ impl Instance {
                 for (path, list) in slow.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
                     self.exits.reset(self.shape.outputs, self.element.reasons().len(), 0);
                     let mut batch = Batch::new(packets, list, &mut self.exits);
-                    self.element.slow(path, &mut batch, &mut Work::new(&mut self.host, 0));
+                    let element = self.element.as_transparent().expect("it has a program");
+                    element.slow(path, &mut batch, &mut Work::new(&mut self.host, 0));
                     let names = self.element.reasons();
                     left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
                 }
@@ -397,7 +388,8 @@ impl Instance {
             None => {
                 self.exits.reset(self.shape.outputs, self.element.reasons().len(), 0);
                 let mut batch = Batch::new(packets, list, &mut self.exits);
-                self.element.push(input, &mut batch, &mut Work::new(&mut self.host, 0));
+                let element = self.element.as_opaque().expect("it has no program");
+                element.push(input, &mut batch, &mut Work::new(&mut self.host, 0));
                 let names = self.element.reasons();
                 left.extend(exits_of(&self.exits, |reason| names[reason].to_string()));
             }
@@ -587,6 +579,7 @@ impl<L: Library> Rig<L> {
         self.both(|instance| {
             let mut vector = Vector::new();
             let Instance { element, host, .. } = instance;
+            let element = element.as_opaque().expect("transparent elements are pulled through");
             let count = element.pull(output, most, &mut vector, &mut Work::new(host, 0));
             assert_eq!(count, vector.len());
             let packets: Vec<Packet> = vector.iter().copied().collect();
@@ -609,7 +602,8 @@ impl<L: Library> Rig<L> {
         self.both(|instance| {
             let mut vector = Vector::new();
             let Instance { element, host, .. } = instance;
-            let progress = element.task(&mut vector, &mut Work::new(host, 0));
+            let task = element.task().expect("it has a task");
+            let progress = task.run_task(&mut vector, &mut Work::new(host, 0));
             let packets: Vec<Packet> = vector.iter().copied().collect();
             let exit = Exit::Port(0);
             let mut out: Vec<Out> = vec![];

@@ -15,6 +15,7 @@ use clap::Args;
 use classes::Walked;
 use codegen::{CodeBuilder, Listed};
 use fused_region::{RegionShown, Sizes};
+use ir::Tables;
 use runtime::Assembly;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -5,9 +5,7 @@
 
 use super::Worker;
 use crate::graph::{Lowered, RegionEntry};
-use element::Element;
 use ir::eval::EvalState;
-use ir::{Table, Tables};
 use shm::Packet;
 use shm::burst::Batch;
 use shm::burst::{Burst, Exits};
@@ -21,15 +19,6 @@ const MAX_DEPTH: usize = 1_000;
 pub(super) const NO_WAY: usize = 1;
 /// Nothing is wired to the port.
 const UNWIRED: usize = 2;
-
-/// An element's tables by their numbers in its program.
-struct ElementTables<'a>(&'a mut dyn Element);
-
-impl Tables for ElementTables<'_> {
-    fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
-        self.0.table(index)
-    }
-}
 
 impl Worker {
     /// Pushes packets into an input of a node.
@@ -100,10 +89,9 @@ impl Worker {
                 self.give_up(node, NO_WAY, packets, list);
                 return None;
             };
-            let mut tables = ElementTables(element.as_mut());
             let mut state = EvalState {
                 cells: &mut self.cells[this.cells.clone()],
-                tables: &mut tables,
+                tables: element,
                 now_ns: self.now_ns,
             };
             let burst = Burst { input, packets: &mut *packets, list };
@@ -120,6 +108,7 @@ impl Worker {
             let reasons = this.counters.reasons.len();
             exits.reset(this.outputs.len(), reasons, 0);
             self.with_element(node, |element, work| {
+                let Some(element) = element.as_opaque() else { return };
                 element.push(input, &mut Batch::new(packets, list, exits), work);
             });
             self.settle_drops(node, 0, packets, exits);
@@ -158,6 +147,7 @@ impl Worker {
         // path.
         let was_slow = std::mem::replace(&mut self.is_slow, true);
         self.with_element(node, |element, work| {
+            let Some(element) = element.as_transparent() else { return };
             element.slow(path, &mut Batch::new(packets, list, &mut slow), work);
         });
         self.is_slow = was_slow;

@@ -28,7 +28,7 @@ use crate::profile::{Probe, Probes};
 use crate::quiescence::{Quiescence, WorkerActivity};
 use codegen::Scratch;
 use crossbeam_queue::ArrayQueue;
-use element::{Element, Work};
+use element::{BoxElement, Work};
 use shm::burst::Exits;
 use shm::burst::Vector;
 use shm::pool::PacketPool;
@@ -155,9 +155,9 @@ impl Worker {
 
     /// Calls an element with its worker. The caller pushes the packets that it emits outside its batch by
     /// [`Worker::flush_outbox`].
-    pub(crate) fn with_element(&mut self, node: usize, call: impl FnOnce(&mut dyn Element, &mut Work<'_>)) {
+    pub(crate) fn with_element(&mut self, node: usize, call: impl FnOnce(&mut BoxElement, &mut Work<'_>)) {
         if let Some(mut element) = self.nodes[node].element.take() {
-            call(element.as_mut(), &mut Work::new(self, node));
+            call(&mut element, &mut Work::new(self, node));
             self.nodes[node].element = Some(element);
         }
     }

@@ -21,7 +21,11 @@ impl Worker {
     pub(crate) fn answer_pull(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
         let outbox_start = self.deferred.len();
         let mut count = 0;
-        self.with_element(node, |element, work| count = element.pull(port, most, into, work));
+        self.with_element(node, |element, work| {
+            if let Some(element) = element.as_opaque() {
+                count = element.pull(port, most, into, work);
+            }
+        });
         self.nodes[node].counters.outputs[port].add(count);
         self.flush_outbox(node, outbox_start);
         count

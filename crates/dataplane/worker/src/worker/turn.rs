@@ -241,7 +241,11 @@ impl Worker {
         vector.clear();
         let outbox_start = self.deferred.len();
         let mut progress = Progress::Finished;
-        self.with_element(node, |element, work| progress = element.task(&mut vector, work));
+        self.with_element(node, |element, work| {
+            if let Some(task) = element.task() {
+                progress = task.run_task(&mut vector, work);
+            }
+        });
         if self.nodes[node].steering.is_some() {
             self.hand_off(node, &mut vector);
         }

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::cell_text;
-use element::{Class, Element, Handlers, Merge, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, Merge, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{cell, now_ns, packet_len, select};
 
@@ -23,7 +23,7 @@ Passes packets unchanged, counts them, and gives their average rate from the fir
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 /// Times shorter than this count as this long, as in Click, whose clock goes by milliseconds.
@@ -41,7 +41,7 @@ fn make(args: &mut Args<'_>) -> Option<AverageCounter> {
     Some(AverageCounter { ignore_ns })
 }
 
-impl Element for AverageCounter {
+impl Transparent for AverageCounter {
     fn build(&self, f: &mut Builder) {
         f.name("AverageCounter");
         let (count, bytes) = (f.cell("count", 0), f.cell("byte_count", 0));
@@ -58,7 +58,9 @@ impl Element for AverageCounter {
         f.add_to_cell(bytes, packet_len());
         f.emit(0);
     }
+}
 
+impl Element for AverageCounter {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -4,7 +4,9 @@ use super::data::Data;
 use crate::queue::token_bucket::TokenBucket;
 use click::config::{Args, parse};
 use element::value::{set, time_text, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+};
 use elements::basic::handler_call::HandlerCall;
 use shm::burst::Vector;
 
@@ -117,9 +119,9 @@ fn common(args: &mut Args<'_>) -> Common {
     Common { length, end_call: end_call.or(stop.then(HandlerCall::stop)) }
 }
 
-fn make_infinite(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_infinite(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let name = cx.name.to_string();
-    cx.make(|args| {
+    cx.opaque(|args| {
         let text = args.positional("DATA", parse::bytes);
         let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
         let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
@@ -136,9 +138,9 @@ fn rated_burst(rate_per_s: u64) -> u64 {
     if rate_per_s < 200 { 2 } else { rate_per_s / 100 }
 }
 
-fn make_rated(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_rated(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let name = cx.name.to_string();
-    cx.make(|args| {
+    cx.opaque(|args| {
         let text = args.positional("DATA", parse::bytes);
         let rate = args.positional("RATE", parse::u64).unwrap_or(10);
         let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
@@ -154,9 +156,9 @@ fn make_rated(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     })
 }
 
-fn make_timed(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_timed(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let name = cx.name.to_string();
-    cx.make(|args| {
+    cx.opaque(|args| {
         let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
         let text = args.positional("DATA", parse::bytes);
         let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
@@ -204,18 +206,10 @@ impl FrameSource {
     }
 }
 
-impl Element for FrameSource {
-    fn has_task(&self) -> bool {
-        true
-    }
+impl Opaque for FrameSource {}
 
-    fn start(&mut self, work: &mut Work<'_>) {
-        if let Pace::Every { interval_ns, next_ns } = &mut self.pace {
-            *next_ns = work.now_ns().saturating_add(*interval_ns);
-        }
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for FrameSource {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if !self.active {
             return Progress::Idle;
         }
@@ -236,6 +230,18 @@ impl Element for FrameSource {
         let count = self.data.make(most, if self.timestamp { now_ns } else { 0 }, vector, work);
         self.count_created(count, now_ns);
         if count > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl Element for FrameSource {
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        if let Pace::Every { interval_ns, next_ns } = &mut self.pace {
+            *next_ns = work.now_ns().saturating_add(*interval_ns);
+        }
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

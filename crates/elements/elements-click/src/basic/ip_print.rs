@@ -5,7 +5,7 @@ use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::value::{ether_text, time_text};
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use packet::anno::{AGGREGATE, PAINT, VLAN_TCI};
 use shm::Packet;
 use shm::descriptor::NO_HEADER;
@@ -58,7 +58,7 @@ fn payload(text: &Spanned, names: &dyn Names) -> Parsed<Contents> {
     }
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let label = args.positional("LABEL", parse::string).map_or(String::new(), |label| label.text.to_string());
     let contents = args.keyword("CONTENTS", Contents::parse).unwrap_or(Contents::None);
@@ -95,7 +95,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         vlan,
         sight: Sight { id, ttl, tos, length, swap },
     };
-    Some(Box::new(Printer { line, active, outlet }))
+    Some(BoxElement::opaque(Printer { line, active, outlet }))
 }
 
 impl Line for IpPrint {

@@ -3,7 +3,7 @@
 use super::printer::{Contents, Layout, Line, Outlet, Printer};
 use click::config::parse;
 use element::value::time_text;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use packet::Access;
 use shm::Packet;
 use shm::bytes::PacketBytes;
@@ -42,7 +42,7 @@ struct Print {
     headroom: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let worker = cx.worker;
     let mut args = cx.args();
     let label = args.positional("LABEL", parse::string).map_or(String::new(), |label| label.text.to_string());
@@ -59,7 +59,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let line = Print { label, most_bytes, contents, timestamp, anno, worker, headroom };
     let fine = args.finish();
     let outlet = Outlet::open(cx, None)?;
-    fine.then(|| Box::new(Printer { line, active, outlet }) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(Printer { line, active, outlet }))
 }
 
 impl Line for Print {

@@ -3,7 +3,7 @@
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
 use element::value::set;
-use element::{Configure, Element, Handlers, Row, Scope, Work};
+use element::{Configure, Element, Handlers, Opaque, Row, Scope, Work};
 use shm::Packet;
 use shm::burst::Batch;
 use std::fmt::Write as _;
@@ -87,11 +87,7 @@ impl<L: Line> Printer<L> {
     )];
 }
 
-impl<L: Line> Element for Printer<L> {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl<L: Line> Opaque for Printer<L> {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if let Some(line) = self.active.then(|| self.line.line(batch.packet(index))).flatten() {
@@ -99,6 +95,12 @@ impl<L: Line> Element for Printer<L> {
             }
             batch.emit(index, 0);
         }
+    }
+}
+
+impl<L: Line> Element for Printer<L> {
+    fn writes(&self) -> bool {
+        false
     }
 
     fn stop(&mut self, _work: &mut Work<'_>) {

@@ -3,7 +3,7 @@
 use click::config::parse;
 use element::random;
 use element::value::{cell_text, fixed_point_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 
@@ -44,7 +44,7 @@ struct RandomSample {
     seed: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let seed = random::seed(cx);
     let mut args = cx.args();
     let bare = args.positional("P", parse::fixed_point(SHIFT));
@@ -67,10 +67,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(span, "a sampling probability between 0 and 1 is expected");
         return None;
     };
-    Some(Box::new(RandomSample { probability, active, seed }))
+    Some(BoxElement::transparent(RandomSample { probability, active, seed }))
 }
 
-impl Element for RandomSample {
+impl Transparent for RandomSample {
     fn build(&self, f: &mut Builder) {
         f.name("RandomSample");
         let drops = f.cell("drops", 0);
@@ -86,7 +86,9 @@ impl Element for RandomSample {
         let number = random::next(f, state) & u64::from(ONE - 1);
         f.branch_to(number.less_than(cell(probability)), pass, refuse);
     }
+}
 
+impl Element for RandomSample {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

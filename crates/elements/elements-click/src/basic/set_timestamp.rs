@@ -1,7 +1,7 @@
 //! `SetTimestamp`: sets packets' timestamps.
 
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, Opaque, PortCodes, StateScope, Work};
 use packet::anno::FIRST_TIMESTAMP;
 use shm::burst::Batch;
 
@@ -22,7 +22,7 @@ Sets each packet's timestamp.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.opaque(make),
 };
 
 struct SetTimestamp {
@@ -38,11 +38,7 @@ fn make(args: &mut Args<'_>) -> Option<SetTimestamp> {
     Some(SetTimestamp { time_ns, first })
 }
 
-impl Element for SetTimestamp {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for SetTimestamp {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let time_ns = self.time_ns.unwrap_or(work.now_ns());
         for &index in batch.list() {
@@ -54,5 +50,11 @@ impl Element for SetTimestamp {
             }
             batch.emit(index, 0);
         }
+    }
+}
+
+impl Element for SetTimestamp {
+    fn writes(&self) -> bool {
+        false
     }
 }

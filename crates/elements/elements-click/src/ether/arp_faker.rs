@@ -1,7 +1,7 @@
 //! `ARPFaker`: sends ARP replies that nobody asked for.
 
 use click::config::parse;
-use element::{Class, Configure, Element, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use elements::ether::arp_message::{End, Message, REPLY};
 use elements::ether::header::HEADER_BYTES;
 
@@ -31,9 +31,9 @@ struct ArpFaker {
     is_here: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let is_here = cx.worker == 0;
-    cx.make(|args| {
+    cx.opaque(|args| {
         let mut end = |ip: &'static str, mac: &'static str| {
             let ip = args.mandatory_positional(ip, parse::ip4);
             let mac = args.mandatory_positional(mac, parse::ether);
@@ -44,6 +44,8 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         Some(ArpFaker { reply, is_here })
     })
 }
+
+impl Opaque for ArpFaker {}
 
 impl Element for ArpFaker {
     fn start(&mut self, work: &mut Work<'_>) {

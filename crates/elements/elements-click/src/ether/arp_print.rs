@@ -3,7 +3,7 @@
 use crate::basic::printer::{Line, Outlet, Printer};
 use click::config::parse;
 use element::value::{ether_text, time_text};
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use elements::ether::header::{HEADER_BYTES, TYPE_IP};
 use packet::Access;
 use shm::Packet;
@@ -37,7 +37,7 @@ struct ArpPrint {
     ether: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let label = args.positional("LABEL", parse::string).map_or(String::new(), |label| label.text.to_string());
     let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
@@ -47,7 +47,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let fine = args.finish();
     let outlet = Outlet::open(cx, file)?;
     let line = ArpPrint { label, timestamp, ether };
-    fine.then(|| Box::new(Printer { line, active, outlet }) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(Printer { line, active, outlet }))
 }
 
 /// Bytes of the part of a message that is the same for all address spaces.

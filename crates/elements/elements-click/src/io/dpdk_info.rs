@@ -1,6 +1,6 @@
 //! `DPDKInfo`: FastClick's way to say how DPDK is set up.
 
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, Opaque, PortCodes, StateScope};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -18,7 +18,7 @@ FastClick's element that sizes DPDK's packet pools. It is taken, so that configu
     codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,
     make: |cx| {
-        cx.make(|args| {
+        cx.opaque(|args| {
             let _ = args.rest();
             Some(DpdkInfo)
         })
@@ -26,5 +26,7 @@ FastClick's element that sizes DPDK's packet pools. It is taken, so that configu
 };
 
 struct DpdkInfo;
+
+impl Opaque for DpdkInfo {}
 
 impl Element for DpdkInfo {}

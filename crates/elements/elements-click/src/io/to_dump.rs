@@ -3,7 +3,10 @@
 use super::from_dump::place_of;
 use click::config::{parse, split_words};
 use diag::{Spanned, did_you_mean};
-use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
+    Task, Work,
+};
 use elements::io::files::{self, FLUSH_NS};
 use elements::io::link_type;
 use packet::access::Access;
@@ -86,7 +89,7 @@ fn encap(text: &Spanned, names: &dyn click::config::Names) -> parse::Parsed<u32>
     })
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("FILENAME", |text, names| {
         parse::filename(text, names).map(|path| (path, text.span))
@@ -159,7 +162,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             element.file = Some(file);
         }
     }
-    Some(Box::new(element))
+    Some(BoxElement::opaque(element))
 }
 
 impl ToDump {
@@ -252,25 +255,7 @@ impl ToDump {
     }
 }
 
-impl Element for ToDump {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["write-failed"]
-    }
-
-    fn start(&mut self, work: &mut Work<'_>) {
-        if let Some(file) = self.file.take() {
-            match self.ask_link_type(work) {
-                Ok(link_type) => self.writer = Some(CaptureWriter::new(file, link_type)),
-                Err(message) => self.warnings.push(format!("{}: nothing is written: {message}", self.shown)),
-            }
-        }
-        self.flush();
-    }
-
+impl Opaque for ToDump {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list) = (work.now_ns(), batch.list());
         let (mut stored, mut count) = ([0; LIST_CAPACITY], 0);
@@ -294,13 +279,10 @@ impl Element for ToDump {
             self.hold(count, work);
         }
     }
+}
 
-    fn has_task(&self) -> bool {
-        // With an output, packets are pulled through it.
-        !self.forwards
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for ToDump {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         let burst = work.burst();
         work.pull(0, burst, vector);
         if vector.is_empty() {
@@ -319,6 +301,31 @@ impl Element for ToDump {
         vector.clear();
         self.hold(stored, work);
         Progress::Worked
+    }
+}
+
+impl Element for ToDump {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["write-failed"]
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        if let Some(file) = self.file.take() {
+            match self.ask_link_type(work) {
+                Ok(link_type) => self.writer = Some(CaptureWriter::new(file, link_type)),
+                Err(message) => self.warnings.push(format!("{}: nothing is written: {message}", self.shown)),
+            }
+        }
+        self.flush();
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        // With an output, packets are pulled through it.
+        (!self.forwards).then_some(self)
     }
 
     fn fire(&mut self, work: &mut Work<'_>) {

@@ -1,6 +1,6 @@
 //! `ICMPPingResponder`: answers echo requests.
 
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use elements::ip::header::{from_network, transport_offset};
 use ir::expr::{csum_update, load};
 use ir::{Builder, Expr, Value};
@@ -31,7 +31,7 @@ the time to live to 255.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::None,
-    make: |cx| cx.make(|_| Some(Responder)),
+    make: |cx| cx.transparent(|_| Some(Responder)),
 };
 
 struct Responder;
@@ -58,7 +58,7 @@ fn finish(packet: &Packet) -> Option<()> {
     PacketBytesMut::new(&mut from_net).put_u16(at + ICMP_CHECK, sum).then_some(())
 }
 
-impl Element for Responder {
+impl Transparent for Responder {
     fn build(&self, f: &mut Builder) {
         f.name("ICMPPingResponder");
         let (other, zero_sum) = (f.bad_block(1, "not-echo-request"), f.slow_block("zero-sum"));
@@ -85,10 +85,6 @@ impl Element for Responder {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-echo-request"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             match finish(batch.packet(index)) {
@@ -96,5 +92,11 @@ impl Element for Responder {
                 None => batch.emit_or_drop(index, 1, 0),
             }
         }
+    }
+}
+
+impl Element for Responder {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-echo-request"]
     }
 }

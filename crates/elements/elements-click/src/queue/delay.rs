@@ -2,7 +2,9 @@
 
 use click::config::parse;
 use element::value::{set, time_text};
-use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+};
 use shm::Packet;
 use shm::burst::Vector;
 
@@ -58,8 +60,8 @@ struct Delay {
     arrivals: Vector,
 }
 
-fn make(cx: &mut Configure<'_>, pushes: bool) -> Option<Box<dyn Element>> {
-    cx.make(|args| {
+fn make(cx: &mut Configure<'_>, pushes: bool) -> Option<BoxElement> {
+    cx.opaque(|args| {
         Some(Delay {
             pushes,
             delay_ns: args.mandatory_positional("DELAY", parse::seconds_ns)?,
@@ -81,15 +83,7 @@ impl Delay {
     }
 }
 
-impl Element for Delay {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["delay-stopped"]
-    }
-
+impl Opaque for Delay {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let mut count = 0;
         while count < most.min(into.room() + count) {
@@ -106,13 +100,25 @@ impl Element for Delay {
         }
         count
     }
+}
 
-    fn has_task(&self) -> bool {
-        self.pushes
+impl Task for Delay {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if self.pull(0, work.burst(), vector, work) > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl Element for Delay {
+    fn writes(&self) -> bool {
+        false
     }
 
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        if self.pull(0, work.burst(), vector, work) > 0 { Progress::Worked } else { Progress::Idle }
+    fn reasons(&self) -> &'static [&'static str] {
+        &["delay-stopped"]
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        self.pushes.then_some(self)
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

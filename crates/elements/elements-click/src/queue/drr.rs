@@ -1,7 +1,7 @@
 //! `DRRSched`: pulls bytes from its inputs in turns (deficit round robin).
 
 use click::config::parse;
-use element::{Class, Configure, Element, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use shm::Packet;
 use shm::burst::Vector;
 
@@ -39,9 +39,9 @@ struct Drr {
     arrivals: Vector,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let clients = vec![Client::default(); cx.shape.inputs];
-    cx.make(|args| {
+    cx.opaque(|args| {
         let quantum = args.positional("QUANTUM", parse::int_in(1..=1 << 30)).unwrap_or(500);
         let quantum_bytes = quantum as u64;
         Some(Drr { quantum_bytes, clients, next: 0, arrivals: Vector::new() })
@@ -82,15 +82,7 @@ impl Drr {
     }
 }
 
-impl Element for Drr {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["scheduler-stopped"]
-    }
-
+impl Opaque for Drr {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let mut count = 0;
         while count < most && into.room() > 0 {
@@ -99,6 +91,16 @@ impl Element for Drr {
             count += 1;
         }
         count
+    }
+}
+
+impl Element for Drr {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["scheduler-stopped"]
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

@@ -3,7 +3,9 @@
 use super::limits::{Limit, Unit};
 use click::config::parse;
 use element::value::set;
-use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+};
 use shm::burst::Vector;
 
 /// The class.
@@ -56,24 +58,18 @@ struct RatedUnqueue {
     packets: u64,
 }
 
-fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
-    cx.make(|args| {
+fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<BoxElement> {
+    cx.opaque(|args| {
         let limit = Limit::read(args, unit)?;
         let (active, runs, empty_runs, pushes, failed_pulls, packets) = (true, 0, 0, 0, 0, 0);
         Some(RatedUnqueue { limit, active, runs, empty_runs, pushes, failed_pulls, packets })
     })
 }
 
-impl Element for RatedUnqueue {
-    fn writes(&self) -> bool {
-        false
-    }
+impl Opaque for RatedUnqueue {}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for RatedUnqueue {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.runs += 1;
         if !self.active {
             return Progress::Idle;
@@ -86,6 +82,16 @@ impl Element for RatedUnqueue {
         }
         self.packets += count as u64;
         if count > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl Element for RatedUnqueue {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

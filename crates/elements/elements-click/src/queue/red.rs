@@ -8,7 +8,9 @@
 use click::config::{parse, split_words};
 use element::random;
 use element::value::{fixed_point_text, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope, Work,
+};
 use elements::queue::length::QueueLength;
 use shm::burst::Batch;
 use std::sync::Arc;
@@ -71,7 +73,7 @@ struct Marks {
     state: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let state = random::seed(cx);
     let mut args = cx.args();
     let min_thresh = args.mandatory_positional("MIN_THRESH", parse::u32);
@@ -120,7 +122,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let marks = Marks { average: 0.0, last_ns: 0, since: None, draw: 0.0, state };
     let drops = 0;
     let red = Red { min_thresh, max_thresh, max_p, stability, names, lengths, downstream, marks, drops };
-    Some(Box::new(red))
+    Some(BoxElement::opaque(red))
 }
 
 fn check(min_thresh: u32, max_thresh: u32, max_p: u32) -> Result<(), String> {
@@ -181,15 +183,7 @@ impl Red {
     }
 }
 
-impl Element for Red {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["early-drop"]
-    }
-
+impl Opaque for Red {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list, queued) = (work.now_ns(), batch.list(), self.length());
         for (at, &index) in list.iter().enumerate() {
@@ -203,6 +197,16 @@ impl Element for Red {
                 batch.emit(index, 0);
             }
         }
+    }
+}
+
+impl Element for Red {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["early-drop"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

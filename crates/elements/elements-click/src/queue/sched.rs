@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -20,7 +20,7 @@ Pulls each packet from the input after the one that gave the last, passing over 
     state: StateScope::PerWorker,
     make: |cx| {
         let inputs = cx.shape.inputs;
-        cx.make(|_| Some(RoundRobin { inputs, next: 0 }))
+        cx.opaque(|_| Some(RoundRobin { inputs, next: 0 }))
     },
 };
 
@@ -38,7 +38,7 @@ Pulls each packet from the first input that has one.
     state: StateScope::None,
     make: |cx| {
         let inputs = cx.shape.inputs;
-        cx.make(|_| Some(Prio { inputs }))
+        cx.opaque(|_| Some(Prio { inputs }))
     },
     ..ROUND_ROBIN
 };
@@ -66,11 +66,7 @@ struct RoundRobin {
     next: usize,
 }
 
-impl Element for RoundRobin {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for RoundRobin {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let (mut count, mut empty) = (0, 0);
         while count < most && empty < self.inputs {
@@ -83,15 +79,17 @@ impl Element for RoundRobin {
     }
 }
 
+impl Element for RoundRobin {
+    fn writes(&self) -> bool {
+        false
+    }
+}
+
 struct Prio {
     inputs: usize,
 }
 
-impl Element for Prio {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for Prio {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         let mut count = 0;
         for input in 0..self.inputs {
@@ -100,6 +98,12 @@ impl Element for Prio {
             }
         }
         count
+    }
+}
+
+impl Element for Prio {
+    fn writes(&self) -> bool {
+        false
     }
 }
 
@@ -117,7 +121,7 @@ struct Stride {
     clients: Vec<Client>,
 }
 
-fn make_stride(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_stride(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let inputs = cx.shape.inputs;
     let mut args = cx.args();
     let texts = args.rest();
@@ -130,7 +134,7 @@ fn make_stride(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let client = |tickets: i64| Client { tickets: tickets as u64, pass: 0 };
-    fine.then(|| Box::new(Stride { clients: tickets.into_iter().map(client).collect() }) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(Stride { clients: tickets.into_iter().map(client).collect() }))
 }
 
 impl Stride {
@@ -155,13 +159,15 @@ impl Stride {
     }
 }
 
+impl Opaque for Stride {
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        (0..most).take_while(|_| self.pull_one(into, work)).count()
+    }
+}
+
 impl Element for Stride {
     fn writes(&self) -> bool {
         false
-    }
-
-    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
-        (0..most).take_while(|_| self.pull_one(into, work)).count()
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

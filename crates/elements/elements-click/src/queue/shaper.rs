@@ -1,7 +1,7 @@
 //! `Shaper` and `BandwidthShaper`: let pulls through at a rate.
 
 use super::limits::{Limit, Unit};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -48,17 +48,19 @@ struct Shaper {
     limit: Limit,
 }
 
-fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<Box<dyn Element>> {
-    cx.make(|args| Some(Shaper { limit: Limit::read(args, unit)? }))
+fn make(cx: &mut Configure<'_>, unit: Unit) -> Option<BoxElement> {
+    cx.opaque(|args| Some(Shaper { limit: Limit::read(args, unit)? }))
+}
+
+impl Opaque for Shaper {
+    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
+        self.limit.pull(most.min(into.room()), into, work).0
+    }
 }
 
 impl Element for Shaper {
     fn writes(&self) -> bool {
         false
-    }
-
-    fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
-        self.limit.pull(most.min(into.room()), into, work).0
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

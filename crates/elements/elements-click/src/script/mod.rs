@@ -17,7 +17,8 @@ mod tests;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use element::{
-    Class, Configure, Element, Handlers, PortCodes, Progress, Row, Scope, Shape, StateScope, Work,
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, Scope, Shape,
+    StateScope, Task, Work,
 };
 use interpreter::{Interpreter, Outcome, Scripts};
 use program::{End, Program};
@@ -105,15 +106,15 @@ struct Script {
     _scripts: Arc<Scripts>,
 }
 
-fn make_script(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_script(cx: &mut Configure<'_>) -> Option<BoxElement> {
     make(cx, None)
 }
 
-fn make_driver(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_driver(cx: &mut Configure<'_>) -> Option<BoxElement> {
     make(cx, Some(Type::Driver))
 }
 
-fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<BoxElement> {
     let folder = cx.services.path(Path::new(""));
     let Shape { inputs, outputs } = cx.shape;
     let has_ports = inputs + outputs > 0;
@@ -154,7 +155,7 @@ fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<Box<dyn Element
     let here = cx.worker == 0;
     let poll_ns = *POLL_NS.start();
     let element = Script { script, kind, here, holds_the_run, poll_ns, outputs, _scripts: scripts };
-    fine.then(|| Box::new(element) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(element))
 }
 
 /// An empty driver script waits for the run's end; a packet script knows its input.
@@ -240,6 +241,25 @@ impl Script {
     }
 }
 
+impl Opaque for Script {
+    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        for &index in batch.list() {
+            match self.choose(input, work) {
+                Some(port) => batch.emit(index, port),
+                None => batch.drop(index, 0),
+            }
+        }
+    }
+}
+
+impl Task for Script {
+    /// Does nothing but keep the run going: the work is done when the time has come.
+    fn run_task(&mut self, _vector: &mut Vector, _work: &mut Work<'_>) -> Progress {
+        let waits = self.with(|script| script.ended().is_none() && !script.is_paused()).unwrap_or(true);
+        if waits { Progress::Idle } else { Progress::Finished }
+    }
+}
+
 impl Element for Script {
     fn reasons(&self) -> &'static [&'static str] {
         &["script"]
@@ -259,23 +279,8 @@ impl Element for Script {
         self.go_on(work);
     }
 
-    fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        for &index in batch.list() {
-            match self.choose(input, work) {
-                Some(port) => batch.emit(index, port),
-                None => batch.drop(index, 0),
-            }
-        }
-    }
-
-    fn has_task(&self) -> bool {
-        self.holds_the_run && self.here && self.kind != Type::Packet
-    }
-
-    /// Does nothing but keep the run going: the work is done when the time has come.
-    fn task(&mut self, _vector: &mut Vector, _work: &mut Work<'_>) -> Progress {
-        let waits = self.with(|script| script.ended().is_none() && !script.is_paused()).unwrap_or(true);
-        if waits { Progress::Idle } else { Progress::Finished }
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        (self.holds_the_run && self.here && self.kind != Type::Packet).then_some(self)
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

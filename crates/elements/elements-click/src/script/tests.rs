@@ -3,6 +3,7 @@ use super::*;
 use crate::testing::{Exit, Rig, TestPacket};
 use click::config::{Args, NameTable, NoNames};
 use diag::{Diagnostics, SourceMap};
+use element::BoxElement;
 use element::configure::{Direction, Services};
 use element::work::Host;
 use std::any::Any;
@@ -273,12 +274,12 @@ impl Services for World {
 }
 
 impl World {
-    fn make(&mut self, class: &Class, name: &str, config: &str) -> Result<Box<dyn Element>, String> {
+    fn make(&mut self, class: &Class, name: &str, config: &str) -> Result<BoxElement, String> {
         let (element, said) = self.try_make(class, name, config);
         element.ok_or(said)
     }
 
-    fn try_make(&mut self, class: &Class, name: &str, config: &str) -> (Option<Box<dyn Element>>, String) {
+    fn try_make(&mut self, class: &Class, name: &str, config: &str) -> (Option<BoxElement>, String) {
         let (mut map, mut diags, names) = (SourceMap::new(), Diagnostics::new(), NameTable::new());
         let source = map.add("test.click", config);
         let config = Spanned::verbatim(config, map.whole(source));
@@ -391,8 +392,8 @@ fn a_driver_manager_prints_at_the_end() {
     let host = rig.host();
     driver.start(&mut Work::new(host, 0));
     driver.fire(&mut Work::new(host, 0));
-    assert!(driver.has_task());
-    assert_eq!(driver.task(&mut Vector::new(), &mut Work::new(host, 0)), Progress::Finished);
+    let task = driver.task().expect("a task");
+    assert_eq!(task.run_task(&mut Vector::new(), &mut Work::new(host, 0)), Progress::Finished);
     driver.stop(&mut Work::new(host, 0));
     assert_eq!(host.printed, ["12"]);
     let _ = host.now_ns();

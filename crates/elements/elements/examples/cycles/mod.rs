@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "reads the time stamp counter, writes packet memory")]
 
 use codegen::{CodeBuilder, Engine, Scratch};
-use element::testing::{ElementTables, Library, configured};
-use element::{Class, Element, Shape};
+use element::testing::{Library, configured};
+use element::{BoxElement, Class, Shape};
 use ir::eval::EvalState;
 use shm::Packet;
 use shm::burst::Exits;
@@ -55,7 +55,7 @@ impl Library for Elements {
 
 /// A transparent element as a worker holds it.
 pub struct Running {
-    pub element: Box<dyn Element>,
+    pub element: BoxElement,
     pub engine: Engine,
     pub exits: Exits,
     cells: Vec<u64>,
@@ -78,8 +78,7 @@ impl Running {
 
     #[inline(never)]
     pub fn run(&mut self, packets: &mut [Packet], list: &[u16], now_ns: u64) {
-        let mut tables = ElementTables(self.element.as_mut());
-        let mut state = EvalState { cells: &mut self.cells, tables: &mut tables, now_ns };
+        let mut state = EvalState { cells: &mut self.cells, tables: &mut self.element, now_ns };
         let (scratch, exits) = (&mut self.scratch, &mut self.exits);
         let burst = shm::burst::Burst { input: 0, packets, list };
         codegen::run(&self.engine, burst, &mut state, scratch, exits);

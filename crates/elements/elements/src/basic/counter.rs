@@ -3,7 +3,9 @@
 use super::handler_call::Trigger;
 use super::rate::{self, Average, SCALE};
 use element::value::{cell_text, fixed_point_text, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
+};
 use ir::Builder;
 use ir::expr::{cell, packet_len, select};
 use shm::burst::Batch;
@@ -51,9 +53,9 @@ struct Counter {
     now_ns: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let name = cx.name.to_string();
-    cx.make(|args| {
+    cx.transparent(|args| {
         let count_call = args.keyword("COUNT_CALL", Trigger::parse);
         let byte_call = args.keyword("BYTE_COUNT_CALL", Trigger::parse);
         Some(Counter { name, count_call, byte_call, now_ns: 0 })
@@ -66,11 +68,7 @@ impl Counter {
     }
 }
 
-impl Element for Counter {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for Counter {
     fn build(&self, f: &mut Builder) {
         f.name("Counter");
         let [count_call, byte_call] = self.calls();
@@ -115,6 +113,12 @@ impl Element for Counter {
             }
             batch.emit(index, 0);
         }
+    }
+}
+
+impl Element for Counter {
+    fn writes(&self) -> bool {
+        false
     }
 
     fn tick(&mut self, now_ns: u64) {

@@ -1,7 +1,7 @@
 //! `Discard`: drops every packet.
 
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Progress, Row, StateScope, Task, Transparent, Work};
 use ir::Builder;
 use shm::burst::Vector;
 
@@ -22,7 +22,7 @@ Drops every packet it gets. On a pull input it pulls all the time.
 ",
     codes: PortCodes::new("1/0", "a/a"),
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct Discard {
@@ -38,27 +38,17 @@ fn make(args: &mut Args<'_>) -> Option<Discard> {
     Some(Discard { pulled: 0, active, burst })
 }
 
-impl Element for Discard {
+impl Transparent for Discard {
     fn build(&self, f: &mut Builder) {
         f.name("Discard");
         let count = f.cell("count", 0);
         f.add_to_cell(count, 1);
         f.drop("discarded");
     }
+}
 
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["discarded"]
-    }
-
-    fn has_task(&self) -> bool {
-        true
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for Discard {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if !self.active {
             return Progress::Idle;
         }
@@ -70,6 +60,16 @@ impl Element for Discard {
         }
         vector.clear();
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl Element for Discard {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["discarded"]
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

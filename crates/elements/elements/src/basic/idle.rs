@@ -1,6 +1,6 @@
 //! `Idle`: never sends a packet.
 
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, Opaque, PortCodes, StateScope, Work};
 use shm::burst::Batch;
 
 /// The class.
@@ -17,10 +17,18 @@ Drops every packet that comes in and never sends one out: stands where a port mu
 ",
     codes: PortCodes { ports: "-/-", processing: "a/a", flow: "x/y" },
     state: StateScope::None,
-    make: |cx| cx.make(|_| Some(Idle)),
+    make: |cx| cx.opaque(|_| Some(Idle)),
 };
 
 struct Idle;
+
+impl Opaque for Idle {
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        for &index in batch.list() {
+            batch.drop(index, 0);
+        }
+    }
+}
 
 impl Element for Idle {
     fn writes(&self) -> bool {
@@ -29,11 +37,5 @@ impl Element for Idle {
 
     fn reasons(&self) -> &'static [&'static str] {
         &["idle"]
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        for &index in batch.list() {
-            batch.drop(index, 0);
-        }
     }
 }

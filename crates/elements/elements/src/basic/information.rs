@@ -3,7 +3,7 @@
 //! no effect.
 
 use click::config::{Args, parse, split_words};
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope};
 
 /// The class.
 pub const ADDRESS_INFO: Class = Class {
@@ -56,7 +56,7 @@ Has no effect.
 ",
     codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.opaque(make),
 };
 
 /// The class.
@@ -76,6 +76,8 @@ Has no effect.
 
 struct Information;
 
+impl Opaque for Information {}
+
 impl Element for Information {}
 
 fn make(args: &mut Args<'_>) -> Option<Information> {
@@ -83,7 +85,7 @@ fn make(args: &mut Args<'_>) -> Option<Information> {
     Some(Information)
 }
 
-fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let bindings = args.rest();
     let mut fine = args.finish();
@@ -104,5 +106,5 @@ fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> 
             fine = false;
         }
     }
-    fine.then(|| Box::new(Information) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(Information))
 }

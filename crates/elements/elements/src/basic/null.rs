@@ -1,7 +1,7 @@
 //! `Null` and `Align`: let packets pass.
 
 use click::config::parse;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 
 /// The class.
@@ -17,7 +17,7 @@ Passes packets unchanged.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(|_| Some(Null)),
+    make: |cx| cx.transparent(|_| Some(Null)),
 };
 
 /// The class.
@@ -39,7 +39,7 @@ Passes packets unchanged.
 
 struct Null;
 
-fn make_align(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_align(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let modulus = args.mandatory_positional("MODULUS", parse::u32);
     let offset = args.mandatory_positional("OFFSET", parse::u32);
@@ -54,12 +54,14 @@ fn make_align(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(span, format!("OFFSET {offset} must be smaller than MODULUS {modulus}"));
         return None;
     }
-    fine.then(|| Box::new(Null) as Box<dyn Element>)
+    fine.then(|| BoxElement::transparent(Null))
 }
 
-impl Element for Null {
+impl Transparent for Null {
     fn build(&self, f: &mut Builder) {
         f.name("Null");
         f.emit(0);
     }
 }
+
+impl Element for Null {}

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::random;
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Value};
 use packet::field::{Base, Field};
@@ -21,7 +21,7 @@ Sends each packet to the output after the one that the last packet left by.
 ",
     codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
-    make: |cx| cx.make(|_| Some(OutputPolicy::RoundRobin)),
+    make: |cx| cx.transparent(|_| Some(OutputPolicy::RoundRobin)),
 };
 
 /// The class.
@@ -40,7 +40,7 @@ short go to output 0.
 - **difference**: the bytes must lie in the first 2 kB of the packet, in its first segment
 ",
     state: StateScope::None,
-    make: |cx| cx.make(hash_arguments),
+    make: |cx| cx.transparent(hash_arguments),
     ..ROUND_ROBIN
 };
 
@@ -59,7 +59,7 @@ Sends each packet to an output chosen at random, each with the same probability.
 ",
     make: |cx| {
         let seed = random::seed(cx);
-        cx.make(|_| Some(OutputPolicy::Random { seed }))
+        cx.transparent(|_| Some(OutputPolicy::Random { seed }))
     },
     ..ROUND_ROBIN
 };
@@ -104,7 +104,7 @@ fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
     total
 }
 
-impl Element for OutputPolicy {
+impl Transparent for OutputPolicy {
     fn build(&self, f: &mut Builder) {
         f.name("Spread");
         let outputs = f.outputs() as u64;
@@ -131,3 +131,5 @@ impl Element for OutputPolicy {
         f.emit_to(output, none);
     }
 }
+
+impl Element for OutputPolicy {}

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno::{self, Anno};
@@ -22,7 +22,7 @@ Sets each packet's paint annotation to COLOR, an integer 0..255.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct Paint {
@@ -36,7 +36,7 @@ fn make(args: &mut Args<'_>) -> Option<Paint> {
     Some(Paint { color: color?, anno })
 }
 
-impl Element for Paint {
+impl Transparent for Paint {
     fn build(&self, f: &mut Builder) {
         f.name("Paint");
         // The colour is a state cell, since the handler changes it while packets flow.
@@ -44,7 +44,9 @@ impl Element for Paint {
         f.store_anno(self.anno, cell(color));
         f.emit(0);
     }
+}
 
+impl Element for Paint {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

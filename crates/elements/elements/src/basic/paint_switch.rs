@@ -3,7 +3,9 @@
 use super::tee::Copier;
 use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
+};
 use ir::expr::{anno, cell};
 use ir::{Builder, Expr};
 use packet::anno::{self, Anno};
@@ -26,7 +28,7 @@ every output.
 ",
     codes: PortCodes::SORTER,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make_switch),
+    make: |cx| cx.transparent(make_switch),
 };
 
 /// The class.
@@ -81,11 +83,7 @@ fn make_switch(args: &mut Args<'_>) -> Option<PaintSwitch> {
     Some(PaintSwitch { anno, copier: Copier::default() })
 }
 
-impl Element for PaintSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for PaintSwitch {
     fn build(&self, f: &mut Builder) {
         f.name("PaintSwitch");
         let all = f.slow_block("all");
@@ -95,15 +93,21 @@ impl Element for PaintSwitch {
         f.emit_to(paint, none);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-output"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let Some(last) = batch.outputs().checked_sub(1) else {
             return batch.list().iter().for_each(|index| batch.drop(*index, 0));
         };
         self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
+    }
+}
+
+impl Element for PaintSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-output"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {
@@ -119,8 +123,8 @@ struct Colored {
     copier: Copier,
 }
 
-fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<Box<dyn Element>> {
-    cx.make(|args| {
+fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<BoxElement> {
+    cx.transparent(|args| {
         let color = args.mandatory_positional("COLOR", parse::u8);
         let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
         let color = color?;
@@ -136,11 +140,7 @@ impl Colored {
     }
 }
 
-impl Element for Colored {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for Colored {
     fn build(&self, f: &mut Builder) {
         f.name(if self.tee { "PaintTee" } else { "CheckPaint" });
         let painted = self.is_painted(f);
@@ -159,6 +159,12 @@ impl Element for Colored {
             self.copier.send_copy(batch.packet(index), 1, work);
             batch.emit(index, 0);
         }
+    }
+}
+
+impl Element for Colored {
+    fn writes(&self) -> bool {
+        false
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -45,7 +45,7 @@ struct PullSwitch {
     settable: bool,
 }
 
-fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_switch(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let inputs = cx.shape.inputs;
     let mut args = cx.args();
     let input = args.positional("INPUT", parse::i32).unwrap_or(0);
@@ -55,26 +55,28 @@ fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(span, format!("INPUT is {input}: it must be smaller than {inputs}"));
         return None;
     }
-    fine.then(|| Box::new(PullSwitch { input, inputs, settable: true }) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(PullSwitch { input, inputs, settable: true }))
 }
 
-fn make_static(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_static(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let inputs = cx.shape.inputs;
-    cx.make(|args| {
+    cx.opaque(|args| {
         Some(PullSwitch { input: args.mandatory_positional("INPUT", parse::i32)?, inputs, settable: false })
     })
 }
 
-impl Element for PullSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for PullSwitch {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         match usize::try_from(self.input) {
             Ok(input) if input < self.inputs => work.pull(input, most, into),
             _ => 0,
         }
+    }
+}
+
+impl Element for PullSwitch {
+    fn writes(&self) -> bool {
+        false
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

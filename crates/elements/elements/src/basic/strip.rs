@@ -1,7 +1,7 @@
 //! `Strip`, `Unstrip` and `StripToNetworkHeader`: move the packet's front.
 
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::offset;
 use packet::field::Base;
@@ -23,7 +23,7 @@ Takes LENGTH bytes off the front of each packet; all where it has no more.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make_strip),
+    make: |cx| cx.transparent(make_strip),
 };
 
 /// The class.
@@ -39,7 +39,7 @@ Puts LENGTH bytes before each packet: those that Strip took off, where it did.
 - **arguments**: `LENGTH` (0 to 2240, what a buffer holds)
 - **drop reasons**: `no-headroom`: the packet fills its buffer
 ",
-    make: |cx| cx.make(make_unstrip),
+    make: |cx| cx.transparent(make_unstrip),
     ..STRIP
 };
 
@@ -57,7 +57,7 @@ stripped off it.
 - **annotations**: reads the network header
 - **drop reasons**: `no-network-header`: it is not set
 ",
-    make: |cx| cx.make(|_| Some(StripToNetworkHeader)),
+    make: |cx| cx.transparent(|_| Some(StripToNetworkHeader)),
     ..STRIP
 };
 
@@ -70,15 +70,17 @@ fn make_strip(args: &mut Args<'_>) -> Option<Strip> {
     Some(Strip { length: length? })
 }
 
-impl Element for Strip {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for Strip {
     fn build(&self, f: &mut Builder) {
         f.name("Strip");
         f.pull(u64::from(self.length));
         f.emit(0);
+    }
+}
+
+impl Element for Strip {
+    fn writes(&self) -> bool {
+        false
     }
 }
 
@@ -92,22 +94,13 @@ fn make_unstrip(args: &mut Args<'_>) -> Option<Unstrip> {
     Some(Unstrip { length })
 }
 
-impl Element for Unstrip {
+impl Transparent for Unstrip {
     fn build(&self, f: &mut Builder) {
         f.name("Unstrip");
         let cramped = f.slow_block("headroom");
         f.room(usize::from(self.length), cramped);
         f.push(usize::from(self.length));
         f.emit(0);
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
-    /// Where bytes have to move, it sees to it that nobody else reads them.
-    fn writes(&self) -> bool {
-        false
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
@@ -118,13 +111,20 @@ impl Element for Unstrip {
     }
 }
 
-struct StripToNetworkHeader;
+impl Element for Unstrip {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
+    }
 
-impl Element for StripToNetworkHeader {
+    /// Where bytes have to move, it sees to it that nobody else reads them.
     fn writes(&self) -> bool {
         false
     }
+}
 
+struct StripToNetworkHeader;
+
+impl Transparent for StripToNetworkHeader {
     fn build(&self, f: &mut Builder) {
         f.name("StripToNetworkHeader");
         let before = f.slow_block("stripped");
@@ -135,15 +135,21 @@ impl Element for StripToNetworkHeader {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-network-header"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         batch.emit_if(0, |packet| {
             let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
             length.is_some_and(|length| packet.push(usize::from(length)))
         });
+    }
+}
+
+impl Element for StripToNetworkHeader {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-network-header"]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 
@@ -39,7 +39,7 @@ packets.
 - **arguments**: `OUTPUT` (integer)
 - **drop reasons**: `switched-off`
 ",
-    make: |cx| cx.make(make_static),
+    make: |cx| cx.transparent(make_static),
     ..SWITCH
 };
 
@@ -50,7 +50,7 @@ struct Switch {
     outputs: usize,
 }
 
-fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_switch(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
     let mut args = cx.args();
     let output = args.positional("OUTPUT", parse::i32).unwrap_or(0);
@@ -60,10 +60,10 @@ fn make_switch(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(span, format!("OUTPUT is {output}: it must be smaller than {outputs}"));
         return None;
     }
-    fine.then(|| Box::new(Switch { output, outputs }) as Box<dyn Element>)
+    fine.then(|| BoxElement::transparent(Switch { output, outputs }))
 }
 
-impl Element for Switch {
+impl Transparent for Switch {
     fn build(&self, f: &mut Builder) {
         f.name("Switch");
         let off = f.drop_block(OFF);
@@ -71,7 +71,9 @@ impl Element for Switch {
         let output = f.cell("switch", i64::from(self.output) as u64);
         f.emit_to(cell(output), off);
     }
+}
 
+impl Element for Switch {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }
@@ -95,9 +97,11 @@ fn make_static(args: &mut Args<'_>) -> Option<StaticSwitch> {
     Some(StaticSwitch { output: output? })
 }
 
-impl Element for StaticSwitch {
+impl Transparent for StaticSwitch {
     fn build(&self, f: &mut Builder) {
         f.name("StaticSwitch");
         f.emit_or_drop(usize::try_from(self.output).unwrap_or(usize::MAX), OFF);
     }
 }
+
+impl Element for StaticSwitch {}

@@ -1,7 +1,7 @@
 //! `Tee` and `PullTee`: copies of packets to all outputs.
 
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 
@@ -93,7 +93,7 @@ struct Tee {
     copier: Copier,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
     let mut args = cx.args();
     let arms = args.positional("N", parse::u32).unwrap_or(outputs as u32);
@@ -103,14 +103,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(span, format!("N is {arms}, but {outputs} outputs are wired"));
         return None;
     }
-    fine.then(|| Box::new(Tee { outputs, copier: Copier::default() }) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(Tee { outputs, copier: Copier::default() }))
 }
 
-impl Element for Tee {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for Tee {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let last = self.outputs - 1;
         self.copier.send_to_all(batch, batch.list(), 0..last, last, work);
@@ -125,6 +121,12 @@ impl Element for Tee {
             }
         }
         count
+    }
+}
+
+impl Element for Tee {
+    fn writes(&self) -> bool {
+        false
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -1,7 +1,7 @@
 //! `Truncate`: cuts packets that are too long.
 
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{anno, packet_len};
 use packet::anno::EXTRA_LENGTH;
@@ -22,7 +22,7 @@ Cuts packets that are longer than LENGTH bytes.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct Truncate {
@@ -36,11 +36,7 @@ fn make(args: &mut Args<'_>) -> Option<Truncate> {
     Some(Truncate { length: length?, extra_length })
 }
 
-impl Element for Truncate {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for Truncate {
     fn build(&self, f: &mut Builder) {
         f.name("Truncate");
         let (short, chain) = (f.aside(|f| f.emit(0)), f.slow_block("chain"));
@@ -55,12 +51,18 @@ impl Element for Truncate {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["impossible-length"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let length = usize::from(self.length);
         batch.emit_if(0, |packet| packet.take((packet.total() as usize).saturating_sub(length)));
+    }
+}
+
+impl Element for Truncate {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["impossible-length"]
     }
 }

@@ -7,7 +7,10 @@ use crate::basic::tee::Copier;
 use crate::filter::expr::{self, Expr};
 use crate::filter::policies::{MOST, Policies};
 use click::config::unquote;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope, Transparent,
+    Work,
+};
 use ir::Builder;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;
@@ -48,7 +51,7 @@ struct Dispatch {
     sets: Box<[u32; LIST_CAPACITY]>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let errors = cx.diags.errors();
     let patterns = cx.patterns()?;
     let mut wanted: Vec<Expr> = vec![];
@@ -76,25 +79,22 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         }
     }
     let sets = Box::new([0; LIST_CAPACITY]);
-    Some(Box::new(Dispatch { policies, copier: Copier::default(), sets }))
+    let is_classifier = found.iter().all(|set| set.count_ones() <= 1);
+    let dispatch = Dispatch { policies, copier: Copier::default(), sets };
+    Some(match is_classifier {
+        true => BoxElement::transparent(dispatch),
+        false => BoxElement::opaque(dispatch),
+    })
 }
 
-impl Element for Dispatch {
+impl Transparent for Dispatch {
     fn build(&self, f: &mut Builder) {
-        if self.policies.sets().iter().all(|set| set.count_ones() <= 1) {
-            f.name("Dispatch");
-            self.policies.emit(f, |f, set| f.bad_block(set.trailing_zeros() as usize, UNWANTED));
-        }
+        f.name("Dispatch");
+        self.policies.emit(f, |f, set| f.bad_block(set.trailing_zeros() as usize, UNWANTED));
     }
+}
 
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &[UNWANTED]
-    }
-
+impl Opaque for Dispatch {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let list = batch.list();
         let mut wanted = 0;
@@ -116,6 +116,16 @@ impl Element for Dispatch {
                 }
             }
         }
+    }
+}
+
+impl Element for Dispatch {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &[UNWANTED]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -1,7 +1,7 @@
 //! `FlowSwitch`: all packets of a flow leave by one output.
 
 use click::config::parse;
-use element::{Class, Configure, Element, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::access::Access;
 use packet::{FlowKey, parse as layers};
 use shm::burst::Batch;
@@ -33,9 +33,9 @@ struct FlowSwitch {
     outputs: usize,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
-    cx.make(|args| {
+    cx.opaque(|args| {
         Some(FlowSwitch { symmetric: args.keyword("SYMMETRIC", parse::bool).unwrap_or(false), outputs })
     })
 }
@@ -64,15 +64,17 @@ impl FlowSwitch {
     }
 }
 
-impl Element for FlowSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for FlowSwitch {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let hash = self.hash(&batch.bytes(index));
             batch.emit(index, ((u128::from(hash) * self.outputs as u128) >> 64) as usize);
         }
+    }
+}
+
+impl Element for FlowSwitch {
+    fn writes(&self) -> bool {
+        false
     }
 }

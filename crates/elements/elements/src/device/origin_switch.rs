@@ -1,7 +1,7 @@
 //! `OriginSwitch`: goes by the port that a packet came in by.
 
 use click::config::parse;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
 use ir::{Builder, Inst};
 use shm::descriptor::NO_PORT;
 
@@ -32,7 +32,7 @@ struct OriginSwitch {
     otherwise: Option<usize>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
     let mut args = cx.args();
     let otherwise = args.keyword("OTHERWISE", parse::int_in(0..=outputs as i64 - 1));
@@ -60,10 +60,10 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let otherwise = otherwise.map(|output| output as usize);
-    Some(Box::new(OriginSwitch { origins, otherwise }))
+    Some(BoxElement::transparent(OriginSwitch { origins, otherwise }))
 }
 
-impl Element for OriginSwitch {
+impl Transparent for OriginSwitch {
     fn build(&self, f: &mut Builder) {
         f.name("OriginSwitch");
         let exit = |(output, origin): (usize, &u16)| (u64::from(*origin), f.aside(|f| f.emit(output)));
@@ -72,3 +72,5 @@ impl Element for OriginSwitch {
         f.switch(Inst::Origin, exits, other);
     }
 }
+
+impl Element for OriginSwitch {}

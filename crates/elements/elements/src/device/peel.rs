@@ -5,7 +5,7 @@
 
 use click::config::Names;
 use diag::{Diagnostic, Spanned, did_you_mean};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder, Expr, Value};
 use packet::field::{Base, Field};
@@ -109,7 +109,7 @@ struct Peel {
     strict: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let strict = args.keyword("STRICT", click::config::parse::bool).unwrap_or(false);
     let given = args.rest();
@@ -128,7 +128,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             Err(mistake) => cx.diags.push(mistake),
         }
     }
-    (layers.len() == given.len()).then(|| Box::new(Peel { layers, strict }) as Box<dyn Element>)
+    (layers.len() == given.len()).then(|| BoxElement::transparent(Peel { layers, strict }))
 }
 
 /// The ways out of the search for a layer.
@@ -144,7 +144,7 @@ struct Ways {
     done: BlockId,
 }
 
-impl Element for Peel {
+impl Transparent for Peel {
     fn build(&self, f: &mut Builder) {
         f.name("Peel");
         let truncated = f.drop_block("truncated");
@@ -174,7 +174,9 @@ impl Element for Peel {
         }
         f.emit(0);
     }
+}
 
+impl Element for Peel {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

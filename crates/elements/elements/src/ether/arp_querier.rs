@@ -14,7 +14,9 @@ use super::neighbours::{Answer, Limits, Neighbours};
 use click::config::{Ip4Prefix, parse};
 use diag::Spanned;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Transparent, Work,
+};
 use ir::expr::{anno, now_ns, record};
 use ir::{Builder, Table};
 use packet::Access;
@@ -117,7 +119,7 @@ fn own_address(
     Ok((parse::ip4_or_prefix(text, names)?, parse::ether(text, names).ok()))
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let query_output = cx.shape.outputs.saturating_sub(1);
     let mut args = cx.args();
     let own = args.mandatory_positional("IP", own_address);
@@ -163,7 +165,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     };
     let waiting = Waiting::new(limits);
     fine.then(|| {
-        Box::new(ArpQuerier {
+        BoxElement::transparent(ArpQuerier {
             mac,
             poll_ns,
             broadcast_poll,
@@ -174,7 +176,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             resolved,
             waiting,
             now_ns: 0,
-        }) as Box<dyn Element>
+        })
     })
 }
 
@@ -284,7 +286,7 @@ impl ArpQuerier {
     }
 }
 
-impl Element for ArpQuerier {
+impl Transparent for ArpQuerier {
     fn build(&self, f: &mut Builder) {
         f.name("ARPQuerier");
         let header = self.header([0; 6]);
@@ -303,10 +305,6 @@ impl Element for ArpQuerier {
         (index == 0).then_some(&mut self.resolved as &mut dyn Table)
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
-
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         self.now_ns = work.now_ns();
         // A table that was named may have got its limits after this was made.
@@ -319,6 +317,12 @@ impl Element for ArpQuerier {
             }
         }
         self.settle(work);
+    }
+}
+
+impl Element for ArpQuerier {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
     }
 
     fn fire(&mut self, work: &mut Work<'_>) {

@@ -4,7 +4,7 @@ use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
 use click::config::{Ip4Prefix, Names, Parsed, parse, split_words};
 use diag::{Diagnostic, Spanned};
 use element::value::{ether_text, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use packet::Access;
 use shm::burst::Batch;
 
@@ -74,8 +74,8 @@ fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<ResponderEntry>> {
     Ok(prefixes.into_iter().map(entry).collect())
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
-    cx.make(|args| {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
+    cx.opaque(|args| {
         let mut all = vec![];
         for argument in args.rest() {
             all.extend(args.read(&argument, entries).unwrap_or_default());
@@ -110,11 +110,7 @@ impl ArpResponder {
     }
 }
 
-impl Element for ArpResponder {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-for-us"]
-    }
-
+impl Opaque for ArpResponder {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let Some(reply) = self.reply(&batch.bytes(index)) else {
@@ -124,6 +120,12 @@ impl Element for ArpResponder {
             arp_message::answer(batch, index, &reply);
             batch.emit(index, 0);
         }
+    }
+}
+
+impl Element for ArpResponder {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-for-us"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

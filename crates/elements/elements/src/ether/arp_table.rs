@@ -1,7 +1,7 @@
 //! `ARPTable`: a table of neighbours that several queriers use.
 
 use super::neighbours::{Limits, Neighbours};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -34,7 +34,7 @@ struct ArpTable {
     now_ns: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let limits = Limits::read(&mut args);
     if !args.finish() {
@@ -42,13 +42,15 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     }
     let neighbours = table(cx, cx.name)?;
     neighbours.set_limits(limits);
-    Some(Box::new(ArpTable { neighbours, now_ns: 0 }))
+    Some(BoxElement::opaque(ArpTable { neighbours, now_ns: 0 }))
 }
 
 /// The table of the element with that name: an `ARPTable`, or a querier with a table of its own.
 pub(super) fn table(cx: &mut Configure<'_>, element: &str) -> Option<Arc<Neighbours>> {
     cx.shared(Scope::AllWorkers, element, Neighbours::default)
 }
+
+impl Opaque for ArpTable {}
 
 impl Element for ArpTable {
     fn tick(&mut self, now_ns: u64) {

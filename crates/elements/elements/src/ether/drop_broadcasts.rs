@@ -1,7 +1,7 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
 use element::value::cell_text;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::{Builder, Expr, Inst};
 use shm::descriptor::PacketType;
 
@@ -21,12 +21,12 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(|_| Some(DropBroadcasts)),
+    make: |cx| cx.transparent(|_| Some(DropBroadcasts)),
 };
 
 struct DropBroadcasts;
 
-impl Element for DropBroadcasts {
+impl Transparent for DropBroadcasts {
     fn build(&self, f: &mut Builder) {
         f.name("DropBroadcasts");
         let drops = f.cell("drops", 0);
@@ -38,7 +38,9 @@ impl Element for DropBroadcasts {
         f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
         f.emit(0);
     }
+}
 
+impl Element for DropBroadcasts {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

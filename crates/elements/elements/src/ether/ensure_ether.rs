@@ -2,7 +2,7 @@
 
 use super::header::{EtherHeader, HEADER_BYTES, TYPE_IP, TYPE_IP6};
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{load, offset};
 use packet::field::{Base, Field};
@@ -27,7 +27,7 @@ replaced by a new one.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct EnsureEther {
@@ -51,7 +51,7 @@ fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
     }
 }
 
-impl Element for EnsureEther {
+impl Transparent for EnsureEther {
     fn build(&self, f: &mut Builder) {
         f.name("EnsureEther");
         let unchanged = f.aside(|f| f.emit(0));
@@ -82,10 +82,6 @@ impl Element for EnsureEther {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         batch.emit_if(0, |packet| {
             let (mac, net) = (packet.mac, packet.net);
@@ -98,6 +94,12 @@ impl Element for EnsureEther {
             (packet.mac, packet.net) = (mac.saturating_add(moved), net.saturating_add(moved));
             true
         });
+    }
+}
+
+impl Element for EnsureEther {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
     }
 }
 

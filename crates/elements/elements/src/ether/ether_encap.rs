@@ -2,7 +2,7 @@
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::cell;
 use shm::burst::Batch;
@@ -24,7 +24,7 @@ Puts an Ethernet header before each packet.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct EtherEncap {
@@ -39,7 +39,7 @@ fn make(args: &mut Args<'_>) -> Option<EtherEncap> {
     Some(EtherEncap { header })
 }
 
-impl Element for EtherEncap {
+impl Transparent for EtherEncap {
     fn build(&self, f: &mut Builder) {
         f.name("EtherEncap");
         // The header is in cells, since handlers change it while packets flow.
@@ -50,12 +50,14 @@ impl Element for EtherEncap {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         batch.emit_if(0, |packet| self.header.push_onto(packet));
+    }
+}
+
+impl Element for EtherEncap {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -1,6 +1,6 @@
 //! `EtherMirror`: swaps source and destination.
 
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::load;
 use packet::field::{Base, Field};
@@ -19,12 +19,12 @@ Swaps the Ethernet source and destination address at the front of each packet.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(|_| Some(EtherMirror)),
+    make: |cx| cx.transparent(|_| Some(EtherMirror)),
 };
 
 struct EtherMirror;
 
-impl Element for EtherMirror {
+impl Transparent for EtherMirror {
     fn build(&self, f: &mut Builder) {
         f.name("EtherMirror");
         let short = f.drop_block("short-frame");
@@ -39,3 +39,5 @@ impl Element for EtherMirror {
         f.emit(0);
     }
 }
+
+impl Element for EtherMirror {}

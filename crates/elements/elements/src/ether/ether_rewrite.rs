@@ -2,7 +2,7 @@
 
 use super::header::EtherHeader;
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, StateScope};
+use element::{Class, Element, Handlers, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 use packet::field::{Base, Field};
@@ -25,7 +25,7 @@ Sets the source and destination address in the Ethernet header. The type stays.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct EtherRewrite {
@@ -39,7 +39,7 @@ fn make(args: &mut Args<'_>) -> Option<EtherRewrite> {
     Some(EtherRewrite { header })
 }
 
-impl Element for EtherRewrite {
+impl Transparent for EtherRewrite {
     fn build(&self, f: &mut Builder) {
         f.name("EtherRewrite");
         let front = f.cell("front", self.header.first_bytes());
@@ -53,7 +53,9 @@ impl Element for EtherRewrite {
             f.at(headless);
         }
     }
+}
 
+impl Element for EtherRewrite {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(&mut self.header, EtherHeader::ADDRESSES)
     }

@@ -6,7 +6,9 @@
 use crate::basic::tee::Copier;
 use click::config::parse;
 use element::value::{ether_text, set};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope, Work,
+};
 use packet::access::Access;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;
@@ -68,7 +70,7 @@ struct EtherSwitch {
     copier: Copier,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let ports = cx.shape.outputs;
     let mut args = cx.args();
     let timeout_ns = args.keyword("TIMEOUT", parse::seconds_ns).unwrap_or(300_000_000_000);
@@ -80,7 +82,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         let seen = HashMap::with_capacity(MOST_ADDRESSES);
         Mutex::new(Lans { seen, timeout_ns, next_sweep_ns: 0 })
     })?;
-    Some(Box::new(EtherSwitch { ports, lans, copier: Copier::default() }))
+    Some(BoxElement::opaque(EtherSwitch { ports, lans, copier: Copier::default() }))
 }
 
 impl Lans {
@@ -104,15 +106,7 @@ impl EtherSwitch {
     }
 }
 
-impl Element for EtherSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["same-port", "no-other-port", "short-frame"]
-    }
-
+impl Opaque for EtherSwitch {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
         let (mut flooded, mut floods) = ([0; LIST_CAPACITY], 0);
@@ -146,6 +140,16 @@ impl Element for EtherSwitch {
         let Some(last) = last else { return };
         let others = (0..last).filter(|port| *port != input);
         self.copier.send_to_all(batch, &flooded[..floods], others, last, work);
+    }
+}
+
+impl Element for EtherSwitch {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["same-port", "no-other-port", "short-frame"]
     }
 
     fn tick(&mut self, now_ns: u64) {

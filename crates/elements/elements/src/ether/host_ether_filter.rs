@@ -2,7 +2,7 @@
 
 use super::header::{self, to_number};
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{cell, load, select};
 use ir::{Builder, Inst};
 use packet::field::{Base, Field};
@@ -28,7 +28,7 @@ destination address, and drops frames for others.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct HostEtherFilter {
@@ -46,7 +46,7 @@ fn make(args: &mut Args<'_>) -> Option<HostEtherFilter> {
     Some(HostEtherFilter { address: address?, drop_own, drop_other, offset })
 }
 
-impl Element for HostEtherFilter {
+impl Transparent for HostEtherFilter {
     fn build(&self, f: &mut Builder) {
         f.name("HostEtherFilter");
         let ours = f.cell("ether", to_number(self.address));
@@ -72,7 +72,9 @@ impl Element for HostEtherFilter {
         }
         f.emit(0);
     }
+}
 
+impl Element for HostEtherFilter {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -1,7 +1,7 @@
 //! `MarkMACHeader`: says where the MAC header is.
 
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use packet::field::Base;
 
@@ -20,7 +20,7 @@ Says that each packet's MAC header begins OFFSET bytes into it. Looks at no byte
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct MarkMacHeader {
@@ -32,10 +32,12 @@ fn make(args: &mut Args<'_>) -> Option<MarkMacHeader> {
     Some(MarkMacHeader { offset })
 }
 
-impl Element for MarkMacHeader {
+impl Transparent for MarkMacHeader {
     fn build(&self, f: &mut Builder) {
         f.name("MarkMACHeader");
         f.set_base(Base::Mac, u64::from(self.offset));
         f.emit(0);
     }
 }
+
+impl Element for MarkMacHeader {}

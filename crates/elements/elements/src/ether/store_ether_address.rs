@@ -3,7 +3,7 @@
 use super::header::{self, to_number};
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{anno, cell};
 use packet::anno::{ANNO_BYTES, Anno};
@@ -26,7 +26,7 @@ Writes an Ethernet address into each packet at byte OFFSET. Packets that are too
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 /// Where the address comes from.
@@ -61,7 +61,7 @@ fn make(args: &mut Args<'_>) -> Option<StoreEtherAddress> {
     Some(StoreEtherAddress { source: source?, offset: offset? })
 }
 
-impl Element for StoreEtherAddress {
+impl Transparent for StoreEtherAddress {
     fn build(&self, f: &mut Builder) {
         f.name("StoreEtherAddress");
         let short = f.bad_block(1, "short-frame");
@@ -80,7 +80,9 @@ impl Element for StoreEtherAddress {
         f.store(Field::bytes(Base::Data, self.offset, 6), address);
         f.emit(0);
     }
+}
 
+impl Element for StoreEtherAddress {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -3,7 +3,7 @@
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
 use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work};
 use ir::expr::{anno, cell, load};
 use ir::{Builder, Expr};
 use packet::access::Access;
@@ -31,7 +31,7 @@ Puts an 802.1Q tag into each Ethernet frame. Frames of the native VLAN stay as t
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make_encap),
+    make: |cx| cx.transparent(make_encap),
 };
 
 /// The class.
@@ -51,7 +51,7 @@ Takes the outermost VLAN tag out of each Ethernet frame that has one.
 - **difference**: the annotation holds the number in host order, as all annotations do here
 ",
     state: StateScope::None,
-    make: |cx| cx.make(make_decap),
+    make: |cx| cx.transparent(make_decap),
     ..VLAN_ENCAP
 };
 
@@ -100,7 +100,7 @@ impl VlanEncap {
     }
 }
 
-impl Element for VlanEncap {
+impl Transparent for VlanEncap {
     fn build(&self, f: &mut Builder) {
         f.name("VLANEncap");
         for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
@@ -128,10 +128,6 @@ impl Element for VlanEncap {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let mut addresses = [0; 12];
@@ -150,6 +146,12 @@ impl Element for VlanEncap {
             debug_assert!(written, "the packet is as long as the addresses and the tag");
             batch.emit(index, 0);
         }
+    }
+}
+
+impl Element for VlanEncap {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["no-headroom"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {
@@ -239,7 +241,7 @@ impl VlanDecap {
     }
 }
 
-impl Element for VlanDecap {
+impl Transparent for VlanDecap {
     fn build(&self, f: &mut Builder) {
         f.name("VLANDecap");
         let untagged = f.aside(|f| self.leave(f, 0));
@@ -254,6 +256,8 @@ impl Element for VlanDecap {
         self.leave(f, tag & 0xffff);
     }
 }
+
+impl Element for VlanDecap {}
 
 #[cfg(test)]
 mod tests {

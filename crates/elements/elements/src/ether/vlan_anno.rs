@@ -3,7 +3,7 @@
 use super::vlan::{with_id, with_pcp};
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno;
@@ -25,7 +25,7 @@ Sets each packet's VLAN annotation.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct SetVlanAnno {
@@ -40,14 +40,16 @@ fn make(args: &mut Args<'_>) -> Option<SetVlanAnno> {
     Some(SetVlanAnno { tci })
 }
 
-impl Element for SetVlanAnno {
+impl Transparent for SetVlanAnno {
     fn build(&self, f: &mut Builder) {
         f.name("SetVLANAnno");
         let tci = f.cell("vlan_tci", u64::from(self.tci));
         f.store_anno(anno::VLAN_TCI, cell(tci));
         f.emit(0);
     }
+}
 
+impl Element for SetVlanAnno {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -5,7 +5,7 @@ use super::formula::{Formula, Var};
 use super::sorter::Sorter;
 use click::config::unquote;
 use diag::{Diagnostic, Diagnostics, Spanned};
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use ir::analysis::interval::IntervalSet;
 use packet::field::{Base, Field};
 use std::ops::Range;
@@ -41,7 +41,7 @@ everything. A packet too short for a clause does not match it.
 /// Offsets that a clause may reach: frames are shorter.
 const MAX_OFFSET: usize = 8000;
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let errors = cx.diags.errors();
     let patterns = cx.patterns()?;
     let rules =
@@ -51,7 +51,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let plan = FilterPlan::new(rules);
-    Some(Box::new(Sorter::of_patterns(cx, "Classifier", Arc::new(plan), &patterns)))
+    Some(BoxElement::transparent(Sorter::of_patterns(cx, "Classifier", Arc::new(plan), &patterns)))
 }
 
 /// Reads a pattern.

@@ -4,7 +4,7 @@ use super::acl::LIMITS;
 use super::expr;
 use super::sorter::{Sorter, ip_plan};
 use click::config::unquote;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -60,7 +60,7 @@ A test of bytes that the packet does not have fails. On a packet without an IP h
     make,
 };
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let errors = cx.diags.errors();
     let patterns = cx.patterns()?;
     let mut rules = vec![];
@@ -73,5 +73,5 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let plan = ip_plan(cx, &rules, LIMITS)?;
-    Some(Box::new(Sorter::of_patterns(cx, "IPClassifier", plan, &patterns)))
+    Some(BoxElement::transparent(Sorter::of_patterns(cx, "IPClassifier", plan, &patterns)))
 }

@@ -6,7 +6,7 @@ use super::filter_plan::DENIED;
 use super::sorter::{Sorter, ip_plan};
 use click::config::{parse, unquote};
 use diag::{Spanned, did_you_mean};
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use table::acl::Limits;
 
 /// The class.
@@ -43,7 +43,7 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
 /// Most rules of one file.
 const MAX_RULES: usize = 1_000_000;
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     args.keyword("CACHING", parse::bool);
     let memory_mib = args.keyword("TABLE_MEMORY", parse::u32);
@@ -70,7 +70,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let plan = ip_plan(cx, &rules, limits)?;
-    Some(Box::new(Sorter::new("IPFilter", plan)))
+    Some(BoxElement::transparent(Sorter::new("IPFilter", plan)))
 }
 
 /// Reads `ACTION PATTERN`.

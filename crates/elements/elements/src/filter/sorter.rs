@@ -4,7 +4,7 @@ use super::acl::AclTable;
 use super::expr::Expr;
 use super::filter_plan::FilterPlan;
 use diag::Spanned;
-use element::{Configure, Element, Handlers, Row, Scope};
+use element::{Configure, Element, Handlers, Row, Scope, Transparent};
 use ir::{Builder, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) ->
     }
 }
 
-impl Element for Sorter {
+impl Transparent for Sorter {
     fn build(&self, f: &mut Builder) {
         self.plan.build(self.class, f);
     }
@@ -81,7 +81,9 @@ impl Element for Sorter {
     fn first_match(&self) -> Option<RuleList> {
         self.plan.first_match()
     }
+}
 
+impl Element for Sorter {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

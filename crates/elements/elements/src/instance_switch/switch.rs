@@ -4,7 +4,7 @@ use super::buckets::Buckets;
 use super::instances::{Instances, MOST, all};
 use click::config::parse;
 use element::steering::keys;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use packet::anno;
 pub use packet::flow::SteeringPolicy as Policy;
 use shm::burst::Batch;
@@ -51,7 +51,7 @@ struct InstanceSwitch {
     moves: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let shape = cx.shape;
     let mut args = cx.args();
     let nf = args.mandatory_positional("NF", parse::string);
@@ -86,7 +86,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let instances = Instances::of(cx, nf.as_str())?;
     instances.begin(count);
     fine.then(|| {
-        Box::new(InstanceSwitch {
+        BoxElement::opaque(InstanceSwitch {
             nf: nf.text,
             instances,
             count,
@@ -96,7 +96,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             last: count - 1,
             packets: [0; MOST],
             moves: 0,
-        }) as Box<dyn Element>
+        })
     })
 }
 
@@ -113,11 +113,7 @@ impl InstanceSwitch {
     }
 }
 
-impl Element for InstanceSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Opaque for InstanceSwitch {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         // Those who give packets back have just said that they take none.
         if !self.stays {
@@ -145,6 +141,12 @@ impl Element for InstanceSwitch {
             self.packets[instance] += 1;
             batch.emit(index, interface * self.count + instance);
         }
+    }
+}
+
+impl Element for InstanceSwitch {
+    fn writes(&self) -> bool {
+        false
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

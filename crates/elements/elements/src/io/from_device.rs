@@ -4,7 +4,10 @@ use super::files;
 use super::link_type;
 use click::config::parse;
 use element::steering::{FlowSteering, Owners};
-use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
+    Task, Work,
+};
 use port::{Port, PortStats};
 use shm::burst::LIST_CAPACITY;
 use shm::burst::Vector;
@@ -110,7 +113,7 @@ pub(super) const DRIVER_KEYWORDS: &[&str] = &[
     "IPCO",
 ];
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("DEVNAME", parse::string);
     let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
@@ -139,8 +142,16 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     fine.then(|| {
         let (count, byte_count) = (0, 0);
         let owners = Owners::of(cx);
-        Box::new(FromDevice { port, burst, active, force_ip, second_output, owners, count, byte_count })
-            as Box<dyn Element>
+        BoxElement::opaque(FromDevice {
+            port,
+            burst,
+            active,
+            force_ip,
+            second_output,
+            owners,
+            count,
+            byte_count,
+        })
     })
 }
 
@@ -164,20 +175,14 @@ impl FromDevice {
     }
 }
 
-impl Element for FromDevice {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-ip"]
-    }
+impl Opaque for FromDevice {}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
+impl Task for FromDevice {
     fn steering(&self) -> Option<FlowSteering> {
         Some(FlowSteering::new(Arc::clone(self.owners.as_ref()?), &self.port.info()))
     }
 
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if !self.active {
             return Progress::Idle;
         }
@@ -198,6 +203,16 @@ impl Element for FromDevice {
             self.keep_ip(link_type, vector, work);
         }
         Progress::Worked
+    }
+}
+
+impl Element for FromDevice {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-ip"]
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

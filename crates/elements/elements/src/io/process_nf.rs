@@ -3,7 +3,9 @@
 use crate::instance_switch::instances::Instances;
 use click::config::parse;
 use element::nf::{Completions, NfLink};
-use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+};
 use shm::burst::{Batch, Vector};
 use shm::channel::Completion;
 use shm::descriptor::flag;
@@ -109,7 +111,7 @@ struct Instance {
     gives_back: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("NAME", parse::string);
     let of = args.keyword("OF", parse::string);
@@ -129,7 +131,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         None => None,
     };
     fine.then(|| {
-        Box::new(ProcessNf {
+        BoxElement::opaque(ProcessNf {
             link,
             outputs,
             instance,
@@ -141,7 +143,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             passed: 0,
             missed: 0,
             failed: None,
-        }) as Box<dyn Element>
+        })
     })
 }
 
@@ -328,24 +330,7 @@ impl ProcessNf {
     }
 }
 
-impl Element for ProcessNf {
-    fn writes(&self) -> bool {
-        !self.link.observes()
-    }
-
-    fn note_writer(&mut self, writer: Option<&str>) {
-        self.link.let_share(writer.map(|writer| format!("`{writer}`, behind it, may write them")));
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
-
-    fn start(&mut self, _work: &mut Work<'_>) {
-        self.failed = self.link.start().err();
-        self.gives_back();
-    }
-
+impl Opaque for ProcessNf {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         if self.instance.is_some() && self.gives_back() {
             return batch.list().iter().for_each(|index| batch.emit(*index, self.outputs + input));
@@ -398,16 +383,14 @@ impl Element for ProcessNf {
             work.hold_sources();
         }
     }
+}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
+impl Task for ProcessNf {
     fn works_alone(&self) -> bool {
         true
     }
 
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
         // While nobody pushes, too, those who steer have to know.
         self.gives_back();
@@ -425,6 +408,29 @@ impl Element for ProcessNf {
         }
         (self.moved_ns, self.stuck) = (work.now_ns(), false);
         Progress::Worked
+    }
+}
+
+impl Element for ProcessNf {
+    fn writes(&self) -> bool {
+        !self.link.observes()
+    }
+
+    fn note_writer(&mut self, writer: Option<&str>) {
+        self.link.let_share(writer.map(|writer| format!("`{writer}`, behind it, may write them")));
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        self.failed = self.link.start().err();
+        self.gives_back();
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

@@ -3,7 +3,10 @@
 use super::files::{self, FLUSH_NS};
 use super::from_device::DRIVER_KEYWORDS;
 use click::config::parse;
-use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
+    Task, Work,
+};
 use port::{Port, PortStats};
 use shm::burst::{Batch, Vector};
 
@@ -59,7 +62,7 @@ struct ToDevice {
     next_flush_ns: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("DEVNAME", parse::string);
     let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
@@ -79,7 +82,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     let waiting = Vec::with_capacity(shm::burst::LIST_CAPACITY);
     let (count, byte_count, next_flush_ns) = (0, 0, 0);
     let element = ToDevice { port, burst, count, byte_count, waiting, next_flush_ns };
-    fine.then(|| Box::new(element) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(element))
 }
 
 impl ToDevice {
@@ -94,20 +97,7 @@ impl ToDevice {
     }
 }
 
-impl Element for ToDevice {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["port-full"]
-    }
-
-    fn start(&mut self, _work: &mut Work<'_>) {
-        // A port that cannot be written tells it among its findings.
-        let _ = self.port.flush();
-    }
-
+impl Opaque for ToDevice {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let list = batch.list();
         let sent = self.send(batch.packets(), list, work);
@@ -115,12 +105,10 @@ impl Element for ToDevice {
             batch.drop(index, PORT_FULL);
         }
     }
+}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for ToDevice {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if self.waiting.is_empty() {
             let burst = self.burst.unwrap_or(work.burst());
             work.pull(0, burst, vector);
@@ -140,6 +128,25 @@ impl Element for ToDevice {
         work.hold(self.waiting.len());
         vector.clear();
         if sent > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl Element for ToDevice {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["port-full"]
+    }
+
+    fn start(&mut self, _work: &mut Work<'_>) {
+        // A port that cannot be written tells it among its findings.
+        let _ = self.port.flush();
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn tick(&mut self, now_ns: u64) {

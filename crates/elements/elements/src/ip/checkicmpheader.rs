@@ -2,7 +2,7 @@
 
 use super::complaint::{Complaints, Faults};
 use super::header::{from_network, transport_offset};
-use element::{Class, Element, Handlers, PortCodes, StateScope, Work};
+use element::{Class, Element, Handlers, Opaque, PortCodes, StateScope, Work};
 use packet::Access;
 use packet::checksum::{Validity, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};
@@ -34,7 +34,7 @@ right.
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();
-        cx.make(|args| Some(CheckIcmp { complaints: Complaints::new(&FAULTS, element, args) }))
+        cx.opaque(|args| Some(CheckIcmp { complaints: Complaints::new(&FAULTS, element, args) }))
     },
 };
 
@@ -75,15 +75,7 @@ fn fault(packet: &Packet) -> Result<(), usize> {
     }
 }
 
-impl Element for CheckIcmp {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        FAULTS.names
-    }
-
+impl Opaque for CheckIcmp {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             match fault(batch.packet(index)) {
@@ -91,6 +83,16 @@ impl Element for CheckIcmp {
                 Err(reason) => self.complaints.complain(index, reason, batch, work),
             }
         }
+    }
+}
+
+impl Element for CheckIcmp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        FAULTS.names
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

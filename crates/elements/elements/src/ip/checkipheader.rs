@@ -3,7 +3,7 @@
 use super::argument::offset;
 use super::complaint::{Complaints, Faults};
 use click::config::{Args, Ip4Prefix, parse};
-use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, StateScope, Transparent, Work};
 use ir::expr::{avail, ip_sum, load, packet_len};
 use ir::{BlockId, Builder};
 use packet::anno;
@@ -106,7 +106,7 @@ fn addresses(list: Vec<Ipv4Addr>) -> impl Iterator<Item = u32> {
     list.into_iter().map(u32::from)
 }
 
-fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<BoxElement> {
     let element = cx.name.to_string();
     let mut args = cx.args();
     let (mut bad_sources, mut good_destinations): (Vec<u32>, Vec<u32>) = (vec![], vec![]);
@@ -131,7 +131,14 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     bad_sources.sort_unstable();
     bad_sources.dedup();
     let offset = at.unwrap_or(0);
-    Some(Box::new(CheckIpHeader { class, offset, checksum, bad_sources, good_destinations, complaints }))
+    Some(BoxElement::transparent(CheckIpHeader {
+        class,
+        offset,
+        checksum,
+        bad_sources,
+        good_destinations,
+        complaints,
+    }))
 }
 
 /// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.
@@ -170,11 +177,7 @@ impl CheckIpHeader {
     }
 }
 
-impl Element for CheckIpHeader {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for CheckIpHeader {
     fn build(&self, f: &mut Builder) {
         f.name(self.class);
         let bad = self.complaints.blocks(f);
@@ -203,15 +206,21 @@ impl Element for CheckIpHeader {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        FAULTS.names
-    }
-
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let offset = usize::from(self.offset);
         if !self.complaints.tell(path, batch, work) {
             self.complaints.trim(batch, |bytes| offset + IP_LEN.load(bytes, offset).unwrap_or(0) as usize);
         }
+    }
+}
+
+impl Element for CheckIpHeader {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        FAULTS.names
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{anno, cell, packet_len};
 use packet::anno;
@@ -24,7 +24,7 @@ Packets of up to LENGTH bytes leave by output 0, longer ones by output 1.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct CheckLength {
@@ -38,7 +38,7 @@ fn make(args: &mut Args<'_>) -> Option<CheckLength> {
     Some(CheckLength { most: most?, extra })
 }
 
-impl Element for CheckLength {
+impl Transparent for CheckLength {
     fn build(&self, f: &mut Builder) {
         f.name("CheckLength");
         let most = f.cell("length", u64::from(self.most));
@@ -47,7 +47,9 @@ impl Element for CheckLength {
         f.check(length.at_most(cell(most)), long);
         f.emit(0);
     }
+}
 
+impl Element for CheckLength {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

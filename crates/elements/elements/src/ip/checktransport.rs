@@ -2,7 +2,7 @@
 
 use super::complaint::{Complaints, Faults};
 use super::header::{from_network, transport_offset};
-use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
+use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, transport_sum};
 use packet::checksum::{self, Validity};
@@ -45,7 +45,7 @@ pub const TCP: Class = Class {
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();
-        cx.make(|args| Some(CheckTcp { complaints: Complaints::new(&TCP_FAULTS, element, args) }))
+        cx.transparent(|args| Some(CheckTcp { complaints: Complaints::new(&TCP_FAULTS, element, args) }))
     },
 };
 
@@ -60,7 +60,7 @@ pub const UDP: Class = Class {
     ),
     make: |cx: &mut Configure<'_>| {
         let element = cx.name.to_string();
-        cx.make(|args| Some(CheckUdp { complaints: Complaints::new(&UDP_FAULTS, element, args) }))
+        cx.transparent(|args| Some(CheckUdp { complaints: Complaints::new(&UDP_FAULTS, element, args) }))
     },
     ..TCP
 };
@@ -83,11 +83,7 @@ struct CheckTcp {
     complaints: Complaints,
 }
 
-impl Element for CheckTcp {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for CheckTcp {
     fn build(&self, f: &mut Builder) {
         f.name("CheckTCPHeader");
         let bad = self.complaints.blocks(f);
@@ -105,13 +101,19 @@ impl Element for CheckTcp {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        TCP_FAULTS.names
-    }
-
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let told = self.complaints.tell(path, batch, work);
         debug_assert!(told, "slow path {path}");
+    }
+}
+
+impl Element for CheckTcp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        TCP_FAULTS.names
     }
 
     fn handlers(&mut self) -> Handlers<'_> {
@@ -133,11 +135,7 @@ fn udp_is_right(packet: &Packet) -> Option<bool> {
     Some(checksum::verify_udp(&bytes, at, usize::from(length), pseudo) == Validity::Good)
 }
 
-impl Element for CheckUdp {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for CheckUdp {
     fn build(&self, f: &mut Builder) {
         f.name("CheckUDPHeader");
         let bad = self.complaints.blocks(f);
@@ -158,10 +156,6 @@ impl Element for CheckUdp {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        UDP_FAULTS.names
-    }
-
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         if self.complaints.tell(path, batch, work) {
             return;
@@ -173,6 +167,16 @@ impl Element for CheckUdp {
                 self.complaints.complain(index, CHECKSUM, batch, work);
             }
         }
+    }
+}
+
+impl Element for CheckUdp {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        UDP_FAULTS.names
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

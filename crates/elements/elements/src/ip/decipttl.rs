@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{cell, csum_update, load};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
@@ -26,7 +26,7 @@ live is 0 or 1 are not changed and leave by output 1; usually an ICMPError stand
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 const DROPS: u16 = 0;
@@ -43,7 +43,7 @@ fn make(args: &mut Args<'_>) -> Option<DecIpTtl> {
     Some(DecIpTtl { active, multicast })
 }
 
-impl Element for DecIpTtl {
+impl Transparent for DecIpTtl {
     fn build(&self, f: &mut Builder) {
         f.name("DecIPTTL");
         let drops = f.cell("drops", 0);
@@ -68,7 +68,9 @@ impl Element for DecIpTtl {
         f.store(IP_TTL, ttl - one);
         f.emit(0);
     }
+}
 
+impl Element for DecIpTtl {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -5,7 +5,9 @@ use super::value;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
 use element::value::{set, set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
+};
 use ir::Builder;
 use ir::expr::{anno, cell, ip_sum, packet_len, select, transport_sum};
 use packet::Access;
@@ -119,7 +121,7 @@ fn ect(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
     parse::bool(text, names).map(u8::from).map_err(|mistake| mistake.help("it may be 2 too"))
 }
 
-fn make_ip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_ip(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let (id, span) = (first_id(cx), cx.span);
     let mut args = cx.args();
     let protocol = args.mandatory_positional("PROTO", parse::protocol);
@@ -140,7 +142,17 @@ fn make_ip(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     };
     let flags = if df { DONT_FRAGMENT } else { 0 };
     let (protocol, src, dst) = (protocol?, u32::from(src?), dst?);
-    Some(Box::new(Encap { class: "IPEncap", protocol, tos, ttl, flags, src, dst, udp: None, id }))
+    Some(BoxElement::transparent(Encap {
+        class: "IPEncap",
+        protocol,
+        tos,
+        ttl,
+        flags,
+        src,
+        dst,
+        udp: None,
+        id,
+    }))
 }
 
 /// The second byte of the header, or what is wrong with the keywords for it.
@@ -159,9 +171,9 @@ fn type_of_service(args: &mut Args<'_>) -> Result<u8, &'static str> {
     Ok(tos.unwrap_or_else(|| (dscp.unwrap_or(0) as u8) << 2 | ecn))
 }
 
-fn make_udp(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_udp(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let id = first_id(cx);
-    cx.make(|args| {
+    cx.transparent(|args| {
         let src = args.mandatory_positional("SRC", parse::ip4);
         let sport = args.mandatory_positional("SPORT", parse::udp_port);
         let dst = args.mandatory_positional("DST", destination);
@@ -233,7 +245,7 @@ impl Encap {
     }
 }
 
-impl Element for Encap {
+impl Transparent for Encap {
     fn build(&self, f: &mut Builder) {
         f.name(self.class);
         let (address, from_anno) = match self.dst {
@@ -274,12 +286,14 @@ impl Element for Encap {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["too-long", "no-room"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         batch.emit_changed(|packet| self.encapsulate(packet));
+    }
+}
+
+impl Element for Encap {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["too-long", "no-room"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

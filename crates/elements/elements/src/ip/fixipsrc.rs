@@ -2,7 +2,7 @@
 
 use super::setipchecksum::compute;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::anno;
 use packet::anno;
@@ -26,7 +26,7 @@ interface that an error leaves by is known only here.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct FixIpSrc {
@@ -39,7 +39,7 @@ fn make(args: &mut Args<'_>) -> Option<FixIpSrc> {
     Some(FixIpSrc { address })
 }
 
-impl Element for FixIpSrc {
+impl Transparent for FixIpSrc {
     fn build(&self, f: &mut Builder) {
         f.name("FixIPSrc");
         let bad = f.drop_block("bad-ip-header");
@@ -52,3 +52,5 @@ impl Element for FixIpSrc {
         f.jump(done);
     }
 }
+
+impl Element for FixIpSrc {}

@@ -7,7 +7,7 @@ use super::icmpname;
 use super::value::address;
 use click::config::parse;
 use element::value::set;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
 use packet::view::icmp::{
@@ -83,9 +83,9 @@ struct IcmpError {
     id: u16,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let id = first_id(cx);
-    cx.make(|args| {
+    cx.opaque(|args| {
         let src = args.mandatory_positional("SRC", parse::ip4);
         let kind = args.mandatory_positional("TYPE", icmpname::error_type);
         let code = args.positional("CODE", icmpname::code(kind.unwrap_or(UNREACHABLE))).unwrap_or(0);
@@ -228,13 +228,15 @@ impl IcmpError {
     }
 }
 
+impl Opaque for IcmpError {
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        batch.emit_changed(|packet| self.answer(packet));
+    }
+}
+
 impl Element for IcmpError {
     fn reasons(&self) -> &'static [&'static str] {
         REASONS
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        batch.emit_changed(|packet| self.answer(packet));
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -4,7 +4,7 @@ use super::argument::{annotation, offset};
 use super::value;
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{cell, load};
 use packet::anno::{self, Anno};
@@ -48,7 +48,7 @@ Sets the destination address annotation to IPADDR.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make_set),
+    make: |cx| cx.transparent(make_set),
 };
 
 struct Get {
@@ -56,7 +56,7 @@ struct Get {
     anno: Anno,
 }
 
-fn make_get(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_get(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let span = cx.span;
     let mut args = cx.args();
     let offset = args.positional("OFFSET", offset);
@@ -73,10 +73,10 @@ fn make_get(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             return None;
         }
     };
-    Some(Box::new(Get { field, anno }))
+    Some(BoxElement::transparent(Get { field, anno }))
 }
 
-impl Element for Get {
+impl Transparent for Get {
     fn build(&self, f: &mut Builder) {
         f.name("GetIPAddress");
         let short = f.drop_block("short-packet");
@@ -85,6 +85,8 @@ impl Element for Get {
         f.emit(0);
     }
 }
+
+impl Element for Get {}
 
 struct Set {
     address: u32,
@@ -98,14 +100,16 @@ fn make_set(args: &mut Args<'_>) -> Option<Set> {
     Some(Set { address, anno })
 }
 
-impl Element for Set {
+impl Transparent for Set {
     fn build(&self, f: &mut Builder) {
         f.name("SetIPAddress");
         let address = f.cell("addr", u64::from(self.address));
         f.store_anno(self.anno, cell(address));
         f.emit(0);
     }
+}
 
+impl Element for Set {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

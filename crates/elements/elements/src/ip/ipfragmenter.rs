@@ -3,7 +3,9 @@
 use super::header::{IP_BYTES, MOST_HEADER, from_network, set_checksum};
 use click::config::parse;
 use element::random;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
+};
 use ir::Builder;
 use ir::expr::{offset, packet_len};
 use packet::field::{Base, IP_HL};
@@ -64,9 +66,9 @@ struct IpFragmenter {
     produced: Vec<Packet>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let random = 0x9e37_79b9_7f4a_7c15 ^ cx.worker as u64;
-    cx.make(|args| {
+    cx.transparent(|args| {
         let mtu = args.mandatory_positional("MTU", parse::int_in(8..=i64::from(u32::MAX)));
         let honor_df = args.positional("HONOR_DF", parse::bool).unwrap_or(true);
         let verbose = args.positional("VERBOSE", parse::bool).unwrap_or(false);
@@ -189,17 +191,13 @@ impl IpFragmenter {
     }
 }
 
-impl Element for IpFragmenter {
+impl Transparent for IpFragmenter {
     fn build(&self, f: &mut Builder) {
         f.name("IPFragmenter");
         let (headless, long) = (f.drop_block("no-ip-header"), f.slow_block("long"));
         f.need(Base::Net, IP_BYTES, headless);
         f.check((packet_len() - offset(Base::Net)).at_most(u64::from(self.mtu)), long);
         f.emit(0);
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["must-not-fragment", "no-ip-header", "no-buffer"]
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
@@ -223,6 +221,12 @@ impl Element for IpFragmenter {
             }
             self.produced.clear();
         }
+    }
+}
+
+impl Element for IpFragmenter {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["must-not-fragment", "no-ip-header", "no-buffer"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

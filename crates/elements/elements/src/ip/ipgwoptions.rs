@@ -2,7 +2,7 @@
 
 use super::header::{IP_BYTES, Ipv4Header, from_network, option_at, set_checksum};
 use click::config::parse;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno;
@@ -35,7 +35,7 @@ Belongs on the way out, since MYADDR is the address of the interface that the pa
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
     make: |cx| {
-        cx.make(|args| {
+        cx.transparent(|args| {
             let address = args.mandatory_positional("MYADDR", parse::ip4);
             let others = args.positional("OTHERADDRS", parse::list(parse::ip4)).unwrap_or_default();
             let address = u32::from(address?);
@@ -160,7 +160,7 @@ fn milliseconds(timestamp_ns: u64) -> u32 {
     }
 }
 
-impl Element for GatewayOptions {
+impl Transparent for GatewayOptions {
     fn build(&self, f: &mut Builder) {
         f.name("IPGWOptions");
         let headless = f.drop_block("no-ip-header");
@@ -168,10 +168,6 @@ impl Element for GatewayOptions {
         f.need(Base::Net, 20, headless);
         f.check(load(IP_HL).greater_than(5), plain);
         f.slow("options");
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["bad-option", "no-ip-header"]
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
@@ -185,6 +181,12 @@ impl Element for GatewayOptions {
                 Err(reason) => batch.drop(index, reason),
             }
         }
+    }
+}
+
+impl Element for GatewayOptions {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["bad-option", "no-ip-header"]
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

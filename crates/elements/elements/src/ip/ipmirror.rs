@@ -1,7 +1,7 @@
 //! `IPMirror`: turns packets round.
 
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::expr::load;
 use ir::{Builder, Value};
 use packet::anno;
@@ -26,7 +26,7 @@ ports too; of TCP packets also sequence and acknowledgment number. Checksums sta
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(make),
+    make: |cx| cx.transparent(make),
 };
 
 struct IpMirror {
@@ -48,7 +48,7 @@ fn swap(f: &mut Builder, field: Field) -> Value {
     both
 }
 
-impl Element for IpMirror {
+impl Transparent for IpMirror {
     fn build(&self, f: &mut Builder) {
         f.name("IPMirror");
         let bad = f.drop_block("no-ip-header");
@@ -73,3 +73,5 @@ impl Element for IpMirror {
         f.jump(done);
     }
 }
+
+impl Element for IpMirror {}

@@ -10,7 +10,9 @@ mod datagram;
 
 use click::config::parse;
 use datagram::{Datagram, Fragment, Key};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
+};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno::Anno;
@@ -75,9 +77,9 @@ struct IpReassembler {
     bad: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
-    cx.make(|args| {
+    cx.transparent(|args| {
         let most_bytes = args.keyword("HIMEM", parse::u32).unwrap_or(256 * 1024) as usize;
         let mtu_anno = args.keyword("MAX_MTU_ANNO", super::argument::annotation(2));
         Some(IpReassembler {
@@ -199,17 +201,13 @@ impl IpReassembler {
     }
 }
 
-impl Element for IpReassembler {
+impl Transparent for IpReassembler {
     fn build(&self, f: &mut Builder) {
         f.name("IPReassembler");
         let (headless, fragment) = (f.drop_block("no-ip-header"), f.slow_block("fragments"));
         f.need(Base::Net, 20, headless);
         f.leave_if(load(IP_OFF) & FRAGMENT, fragment);
         f.emit(0);
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["incomplete", "bad-fragment", "no-ip-header", "no-buffer"]
     }
 
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
@@ -224,6 +222,12 @@ impl Element for IpReassembler {
                 Outcome::Dropped(reason) => batch.drop(index, reason),
             }
         }
+    }
+}
+
+impl Element for IpReassembler {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["incomplete", "bad-fragment", "no-ip-header", "no-buffer"]
     }
 
     fn fire(&mut self, work: &mut Work<'_>) {

@@ -1,7 +1,7 @@
 //! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
 
 use super::argument::offset;
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{self, avail, load};
 use packet::field::{Base, IP_HL};
@@ -24,7 +24,7 @@ start and the transport header annotation to where the IP header ends. Checks no
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
+    make: |cx| cx.transparent(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
 };
 
 /// `StripIPHeader`.
@@ -43,12 +43,12 @@ stands before it.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(|_| Some(Strip)),
+    make: |cx| cx.transparent(|_| Some(Strip)),
 };
 
 struct Mark(u16);
 
-impl Element for Mark {
+impl Transparent for Mark {
     fn build(&self, f: &mut Builder) {
         f.name("MarkIPHeader");
         let short = f.aside(|f| {
@@ -63,9 +63,11 @@ impl Element for Mark {
     }
 }
 
+impl Element for Mark {}
+
 struct Strip;
 
-impl Element for Strip {
+impl Transparent for Strip {
     fn build(&self, f: &mut Builder) {
         f.name("StripIPHeader");
         let bad = f.drop_block("no-ip-header");
@@ -76,3 +78,5 @@ impl Element for Strip {
         f.emit(0);
     }
 }
+
+impl Element for Strip {}

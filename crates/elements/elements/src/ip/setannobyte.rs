@@ -3,7 +3,7 @@
 use super::argument::annotation;
 use click::config::parse;
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 use packet::anno::Anno;
@@ -32,10 +32,10 @@ struct SetAnnoByte {
     value: u8,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let span = cx.span;
     cx.diags.warning(span, "SetAnnoByte(ANNO, VALUE) is obsolete").help("use Paint(VALUE, ANNO) instead");
-    cx.make(|args| {
+    cx.transparent(|args| {
         let anno = args.mandatory_positional("ANNO", annotation(1));
         let value = args.mandatory_positional("VALUE", parse::u8);
         let (anno, value) = (anno?, value?);
@@ -43,14 +43,16 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     })
 }
 
-impl Element for SetAnnoByte {
+impl Transparent for SetAnnoByte {
     fn build(&self, f: &mut Builder) {
         f.name("SetAnnoByte");
         let value = f.cell("value", u64::from(self.value));
         f.store_anno(self.anno, cell(value));
         f.emit(0);
     }
+}
 
+impl Element for SetAnnoByte {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -1,7 +1,7 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
 use element::value::cell_text;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{avail, ip_sum, load, offset};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP_HL, IP_SUM};
@@ -46,8 +46,8 @@ pub const RESET: Class = Class {
 
 struct SetIpChecksum(&'static str);
 
-fn make(cx: &mut Configure<'_>, class: &'static str) -> Option<Box<dyn Element>> {
-    cx.make(|_| Some(SetIpChecksum(class)))
+fn make(cx: &mut Configure<'_>, class: &'static str) -> Option<BoxElement> {
+    cx.transparent(|_| Some(SetIpChecksum(class)))
 }
 
 /// Computes the header checksum and writes it; `bad` where the header is cut off. The first 20 bytes
@@ -60,7 +60,7 @@ pub(super) fn compute(f: &mut Builder, bad: BlockId) {
     f.store(IP_SUM, ip_sum() ^ 0xffff);
 }
 
-impl Element for SetIpChecksum {
+impl Transparent for SetIpChecksum {
     fn build(&self, f: &mut Builder) {
         f.name(self.0);
         let drops = f.cell("drops", 0);
@@ -84,7 +84,9 @@ impl Element for SetIpChecksum {
         f.clear_base(Base::Net);
         f.emit(0);
     }
+}
 
+impl Element for SetIpChecksum {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

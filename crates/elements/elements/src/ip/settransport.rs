@@ -2,7 +2,7 @@
 
 use super::header::{from_network, transport_offset};
 use click::config::parse;
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, select, transport_sum};
 use packet::Access;
@@ -30,7 +30,9 @@ Computes the TCP checksum and writes it into the header.
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
     make: |cx| {
-        cx.make(|args| Some(SetTcp { fix_offset: args.positional("FIXOFF", parse::bool).unwrap_or(false) }))
+        cx.transparent(|args| {
+            Some(SetTcp { fix_offset: args.positional("FIXOFF", parse::bool).unwrap_or(false) })
+        })
     },
 };
 
@@ -49,7 +51,7 @@ Computes the UDP checksum and writes it into the header. The protocol field is n
 - **drop reasons**: `fragment-or-short`: a fragment, or the packet is shorter than its UDP length
 ",
     codes: PortCodes::CHECK,
-    make: |cx| cx.make(|_| Some(SetUdp)),
+    make: |cx| cx.transparent(|_| Some(SetUdp)),
     ..TCP
 };
 
@@ -60,7 +62,7 @@ struct SetTcp {
     fix_offset: bool,
 }
 
-impl Element for SetTcp {
+impl Transparent for SetTcp {
     fn build(&self, f: &mut Builder) {
         f.name("SetTCPChecksum");
         let bad = f.drop_block("bad-lengths");
@@ -82,6 +84,8 @@ impl Element for SetTcp {
     }
 }
 
+impl Element for SetTcp {}
+
 struct SetUdp;
 
 /// Computes the checksum of a datagram that ends before its IP packet does.
@@ -95,7 +99,7 @@ fn set_udp(packet: &mut Packet) -> Option<()> {
     PacketBytesMut::new(&mut from_net).put_u16(at + UDP_CHECK, sum).then_some(())
 }
 
-impl Element for SetUdp {
+impl Transparent for SetUdp {
     fn build(&self, f: &mut Builder) {
         f.name("SetUDPChecksum");
         let bad = f.bad_block(1, "fragment-or-short");
@@ -114,10 +118,6 @@ impl Element for SetUdp {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        &["fragment-or-short"]
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             match set_udp(batch.packet_mut(index)) {
@@ -125,5 +125,11 @@ impl Element for SetUdp {
                 None => batch.emit_or_drop(index, 1, 0),
             }
         }
+    }
+}
+
+impl Element for SetUdp {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["fragment-or-short"]
     }
 }

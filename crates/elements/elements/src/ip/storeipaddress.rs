@@ -3,7 +3,7 @@
 use super::argument;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
 use ir::expr::{anno, csum_update, load, select};
 use ir::{BlockId, Builder, Value};
 use packet::anno;
@@ -46,9 +46,9 @@ fn place(text: &Spanned, names: &dyn Names) -> Parsed<Field> {
     }
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let count = click::config::split_args(cx.config).len();
-    cx.make(|args| {
+    cx.transparent(|args| {
         let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip4) } else { None };
         let field = args.mandatory_positional("OFFSET", place);
         let (address, field) = (address.map(u32::from), field?);
@@ -56,7 +56,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     })
 }
 
-impl Element for StoreIpAddress {
+impl Transparent for StoreIpAddress {
     fn build(&self, f: &mut Builder) {
         f.name("StoreIPAddress");
         let bad = f.bad_block(1, "out-of-range");
@@ -78,6 +78,8 @@ impl Element for StoreIpAddress {
         }
     }
 }
+
+impl Element for StoreIpAddress {}
 
 /// Writes an address of the IP header, updates the checksums that cover it, and goes on at `done`.
 /// The header must be there.

@@ -3,7 +3,7 @@
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{cell, csum_update, load};
 use ir::{Builder, Expr};
 use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
@@ -65,7 +65,7 @@ sender does not understand that.
   set or cut off
 - **difference**: `drops` counts, because Click's stays 0 by mistake
 ",
-    make: |cx| cx.make(make_ce),
+    make: |cx| cx.transparent(make_ce),
     ..DSCP
 };
 
@@ -119,8 +119,8 @@ struct Set {
     bits: u8,
 }
 
-fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<Box<dyn Element>> {
-    cx.make(|args| {
+fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<BoxElement> {
+    cx.transparent(|args| {
         let both =
             |text: &Spanned, names: &dyn Names| Ok((text.text.to_string(), (setter.parse)(text, names)?));
         let value = args.mandatory_positional(setter.argument, both);
@@ -140,7 +140,7 @@ fn replace(f: &mut Builder, change: impl FnOnce(Expr) -> Expr) {
     f.store(IP_SUM, csum_update(load(IP_SUM), old, new, 16));
 }
 
-impl Element for Set {
+impl Transparent for Set {
     fn build(&self, f: &mut Builder) {
         f.name(self.setter.class);
         let bits = f.cell(self.setter.handler, u64::from(self.bits) << self.setter.shift);
@@ -149,7 +149,9 @@ impl Element for Set {
         replace(f, |old| old & (0xff00 | self.setter.keep) | cell(bits));
         f.emit(0);
     }
+}
 
+impl Element for Set {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, self.setter.handlers)
     }
@@ -176,7 +178,7 @@ fn make_ce(args: &mut Args<'_>) -> Option<MarkIpCe> {
     Some(MarkIpCe { force })
 }
 
-impl Element for MarkIpCe {
+impl Transparent for MarkIpCe {
     fn build(&self, f: &mut Builder) {
         f.name("MarkIPCE");
         let drops = f.cell("drops", 0);
@@ -195,7 +197,9 @@ impl Element for MarkIpCe {
         replace(f, |old| old | 3);
         f.jump(done);
     }
+}
 
+impl Element for MarkIpCe {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -4,7 +4,7 @@ use super::address::halves;
 use crate::ip::argument::offset;
 use crate::ip::complaint::{Complaints, Faults};
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, StateScope, Transparent, Work};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
@@ -62,7 +62,7 @@ struct CheckIp6Header {
     complaints: Complaints,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let element = cx.name.to_string();
     let mut args = cx.args();
     let bad = args.positional("BADADDRS", parse::list(parse::ip6)).unwrap_or_default();
@@ -75,7 +75,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     bad_sources.sort_unstable();
     bad_sources.dedup();
     let complaints = Complaints::silent(&FAULTS, element);
-    Some(Box::new(CheckIp6Header { offset, bad_sources, complaints }))
+    Some(BoxElement::transparent(CheckIp6Header { offset, bad_sources, complaints }))
 }
 
 impl CheckIp6Header {
@@ -88,11 +88,7 @@ impl CheckIp6Header {
     }
 }
 
-impl Element for CheckIp6Header {
-    fn writes(&self) -> bool {
-        false
-    }
-
+impl Transparent for CheckIp6Header {
     fn build(&self, f: &mut Builder) {
         f.name("CheckIP6Header");
         let bad = self.complaints.blocks(f);
@@ -110,13 +106,19 @@ impl Element for CheckIp6Header {
         f.emit(0);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        FAULTS.names
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let (offset, front) = (usize::from(self.offset), usize::from(self.offset + HEADER));
         self.complaints.trim(batch, |bytes| front + IP6_PLEN.load(bytes, offset).unwrap_or(0) as usize);
+    }
+}
+
+impl Element for CheckIp6Header {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        FAULTS.names
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

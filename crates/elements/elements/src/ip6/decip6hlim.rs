@@ -1,7 +1,7 @@
 //! `DecIP6HLIM`: decrements the hop limit.
 
 use element::value::cell_text;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope};
+use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::load;
 use packet::field::{Base, IP6_HLIM};
@@ -23,12 +23,12 @@ output 1; usually an ICMP6Error stands there.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(|_| Some(DecIp6Hlim)),
+    make: |cx| cx.transparent(|_| Some(DecIp6Hlim)),
 };
 
 struct DecIp6Hlim;
 
-impl Element for DecIp6Hlim {
+impl Transparent for DecIp6Hlim {
     fn build(&self, f: &mut Builder) {
         f.name("DecIP6HLIM");
         let drops = f.cell("drops", 0);
@@ -43,7 +43,9 @@ impl Element for DecIp6Hlim {
         f.store(IP6_HLIM, limit - one);
         f.emit(0);
     }
+}
 
+impl Element for DecIp6Hlim {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

@@ -4,7 +4,7 @@ use super::address::{destination, set_destination};
 use crate::ip::header::{begin_anew, from_network};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
-use element::{Class, Element, PortCodes, StateScope, Work};
+use element::{Class, Element, Opaque, PortCodes, StateScope, Work};
 use packet::anno;
 use packet::checksum::{self, ICMP_CHECK};
 use shm::Packet;
@@ -40,7 +40,7 @@ limited in rate: put a RatedSplitter or Shaper behind it.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.opaque(make),
 };
 
 const REASONS: &[&str] = &[
@@ -217,12 +217,14 @@ impl Icmp6Error {
     }
 }
 
+impl Opaque for Icmp6Error {
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        batch.emit_changed(|packet| self.answer(packet));
+    }
+}
+
 impl Element for Icmp6Error {
     fn reasons(&self) -> &'static [&'static str] {
         REASONS
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        batch.emit_changed(|packet| self.answer(packet));
     }
 }

@@ -4,7 +4,7 @@ use super::address::{HIGH, LOW, fields, halves, store};
 use crate::ip::argument::offset;
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Configure, Element, PortCodes, StateScope};
+use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{anno, load};
 use packet::field::{Base, Field};
@@ -28,7 +28,7 @@ destination stands in an IPv6 packet.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(|args| Some(Get(args.mandatory_positional("OFFSET", offset)?))),
+    make: |cx| cx.transparent(|args| Some(Get(args.mandatory_positional("OFFSET", offset)?))),
 };
 
 /// `SetIP6Address`.
@@ -45,7 +45,7 @@ Sets the destination address annotation to IPADDR.
 - **annotations**: sets `DST_IP6`
 ",
     make: |cx: &mut Configure<'_>| {
-        cx.make(|args| Some(Set(args.mandatory_positional("IPADDR", parse::ip6)?)))
+        cx.transparent(|args| Some(Set(args.mandatory_positional("IPADDR", parse::ip6)?)))
     },
     ..GET
 };
@@ -74,7 +74,7 @@ header. No checksum is updated.
 
 struct Get(u16);
 
-impl Element for Get {
+impl Transparent for Get {
     fn build(&self, f: &mut Builder) {
         f.name("GetIP6Address");
         let short = f.drop_block("short-packet");
@@ -85,9 +85,11 @@ impl Element for Get {
     }
 }
 
+impl Element for Get {}
+
 struct Set(Ipv6Addr);
 
-impl Element for Set {
+impl Transparent for Set {
     fn build(&self, f: &mut Builder) {
         f.name("SetIP6Address");
         let (high, low) = halves(self.0);
@@ -95,6 +97,8 @@ impl Element for Set {
         f.emit(0);
     }
 }
+
+impl Element for Set {}
 
 struct Store {
     address: Option<Ipv6Addr>,
@@ -110,9 +114,9 @@ fn place(text: &Spanned, names: &dyn Names) -> Parsed<(Field, Field)> {
     }
 }
 
-fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_store(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let count = click::config::split_args(cx.config).len();
-    cx.make(|args| {
+    cx.transparent(|args| {
         let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip6) } else { None };
         let place = args.mandatory_positional("OFFSET", place);
         let (high, low) = place?;
@@ -120,7 +124,7 @@ fn make_store(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     })
 }
 
-impl Element for Store {
+impl Transparent for Store {
     fn build(&self, f: &mut Builder) {
         f.name("StoreIP6Address");
         let bad = f.bad_block(1, "out-of-range");
@@ -139,3 +143,5 @@ impl Element for Store {
         f.jump(done);
     }
 }
+
+impl Element for Store {}

@@ -5,7 +5,7 @@ use super::line::{self, Hop, Network};
 use super::table::{HIGH, LOW, PORT, RECORD_BYTES};
 use crate::route::table::Routes;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope};
+use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{anno, record, select};
 use ir::{Builder, Table};
 use std::net::Ipv6Addr;
@@ -40,7 +40,7 @@ struct Lookup {
     outputs: usize,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let (outputs, span) = (cx.shape.outputs, cx.span);
     let mut args = cx.args();
     let mut routes = match Routes::new() {
@@ -63,7 +63,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     for place in again {
         cx.diags.warning(place, "a route for this prefix stands earlier and counts");
     }
-    fine.then(|| Box::new(Lookup { routes, outputs }) as Box<dyn Element>)
+    fine.then(|| BoxElement::transparent(Lookup { routes, outputs }))
 }
 
 fn show((address, len): Network) -> String {
@@ -92,7 +92,7 @@ impl Lookup {
     }
 }
 
-impl Element for Lookup {
+impl Transparent for Lookup {
     fn build(&self, f: &mut Builder) {
         f.name("LookupIP6Route");
         let table = f.table("routes", 2, RECORD_BYTES);
@@ -109,7 +109,9 @@ impl Element for Lookup {
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
         (index == 0).then_some(&mut self.routes as &mut dyn Table)
     }
+}
 
+impl Element for Lookup {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, HANDLERS)
     }

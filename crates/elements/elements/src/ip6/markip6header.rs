@@ -1,7 +1,7 @@
 //! `MarkIP6Header`: sets the IPv6 header annotation.
 
 use crate::ip::argument::offset;
-use element::{Class, Element, PortCodes, StateScope};
+use element::{Class, Element, PortCodes, StateScope, Transparent};
 use ir::Builder;
 use packet::field::Base;
 
@@ -21,12 +21,12 @@ start and the transport header annotation to 40 bytes behind that. Checks nothin
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.make(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
+    make: |cx| cx.transparent(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
 };
 
 struct Mark(u16);
 
-impl Element for Mark {
+impl Transparent for Mark {
     fn build(&self, f: &mut Builder) {
         f.name("MarkIP6Header");
         f.set_base(Base::Net, u64::from(self.0));
@@ -34,3 +34,5 @@ impl Element for Mark {
         f.emit(0);
     }
 }
+
+impl Element for Mark {}

@@ -2,7 +2,7 @@
 
 use super::line::{Network, network};
 use click::config::{parse, split_words};
-use element::{Class, Configure, Element, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::MacAddr;
 use packet::checksum::{Validity, pseudo_ipv6, verify_icmp6};
 use packet::view::Ipv6;
@@ -49,7 +49,7 @@ struct Advertiser {
     stations: Vec<MacAddr>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let span = cx.span;
     let mut args = cx.args();
     let mut stations: Vec<MacAddr> = vec![];
@@ -88,7 +88,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         Ok(prefixes)
     });
     match table {
-        Ok(prefixes) => Some(Box::new(Advertiser { prefixes, stations })),
+        Ok(prefixes) => Some(BoxElement::opaque(Advertiser { prefixes, stations })),
         Err(error) => {
             cx.error(span, error.to_string());
             None
@@ -180,12 +180,14 @@ impl Advertiser {
     }
 }
 
+impl Opaque for Advertiser {
+    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        batch.emit_changed(|packet| self.answer(packet));
+    }
+}
+
 impl Element for Advertiser {
     fn reasons(&self) -> &'static [&'static str] {
         &["bad-solicitation", "not-mine"]
-    }
-
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        batch.emit_changed(|packet| self.answer(packet));
     }
 }

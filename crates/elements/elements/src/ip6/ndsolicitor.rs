@@ -3,7 +3,7 @@
 use super::address::destination;
 use super::ndadvertiser::{ETHER_BYTES, ETHERTYPE, IP6_BYTES, read, write};
 use click::config::parse;
-use element::{Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use packet::MacAddr;
 use packet::view::nd::{self, Neighbor};
 use shm::Packet;
@@ -76,9 +76,9 @@ struct Solicitor {
     queries: u64,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let query_output = cx.shape.outputs.saturating_sub(1);
-    cx.make(|args| {
+    cx.opaque(|args| {
         let address = args.mandatory_positional("IP", parse::ip6);
         let station = args.mandatory_positional("ETH", parse::ether);
         let (address, own_address) = (address?, MacAddr(station?));
@@ -196,11 +196,7 @@ impl Solicitor {
     }
 }
 
-impl Element for Solicitor {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["replaced", "no-answer", "table-full", "no-room", "advertisement", "bad-advertisement"]
-    }
-
+impl Opaque for Solicitor {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if input == 0 {
@@ -211,6 +207,12 @@ impl Element for Solicitor {
                 batch.drop(index, BAD_ADVERTISEMENT);
             }
         }
+    }
+}
+
+impl Element for Solicitor {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["replaced", "no-answer", "table-full", "no-room", "advertisement", "bad-advertisement"]
     }
 
     fn fire(&mut self, work: &mut Work<'_>) {

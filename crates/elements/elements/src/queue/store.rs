@@ -7,7 +7,9 @@
 use super::length::QueueLength;
 use click::config::parse;
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, Merge, PortCodes, Row, Scope, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, Merge, Opaque, PortCodes, Row, Scope, StateScope, Work,
+};
 use shm::Packet;
 use shm::burst::{Batch, Vector};
 use std::collections::VecDeque;
@@ -113,7 +115,7 @@ struct Queue {
 /// Packets that a queue may be told to keep: 2 GB of descriptors.
 const MOST: i64 = 1 << 24;
 
-fn make(cx: &mut Configure<'_>, full: Full) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>, full: Full) -> Option<BoxElement> {
     let has_overflow_output = cx.shape.outputs > 1;
     let mut args = cx.args();
     let capacity = args.positional("CAPACITY", parse::int_in(0..=MOST)).unwrap_or(1000) as usize;
@@ -123,7 +125,16 @@ fn make(cx: &mut Configure<'_>, full: Full) -> Option<Box<dyn Element>> {
     let published = cx.shared(Scope::Worker, cx.name, QueueLength::default)?;
     let ring = VecDeque::with_capacity(capacity);
     let (doomed, highwater, drops) = (0, 0, 0);
-    Some(Box::new(Queue { ring, capacity, full, has_overflow_output, doomed, highwater, drops, published }))
+    Some(BoxElement::opaque(Queue {
+        ring,
+        capacity,
+        full,
+        has_overflow_output,
+        doomed,
+        highwater,
+        drops,
+        published,
+    }))
 }
 
 impl Queue {
@@ -183,15 +194,7 @@ impl Queue {
     }
 }
 
-impl Element for Queue {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["queue-full", "queue-reset", "queue-stopped"]
-    }
-
+impl Opaque for Queue {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         if self.doomed > 0 {
             self.drop_doomed(work);
@@ -215,6 +218,16 @@ impl Element for Queue {
         work.release(count);
         self.published.set(self.length());
         count
+    }
+}
+
+impl Element for Queue {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["queue-full", "queue-reset", "queue-stopped"]
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {

@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{Class, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -24,7 +24,7 @@ Pulls packets whenever there are some, and pushes them.
 ",
     codes: PortCodes::new("1/1", "l/h"),
     state: StateScope::PerWorker,
-    make: |cx| cx.make(make),
+    make: |cx| cx.opaque(make),
 };
 
 struct Unqueue {
@@ -42,16 +42,10 @@ fn make(args: &mut Args<'_>) -> Option<Unqueue> {
     Some(Unqueue { burst, active, limit, count: 0 })
 }
 
-impl Element for Unqueue {
-    fn writes(&self) -> bool {
-        false
-    }
+impl Opaque for Unqueue {}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for Unqueue {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if !self.active {
             return Progress::Idle;
         }
@@ -67,6 +61,16 @@ impl Element for Unqueue {
         let pulled = work.pull(0, most, vector);
         self.count += pulled as u64;
         if pulled > 0 { Progress::Worked } else { Progress::Idle }
+    }
+}
+
+impl Element for Unqueue {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

@@ -9,7 +9,10 @@ use click::config::{Names, Parsed, parse};
 use crossbeam_queue::ArrayQueue;
 use diag::{Diagnostic, Spanned};
 use element::value::written;
-use element::{Class, Configure, Element, Handlers, PortCodes, Progress, Row, Scope, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Element, Handlers, PortCodes, Progress, Row, Scope, StateScope, Task,
+    Transparent, Work,
+};
 use ir::Builder;
 use ir::expr::load;
 use packet::MacAddr;
@@ -91,7 +94,7 @@ fn address(text: &Spanned, _names: &dyn Names) -> Parsed<Address> {
     Address::read(text.as_str()).map_err(|sentence| Diagnostic::error(text.span, sentence))
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("STATION", parse::string);
     let mac = args.keyword("MAC", parse::ether);
@@ -135,7 +138,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     // All of a device's ports speak for one station.
     let mac = station.mac().unwrap_or(mac);
     let asked = (asks && cx.worker == 0).then(|| station.add_way());
-    Some(Box::new(Resolver { interface: station, mac, asked, keeps_table: cx.worker == 0 }))
+    Some(BoxElement::transparent(Resolver { interface: station, mac, asked, keeps_table: cx.worker == 0 }))
 }
 
 impl Resolver {
@@ -170,7 +173,7 @@ impl Resolver {
     }
 }
 
-impl Element for Resolver {
+impl Transparent for Resolver {
     fn build(&self, f: &mut Builder) {
         f.name("Resolver");
         let others = f.aside(|f| f.emit(0));
@@ -185,10 +188,6 @@ impl Element for Resolver {
         f.branch_to(load(ICMP6_TYPE).within(solicitation, advertisement), discovery, others);
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
-
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             if path == ARP_PATH {
@@ -198,16 +197,14 @@ impl Element for Resolver {
             }
         }
     }
+}
 
-    fn has_task(&self) -> bool {
-        self.asked.is_some()
-    }
-
+impl Task for Resolver {
     fn works_alone(&self) -> bool {
         true
     }
 
-    fn task(&mut self, _vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+    fn run_task(&mut self, _vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         let Some(asked) = self.asked.as_ref().filter(|asked| !asked.is_empty()) else {
             return Progress::Idle;
         };
@@ -222,6 +219,16 @@ impl Element for Resolver {
             }
         }
         Progress::Worked
+    }
+}
+
+impl Element for Resolver {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        self.asked.is_some().then_some(self)
     }
 
     fn tick(&mut self, now_ns: u64) {

@@ -5,7 +5,7 @@ use super::mappings::MappingEntry;
 use super::rewriter::{CLASSES, mappings_of, one_byte_anno};
 use super::table::SharedMappings;
 use click::config::{parse, split_words};
-use element::{Class, Configure, Element, PortCodes, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::access::Access;
 use packet::anno::{self, Anno};
 use packet::checksum::Delta;
@@ -71,7 +71,7 @@ struct IcmpRewriter {
     reply_anno: Option<Anno>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let maps = args.mandatory_positional("MAPS", parse::any);
     let dst_anno = args.keyword("DST_ANNO", parse::bool).unwrap_or(true);
@@ -103,7 +103,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         cx.error(maps.span, "no IP rewriters supplied");
         fine = false;
     }
-    fine.then(|| Box::new(IcmpRewriter { maps: found, dst_anno, reply_anno }) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(IcmpRewriter { maps: found, dst_anno, reply_anno }))
 }
 
 /// Where things lie in an error, counted from the packet's first byte, and what it speaks of.
@@ -296,11 +296,7 @@ fn rewrite_inner_transport<A: Access>(
     changed.delta = changed.delta.and(before);
 }
 
-impl Element for IcmpRewriter {
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
-
+impl Opaque for IcmpRewriter {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             match self.rewrite(index, batch) {
@@ -309,5 +305,11 @@ impl Element for IcmpRewriter {
                 Err(reason) => batch.emit_or_drop(index, 1, reason as usize),
             }
         }
+    }
+}
+
+impl Element for IcmpRewriter {
+    fn reasons(&self) -> &'static [&'static str] {
+        REASONS
     }
 }

@@ -8,7 +8,7 @@ use super::reader::SpecReader;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use element::steering::OwnerWorker;
-use element::{Class, Configure, Element, PortCodes, Scope, StateScope};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Scope, StateScope};
 use std::sync::{Arc, Mutex};
 use table::Random;
 
@@ -114,7 +114,7 @@ impl MapperCell {
     }
 }
 
-fn make_round_robin(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_round_robin(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let arguments = rest(cx)?;
     if arguments.is_empty() {
         let span = cx.span;
@@ -126,7 +126,7 @@ fn make_round_robin(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
     install(cx, entries.into_iter().collect::<Option<Vec<_>>>()?, Turn::RoundRobin(0))
 }
 
-fn make_source_hash(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make_source_hash(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let arguments = rest(cx)?;
     let [nodes, patterns @ ..] = arguments.as_slice() else {
         let span = cx.span;
@@ -211,11 +211,13 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Mappe
 
 struct Mapper;
 
+impl Opaque for Mapper {}
+
 impl Element for Mapper {}
 
-fn install(cx: &mut Configure<'_>, entries: Vec<MapperEntry>, turn: Turn) -> Option<Box<dyn Element>> {
+fn install(cx: &mut Configure<'_>, entries: Vec<MapperEntry>, turn: Turn) -> Option<BoxElement> {
     let name = cx.name;
     let cell = cx.shared(Scope::Worker, name, || Mutex::new(MapperCell::default()))?;
     cell.lock().ok()?.0 = Some((entries, turn));
-    Some(Box::new(Mapper))
+    Some(BoxElement::opaque(Mapper))
 }

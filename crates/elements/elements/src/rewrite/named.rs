@@ -4,7 +4,7 @@ use super::pattern::SharedPattern;
 use super::reader::SpecReader;
 use click::config::split_words;
 use element::steering::OwnerWorker;
-use element::{Class, Configure, Element, PortCodes, Scope, StateScope};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Scope, StateScope};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -63,9 +63,11 @@ pub fn registry(cx: &mut Configure<'_>) -> Arc<Mutex<NamedPatterns>> {
 
 struct Patterns;
 
+impl Opaque for Patterns {}
+
 impl Element for Patterns {}
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let rest = args.rest();
     let mut fine = args.finish();
@@ -93,5 +95,5 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
             fine = false;
         }
     }
-    fine.then(|| Box::new(Patterns) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(Patterns))
 }

@@ -10,7 +10,7 @@ use super::table::SharedMappings;
 use click::config::{Names, NoNames, parse};
 use diag::{SourceMap, Spanned};
 use element::steering::OwnerWorker;
-use element::{Configure, Element, Handlers, Row, Scope, Work};
+use element::{BoxElement, Configure, Element, Handlers, Row, Scope, Transparent, Work};
 use ir::{Builder, Table};
 use packet::anno::{self, ANNO_BYTES, Anno};
 use packet::view::protocol::{TCP, UDP};
@@ -128,7 +128,7 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
 }
 
 /// Makes a rewriter of one of the classes.
-pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn Element>> {
+pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElement> {
     let arguments = read_arguments(cx, flavor)?;
     let before = cx.diags.errors();
     if arguments.specs.len() != cx.shape.inputs {
@@ -167,7 +167,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<Box<dyn E
     let name = cx.name;
     let shared = mappings_of(cx, name)?;
     shared.0.lock().ok()?.0 = Some(mappings);
-    Some(Box::new(Rewriter {
+    Some(BoxElement::transparent(Rewriter {
         mappings: shared,
         lowering,
         outputs: cx.shape.outputs,
@@ -202,7 +202,7 @@ fn share(capacity: u32, workers: usize) -> u32 {
     (capacity / workers.max(1) as u32).max(1)
 }
 
-impl Element for Rewriter {
+impl Transparent for Rewriter {
     fn build(&self, f: &mut Builder) {
         program::build(&self.lowering, f);
     }
@@ -211,16 +211,18 @@ impl Element for Rewriter {
         (index == 0).then_some(&mut self.mappings as &mut dyn Table)
     }
 
-    fn reasons(&self) -> &'static [&'static str] {
-        REFUSALS
-    }
-
     fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         self.mappings.with(|mappings| {
             for &index in batch.list() {
                 batch.drop(index, mappings.next_refusal() as usize);
             }
         });
+    }
+}
+
+impl Element for Rewriter {
+    fn reasons(&self) -> &'static [&'static str] {
+        REFUSALS
     }
 
     fn start(&mut self, _work: &mut Work<'_>) {

@@ -4,7 +4,7 @@ use super::line::{self, Command, Hop, Line, Shown};
 use super::table::{GATEWAY, PORT, RECORD_BYTES, RouteError, Routes};
 use click::config::{NoNames, parse};
 use diag::{Span, Spanned};
-use element::{Configure, Element, Handlers, Row};
+use element::{BoxElement, Configure, Element, Handlers, Row, Transparent};
 use ir::expr::{anno, record, select};
 use ir::{Builder, Table};
 use packet::anno;
@@ -33,7 +33,7 @@ pub struct Lookup {
 }
 
 /// Makes the element of a class.
-pub fn make(cx: &mut Configure<'_>, kind: &'static Kind) -> Option<Box<dyn Element>> {
+pub fn make(cx: &mut Configure<'_>, kind: &'static Kind) -> Option<BoxElement> {
     let (outputs, span) = (cx.shape.outputs, cx.span);
     let mut args = cx.args();
     let mut routes = match Routes::new() {
@@ -74,7 +74,7 @@ pub fn make(cx: &mut Configure<'_>, kind: &'static Kind) -> Option<Box<dyn Eleme
         };
         cx.diags.warning(*place, message).help(format!("the earlier route is `{first}`"));
     }
-    fine.then(|| Box::new(Lookup { kind, routes, outputs, span }) as Box<dyn Element>)
+    fine.then(|| BoxElement::transparent(Lookup { kind, routes, outputs, span }))
 }
 
 impl Lookup {
@@ -144,7 +144,7 @@ impl Lookup {
     }
 }
 
-impl Element for Lookup {
+impl Transparent for Lookup {
     fn build(&self, f: &mut Builder) {
         f.name(self.kind.name);
         let table = f.prefix_table("routes", RECORD_BYTES);
@@ -161,7 +161,9 @@ impl Element for Lookup {
     fn table(&mut self, index: usize) -> Option<&mut dyn Table> {
         (index == 0).then_some(&mut self.routes as &mut dyn Table)
     }
+}
 
+impl Element for Lookup {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, self.kind.handlers)
     }

@@ -8,7 +8,10 @@ use capture_source::{CaptureSource, Put};
 use click::config::{NoNames, parse, split_words};
 use diag::Spanned;
 use element::value::written;
-use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
+    Task, Work,
+};
 use elements::io::files;
 use elements::io::link_type;
 use port::{LINK_ETHERNET, PortStats};
@@ -94,7 +97,7 @@ struct FromDump {
     warnings: Vec<String>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("FILENAME", |text, names| {
         parse::filename(text, names).map(|path| (path, text.span))
@@ -191,7 +194,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         }
         element.source = Some(source);
     }
-    fine.then(|| Box::new(element) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(element))
 }
 
 /// Where a file lies that the configuration names; `-` stays what it is.
@@ -352,16 +355,10 @@ impl FromDump {
     }
 }
 
-impl Element for FromDump {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-ip"]
-    }
+impl Opaque for FromDump {}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for FromDump {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if std::mem::take(&mut self.stop_asked) {
             work.stop();
         }
@@ -394,6 +391,16 @@ impl Element for FromDump {
                 Progress::Finished
             }
         }
+    }
+}
+
+impl Element for FromDump {
+    fn reasons(&self) -> &'static [&'static str] {
+        &["not-ip"]
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

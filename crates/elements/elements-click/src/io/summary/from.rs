@@ -8,7 +8,10 @@ use super::lines::Lines;
 use click::config::{NoNames, parse, split_words};
 use diag::{Diagnostic, Span, Spanned};
 use element::value::written;
-use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
+    Task, Work,
+};
 use elements::io::files;
 use packet::anno::{AGGREGATE, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::protocol;
@@ -86,7 +89,7 @@ struct FromSummary {
     stats: PortStats,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name =
         args.positional("FILENAME", |text, names| parse::filename(text, names).map(|path| (path, text.span)));
@@ -166,7 +169,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         }
         element.path = Some(path);
     }
-    fine.then(|| Box::new(element) as Box<dyn Element>)
+    fine.then(|| BoxElement::opaque(element))
 }
 
 /// `SRC SPORT DST DPORT [PROTO]`, each perhaps `-`.
@@ -389,12 +392,10 @@ impl FromSummary {
     }
 }
 
-impl Element for FromSummary {
-    fn has_task(&self) -> bool {
-        true
-    }
+impl Opaque for FromSummary {}
 
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for FromSummary {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if std::mem::take(&mut self.stop_asked) {
             work.stop();
         }
@@ -429,6 +430,12 @@ impl Element for FromSummary {
             (false, true) => Progress::Idle,
             (false, false) => Progress::Worked,
         }
+    }
+}
+
+impl Element for FromSummary {
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn handlers(&mut self) -> Handlers<'_> {

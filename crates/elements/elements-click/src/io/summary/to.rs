@@ -5,7 +5,10 @@ use super::describe::{Description, Options, time_text};
 use super::field::{self, Field};
 use super::line_file::LineFile;
 use click::config::{parse, quote};
-use element::{Class, Configure, Direction, Element, Handlers, PortCodes, Progress, Row, StateScope, Work};
+use element::{
+    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
+    Task, Work,
+};
 use elements::io::files::{self, FLUSH_NS};
 use packet::anno::{EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
 use port::PortStats;
@@ -70,7 +73,7 @@ struct ToSummary {
     warnings: Vec<String>,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
+fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("FILENAME", |text, names| {
         parse::filename(text, names).map(|path| (path, text.span))
@@ -121,7 +124,7 @@ fn make(cx: &mut Configure<'_>) -> Option<Box<dyn Element>> {
         return None;
     }
     let multipacket = multipacket && !fields.contains(&Field::Count);
-    Some(Box::new(ToSummary {
+    Some(BoxElement::opaque(ToSummary {
         shown,
         file,
         fields,
@@ -248,23 +251,7 @@ impl ToSummary {
     }
 }
 
-impl Element for ToSummary {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["write-failed"]
-    }
-
-    fn start(&mut self, work: &mut Work<'_>) {
-        let lines = self.header_lines(work.now_ns());
-        if let Some(file) = self.file.as_mut().filter(|_| self.header) {
-            file.header(&lines);
-        }
-        self.flush();
-    }
-
+impl Opaque for ToSummary {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let mut sent = 0;
         for &index in batch.list() {
@@ -280,12 +267,10 @@ impl Element for ToSummary {
         }
         work.count_sent(sent);
     }
+}
 
-    fn has_task(&self) -> bool {
-        true
-    }
-
-    fn task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+impl Task for ToSummary {
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         let burst = work.burst();
         work.pull(0, burst, vector);
         if vector.is_empty() {
@@ -309,6 +294,28 @@ impl Element for ToSummary {
         }
         work.count_sent(sent);
         Progress::Worked
+    }
+}
+
+impl Element for ToSummary {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        &["write-failed"]
+    }
+
+    fn start(&mut self, work: &mut Work<'_>) {
+        let lines = self.header_lines(work.now_ns());
+        if let Some(file) = self.file.as_mut().filter(|_| self.header) {
+            file.header(&lines);
+        }
+        self.flush();
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
     }
 
     fn tick(&mut self, now_ns: u64) {

@@ -1,7 +1,7 @@
 //! Slow paths of elements that push headers, with packets that have no headroom left.
 
 use crate::testing::Rig;
-use element::element::Element;
+use element::Transparent;
 use element::work::{Host, Work};
 use packet::Access;
 use shm::Packet;
@@ -13,7 +13,7 @@ use shm::pool::Pool;
 
 /// Takes a packet that begins where its buffer does, its MAC header there, through a slow path. How it
 /// left by output 0, and its bytes; `None` when it was dropped.
-pub(crate) fn through_slow_path(element: &mut dyn Element, bytes: &[u8]) -> Option<(Packet, Vec<u8>)> {
+pub(crate) fn through_slow_path(element: &mut dyn Transparent, bytes: &[u8]) -> Option<(Packet, Vec<u8>)> {
     let mut rig = Rig::new("Null", "", 1, 1);
     let mut packet = shm::chain::write_frame(rig.host().pool(), &[]).unwrap();
     let headroom = packet.headroom();

@@ -5,8 +5,8 @@
 use crate::testing::{Exit, Out, TestPacket};
 use codegen::{Engine, Scratch};
 use element::configure::Shape;
-use element::element::Element;
-use element::testing::{ElementTables, TestServices, configure};
+use element::element::BoxElement;
+use element::testing::{TestServices, configure};
 use element::work::{Host, NodeCounter, Work};
 use ir::Verified;
 use ir::eval::EvalState;
@@ -54,7 +54,7 @@ impl Host for Worker {
 }
 
 struct Node {
-    element: Box<dyn Element>,
+    element: BoxElement,
     program: Option<Verified>,
     cells: Vec<u64>,
     shape: Shape,
@@ -123,9 +123,8 @@ impl Chain {
         let mut slow = None;
         match &node.program {
             Some(program) => {
-                let mut tables = ElementTables(node.element.as_mut());
                 let now_ns = worker.now_ns;
-                let mut state = EvalState { cells: &mut node.cells, tables: &mut tables, now_ns };
+                let mut state = EvalState { cells: &mut node.cells, tables: &mut node.element, now_ns };
                 let (engine, mut scratch) = (Engine::Evaluator(program.clone().into()), Scratch::default());
                 let burst = shm::burst::Burst { input, packets: &mut packets, list: &[0] };
                 codegen::run(&engine, burst, &mut state, &mut scratch, &mut exits);
@@ -142,8 +141,8 @@ impl Chain {
         let mut batch = Batch::new(&mut packets, &[0], &mut exits);
         let mut work = Work::new(worker, 0);
         match (slow, &node.program) {
-            (Some(path), _) => node.element.slow(path, &mut batch, &mut work),
-            (None, None) => node.element.push(input, &mut batch, &mut work),
+            (Some(path), _) => node.element.as_transparent().unwrap().slow(path, &mut batch, &mut work),
+            (None, None) => node.element.as_opaque().unwrap().push(input, &mut batch, &mut work),
             (None, Some(_)) => {}
         }
         let port = (0..node.shape.outputs).find(|port| !exits.output(*port).is_empty());
