@@ -7,7 +7,7 @@ use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
-use runtime::ports::Ports;
+use runtime::resources::Resources;
 use runtime::running::{RunPlan, Running};
 use runtime::{Assembly, Options, assemble};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Prepared {
     /// What is worth knowing about them.
     pub warnings: Diagnostics,
     assembly: Assembly,
-    ports: Ports,
+    resources: Resources,
     plan: RunPlan,
     nfs: Vec<String>,
     devices: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Prepared {
 /// A chain that runs.
 pub struct Launched {
     /// Its ports, and the processes of its NFs.
-    pub ports: Ports,
+    pub resources: Resources,
     /// Its workers.
     pub running: Option<Running>,
     /// The names of its NFs, those in this process among them.
@@ -92,12 +92,12 @@ pub fn prepare(
         output,
         interrupted,
     };
-    let mut ports = launch.ports(&mut chain, &mut loaded.diags)?;
+    let mut resources = launch.resources(&mut chain, &mut loaded.diags)?;
     if loaded.diags.has_errors() {
         // What else is wrong is looked for, and nothing opened.
-        ports = ports.dry();
+        resources = resources.dry();
     }
-    let assembly = assemble(&chain.graph, &options, &mut ports, &mut loaded.diags)?;
+    let assembly = assemble(&chain.graph, &options, &mut resources, &mut loaded.diags)?;
     let Some(assembly) = assembly else {
         return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
     };
@@ -109,7 +109,7 @@ pub fn prepare(
     let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe(&chain.ports)).collect();
-    Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, ports, plan, nfs, devices }))
+    Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, resources, plan, nfs, devices }))
 }
 
 impl Prepared {
@@ -118,9 +118,9 @@ impl Prepared {
     /// # Errors
     /// When the machine has no memory or no threads.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
-        let Prepared { assembly, ports, plan, nfs, devices, .. } = self;
-        let running = launch::start(assembly, &ports, RunPlan { print, ..plan })?;
-        Ok(Launched { ports, running: Some(running), nfs, devices })
+        let Prepared { assembly, resources, plan, nfs, devices, .. } = self;
+        let running = launch::start(assembly, &resources, RunPlan { print, ..plan })?;
+        Ok(Launched { resources, running: Some(running), nfs, devices })
     }
 }
 

@@ -8,7 +8,7 @@ use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
 use runtime::running::{RunPlan, Running};
-use runtime::{Options, PortOpener, assemble};
+use runtime::{Opener, Options, assemble};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use std::time::Duration;
 
 struct Memory(Arc<FrameSet>);
 
-impl PortOpener for Memory {
-    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for Memory {
+    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         Ok(Box::new(match name {
             "in" => MemoryPort::generator("in", Arc::clone(&self.0)),
             _ => MemoryPort::sink(name),

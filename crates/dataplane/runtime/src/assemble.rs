@@ -5,7 +5,7 @@
 
 use crate::packages;
 use crate::registry::{self, KnownClasses};
-use crate::services::{Neighbours, PortOpener, WorkerServices};
+use crate::services::{Neighbours, Opener, WorkerServices};
 use chain::FusedElements;
 use click::config::NameTable;
 use click::flow::{self, Processing};
@@ -100,11 +100,11 @@ impl Wires {
 pub fn assemble(
     graph: &Graph,
     options: &Options,
-    ports: &mut dyn PortOpener,
+    opener: &mut dyn Opener,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, AssembleError> {
     let mut found = Diagnostics::new();
-    let assembly = assemble_all(graph, options, ports, &mut found);
+    let assembly = assemble_all(graph, options, opener, &mut found);
     chain::instances::say_once(graph, found, diags);
     Ok(assembly?.filter(|_| !diags.has_errors()))
 }
@@ -112,7 +112,7 @@ pub fn assemble(
 fn assemble_all(
     graph: &Graph,
     options: &Options,
-    ports: &mut dyn PortOpener,
+    opener: &mut dyn Opener,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, AssembleError> {
     packages::check(&graph.packages, diags);
@@ -124,7 +124,7 @@ fn assemble_all(
     for worker in 0..options.workers.max(1) {
         let mut services = WorkerServices {
             worker,
-            ports,
+            opener,
             shared: &mut shared,
             folder: &options.folder,
             graph,

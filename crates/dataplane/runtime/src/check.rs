@@ -1,7 +1,7 @@
 //! Checks NFs that run in processes of their own without starting them.
 
 use crate::assemble::{AssembleError, Options, assemble};
-use crate::services::PortOpener;
+use crate::services::Opener;
 use chain::{Body, Chain, Program, instances};
 use confine::program;
 use diag::Diagnostics;
@@ -66,8 +66,8 @@ fn check_program(nf: &str, of: &Program, diags: &mut Diagnostics) {
 /// A port opener that opens nothing.
 struct AnyPort;
 
-impl PortOpener for AnyPort {
-    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for AnyPort {
+    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         Ok(Box::new(MemoryPort::sink(name)))
     }
 }

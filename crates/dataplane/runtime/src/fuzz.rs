@@ -8,7 +8,7 @@
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
 use crate::running::{Outcome, RunPlan, Running};
-use crate::services::PortOpener;
+use crate::services::Opener;
 use chain::FusedElements;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
@@ -259,8 +259,8 @@ struct Ends {
     sent: BTreeMap<String, SentFrames>,
 }
 
-impl PortOpener for Ends {
-    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for Ends {
+    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         if name == "in" {
             let inner = MemoryPort::generator("in", Arc::clone(&self.frames))
                 .limit(self.passes * self.frames.count() as u64);

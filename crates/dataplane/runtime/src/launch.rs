@@ -7,7 +7,8 @@ use crate::assemble::{AssembleError, Assembly, Options, assemble};
 use crate::brief::{self, Brief};
 use crate::check::check;
 use crate::cores::keep_off;
-use crate::ports::{MakeTraffic, Ports};
+use crate::ports::MakeTraffic;
+use crate::resources::Resources;
 use crate::running::{RunPlan, Running};
 use chain::Chain;
 use diag::Diagnostics;
@@ -58,19 +59,19 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The ports of a chain, none of them open. Records errors of generated traffic and of NFs that run in processes of
-    /// their own.
+    /// The ports and NFs of a chain, none of them open or started. Records errors of generated traffic and of NFs that
+    /// run in processes of their own.
     ///
     /// # Errors
     /// If the texts of the chain cannot be sent, or machine code cannot be generated.
-    pub fn ports(self, chain: &mut Chain, diags: &mut Diagnostics) -> Result<Ports, StartError> {
+    pub fn resources(self, chain: &mut Chain, diags: &mut Diagnostics) -> Result<Resources, StartError> {
         keep_off(chain, &self.cores);
         let starter = brief::starter(&self.brief, self.burst, self.output).map_err(StartError::Texts)?;
-        let mut ports = Ports::new(chain, self.options.workers, self.memory, self.traffic)
+        let mut resources = Resources::new(chain, self.options.workers, self.memory, self.traffic)
             .start_by(starter, self.interrupted);
         check(chain, &self.options, diags)?;
-        ports.prepare(diags);
-        Ok(ports)
+        resources.prepare(diags);
+        Ok(resources)
     }
 }
 
@@ -85,18 +86,18 @@ pub fn dry(
     made: MakeTraffic,
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, AssembleError> {
-    let mut ports = Ports::new(chain, options.workers, RegionOptions::slots(DRY_SLOTS), made).dry();
-    ports.prepare(diags);
+    let mut resources = Resources::new(chain, options.workers, RegionOptions::slots(DRY_SLOTS), made).dry();
+    resources.prepare(diags);
     check(chain, options, diags)?;
-    assemble(&chain.graph, options, &mut ports, diags)
+    assemble(&chain.graph, options, &mut resources, diags)
 }
 
-/// Starts the workers of an assembled chain with its ports. The handlers of NFs in processes are those of the ports.
+/// Starts the workers of an assembled chain with its ports and NFs.
 ///
 /// # Errors
 /// If the machine has too little memory or cannot start the threads.
-pub fn start(assembly: Assembly, ports: &Ports, plan: RunPlan) -> Result<Running, StartError> {
-    let nfs = ports.supervisor().map(Supervisor::handlers).unwrap_or_default();
-    let pools = ports.pools().map_err(StartError::Memory)?;
+pub fn start(assembly: Assembly, resources: &Resources, plan: RunPlan) -> Result<Running, StartError> {
+    let nfs = resources.supervisor().map(Supervisor::handlers).unwrap_or_default();
+    let pools = resources.pools().map_err(StartError::Memory)?;
     Running::start(assembly, &RunPlan { nfs, ..plan }, pools).map_err(StartError::Threads)
 }

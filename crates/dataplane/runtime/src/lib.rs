@@ -5,6 +5,7 @@
 //!   elements that are being built
 //! - [`ports`]: resolves port names and gives each worker its queue; [`traffic`]: the frames of ports with generated
 //!   traffic
+//! - [`resources`]: the ports, NFs and L3 interfaces of a chain together
 //! - [`launch`]: all of these steps in order, for a loaded chain
 //! - [`nfs`]: the start of NFs in processes of their own, and their packet memory
 //! - [`running`]: a running chain; [`handlers`]: its handlers, those of NFs in processes included
@@ -28,6 +29,7 @@ pub mod nfs;
 pub mod packages;
 pub mod ports;
 pub mod registry;
+pub mod resources;
 pub mod running;
 pub mod services;
 pub mod traffic;
@@ -35,4 +37,4 @@ pub mod traffic;
 pub use assemble::{AssembleError, Assembly, Options, assemble};
 pub use registry::KnownClasses;
 pub use running::{Outcome, Running};
-pub use services::PortOpener;
+pub use services::Opener;

@@ -14,13 +14,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens ports by their names in configurations. One for the whole chain.
-pub trait PortOpener {
+/// Opens what configurations name: ports, and NFs in processes of their own. One for the whole chain.
+pub trait Opener {
     /// Opens a worker's queue of a port.
     ///
     /// # Errors
     /// A sentence with the cause and the remedy.
-    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String>;
+    fn open_port(&mut self, name: &str, direction: Direction, worker: usize)
+    -> Result<Box<dyn Port>, String>;
 
     /// A link to a worker's instance of an NF that runs in a process of its own.
     ///
@@ -44,14 +45,14 @@ pub trait PortOpener {
     }
 
     /// The capture file of a port in a direction, if it has one.
-    fn file(&self, _name: &str, _direction: Direction) -> Option<PathBuf> {
+    fn port_file(&self, _name: &str, _direction: Direction) -> Option<PathBuf> {
         None
     }
 }
 
 /// For chains without ports.
-impl PortOpener for () {
-    fn open(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for () {
+    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         Err(format!("there is no port `{name}`; name it in the chain file's [ports]"))
     }
 }
@@ -63,8 +64,8 @@ pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Syn
 pub struct WorkerServices<'a> {
     /// The worker.
     pub worker: usize,
-    /// Opens the ports.
-    pub ports: &'a mut dyn PortOpener,
+    /// Opens ports and NFs.
+    pub opener: &'a mut dyn Opener,
     /// Shared state of all workers.
     pub shared: &'a mut SharedState,
     /// Folder of relative file names in the configuration.
@@ -101,23 +102,23 @@ impl Neighbours {
 
 impl Services for WorkerServices<'_> {
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String> {
-        self.ports.open(name, direction, self.worker)
+        self.opener.open_port(name, direction, self.worker)
     }
 
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
-        self.ports.open_nf(name, self.worker)
+        self.opener.open_nf(name, self.worker)
     }
 
     fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
-        self.ports.l3_interface(name)
+        self.opener.l3_interface(name)
     }
 
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
-        self.ports.port_mac(name)
+        self.opener.port_mac(name)
     }
 
     fn port_file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
-        self.ports.file(name, direction)
+        self.opener.port_file(name, direction)
     }
 
     fn path(&self, name: &Path) -> PathBuf {

@@ -16,7 +16,7 @@ use port::frames::FrameSet;
 use port::memory::MemoryPort;
 use runtime::brief::{self, Brief};
 use runtime::running::{RunPlan, Running};
-use runtime::{Options, PortOpener, assemble};
+use runtime::{Opener, Options, assemble};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -214,8 +214,8 @@ fn frames(port: &str) -> Vec<Vec<u8>> {
 /// Ports that receive the frames of their name and free the packets that are sent.
 struct Ports;
 
-impl PortOpener for Ports {
-    fn open(&mut self, name: &str, direction: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for Ports {
+    fn open_port(&mut self, name: &str, direction: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         Ok(Box::new(match direction {
             Direction::Receive => {
                 MemoryPort::generator(name, Arc::new(FrameSet::new(frames(name)).expect("frames")))
@@ -627,7 +627,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     let set = Arc::new(FrameSet::new(frames("ip")).expect("frames"));
     let made = Box::new(move |_: &chain::TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&set)));
     let starter = brief::starter(&brief, 64, NfOutput::Inherit).expect("a brief");
-    let mut ports = runtime::ports::Ports::new(&chain, 1, RegionOptions::slots(8192), made)
+    let mut ports = runtime::resources::Resources::new(&chain, 1, RegionOptions::slots(8192), made)
         .start_by(starter, Arc::default());
     let options = Options { folder: folder.path().to_path_buf(), ..Options::default() };
     let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("machine code");

@@ -3,7 +3,7 @@
 use chain::{Chain, Define, load};
 use diag::{Diagnostics, SourceMap};
 use proptest::prelude::*;
-use runtime::ports::Ports;
+use runtime::resources::Resources;
 use runtime::{KnownClasses, Options, assemble};
 use std::fmt::Write;
 
@@ -110,7 +110,7 @@ proptest! {
             return Ok(());
         };
         let memory = shm::packet_region::RegionOptions::slots(512);
-        let mut ports = Ports::new(&chain, 1, memory, Box::new(|_, _| None)).dry();
+        let mut ports = Resources::new(&chain, 1, memory, Box::new(|_, _| None)).dry();
         let options = Options { evaluator: true, ..Options::default() };
         let assembly = assemble(&chain.graph, &options, &mut ports, &mut diags).expect("no machine code is made");
         prop_assert!(assembly.is_some() && !diags.has_errors(), "{}\n{}", text, diags.render_short(&map));

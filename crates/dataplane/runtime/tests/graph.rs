@@ -7,7 +7,7 @@ use port::Port;
 use port::frames::FrameSet;
 use port::memory::{MemoryPort, SentFrames};
 use runtime::running::{RunPlan, Running};
-use runtime::{Assembly, Options, Outcome, PortOpener, assemble};
+use runtime::{Assembly, Opener, Options, Outcome, assemble};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
@@ -19,8 +19,8 @@ struct TestPorts {
     sent: SentFrames,
 }
 
-impl PortOpener for TestPorts {
-    fn open(&mut self, name: &str, _: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for TestPorts {
+    fn open_port(&mut self, name: &str, _: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
         Ok(Box::new(match name {
             "in" => MemoryPort::generator("in", Arc::clone(&self.frames))
                 .limit(self.count)

@@ -7,7 +7,7 @@ use port::Port;
 use port::frames::FrameSet;
 use port::memory::MemoryPort;
 use runtime::running::{RunPlan, Running};
-use runtime::{Options, PortOpener, assemble};
+use runtime::{Opener, Options, assemble};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use worker::profile::{Stage, StageCycles};
 
 struct Generator(Arc<FrameSet>);
 
-impl PortOpener for Generator {
-    fn open(&mut self, _: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for Generator {
+    fn open_port(&mut self, _: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
         Ok(Box::new(MemoryPort::generator("in", Arc::clone(&self.0))))
     }
 }

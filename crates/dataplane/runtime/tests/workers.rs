@@ -10,7 +10,7 @@ use packet::access::Access;
 use port::{Moved, Port, PortInfo, PortStats};
 use runtime::registry::KnownClasses;
 use runtime::running::{Outcome, RunPlan, Running};
-use runtime::{Options, PortOpener, assemble};
+use runtime::{Opener, Options, assemble};
 use shm::burst::Batch;
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
@@ -102,8 +102,13 @@ struct Lines {
     shares_flows: bool,
 }
 
-impl PortOpener for Lines {
-    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+impl Opener for Lines {
+    fn open_port(
+        &mut self,
+        name: &str,
+        direction: Direction,
+        worker: usize,
+    ) -> Result<Box<dyn Port>, String> {
         let (from, to) = match direction {
             Direction::Receive if self.reader.get(name).is_some_and(|reader| *reader != worker) => {
                 (None, None)

@@ -9,10 +9,10 @@ use nf_host::NfOutput;
 use port::FrameSet;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
-use runtime::ports::Ports;
+use runtime::resources::Resources;
 use runtime::running::{RunPlan, Running};
 use runtime::traffic::{Change, frame_set};
-use runtime::{Assembly, PortOpener};
+use runtime::{Assembly, Opener};
 use shm::packet_region::RegionOptions;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -85,7 +85,7 @@ impl Loaded {
     ///
     /// # Errors
     /// When generated traffic has mistakes.
-    pub fn ports(&mut self, options: &RunOptions) -> Result<Ports, BenchError> {
+    pub fn ports(&mut self, options: &RunOptions) -> Result<Resources, BenchError> {
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
             let set = frame_set(declared, &change, diags)?;
@@ -110,7 +110,7 @@ impl Loaded {
             output: self.output,
             interrupted: Arc::default(),
         };
-        let ports = launch.ports(&mut self.chain, &mut self.diags).map_err(failed)?;
+        let ports = launch.resources(&mut self.chain, &mut self.diags).map_err(failed)?;
         if self.diags.has_errors() { Err(self.refused()) } else { Ok(ports) }
     }
 
@@ -123,11 +123,7 @@ impl Loaded {
     ///
     /// # Errors
     /// When the chain has mistakes, or a port cannot be opened.
-    pub fn assemble(
-        &mut self,
-        options: &RunOptions,
-        open: &mut dyn PortOpener,
-    ) -> Result<Assembly, BenchError> {
+    pub fn assemble(&mut self, options: &RunOptions, open: &mut dyn Opener) -> Result<Assembly, BenchError> {
         let wanted = self.options(options);
         let assembly =
             runtime::assemble(&self.chain.graph, &wanted, open, &mut self.diags).map_err(failed)?;
@@ -150,7 +146,7 @@ impl RunOptions {
     ///
     /// # Errors
     /// When the machine has no memory or threads.
-    pub fn start(&self, assembly: Assembly, ports: &Ports) -> Result<Running, BenchError> {
+    pub fn start(&self, assembly: Assembly, ports: &Resources) -> Result<Running, BenchError> {
         launch::start(assembly, ports, self.plan()).map_err(failed)
     }
 

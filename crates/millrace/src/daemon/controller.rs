@@ -218,7 +218,7 @@ impl ControllerState {
             nfs: launched.nfs.clone(),
             devices: launched.devices.clone(),
             warnings,
-            hints: launched.ports.take_warnings(),
+            hints: launched.resources.take_warnings(),
             ..ChainStatus::default()
         };
         for hint in &status.hints {
@@ -232,7 +232,7 @@ impl ControllerState {
 
 impl Chain {
     fn instances(&self) -> Vec<Arc<Instance>> {
-        self.launched.ports.supervisor().map(|supervisor| supervisor.instances()).unwrap_or_default()
+        self.launched.resources.supervisor().map(|supervisor| supervisor.instances()).unwrap_or_default()
     }
 
     /// Collects the accounts once the workers have ended by themselves.
@@ -287,7 +287,7 @@ impl Platform for ChainController {
             if chain.outcome.is_some() {
                 return Err(Refusal::Conflict("the chain has ended: its NFs have no work".into()));
             }
-            Ok(chain.launched.ports.supervisor().map(|supervisor| supervisor.doorbell()))
+            Ok(chain.launched.resources.supervisor().map(|supervisor| supervisor.doorbell()))
         })?;
         let want = |wanted: bool| {
             instances.iter().for_each(|instance| instance.want(wanted));

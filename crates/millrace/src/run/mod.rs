@@ -93,7 +93,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
     // Hints are no reason to fail: without huge pages, say, all is well and a little slower.
-    let hints = launched.ports.take_warnings();
+    let hints = launched.resources.take_warnings();
     drop(launched);
     outcome.close();
     let shown = if args.json {

@@ -5,7 +5,7 @@
 //! all workers write a capture through one writer. Each worker generates the packets of its own flows. Elements that
 //! use the same queue share it ([`handle`]).
 //!
-//! If any port is a DPDK device, all packets come from DPDK's pool ([`Ports::pools`]): with another pool, each packet
+//! If any port is a DPDK device, all packets come from DPDK's pool ([`Resources::pools`](crate::resources::Resources::pools)): with another pool, each packet
 //! would be copied.
 
 mod handle;
@@ -16,29 +16,21 @@ mod tests;
 
 pub use port::capture::is_capture_name;
 
-use crate::nfs::{Nfs, Starter, Worker};
-use crate::services::PortOpener;
-use chain::{
-    Chain, PortDecl, PortKind, PortSource, Sink, StationDecl, TrafficDecl, device_direction, device_name,
-};
+use chain::{Chain, PortDecl, PortKind, PortSource, Sink, TrafficDecl, device_direction, device_name};
 use diag::Diagnostics;
 use element::configure::Direction;
-use element::nf::NfLink;
 use handle::Queue;
-use nf_host::Supervisor;
 use packet::MacAddr;
 use port::capture::CaptureReader;
 use port::dpdk::EalOptions;
 use port::file::{same_file, whole_name};
-use port::interface::Interface;
 use port::{CaptureOptions, CapturePort, Dpdk, DpdkSpec, FrameSet, MemoryPort, Port, PortError};
 use share::share;
-use shm::packet_region::{PacketRegion, RegionOptions};
-use shm::pool::{PacketPool, SharedPool};
+use shm::packet_region::RegionOptions;
+use shm::pool::PacketPool;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use target::Target;
 
 /// Generates the frames of a port with generated traffic; `None` if there are errors, which it records.
@@ -63,10 +55,8 @@ pub struct Ports {
     frames: HashMap<usize, Arc<FrameSet>>,
     opened: HashMap<Key, Queue>,
     notes: Vec<String>,
-    /// NFs that run in processes of their own.
-    nfs: Nfs,
-    /// Ports and devices with addresses, by name.
-    stations: HashMap<String, Arc<Interface>>,
+    /// The memory into which devices receive.
+    memory: RegionOptions,
 }
 
 /// The key of a queue that several elements share.
@@ -110,28 +100,13 @@ impl Ports {
             frames: HashMap::new(),
             opened: HashMap::new(),
             notes: vec![],
-            nfs: Nfs::of(chain, workers.max(1), memory),
-            stations: stations(chain),
+            memory,
         }
     }
 
-    /// Sets how NF processes are started. Once `interrupted` is set, the host waits for no NF.
-    #[must_use]
-    pub fn start_by(mut self, starter: Starter, interrupted: Arc<AtomicBool>) -> Ports {
-        self.nfs.start_by(starter, interrupted);
-        self
-    }
-
-    /// The supervisor of the NF processes; `None` if there are none.
-    pub fn supervisor(&self) -> Option<&Supervisor> {
-        self.nfs.supervisor()
-    }
-
-    /// Opens ports for a check only: captures are opened for reading, but no file is written and no device started.
-    #[must_use]
-    pub fn dry(mut self) -> Ports {
+    /// Opens ports for a check only from now on.
+    pub fn dry(&mut self) {
         self.dry = true;
-        self
     }
 
     /// Generates all traffic now, and records its errors at their locations. Otherwise traffic is generated when its
@@ -142,32 +117,16 @@ impl Ports {
         }
     }
 
-    /// The pool of this chain's packets; to be called when all ports are open.
-    ///
-    /// # Errors
-    /// If there is no memory.
-    pub fn pools(&self) -> Result<Pools, PortError> {
-        if let Some(dpdk) = self.dpdk.clone() {
-            let worker: Worker = Arc::new({
-                let dpdk = Arc::clone(&dpdk);
-                move || dpdk.pool()
-            });
-            self.nfs.share_memory(dpdk.region(), &worker)?;
-            return Ok(Box::new(move |_| dpdk.pool()));
-        }
-        let pool = SharedPool::new(PacketRegion::create(self.nfs.port_memory())?);
-        let region = Arc::clone(pool.region());
-        let worker: Worker = Arc::new(move || PacketPool::Native(pool.worker()));
-        self.nfs.share_memory(Some(&region), &worker)?;
-        Ok(Box::new(move |_| worker()))
-    }
-
     /// Warnings about options that could not be met, as sentences. Each is returned once.
     pub fn take_warnings(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.dpdk.iter().flat_map(|dpdk| dpdk.notes()));
-        notes.extend(self.nfs.warnings());
         notes
+    }
+
+    /// DPDK, if a port needs it: then all packets come from its pool.
+    pub fn dpdk(&self) -> Option<Arc<Dpdk>> {
+        self.dpdk.clone()
     }
 
     /// The hardware address of a port, if known: of opened devices and of network interfaces.
@@ -356,8 +315,7 @@ impl Ports {
             Some(dpdk) => Arc::clone(dpdk),
             None => {
                 let options = EalOptions { pci: self.pci.clone(), ..EalOptions::default() };
-                let dpdk =
-                    Dpdk::start(&options, self.nfs.port_memory()).map_err(|error| error.to_string())?;
+                let dpdk = Dpdk::start(&options, self.memory).map_err(|error| error.to_string())?;
                 Arc::clone(self.dpdk.insert(Arc::new(dpdk)))
             }
         };
@@ -368,25 +326,12 @@ impl Ports {
         })?;
         Ok(ports.into_iter().map(|port| Some(Box::new(port) as Box<dyn Port>)).collect())
     }
-}
 
-/// The ports and devices of a chain that have addresses.
-fn stations(chain: &Chain) -> HashMap<String, Arc<Interface>> {
-    let ports = chain.ports.iter().map(|port| (&port.name, &port.l3_interface));
-    let devices = chain.devices.iter().map(|device| (&device.name, &device.l3_interface));
-    let station = |(name, declared): (&String, &Option<StationDecl>)| {
-        let addresses = declared.as_ref()?.addresses.iter().map(|(address, _)| *address).collect();
-        Some((name.clone(), Arc::new(Interface::new(name, addresses))))
-    };
-    ports.chain(devices).filter_map(station).collect()
-}
-
-impl PortOpener for Ports {
-    fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {
-        self.nfs.open(name, worker, &self.stations, self.dry)
-    }
-
-    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+    /// Opens a worker's queue of a port.
+    ///
+    /// # Errors
+    /// A sentence with the cause and the remedy.
+    pub fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
         match self.target(name)? {
             Target::Declared(number) => {
                 let mut port = self.open_declared(number, direction, worker)?;
@@ -406,11 +351,11 @@ impl PortOpener for Ports {
         }
     }
 
-    fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
-        self.stations.get(name).map(Arc::clone)
-    }
-
-    fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
+    /// The hardware address that a port answers with.
+    ///
+    /// # Errors
+    /// A sentence: it has none.
+    pub fn usable_mac(&self, name: &str) -> Result<MacAddr, String> {
         if self.dry {
             // Only an opened device has an address.
             return Ok(MacAddr([2, 0, 0, 0, 0, 1]));
@@ -419,7 +364,8 @@ impl PortOpener for Ports {
         mac.ok_or_else(|| format!("port `{name}` has no hardware address to answer with"))
     }
 
-    fn file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
+    /// The capture file of a port in a direction, if it has one.
+    pub fn file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
         match self.target(name).ok()? {
             Target::Capture(path) => Some(path),
             Target::Declared(number) => match (&self.declared.get(number)?.kind, direction) {

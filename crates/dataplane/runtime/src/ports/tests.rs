@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::assemble::{Options, assemble};
+use crate::resources::Resources;
 use crate::running::{Outcome, RunPlan, Running};
 use chain;
 use diag::SourceMap;
@@ -83,18 +84,23 @@ impl Fixture {
         Ports::new(&self.chain, workers, memory(), traffic())
     }
 
+    fn resources(&self, workers: usize) -> Resources {
+        Resources::new(&self.chain, workers, memory(), traffic())
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Runs the chain to its end; the counters balance.
     fn run(&self, workers: usize) -> Outcome {
-        let mut ports = self.ports(workers);
+        let mut resources = self.resources(workers);
         let options = Options { workers, folder: self.chain.folder.clone(), ..Options::default() };
         let mut diags = Diagnostics::new();
-        let assembly = assemble(&self.chain.graph, &options, &mut ports, &mut diags).expect("machine code");
+        let assembly =
+            assemble(&self.chain.graph, &options, &mut resources, &mut diags).expect("machine code");
         let assembly = assembly.unwrap_or_else(|| panic!("{}", diags.render_short(&self.map)));
-        let pools = ports.pools().expect("memory");
+        let pools = resources.pools().expect("memory");
         let outcome = Running::start(assembly, &RunPlan::default(), pools).expect("threads").wait();
         assert_eq!((outcome.slots_lost, outcome.report.imbalance()), (0, 0));
         outcome
@@ -129,8 +135,9 @@ inline = "FromDevice(a) -> ToDevice(b); FromDevice(b) -> ToDevice(a);"
 #[test]
 fn a_capture_is_read_by_one_worker_and_written_by_all() {
     let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 5)]);
-    let mut ports = fixture.ports(2);
-    let mut pool = ports.pools().expect("memory")(0);
+    let mut resources = fixture.resources(2);
+    let mut pool = resources.pools().expect("memory")(0);
+    let ports = &mut resources.ports;
     let mut first = ports.open("inside", Direction::Receive, 0).expect("opens");
     let mut second = ports.open("inside", Direction::Receive, 1).expect("opens");
     assert_eq!(drain(first.as_mut(), &mut pool), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]);
@@ -159,8 +166,9 @@ fn a_capture_is_read_by_one_worker_and_written_by_all() {
 #[test]
 fn made_up_traffic_is_spread_over_workers() {
     let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1)]);
-    let mut ports = fixture.ports(2);
-    let mut pool = ports.pools().expect("memory")(0);
+    let mut resources = fixture.resources(2);
+    let mut pool = resources.pools().expect("memory")(0);
+    let ports = &mut resources.ports;
     let mut workers: Vec<_> =
         (0..2).map(|worker| ports.open("gen", Direction::Receive, worker).expect("opens")).collect();
     // A second element on worker 1 receives from the same queue.
@@ -253,7 +261,8 @@ fn what_cannot_be_opened_says_why() {
 #[test]
 fn a_dry_run_leaves_no_traces() {
     let fixture = fixture("c.toml", LOCAL, &[("in.pcap", 1), ("out.pcap", 3)]);
-    let mut ports = fixture.ports(1).dry();
+    let mut ports = fixture.ports(1);
+    ports.dry();
     let mut opens = |name: &str, direction| ports.open(name, direction, 0).map(|_| ());
     assert_eq!(opens("inside", Direction::Receive), Ok(()));
     assert_eq!(opens("inside", Direction::Send), Ok(()));
@@ -334,14 +343,14 @@ fn devices_bring_their_pool() {
         "gen = { device = \"net_null0,size=64\" }",
     );
     let fixture = fixture("c.toml", &text, &[("in.pcap", 1)]);
-    let mut ports = fixture.ports(2);
+    let mut resources = fixture.resources(2);
     let mut opened = vec![];
     for worker in 0..2 {
         for direction in [Direction::Receive, Direction::Send] {
-            opened.push(ports.open("gen", direction, worker).expect("opens"));
+            opened.push(resources.ports.open("gen", direction, worker).expect("opens"));
         }
     }
-    let mut pool = ports.pools().expect("memory")(0);
+    let mut pool = resources.pools().expect("memory")(0);
     assert!(matches!(pool, PacketPool::Foreign(_)));
     let mut vector = vec![Packet::EMPTY; 32];
     let list: Vec<u16> = (0..32).collect();
@@ -354,7 +363,7 @@ fn devices_bring_their_pool() {
         assert_eq!((send.stats().rx_packets, send.stats().tx_packets), (0, 32));
         assert_eq!(receive.stats().copies, 0);
     }
-    assert!(ports.mac("gen").is_some());
-    let refused = ports.open("net_no_such_driver0", Direction::Receive, 0).err().expect("refused");
+    assert!(resources.ports.mac("gen").is_some());
+    let refused = resources.ports.open("net_no_such_driver0", Direction::Receive, 0).err().expect("refused");
     assert!(refused.contains("net_no_such_driver0"), "{refused}");
 }

@@ -16,7 +16,7 @@ use crate::trial::closed::Window;
 use nf_host::doorbell::Doorbell;
 use nf_host::{Instance, NfOutput, NfState};
 use runtime::launch;
-use runtime::ports::Ports;
+use runtime::resources::Resources;
 use runtime::running::{Outcome, RunPlan, Running};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Setting {
 /// A running chain of one worker.
 pub struct LiveChain {
     running: Option<Running>,
-    ports: Ports,
+    ports: Resources,
     threads: Vec<Thread>,
     apart: Apart,
 }

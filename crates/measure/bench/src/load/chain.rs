@@ -10,7 +10,7 @@ use crate::start::{Loaded, RunOptions};
 use chain::{Chain, PortKind, PortSource, Sink};
 use element::steering::worker_of;
 use port::FrameSet;
-use runtime::ports::Ports;
+use runtime::resources::Resources;
 use runtime::running::Running;
 use std::collections::HashMap;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub struct ChainOptions {
 pub struct ChainUnderTest {
     running: Running,
     // The ports' devices and NFs end with them.
-    _ports: Ports,
+    _ports: Resources,
     pace: Arc<Pace>,
     /// For each ring, after how many frames its flows come again.
     flows: Vec<u64>,

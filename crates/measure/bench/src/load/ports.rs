@@ -7,8 +7,8 @@ use element::nf::NfLink;
 use packet::{Access, MacAddr};
 use port::interface::Interface;
 use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
-use runtime::PortOpener;
-use runtime::ports::Ports;
+use runtime::Opener;
+use runtime::resources::Resources;
 use shm::pool::PacketPool;
 use shm::{Packet, PacketBytes, PacketBytesMut};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use std::sync::{Arc, PoisonError};
 /// Opens a chain's ports, those with generated traffic behind a ring that fills at a set rate.
 pub struct Paced<'a> {
     /// The ports as they are.
-    pub ports: &'a mut Ports,
+    pub ports: &'a mut Resources,
     /// Those whose generated frames arrive at a set rate, by name, and when.
     pub sources: HashMap<String, Arc<Pace>>,
     /// Those that count what they are sent, by name, and for which trials.
@@ -33,9 +33,14 @@ pub struct Paced<'a> {
     pub notes: HashMap<(String, usize), Notes>,
 }
 
-impl PortOpener for Paced<'_> {
-    fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
-        let inner = self.ports.open(name, direction, worker)?;
+impl Opener for Paced<'_> {
+    fn open_port(
+        &mut self,
+        name: &str,
+        direction: Direction,
+        worker: usize,
+    ) -> Result<Box<dyn Port>, String> {
+        let inner = self.ports.open_port(name, direction, worker)?;
         let paces = if direction == Direction::Receive { &self.sources } else { &self.sinks };
         let Some(pace) = paces.get(name).map(Arc::clone) else { return Ok(inner) };
         Ok(match direction {
@@ -68,8 +73,8 @@ impl PortOpener for Paced<'_> {
         self.ports.port_mac(name)
     }
 
-    fn file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
-        self.ports.file(name, direction)
+    fn port_file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
+        self.ports.port_file(name, direction)
     }
 }
 

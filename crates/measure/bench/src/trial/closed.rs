@@ -8,7 +8,7 @@ use crate::shape::Shape;
 use crate::start::{Loaded, RunOptions, failed};
 use chain::{PortKind, PortSource};
 use port::FrameSet;
-use runtime::ports::Ports;
+use runtime::resources::Resources;
 use runtime::running::{Outcome, Running};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
 pub struct ClosedLoop {
     running: Running,
     // The ports' devices and NFs end with them.
-    _ports: Ports,
+    _ports: Resources,
     threads: Vec<Thread>,
     workers: usize,
     apart: Apart,
