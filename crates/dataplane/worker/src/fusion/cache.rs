@@ -41,7 +41,7 @@ pub enum FlowCache {
 /// The most flows with an entry.
 const CAPACITY: u32 = 1 << 20;
 /// The most templates.
-const MOST_SHORTCUTS: usize = 64;
+const MOST_TEMPLATES: usize = 64;
 /// The time in each millisecond for recording packets: while recording yields entries, and for trying whether it does.
 const LEARNING: Duration = Duration::from_micros(400);
 const TRYING: Duration = Duration::from_micros(100);
@@ -367,7 +367,7 @@ impl Cache {
         let known = self.templates.iter().position(|(at, known)| *at == input && *known == template);
         let number = match known {
             Some(number) => number,
-            None if next < MOST_SHORTCUTS => {
+            None if next < MOST_TEMPLATES => {
                 self.templates.push((input, template));
                 self.learnt += 1;
                 if bytes > self.entry_bytes {
