@@ -18,8 +18,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use worker::counters::NodeCounters;
-use worker::exchange::Live;
-use worker::exchange::SharedState;
+use worker::exchange::{Live, SharedState};
 use worker::fusion::{self, Cut, FlowCache, FusedRegion, How};
 use worker::graph::{End, Lowered, Node, Pulled};
 
@@ -119,7 +118,7 @@ fn assemble_all(
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| flow::spec(graph, id, &KnownClasses), diags);
     let (wires, index, neighbours) = (Wires::new(graph), graph.index(), Neighbours::new(graph));
-    let mut shared = SharedState::new();
+    let mut shared = SharedState::default();
     let mut graphs = vec![];
     for worker in 0..options.workers.max(1) {
         let mut services = WorkerServices {

@@ -13,6 +13,7 @@ use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use worker::exchange::SharedState;
 
 /// Opens what configurations name: ports, and NFs in processes of their own. One for the whole chain.
 pub trait Opener {
@@ -56,9 +57,6 @@ impl Opener for () {
         Err(format!("there is no port `{name}`; name it in the chain file's [ports]"))
     }
 }
-
-/// The state that elements of a chain share.
-pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>;
 
 /// The services for elements of one worker.
 pub struct WorkerServices<'a> {
@@ -131,11 +129,7 @@ impl Services for WorkerServices<'_> {
         key: &str,
         make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
     ) -> Arc<dyn Any + Send + Sync> {
-        let owner = match scope {
-            Scope::Worker => Some(self.worker),
-            Scope::AllWorkers => None,
-        };
-        self.shared.entry((owner, key.to_string())).or_insert_with(make).clone()
+        self.shared.get(self.worker, scope, key, make)
     }
 
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)> {

@@ -25,7 +25,22 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The state that elements of a chain share, by worker (if it belongs to one) and key.
-pub type SharedState = HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>;
+#[derive(Default)]
+pub struct SharedState(HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>);
+
+impl SharedState {
+    /// The state with this key, in the scope of this worker; the first caller makes it.
+    pub fn get(
+        &mut self,
+        worker: usize,
+        scope: Scope,
+        key: &str,
+        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
+    ) -> Arc<dyn Any + Send + Sync> {
+        let owner = (scope == Scope::Worker).then_some(worker);
+        Arc::clone(self.0.entry((owner, key.to_string())).or_insert_with(make))
+    }
+}
 
 /// The context for building elements of a chain again.
 pub struct Live {
@@ -75,8 +90,7 @@ impl Services for Late<'_> {
         key: &str,
         make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
     ) -> Arc<dyn Any + Send + Sync> {
-        let owner = (scope == Scope::Worker).then_some(self.worker);
-        self.shared.entry((owner, key.to_string())).or_insert_with(make).clone()
+        self.shared.get(self.worker, scope, key, make)
     }
 
     fn element(&self, _from: &str, _name: &str) -> Option<(String, &'static str)> {
@@ -118,7 +132,7 @@ impl Live {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let source = map.add(format!("{}.config", live.name), config);
         let spanned = Spanned::verbatim(config, map.whole(source));
-        let mut services = Late { folder: &self.folder, shared: SharedState::new(), worker: 0 };
+        let mut services = Late { folder: &self.folder, shared: SharedState::default(), worker: 0 };
         let mut made: Vec<(BoxElement, Verified)> = vec![];
         for worker in 0..self.workers {
             services.worker = worker;
