@@ -64,7 +64,7 @@ pub fn fuzz_parse(data: &[u8]) {
 fn fuzz_args(config: &Spanned, names: &NameTable, diags: &mut Diagnostics) {
     let names = names.scoped("");
     let mut args = Args::new("Fuzz", config, &names, diags);
-    args.keyword_all("ALL", parse::bytes);
+    args.keyword("ALL", parse::bytes);
     args.mandatory_positional("IP", parse::ip4);
     args.positional("NET", parse::ip4_or_prefix);
     args.positional("IP6", parse::ip6_or_prefix);
@@ -76,7 +76,7 @@ fn fuzz_args(config: &Spanned, names: &NameTable, diags: &mut Diagnostics) {
     args.keyword("WORD", parse::word);
     args.keyword("FILE", parse::filename);
     args.keyword("HANDLER", parse::handler);
-    args.keyword("PORT", parse::tcp_port);
+    args.keyword("PORT", parse::udp_port);
     args.keyword("PROTO", parse::protocol);
     args.keyword("LIST", parse::list(parse::i64));
     args.finish();

@@ -140,30 +140,6 @@ impl<'a> Args<'a> {
         self.argument(keyword, true, true, parser)
     }
 
-    /// Every argument with this keyword, in order.
-    pub fn keyword_all<T>(
-        &mut self,
-        keyword: &'static str,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Vec<T> {
-        self.declared.push(keyword);
-        let mut values = Vec::new();
-        let mut texts = Vec::new();
-        for arg in &mut self.args {
-            match &arg.keyword {
-                Some((name, value)) if arg.state == ArgumentState::Keyword && name.as_str() == keyword => {
-                    texts.push(value.clone());
-                    arg.state = ArgumentState::Named;
-                }
-                _ => {}
-            }
-        }
-        for text in &texts {
-            values.extend(self.parse(keyword, text, &parser));
-        }
-        values
-    }
-
     /// Every argument that is still unread, whole (with its keyword), in order.
     pub fn rest(&mut self) -> Vec<Spanned> {
         let unread = |arg: &&mut Arg| matches!(arg.state, ArgumentState::Keyword | ArgumentState::Bare);
@@ -204,11 +180,6 @@ impl<'a> Args<'a> {
     /// The names that arguments may use.
     pub fn names(&self) -> &'a dyn Names {
         self.names
-    }
-
-    /// Whether any argument is still unread.
-    pub fn has_rest(&self) -> bool {
-        self.args.iter().any(|arg| matches!(arg.state, ArgumentState::Keyword | ArgumentState::Bare))
     }
 
     /// Reports every unread argument. Returns whether no error was recorded since the arguments were split.

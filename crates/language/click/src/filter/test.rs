@@ -206,7 +206,7 @@ impl Parser<'_> {
         };
         let first = self.pos;
         self.pos += 1;
-        if self.at_end() || is_stop(self.word()) {
+        if self.at_end() || STOPS.contains(&self.word()) {
             let word = self.peek(0);
             let after = if word.is_empty() { String::new() } else { format!(", found `{word}`") };
             let span = self.span_from(first);
@@ -284,7 +284,7 @@ impl Parser<'_> {
 
     fn data(&mut self, parts: &mut Parts, first: usize) {
         parts.data_span = self.here();
-        if self.at_end() || is_stop(self.word()) {
+        if self.at_end() || STOPS.contains(&self.word()) {
             return;
         }
         let data = match words::meaning(self.word(), parts.kind, parts.transport, self.names) {
@@ -394,32 +394,8 @@ fn prefix_data(prefix: Ip4Prefix) -> Data {
     Data::Prefix(prefix.address.into(), prefix.mask.into())
 }
 
-/// Whether a word cannot be a value.
-fn is_stop(word: &str) -> bool {
-    matches!(
-        word,
-        "and"
-            | "&&"
-            | "or"
-            | "||"
-            | "not"
-            | "!"
-            | "("
-            | ")"
-            | "?"
-            | ":"
-            | "true"
-            | "false"
-            | "["
-            | "]"
-            | "&"
-            | "="
-            | "=="
-            | "!="
-            | "<"
-            | ">"
-            | "<="
-            | ">="
-            | "|"
-    )
-}
+/// Words that cannot be a value.
+const STOPS: [&str; 23] = [
+    "and", "&&", "or", "||", "not", "!", "(", ")", "?", ":", "true", "false", "[", "]", "&", "=", "==", "!=",
+    "<", ">", "<=", ">=", "|",
+];

@@ -87,24 +87,22 @@ impl Expander<'_> {
         let mut mistakes = Vec::new();
         let mut reported = HashSet::new();
         for wire in &self.wires {
-            if let Some(pass) = pass(wire.to.0)
-                && !next.contains_key(&wire.to)
-                && reported.insert(wire.to)
-            {
-                let port = wire.to.1;
-                mistakes.push(match pass.side {
-                    "input" => (wire.span, pass, format!("{} has no input {port}", pass.name)),
-                    _ => (pass.span, pass, format!("{} output {port} is not connected", pass.name)),
-                });
-            }
-            if let Some(pass) = pass(wire.from.0)
-                && !fed.contains(&wire.from)
-                && reported.insert(wire.from)
-            {
-                let port = wire.from.1;
-                mistakes.push(match pass.side {
-                    "input" => (pass.span, pass, format!("{} input {port} is not connected", pass.name)),
-                    _ => (wire.span, pass, format!("{} has no output {port}", pass.name)),
+            let ends = [
+                ("input", wire.to, next.contains_key(&wire.to)),
+                ("output", wire.from, fed.contains(&wire.from)),
+            ];
+            for (side, place, is_connected) in ends {
+                let Some(pass) = pass(place.0) else { continue };
+                if is_connected || !reported.insert(place) {
+                    continue;
+                }
+                // A wire from outside names a port of its side; one from inside names a port of the other side.
+                mistakes.push(match pass.side == side {
+                    true => (wire.span, pass, format!("{} has no {side} {}", pass.name, place.1)),
+                    false => {
+                        let message = format!("{} {} {} is not connected", pass.name, pass.side, place.1);
+                        (pass.span, pass, message)
+                    }
                 });
             }
         }

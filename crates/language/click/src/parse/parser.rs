@@ -188,7 +188,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `define(...)`, `provide(...)`.
+    /// `define(...)`, `provide(...)`, `require(...)`.
     pub(super) fn keyword_config(&mut self) -> Option<Spanned> {
         self.take();
         let Some(open) = self.expect(Kind::Sign(b'(')) else {

@@ -5,21 +5,13 @@ use diag::{Diagnostics, Spanned};
 use super::parser::{Nesting, Parser, parse_file};
 use crate::ast::{Ast, Requirement, StatementKind};
 use crate::config::{split_args, split_words, unquote};
-use crate::token::Kind;
 
 /// The nesting limit of libraries that require libraries; each level uses stack.
 const MAX_LIBRARY_DEPTH: usize = 8;
 
 impl Parser<'_> {
     pub(super) fn require(&mut self) -> Option<StatementKind> {
-        let text = {
-            self.take();
-            let Some(open) = self.expect(Kind::Sign(b'(')) else {
-                self.recover();
-                return None;
-            };
-            self.config(open)
-        };
+        let text = self.keyword_config()?;
         let requirements = split_args(&text).iter().filter_map(|arg| self.requirement(arg)).collect();
         Some(StatementKind::Require(requirements))
     }

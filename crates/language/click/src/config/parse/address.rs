@@ -162,11 +162,6 @@ pub fn ether(text: &Spanned, names: &dyn Names) -> Parsed<[u8; 6]> {
         .map_or_else(|| unknown("an Ethernet address", text, names), Ok)
 }
 
-/// A port of an IP protocol (6 is TCP, 17 is UDP), by number or by service name.
-pub fn port(protocol: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u16> {
-    move |text, names| port_of(protocol, text, names)
-}
-
 /// The number, if the text is one.
 fn small_number<T: TryFrom<i128>>(text: &Spanned, what: &str, most: u16) -> Option<Parsed<T>> {
     let number = integer_literal(&text.text)?;
@@ -176,21 +171,12 @@ fn small_number<T: TryFrom<i128>>(text: &Spanned, what: &str, most: u16) -> Opti
     }))
 }
 
-fn port_of(protocol: u8, text: &Spanned, names: &dyn Names) -> Parsed<u16> {
+/// A UDP port, by number or by service name.
+pub fn udp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
     if let Some(number) = small_number(text, "port", 65535) {
         return number;
     }
-    names.port(protocol, &text.text).map_or_else(|| unknown("a port number or service name", text, names), Ok)
-}
-
-/// A TCP port, by number or by service name.
-pub fn tcp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
-    port_of(6, text, names)
-}
-
-/// A UDP port, by number or by service name.
-pub fn udp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
-    port_of(17, text, names)
+    names.port(17, &text.text).map_or_else(|| unknown("a port number or service name", text, names), Ok)
 }
 
 /// An IP protocol, by number or by name (`tcp`, `udp`, `icmp`, ...).

@@ -13,7 +13,7 @@ use diag::{Diagnostic, Spanned};
 use super::Names;
 
 pub use address::{
-    ether, ip4, ip4_or_prefix, ip4_prefix, ip6, ip6_or_prefix, ip6_prefix, port, protocol, tcp_port, udp_port,
+    ether, ip4, ip4_or_prefix, ip4_prefix, ip6, ip6_or_prefix, ip6_prefix, protocol, udp_port,
 };
 pub(crate) use number::integer_literal;
 pub use number::{

@@ -174,30 +174,16 @@ impl Decimal {
     }
 }
 
-/// A unit: its name and its size, `factor / divisor` times 10 to `power`.
-struct Unit {
-    name: &'static str,
-    factor: u64,
-    divisor: u64,
+/// A decimal number, scaled as by [`Decimal::scale`].
+fn scaled(
+    text: &Spanned,
+    number: &str,
+    (factor, divisor): (u64, u64),
     power: i32,
-}
-
-const fn unit(name: &'static str, factor: u64, divisor: u64, power: i32) -> Unit {
-    Unit { name, factor, divisor, power }
-}
-
-fn with_unit(text: &Spanned, units: &[Unit], base_power: i32, wanted: &str) -> Parsed<u64> {
-    let trimmed = text.text.trim();
-    // The longest unit name at the end of the text; the empty name always matches.
-    let best = units.iter().filter(|unit| trimmed.ends_with(unit.name)).max_by_key(|unit| unit.name.len());
-    let parsed = best.and_then(|unit| {
-        let number = trimmed.strip_suffix(unit.name)?.trim_end();
-        Some((unit, Decimal::parse(number)?))
-    });
-    let Some((unit, number)) = parsed else {
-        return expected(wanted, text);
-    };
-    number.scale(unit.factor, unit.divisor, unit.power + base_power).ok_or_else(|| {
+    wanted: &str,
+) -> Parsed<u64> {
+    let Some(number) = Decimal::parse(number.trim_end()) else { return expected(wanted, text) };
+    number.scale(factor, divisor, power).ok_or_else(|| {
         let message = format!("{} is out of range", excerpt(&text.text));
         Diagnostic::error(text.span, message)
     })
@@ -206,56 +192,38 @@ fn with_unit(text: &Spanned, units: &[Unit], base_power: i32, wanted: &str) -> P
 /// A time in seconds or with a unit (`ns`, `us`, `ms`, `s`, `m` or `min`, `h`, `d`), in
 /// nanoseconds, rounded to the nearest.
 pub fn seconds_ns(text: &Spanned, _names: &dyn Names) -> Parsed<u64> {
-    const UNITS: &[Unit] = &[
-        unit("", 1, 1, 0),
-        unit("s", 1, 1, 0),
-        unit("sec", 1, 1, 0),
-        unit("ms", 1, 1, -3),
-        unit("msec", 1, 1, -3),
-        unit("us", 1, 1, -6),
-        unit("usec", 1, 1, -6),
-        unit("ns", 1, 1, -9),
-        unit("nsec", 1, 1, -9),
-        unit("m", 60, 1, 0),
-        unit("min", 60, 1, 0),
-        unit("h", 3600, 1, 0),
-        unit("hr", 3600, 1, 0),
-        unit("d", 86_400, 1, 0),
-        unit("day", 86_400, 1, 0),
+    /// Names of a unit, and its size in seconds: a number times a power of ten.
+    const UNITS: [([&str; 2], u64, i32); 7] = [
+        (["s", "sec"], 1, 0),
+        (["ms", "msec"], 1, -3),
+        (["us", "usec"], 1, -6),
+        (["ns", "nsec"], 1, -9),
+        (["m", "min"], 60, 0),
+        (["h", "hr"], 3600, 0),
+        (["d", "day"], 86_400, 0),
     ];
-    with_unit(text, UNITS, 9, "a time like `10s`, `100ms` or `1.5`")
+    let trimmed = text.text.trim();
+    let units = UNITS.iter().flat_map(|(names, factor, power)| names.map(|name| (name, *factor, *power)));
+    let named = units.filter_map(|(name, factor, power)| Some((trimmed.strip_suffix(name)?, factor, power)));
+    // The unit with the longest name.
+    let (number, factor, power) = named.min_by_key(|(number, ..)| number.len()).unwrap_or((trimmed, 1, 0));
+    scaled(text, number, (factor, 1), power + 9, "a time like `10s`, `100ms` or `1.5`")
 }
 
 /// A bandwidth in bytes per second: a plain number, `Bps`, `B/s`; or in bits: `bps`, `b/s`,
 /// `baud`; with `k`, `M` or `G` (powers of 1000) before the unit.
 pub fn bandwidth_bytes_per_s(text: &Spanned, _names: &dyn Names) -> Parsed<u64> {
-    const UNITS: &[Unit] = &[
-        unit("", 1, 1, 0),
-        unit("Bps", 1, 1, 0),
-        unit("kBps", 1, 1, 3),
-        unit("KBps", 1, 1, 3),
-        unit("MBps", 1, 1, 6),
-        unit("GBps", 1, 1, 9),
-        unit("B/s", 1, 1, 0),
-        unit("kB/s", 1, 1, 3),
-        unit("KB/s", 1, 1, 3),
-        unit("MB/s", 1, 1, 6),
-        unit("GB/s", 1, 1, 9),
-        unit("bps", 1, 8, 0),
-        unit("kbps", 1, 8, 3),
-        unit("Kbps", 1, 8, 3),
-        unit("Mbps", 1, 8, 6),
-        unit("Gbps", 1, 8, 9),
-        unit("b/s", 1, 8, 0),
-        unit("kb/s", 1, 8, 3),
-        unit("Kb/s", 1, 8, 3),
-        unit("Mb/s", 1, 8, 6),
-        unit("Gb/s", 1, 8, 9),
-        unit("baud", 1, 8, 0),
-        unit("kbaud", 1, 8, 3),
-        unit("Kbaud", 1, 8, 3),
-        unit("Mbaud", 1, 8, 6),
-        unit("Gbaud", 1, 8, 9),
-    ];
-    with_unit(text, UNITS, 0, "a bandwidth like `384kbps`, `1MBps` or `125000`")
+    const UNITS: [(&str, u64); 5] = [("Bps", 1), ("B/s", 1), ("bps", 8), ("b/s", 8), ("baud", 8)];
+    const POWERS: [(char, i32); 4] = [('k', 3), ('K', 3), ('M', 6), ('G', 9)];
+    let trimmed = text.text.trim();
+    let unit = UNITS.iter().find_map(|(name, bits)| Some((trimmed.strip_suffix(name)?, *bits)));
+    let (number, power, divisor) = match unit {
+        None => (trimmed, 0, 1),
+        Some((rest, divisor)) => {
+            let power = POWERS.iter().find_map(|(name, power)| Some((rest.strip_suffix(*name)?, *power)));
+            let (number, power) = power.unwrap_or((rest, 0));
+            (number, power, divisor)
+        }
+    };
+    scaled(text, number, (1, divisor), power, "a bandwidth like `384kbps`, `1MBps` or `125000`")
 }
