@@ -74,14 +74,16 @@ pub struct Compiled {
 /// One program and its functions.
 pub(crate) struct Forms {
     pub(crate) program: Arc<Verified>,
-    staged: Signature,
-    walked: Option<Signature>,
+    /// With all lookups between stages.
+    pub(crate) staged: Signature,
+    /// Walking prefix tables itself, if the program has such tables.
+    pub(crate) walked: Option<Signature>,
 }
 
-/// A plan and its functions.
+/// A plan and the function of each of its regions.
 pub(crate) struct Signature {
-    plan: RegionPlan,
-    regions: Vec<RegionFn>,
+    pub(crate) plan: RegionPlan,
+    pub(crate) regions: Vec<RegionFn>,
 }
 
 // SAFETY: after `finish` the module is only kept for its memory, and no thread writes that.
@@ -237,30 +239,6 @@ impl Compiled {
 
     pub(crate) fn forms(&self) -> &Forms {
         &self.code.programs[self.number]
-    }
-}
-
-impl Forms {
-    /// The functions with all lookups between stages.
-    pub fn staged(&self) -> &Signature {
-        &self.staged
-    }
-
-    /// The functions that walk prefix tables themselves, if the program has such tables.
-    pub fn walked(&self) -> Option<&Signature> {
-        self.walked.as_ref()
-    }
-}
-
-impl Signature {
-    /// The regions that the program was cut into.
-    pub fn plan(&self) -> &RegionPlan {
-        &self.plan
-    }
-
-    /// The function of a region.
-    pub fn region(&self, number: usize) -> RegionFn {
-        self.regions[number]
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Site {
     pub table: usize,
     /// Words of the key.
     pub key_words: usize,
-    /// Number of arguments after the key in the lane; only [`Term::Create`] has some.
+    /// Number of arguments after the key in the lane; only those that create records have some.
     pub args: usize,
     /// Whether it creates records.
     pub creates: bool,
@@ -112,7 +112,7 @@ pub fn has_walkable_tables(program: &Program) -> bool {
 /// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are part of the region.
 pub fn is_border(program: &Program, walked: bool, term: &Term) -> bool {
     match term {
-        Term::Lookup { table, .. } => {
+        Term::Lookup { table, args: None, .. } => {
             let decl = program.tables.get(usize::from(*table));
             !(walked && decl.is_some_and(|decl| decl.matching == Matching::Prefixes4))
         }
@@ -134,17 +134,13 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     let mut sites = vec![];
     for &block in &order {
         let term = &program.block(block).term;
-        let (table, key, args, rec, hit, miss) = match term {
-            Term::Lookup { table, key, rec, hit, miss } => (table, key, None, rec, hit, miss),
-            Term::Create { table, key, args, rec, ok, fail } => (table, key, Some(args), rec, ok, fail),
-            _ => continue,
-        };
+        let Term::Lookup { table, key, args, rec, hit, miss } = term else { continue };
         if is_border(program, walked, term) {
             sites.push(Site {
                 block,
                 table: usize::from(*table),
                 key_words: key.len(),
-                args: args.map_or(0, Vec::len),
+                args: args.as_ref().map_or(0, Vec::len),
                 creates: args.is_some(),
                 hit: head_index(&mut heads, (*hit, Some(*rec))),
                 miss: head_index(&mut heads, (*miss, None)),

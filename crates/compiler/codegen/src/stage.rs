@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
-use crate::code::{CodeBuilder, CodegenError, Compiled};
+use crate::code::{CodeBuilder, CodegenError, Compiled, Signature};
 use crate::lookup_region::{ListLayout, LookupRegion, Site};
 use ir::eval::{self, Buffer, EvalState, Exit};
 use ir::program::{Matching, TableDecl};
@@ -145,11 +145,10 @@ fn native(
     if state.cells.len() < program.cells.len() {
         too_few_cells(program, state.cells.len());
     }
-    let form = match compiled.walked() {
+    let Signature { plan, regions } = match &compiled.walked {
         Some(walked) if scratch.find_walks(program, state) => walked,
-        _ => compiled.staged(),
+        _ => &compiled.staged,
     };
-    let plan = form.plan();
     exits.reset(plan.lists.outputs, plan.lists.reasons, plan.lists.others());
     scratch.make_room(plan.key_stride, plan.carry_slots.len());
     let (lists, counts) = exits.raw();
@@ -170,7 +169,7 @@ fn native(
     if usize::from(bits) >= packets.len() {
         check_indices(list, packets.len());
     }
-    let region = form.region(plan.entries[input]);
+    let region = regions[plan.entries[input]];
     // SAFETY: the list names packets of the vector (asserted), which are live (the caller's); lists and lanes have room for
     // `LIST_CAPACITY` packets (`make_room`); cells are as many as the program declares (asserted). The program was verified:
     // it accesses only bytes, cells and records that exist. Records that it walks to are where `ir::Table` promises, at the
@@ -195,7 +194,7 @@ fn native(
             if !list.is_empty() {
                 // SAFETY: as above; the list is a part of one that machine code wrote from the first. The
                 // records' lanes of its packets were written by a table of the declared sizes (`look_up`).
-                unsafe { form.region(region)(&raw mut context, list.as_ptr(), list.len() as u64) };
+                unsafe { regions[region](&raw mut context, list.as_ptr(), list.len() as u64) };
                 hand_on(&plan.lists, &plan.regions[region], list, exits);
             }
         }

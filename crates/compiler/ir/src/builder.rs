@@ -80,12 +80,7 @@ impl Builder {
 
     /// The drop reason of that name, added if it is new.
     pub fn reason(&mut self, name: &str) -> u16 {
-        let reasons = &mut self.program.reasons;
-        let at = reasons.iter().position(|known| known == name).unwrap_or_else(|| {
-            reasons.push(name.to_string());
-            reasons.len() - 1
-        });
-        at as u16
+        number_of(&mut self.program.reasons, name)
     }
 
     /// A state cell.
@@ -119,16 +114,6 @@ impl Builder {
         };
         self.program.tables.push(decl);
         self.program.tables.len() as u16 - 1
-    }
-
-    /// The slow path of that name, added if it is new.
-    pub fn slow_path(&mut self, name: &str) -> u16 {
-        let slow = &mut self.program.slow;
-        let at = slow.iter().position(|known| known == name).unwrap_or_else(|| {
-            slow.push(name.to_string());
-            slow.len() - 1
-        });
-        at as u16
     }
 
     /// A value that nothing defines yet: a block parameter or a record.
@@ -230,7 +215,7 @@ impl Builder {
 
     /// Ends with the slow path of that name: the element's Rust code processes the packet.
     pub fn slow(&mut self, name: &str) {
-        let path = self.slow_path(name);
+        let path = number_of(&mut self.program.slow, name);
         self.end(Term::Slow(path));
     }
 
@@ -310,17 +295,18 @@ impl Builder {
 
     /// Looks a key up; continues with the record if there is one, else branches to `miss`.
     pub fn lookup(&mut self, table: u16, key: &[Value], miss: BlockId) -> Value {
-        let (rec, hit) = (self.fresh(), self.block());
-        self.end(Term::Lookup { table, key: key.to_vec(), rec, hit, miss });
-        self.at(hit);
-        rec
+        self.find(table, key, None, miss)
     }
 
     /// Finds or creates a record; continues with it, or branches to `fail`.
     pub fn create(&mut self, table: u16, key: &[Value], args: &[Value], fail: BlockId) -> Value {
-        let (rec, ok) = (self.fresh(), self.block());
-        self.end(Term::Create { table, key: key.to_vec(), args: args.to_vec(), rec, ok, fail });
-        self.at(ok);
+        self.find(table, key, Some(args.to_vec()), fail)
+    }
+
+    fn find(&mut self, table: u16, key: &[Value], args: Option<Vec<Value>>, miss: BlockId) -> Value {
+        let (rec, hit) = (self.fresh(), self.block());
+        self.end(Term::Lookup { table, key: key.to_vec(), args, rec, hit, miss });
+        self.at(hit);
         rec
     }
 
@@ -405,4 +391,13 @@ impl Builder {
         program.keep(&reached);
         Verified::new(program)
     }
+}
+
+/// The number of a name in a list, to which it is added if it is new.
+fn number_of(names: &mut Vec<String>, name: &str) -> u16 {
+    let at = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_string());
+        names.len() - 1
+    });
+    at as u16
 }

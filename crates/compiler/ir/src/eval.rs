@@ -122,8 +122,11 @@ fn nothing((): ()) -> u64 {
     0
 }
 
-enum Step {
+/// Where a packet continues after a block.
+pub enum Step {
+    /// At another block.
     Goto(BlockId),
+    /// Outside the program.
     Exit(Exit),
 }
 
@@ -308,30 +311,22 @@ impl<B: Buffer + ?Sized> Run<'_, '_, B> {
             },
             Term::Drop(reason) => Step::Exit(Exit::Drop(*reason)),
             Term::Slow(slow) => Step::Exit(Exit::Slow(*slow)),
-            Term::Lookup { table, key, rec, hit, miss } => {
-                let key: Vec<u64> = key.iter().map(|word| self.get(*word)).collect();
-                let found = self.state.tables.table(usize::from(*table)).ok_or("no such table")?.lookup(&key);
-                self.found(*table, *rec, found, *hit, *miss)
-            }
-            Term::Create { table, key, args, rec, ok, fail } => {
-                let key: Vec<u64> = key.iter().map(|word| self.get(*word)).collect();
-                let args: Vec<u64> = args.iter().map(|arg| self.get(*arg)).collect();
+            Term::Lookup { table, key, args, rec, hit, miss } => {
+                let numbers = |of: &[Value]| of.iter().map(|value| self.get(*value)).collect::<Vec<u64>>();
+                let (key, args) = (numbers(key), args.as_deref().map(numbers));
                 let now_ns = self.state.now_ns;
                 let owner = self.state.tables.table(usize::from(*table)).ok_or("no such table")?;
-                let found = match owner.create(&key, &args, now_ns) {
-                    Created::Record(record) => Some(record),
-                    Created::Refused => None,
+                let found = match args.map(|args| owner.create(&key, &args, now_ns)) {
+                    None => owner.lookup(&key),
+                    Some(Created::Record(record)) => Some(record),
+                    Some(Created::Refused) => None,
                 };
-                self.found(*table, *rec, found, *ok, *fail)
+                let Some(record) = found else { return Ok(Step::Goto(*miss)) };
+                self.values[rec.0 as usize] = record;
+                self.record_table[rec.0 as usize] = *table;
+                Step::Goto(*hit)
             }
         })
-    }
-
-    fn found(&mut self, table: u16, rec: Value, found: Option<u64>, hit: BlockId, miss: BlockId) -> Step {
-        let Some(record) = found else { return Step::Goto(miss) };
-        self.values[rec.0 as usize] = record;
-        self.record_table[rec.0 as usize] = table;
-        Step::Goto(hit)
     }
 }
 

@@ -56,27 +56,32 @@ pub enum BinOp {
 }
 
 impl BinOp {
-    /// Every operation with its name in the text form.
-    pub const ALL: [(BinOp, &'static str); 14] = [
-        (BinOp::Add, "add"),
-        (BinOp::Sub, "sub"),
-        (BinOp::Mul, "mul"),
-        (BinOp::Rem, "rem"),
-        (BinOp::And, "and"),
-        (BinOp::Or, "or"),
-        (BinOp::Xor, "xor"),
-        (BinOp::Shl, "shl"),
-        (BinOp::Shr, "shr"),
-        (BinOp::Eq, "eq"),
-        (BinOp::Ne, "ne"),
-        (BinOp::Lt, "lt"),
-        (BinOp::Le, "le"),
-        (BinOp::Min, "min"),
+    /// Every operation with its name in the text form, and its sign in a formula.
+    pub const ALL: [(BinOp, &'static str, &'static str); 14] = [
+        (BinOp::Add, "add", "+"),
+        (BinOp::Sub, "sub", "-"),
+        (BinOp::Mul, "mul", "*"),
+        (BinOp::Rem, "rem", "%"),
+        (BinOp::And, "and", "&"),
+        (BinOp::Or, "or", "|"),
+        (BinOp::Xor, "xor", "^"),
+        (BinOp::Shl, "shl", "<<"),
+        (BinOp::Shr, "shr", ">>"),
+        (BinOp::Eq, "eq", "="),
+        (BinOp::Ne, "ne", "!="),
+        (BinOp::Lt, "lt", "<"),
+        (BinOp::Le, "le", "<="),
+        (BinOp::Min, "min", "min"),
     ];
 
     /// The name in the text form.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(op, _)| *op == self).map_or("?", |(_, name)| name)
+        Self::ALL.iter().find(|(op, ..)| *op == self).map_or("?", |(_, name, _)| name)
+    }
+
+    /// The sign in a formula.
+    pub fn sign(self) -> &'static str {
+        Self::ALL.iter().find(|(op, ..)| *op == self).map_or("?", |(.., sign)| sign)
     }
 
     /// The result on two numbers.
@@ -211,29 +216,16 @@ pub enum Term {
         table: u16,
         /// The key's words.
         key: Vec<Value>,
+        /// The arguments that the table needs to create the record where there is none; `None` for a lookup that creates
+        /// nothing. A program that creates records of a table should find them this way only: a plain lookup for a later
+        /// packet of the same burst would not find the record that this one created.
+        args: Option<Vec<Value>>,
         /// The record, defined in the blocks that `hit` dominates.
         rec: Value,
-        /// Next block if there is a record.
-        hit: BlockId,
-        /// Next block if not.
-        miss: BlockId,
-    },
-    /// Finds the record of the key or creates one from `args`. A boundary between stages. A program that creates
-    /// records of a table should find them this way only: a plain lookup for a later packet of the same burst would not
-    /// find the record that this one created.
-    Create {
-        /// The table.
-        table: u16,
-        /// The key's words.
-        key: Vec<Value>,
-        /// The arguments that the table needs to create the record.
-        args: Vec<Value>,
-        /// The record, defined in the blocks that `ok` dominates.
-        rec: Value,
         /// Next block if the record exists or was created.
-        ok: BlockId,
-        /// Next block if the table refused (full, no port left, not allowed).
-        fail: BlockId,
+        hit: BlockId,
+        /// Next block if not: the table has none, or refused to create it (full, no port left, not allowed).
+        miss: BlockId,
     },
 }
 
@@ -249,7 +241,6 @@ impl Term {
             }
             Term::EmitTo(_, els) => vec![*els],
             Term::Lookup { hit, miss, .. } => vec![*hit, *miss],
-            Term::Create { ok, fail, .. } => vec![*ok, *fail],
             Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => vec![],
         }
     }
@@ -267,7 +258,6 @@ impl Term {
                 *default = change(*default);
             }
             Term::Lookup { hit, miss, .. } => (*hit, *miss) = (change(*hit), change(*miss)),
-            Term::Create { ok, fail, .. } => (*ok, *fail) = (change(*ok), change(*fail)),
             Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => {}
         }
     }
@@ -277,8 +267,9 @@ impl Term {
         match self {
             Term::Jump(_, args) => args.iter_mut().for_each(change),
             Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => change(value),
-            Term::Lookup { key, .. } => key.iter_mut().for_each(change),
-            Term::Create { key, args, .. } => key.iter_mut().chain(args).for_each(change),
+            Term::Lookup { key, args, .. } => {
+                key.iter_mut().chain(args.iter_mut().flatten()).for_each(change);
+            }
             _ => {}
         }
     }
@@ -293,14 +284,14 @@ impl Term {
     /// The record that it defines for the first of its successors.
     pub fn defines(&self) -> Option<Value> {
         match self {
-            Term::Lookup { rec, .. } | Term::Create { rec, .. } => Some(*rec),
+            Term::Lookup { rec, .. } => Some(*rec),
             _ => None,
         }
     }
 
     /// Whether machine code is cut here: the following code runs as another stage.
     pub fn is_border(&self) -> bool {
-        matches!(self, Term::Lookup { .. } | Term::Create { .. })
+        matches!(self, Term::Lookup { .. })
     }
 }
 

@@ -187,13 +187,10 @@ impl Verifier<'_> {
                 }
             }
             self.at = (id, Statement::End);
-            match block.term {
-                Term::Lookup { table, rec, hit, .. } | Term::Create { table, rec, ok: hit, .. } => {
-                    // Where other edges lead to the block, too, the record is not defined on every path.
-                    let at = (ways_in[hit.index()] == 1).then_some((hit, 0));
-                    self.define(rec, Kind::Record(table), at)?;
-                }
-                _ => {}
+            if let Term::Lookup { table, rec, hit, .. } = block.term {
+                // Where other edges lead to the block, too, the record is not defined on every path.
+                let at = (ways_in[hit.index()] == 1).then_some((hit, 0));
+                self.define(rec, Kind::Record(table), at)?;
             }
         }
         Ok(())
@@ -326,7 +323,7 @@ impl Verifier<'_> {
             Term::Emit(port) => no_such("port", *port, usize::from(program.outputs))?,
             Term::Drop(reason) => no_such("reason", *reason, program.reasons.len())?,
             Term::Slow(slow) => no_such("slow path", *slow, program.slow.len())?,
-            Term::Lookup { table, key, .. } | Term::Create { table, key, .. } => {
+            Term::Lookup { table, key, .. } => {
                 no_such("table", *table, program.tables.len())?;
                 let decl = &program.tables[usize::from(*table)];
                 let words = usize::from(decl.key_words);

@@ -167,7 +167,7 @@ impl Composer<'_> {
         match &mut term {
             Term::Drop(reason) => *reason = own(&self.numbers.reasons, *reason),
             Term::Slow(slow) => *slow = own(&self.numbers.slow, *slow),
-            Term::Lookup { table, rec, .. } | Term::Create { table, rec, .. } => {
+            Term::Lookup { table, rec, .. } => {
                 *table = own(&self.numbers.tables, *table);
                 *rec = self.value(part, *rec);
             }
@@ -239,7 +239,7 @@ pub fn renumber(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Option<Resul
             Term::Emit(port) => *port = own(&linked.outputs, &numbers.outputs, *port)?,
             Term::Drop(reason) => *reason = own(&linked.reasons, &numbers.reasons, *reason)?,
             Term::Slow(slow) => *slow = own(&linked.slow, &numbers.slow, *slow)?,
-            Term::Lookup { table, .. } | Term::Create { table, .. } => {
+            Term::Lookup { table, .. } => {
                 *table = own(&linked.tables, &numbers.tables, *table)?;
             }
             _ => {}

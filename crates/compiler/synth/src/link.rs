@@ -295,12 +295,9 @@ fn renumber(block: &mut Block, base: Base) {
     }
     block.term.map_successors(|to| BlockId(to.0 + base.blocks));
     block.term.map_operands(value);
-    match &mut block.term {
-        Term::Lookup { table, rec, .. } | Term::Create { table, rec, .. } => {
-            *table += base.tables;
-            value(rec);
-        }
-        _ => {}
+    if let Term::Lookup { table, rec, .. } = &mut block.term {
+        *table += base.tables;
+        value(rec);
     }
 }
 

@@ -55,7 +55,7 @@ fn link(parts: &[Verified]) -> Verified {
             match &mut block.term {
                 Term::Drop(reason) => *reason += reasons,
                 Term::Slow(path) => *path += slow,
-                Term::Lookup { table, .. } | Term::Create { table, .. } => *table += tables,
+                Term::Lookup { table, .. } => *table += tables,
                 _ => {}
             }
             all.blocks.push(block);
@@ -115,12 +115,8 @@ fn shift(block: &mut ir::Block, values: u32, cells: u16) {
     match &mut block.term {
         Term::Jump(_, args) => args.iter_mut().for_each(|arg| *arg = by(*arg)),
         Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => *value = by(*value),
-        Term::Lookup { key, rec, .. } => {
-            key.iter_mut().for_each(|word| *word = by(*word));
-            *rec = by(*rec);
-        }
-        Term::Create { key, args, rec, .. } => {
-            key.iter_mut().chain(args).for_each(|word| *word = by(*word));
+        Term::Lookup { key, args, rec, .. } => {
+            key.iter_mut().chain(args.iter_mut().flatten()).for_each(|word| *word = by(*word));
             *rec = by(*rec);
         }
         _ => {}

@@ -211,7 +211,7 @@ fn swapped_tables_are_found() {
         let Some((a, b)) = pair.clone().find(|(a, b)| alike(*a, *b)) else { return false };
         let (a, b) = (a as u16, b as u16);
         for block in &mut program.blocks {
-            if let Term::Lookup { table, .. } | Term::Create { table, .. } = &mut block.term {
+            if let Term::Lookup { table, .. } = &mut block.term {
                 *table = match *table {
                     table if table == a => b,
                     table if table == b => a,

@@ -2,12 +2,14 @@
 
 use super::Lowering;
 use super::memory::flags;
+use crate::abi::Context;
 use crate::intrinsic;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
 use ir::program::Inst;
 use packet::field::{Base, Field};
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};
+use std::mem::offset_of;
 
 fn base_offset(base: Base) -> i32 {
     match base {
@@ -124,7 +126,7 @@ impl Lowering<'_, '_> {
                     self.call(intrinsic::transport_sum as *const () as usize, &[self.packet, proto]),
                 );
             }
-            Inst::Now => return Some(self.now_ns()),
+            Inst::Now => return Some(self.pointer(None, offset_of!(Context, now_ns))),
             Inst::Timestamp => {
                 return Some(self.f.ins().load(types::I64, flags(), self.packet, offset::TIMESTAMP_NS));
             }

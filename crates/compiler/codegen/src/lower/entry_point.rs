@@ -11,22 +11,14 @@ const CONSTANT_CELLS: usize = 3;
 
 /// Cells that a region reads and the program never writes: handlers write them, between batches.
 pub(super) fn constant_cells(program: &Program, region: &LookupRegion) -> BTreeSet<u16> {
-    let insts = |block: &Block| block.insts.iter().map(|(_, inst)| *inst).collect::<Vec<_>>();
-    let written: BTreeSet<u16> = program.blocks.iter().flat_map(insts).filter_map(writes).collect();
-    let inside = region.blocks.iter().flat_map(|block| insts(program.block(*block)));
-    let read = inside.filter_map(|inst| match inst {
-        Inst::CellLoad(cell) => Some(cell),
+    let written = program.written_cells();
+    let inside = region.blocks.iter().flat_map(|block| &program.block(*block).insts);
+    let read = inside.filter_map(|(_, inst)| match inst {
+        Inst::CellLoad(cell) if !written[usize::from(*cell)] => Some(*cell),
         _ => None,
     });
-    let read: BTreeSet<u16> = read.filter(|cell| !written.contains(cell)).collect();
+    let read: BTreeSet<u16> = read.collect();
     if read.len() > CONSTANT_CELLS { BTreeSet::new() } else { read }
-}
-
-fn writes(inst: Inst) -> Option<u16> {
-    match inst {
-        Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => Some(cell),
-        _ => None,
-    }
 }
 
 /// The bases that a region uses.

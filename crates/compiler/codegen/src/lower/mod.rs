@@ -254,10 +254,6 @@ impl Lowering<'_, '_> {
         self.pointer(None, offset_of!(Context, cells))
     }
 
-    fn now_ns(&mut self) -> clif::Value {
-        self.pointer(None, offset_of!(Context, now_ns))
-    }
-
     /// A field of [`Context`]: the value read before the loop, or a read here.
     fn pointer(&mut self, known: Option<clif::Value>, at: usize) -> clif::Value {
         known.unwrap_or_else(|| load_pointer(self.f, self.context.context, at))
@@ -271,23 +267,11 @@ impl Lowering<'_, '_> {
         self.pointer(self.context.counts, offset_of!(Context, counts))
     }
 
-    fn keys(&mut self) -> clif::Value {
-        self.pointer(self.context.keys, offset_of!(Context, keys))
-    }
-
-    fn carry(&mut self) -> clif::Value {
-        self.pointer(self.context.carry, offset_of!(Context, carry))
-    }
-
-    fn records(&mut self) -> clif::Value {
-        self.pointer(self.context.records, offset_of!(Context, records))
-    }
-
     /// Reads the record and the carried values that the region starts with.
     fn load_lanes(&mut self) {
         if let Some(record) = self.region.record {
             let at = self.f.ins().ishl_imm_s(self.index, 3);
-            let records = self.records();
+            let records = self.pointer(self.context.records, offset_of!(Context, records));
             let at = self.f.ins().iadd(records, at);
             let address = self.f.ins().load(types::I64, flags(), at, 0);
             self.values.insert(record, address);
@@ -302,7 +286,7 @@ impl Lowering<'_, '_> {
     fn carry_lane(&mut self) -> clif::Value {
         let bytes = 8 * self.plan.carry_slots.len().max(1) as i64;
         let at = self.f.ins().imul_imm_s(self.index, bytes);
-        let carry = self.carry();
+        let carry = self.pointer(self.context.carry, offset_of!(Context, carry));
         self.f.ins().iadd(carry, at)
     }
 
@@ -400,13 +384,14 @@ impl Lowering<'_, '_> {
                     _ => self.append(port),
                 }
             }
-            Term::Lookup { table, key, rec, hit, miss }
+            Term::Lookup { table, key, rec, hit, miss, .. }
                 if !is_border(self.program, self.plan.walked, term) =>
             {
                 self.walk(*table, key, *rec, *hit, *miss);
             }
-            Term::Lookup { key, .. } => self.lookup_boundary(id, key, &[]),
-            Term::Create { key, args, .. } => self.lookup_boundary(id, key, args),
+            Term::Lookup { key, args, .. } => {
+                self.lookup_boundary(id, key, args.as_deref().unwrap_or_default());
+            }
         }
     }
 
@@ -461,7 +446,7 @@ impl Lowering<'_, '_> {
         let Some(number) = self.plan.sites.iter().position(|site| site.block == id) else { return };
         let site = &self.plan.sites[number];
         let at = self.f.ins().imul_imm_s(self.index, 8 * self.plan.key_stride as i64);
-        let keys = self.keys();
+        let keys = self.pointer(self.context.keys, offset_of!(Context, keys));
         let lane = self.f.ins().iadd(keys, at);
         for (word, value) in key.iter().chain(args).enumerate() {
             let value = self.value(*value);

@@ -28,7 +28,7 @@ impl TablePlace {
     ) -> Vec<Option<TablePlace>> {
         let looks = |number: usize| {
             region.blocks.iter().any(|block| match program.block(*block).term {
-                Term::Lookup { table, .. } => usize::from(table) == number,
+                Term::Lookup { table, args: None, .. } => usize::from(table) == number,
                 _ => false,
             })
         };

@@ -173,7 +173,8 @@ mod tests {
         for (at, block) in program.blocks.iter_mut().enumerate() {
             if let (Term::Switch(_, cases, miss), true) = (&block.term, borders >> (at % 32) & 1 == 1) {
                 let hit = cases.first().map_or(*miss, |case| case.1);
-                block.term = Term::Lookup { table: 0, key: vec![], rec: Value(1), hit, miss: *miss };
+                block.term =
+                    Term::Lookup { table: 0, key: vec![], args: None, rec: Value(1), hit, miss: *miss };
             }
         }
         program

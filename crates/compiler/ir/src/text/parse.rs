@@ -248,26 +248,25 @@ fn term(name: &str, result: Option<Value>, w: &mut Words<'_>) -> Parsed<Option<T
         "emit_to" => Term::EmitTo(w.value()?, w.block()?),
         "drop" => Term::Drop(w.number()?),
         "slow" => Term::Slow(w.number()?),
-        "lookup" => {
-            let (table, rec) = (w.number()?, record()?);
-            let key = w.values_until(Some("->"))?;
+        "lookup" | "create" => {
+            let (table, rec, creates) = (w.number()?, record()?, name == "create");
+            let key = w.values_until(Some(if creates { "with" } else { "->" }))?;
+            let args = match creates {
+                true => {
+                    w.exactly("with")?;
+                    Some(w.values_until(Some("->"))?)
+                }
+                false => None,
+            };
             w.exactly("->")?;
-            Term::Lookup { table, key, rec, hit: w.block()?, miss: w.block()? }
-        }
-        "create" => {
-            let (table, rec) = (w.number()?, record()?);
-            let key = w.values_until(Some("with"))?;
-            w.exactly("with")?;
-            let args = w.values_until(Some("->"))?;
-            w.exactly("->")?;
-            Term::Create { table, key, args, rec, ok: w.block()?, fail: w.block()? }
+            Term::Lookup { table, key, args, rec, hit: w.block()?, miss: w.block()? }
         }
         _ => return Ok(None),
     }))
 }
 
 fn inst(name: &str, w: &mut Words<'_>) -> Parsed<Inst> {
-    if let Some((op, _)) = BinOp::ALL.iter().find(|(_, known)| *known == name) {
+    if let Some((op, ..)) = BinOp::ALL.iter().find(|(_, known, _)| *known == name) {
         return Ok(Inst::Bin(*op, w.value()?, w.value()?));
     }
     Ok(match name {

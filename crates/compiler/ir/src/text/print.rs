@@ -89,17 +89,13 @@ fn term(term: &Term) -> String {
         Term::EmitTo(x, els) => format!("emit_to {} {}", v(*x), b(*els)),
         Term::Drop(reason) => format!("drop {reason}"),
         Term::Slow(slow) => format!("slow {slow}"),
-        Term::Lookup { table, key, rec, hit, miss } => {
-            format!("{} = lookup {table} {} -> {} {}", v(*rec), values(key), b(*hit), b(*miss))
+        Term::Lookup { table, key, args, rec, hit, miss } => {
+            let (name, with) = match args {
+                None => ("lookup", String::new()),
+                Some(args) => ("create", format!(" with {}", values(args))),
+            };
+            format!("{} = {name} {table} {}{with} -> {} {}", v(*rec), values(key), b(*hit), b(*miss))
         }
-        Term::Create { table, key, args, rec, ok, fail } => format!(
-            "{} = create {table} {} with {} -> {} {}",
-            v(*rec),
-            values(key),
-            values(args),
-            b(*ok),
-            b(*fail)
-        ),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::expr::{Atom, BIAS, Id, Log, Node, Pool, Write, signed};
 use super::filter::{Factor, Filter};
+pub use super::names::value as value_text;
 use super::names::{self, Context};
 use super::path_state::{PathState, StateLocation};
 use super::{Class, Classes, Counts, Exit, Left};
@@ -145,7 +146,7 @@ impl<'a> Show<'a> {
             Node::Fold(sum) => format!("fold({})", part(*sum)),
             Node::Sum(constant, terms) => self.sum(*constant as i64, terms, next),
             Node::Bin(BinOp::Min, a, b) => format!("min({}, {})", part(*a), part(*b)),
-            Node::Bin(op, a, b) => format!("{} {} {}", tight(*a), sign(*op), tight(*b)),
+            Node::Bin(op, a, b) => format!("{} {} {}", tight(*a), op.sign(), tight(*b)),
             Node::In(of, set) => self.asked(*of, set, next),
             Node::Select(c, a, b) => format!("if {} then {} else {}", part(*c), tight(*a), tight(*b)),
             Node::Csum(sum, old, new, _) => {
@@ -476,32 +477,8 @@ impl<'a> Show<'a> {
     }
 }
 
-/// The text of a number in a field of that name.
-pub fn value_text(name: &str, number: u64) -> String {
-    names::value(name, number)
-}
-
 fn number_text(number: u64) -> String {
     if number < 0x1_0000 { number.to_string() } else { format!("{number:#x}") }
-}
-
-fn sign(op: BinOp) -> &'static str {
-    match op {
-        BinOp::Add => "+",
-        BinOp::Sub => "-",
-        BinOp::Mul => "*",
-        BinOp::Rem => "%",
-        BinOp::And => "&",
-        BinOp::Or => "|",
-        BinOp::Xor => "^",
-        BinOp::Shl => "<<",
-        BinOp::Shr => ">>",
-        BinOp::Eq => "=",
-        BinOp::Ne => "!=",
-        BinOp::Lt => "<",
-        BinOp::Le => "<=",
-        BinOp::Min => "min",
-    }
 }
 
 fn list(name: &str, set: &IntervalSet) -> String {

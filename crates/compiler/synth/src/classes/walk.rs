@@ -449,11 +449,8 @@ impl<'a> Walker<'a> {
                     }
                 }
             }
-            Term::Lookup { table, key, rec, hit, miss } => {
-                self.find(path, (*table, key, None), *rec, *hit, *miss)
-            }
-            Term::Create { table, key, args, rec, ok, fail } => {
-                self.find(path, (*table, key, Some(args)), *rec, *ok, *fail);
+            Term::Lookup { table, key, args, rec, hit, miss } => {
+                self.find(path, (*table, key, args.as_ref()), *rec, *hit, *miss)
             }
         }
     }
@@ -464,53 +461,27 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn switch(&mut self, mut path: Path, value: Value, cases: &[(u64, BlockId)], default: BlockId) {
+    fn switch(&mut self, path: Path, value: Value, cases: &[(u64, BlockId)], default: BlockId) {
         let value = Self::get(&path, value);
-        // If a number occurs twice, the first case counts.
-        let mut numbers: Vec<(u64, BlockId)> = vec![];
+        let mut targets: BTreeMap<BlockId, Vec<(u64, u64)>> = BTreeMap::new();
         let mut seen = HashSet::new();
-        numbers.extend(cases.iter().filter(|(case, _)| seen.insert(*case)));
-        let mut targets: Vec<BlockId> = numbers.iter().map(|(_, to)| *to).collect();
-        targets.sort_unstable();
-        targets.dedup();
-        targets.retain(|to| *to != default);
-        let by_target = targets.into_iter().map(|target| {
-            let own = numbers.iter().filter(|(_, to)| *to == target).map(|(case, _)| (*case, *case));
-            (target, IntervalSet::from_intervals(own))
-        });
-        let by_target: Vec<(BlockId, IntervalSet)> = by_target.collect();
-        // The default gets the remaining packets: lazy subtraction.
-        for (to, set) in by_target {
-            let inside = Self::make(&mut self.pool, &path).is_in(value, &set);
-            let mut outside = vec![];
-            for (path, holds) in self.split(path, inside) {
-                if holds { self.go(path, to) } else { outside.push(path) }
-            }
-            let Some(next) = outside.pop() else { return };
-            // A condition that is split leaves several paths: each continues through the remaining cases
-            // alone.
-            for other in outside {
-                self.default_of(other, value, &numbers, default);
-            }
-            path = next;
+        // If a number occurs twice, the first case counts.
+        for &(case, to) in cases.iter().filter(|(case, _)| seen.insert(*case)) {
+            targets.entry(to).or_default().push((case, case));
         }
-        self.go(path, default);
-    }
-
-    /// The remaining cases of a switch, for one of several remaining paths.
-    fn default_of(&mut self, path: Path, value: Id, numbers: &[(u64, BlockId)], default: BlockId) {
-        let mut paths = vec![path];
-        for (case, to) in numbers {
-            let mut others = vec![];
-            for path in paths {
-                let is = Self::make(&mut self.pool, &path).is_in(value, &IntervalSet::one(*case));
-                for (path, holds) in self.split(path, is) {
-                    if holds { self.go(path, *to) } else { others.push(path) }
+        targets.remove(&default);
+        // The default gets the remaining packets: lazy subtraction. A condition that is split leaves several paths.
+        let mut remaining = vec![path];
+        for (to, numbers) in targets {
+            let set = IntervalSet::from_intervals(numbers);
+            for path in std::mem::take(&mut remaining) {
+                let inside = Self::make(&mut self.pool, &path).is_in(value, &set);
+                for (path, holds) in self.split(path, inside) {
+                    if holds { self.go(path, to) } else { remaining.push(path) }
                 }
             }
-            paths = others;
         }
-        paths.into_iter().for_each(|path| self.go(path, default));
+        remaining.into_iter().for_each(|path| self.go(path, default));
     }
 
     fn find(

@@ -42,7 +42,7 @@ impl Counts {
         match term {
             Term::Need { .. } | Term::Room { .. } => self.checks += 1,
             Term::Branch(..) | Term::Switch(..) => self.branches += 1,
-            Term::Lookup { .. } | Term::Create { .. } => self.lookups += 1,
+            Term::Lookup { .. } => self.lookups += 1,
             _ => {}
         }
     }

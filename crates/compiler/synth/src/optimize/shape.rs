@@ -107,7 +107,7 @@ fn compact(program: &mut Program) {
     for block in &mut program.blocks {
         block.params.iter_mut().for_each(&mut define);
         block.insts.iter_mut().filter_map(|inst| inst.0.as_mut()).for_each(&mut define);
-        if let Term::Lookup { rec, .. } | Term::Create { rec, .. } = &mut block.term {
+        if let Term::Lookup { rec, .. } = &mut block.term {
             define(rec);
         }
     }

@@ -43,18 +43,14 @@ impl Forward<'_> {
             Term::Switch(value, cases, default) => self.switch(self.number(*value), cases, *default),
             Term::EmitTo(value, els) => self.emit_to(self.number(*value), *els),
             Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => term.clone(),
-            Term::Lookup { table, key, rec, hit, miss } => {
+            Term::Lookup { table, key, args, rec, hit, miss } => {
                 let key: Vec<Vn> = key.iter().map(|word| self.number(*word)).collect();
-                self.lookup(*table, key, *rec, *hit, *miss)
-            }
-            Term::Create { table, key, args, rec, ok, fail } => {
-                let [key, args] =
-                    [key, args].map(|words| words.iter().map(|word| self.number(*word)).collect::<Vec<Vn>>());
+                let Some(args) = args else { return self.lookup(*table, key, *rec, *hit, *miss) };
                 let words = key.iter().map(|word| self.value(*word)).collect();
-                let args = args.into_iter().map(|arg| self.value(arg)).collect();
+                let args = args.iter().map(|arg| self.value(self.number(*arg))).collect();
                 self.state.looked.retain(|looked| looked.0 != *table);
-                let new = self.lookup_boundary(*rec, *ok, *fail, (*table, key), false);
-                Term::Create { table: *table, key: words, args, rec: new, ok: *ok, fail: *fail }
+                let rec = self.lookup_boundary(*rec, *hit, *miss, (*table, key), false);
+                Term::Lookup { table: *table, key: words, args: Some(args), rec, hit: *hit, miss: *miss }
             }
         }
     }
@@ -98,7 +94,7 @@ impl Forward<'_> {
         }
         let words = key.iter().map(|word| self.value(*word)).collect();
         let rec = self.lookup_boundary(rec, hit, miss, (table, key), true);
-        Term::Lookup { table, key: words, rec, hit, miss }
+        Term::Lookup { table, key: words, args: None, rec, hit, miss }
     }
 
     fn need(&mut self, base: Base, bytes: u16, then: BlockId, els: BlockId) -> Term {

@@ -121,7 +121,7 @@ impl Writer<'_> {
         let rest = self.value(long, Inst::Bin(BinOp::Or, ports, protocol));
         let rest = self.bin(long, BinOp::Or, rest, (input as u64 & 0xff) << 8);
         let rec = self.fresh();
-        self.end(long, Term::Lookup { table: 0, key: vec![pair, rest], rec, hit, miss });
+        self.end(long, Term::Lookup { table: 0, key: vec![pair, rest], args: None, rec, hit, miss });
         let number = self.value(hit, Inst::RecLoad(rec, cache_entry::TEMPLATE, 2));
         let cases = templates.iter().map(|(number, template)| (*number as u64, self.template(rec, template)));
         let cases: Vec<(u64, BlockId)> = cases.collect();

@@ -7,7 +7,7 @@ use super::model::Template;
 use super::sum::Sums;
 use super::term::{Is, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
-use ir::eval::{Buffer, EvalState, Exit};
+use ir::eval::{Buffer, EvalState, Exit, Step};
 use ir::program::{BlockId, Matching};
 use ir::{BinOp, Inst, Lasting, Program, Term, Verified};
 use shm::descriptor::Packet;
@@ -147,11 +147,6 @@ fn record_path<B: Buffer + ?Sized>(
         return Err(Refusal::Never("it has too many numbers"));
     }
     Ok(Recording { template, numbers, records, lease_ns, saved })
-}
-
-enum Step {
-    Goto(BlockId),
-    Exit(Exit),
 }
 
 impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
@@ -356,12 +351,10 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
             }
             Term::Drop(reason) => Step::Exit(Exit::Drop(*reason)),
             Term::Slow(slow) => Step::Exit(Exit::Slow(*slow)),
-            Term::Lookup { table, key, rec, hit, miss } => {
-                self.look_up(program, *table, key, (*rec, *hit), Some(*miss))?
-            }
-            // An existing record is found as by a lookup.
-            Term::Create { table, key, rec, ok, .. } => {
-                self.look_up(program, *table, key, (*rec, *ok), None)?
+            Term::Lookup { table, key, args, rec, hit, miss } => {
+                // An existing record is found by a creation as by a lookup.
+                let miss = args.is_none().then_some(*miss);
+                self.look_up(program, *table, key, (*rec, *hit), miss)?
             }
         })
     }

@@ -125,12 +125,6 @@ impl IntervalSet {
         IntervalSet(others.into_iter().filter(|(first, last)| first <= last).collect())
     }
 
-    /// Numbers in this set that are not in the other.
-    #[must_use]
-    pub fn minus(&self, other: &IntervalSet) -> IntervalSet {
-        self.intersection(&other.complement(u64::MAX))
-    }
-
     /// Whether they have a number in common.
     pub fn meets(&self, other: &IntervalSet) -> bool {
         !self.intersection(other).is_empty()
@@ -234,7 +228,7 @@ mod tests {
     proptest! {
         #[test]
         fn operations_are_those_of_sets(a in set(), b in set(), by in number(), max in number()) {
-            for result in [a.union(&b), a.intersection(&b), a.complement(max), a.minus(&b), a.shifted_down(by)] {
+            for result in [a.union(&b), a.intersection(&b), a.complement(max), a.shifted_down(by)] {
                 prop_assert!(holds(&result), "{result:?}");
             }
             for n in probes() {
@@ -243,7 +237,6 @@ mod tests {
                 prop_assert_eq!(a.union(&b).contains(n), in_a || in_b);
                 prop_assert_eq!(a.intersection(&b).contains(n), in_a && in_b);
                 prop_assert_eq!(a.complement(max).contains(n), n <= max && !in_a);
-                prop_assert_eq!(a.minus(&b).contains(n), in_a && !in_b);
                 prop_assert_eq!(a.shifted_down(by).contains(n), a.contains(n.wrapping_add(by)));
             }
             prop_assert_eq!(a.covers(&b), a.union(&b) == a);

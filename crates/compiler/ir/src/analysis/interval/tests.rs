@@ -42,7 +42,7 @@ proptest! {
 
 #[test]
 fn intervals_of_small_numbers_are_right() {
-    for (op, name) in BinOp::ALL {
+    for (op, name, _) in BinOp::ALL {
         for (alo, ahi, blo, bhi) in (0..6u64).flat_map(|a| {
             (a..6).flat_map(move |b| (0..6u64).flat_map(move |c| (c..6).map(move |d| (a, b, c, d))))
         }) {

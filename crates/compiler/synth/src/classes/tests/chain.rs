@@ -70,14 +70,9 @@ pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<Stri
                         None => Term::EmitTo(value, els),
                     };
                 }
-                Term::Lookup { table, key, rec, .. } => {
+                Term::Lookup { table, key, args, rec, .. } => {
                     *table += tables;
-                    key.iter_mut().for_each(|word| *word = v(*word));
-                    *rec = v(*rec);
-                }
-                Term::Create { table, key, args, rec, .. } => {
-                    *table += tables;
-                    key.iter_mut().chain(args).for_each(|word| *word = v(*word));
+                    key.iter_mut().chain(args.iter_mut().flatten()).for_each(|word| *word = v(*word));
                     *rec = v(*rec);
                 }
                 Term::Drop(reason) => *reason += reasons,

@@ -32,7 +32,6 @@ impl Maker {
         let mut f = Builder::new("Random", OUTPUTS);
         let cells = (0..4).map(|n| f.cell(&format!("c{n}"), [1, 0, 0x0102_0304_0506_0708, 2][n])).collect();
         let tables = [f.prefix_table("routes", 16), f.table("known", 2, 24), f.table("made", 2, 24)];
-        f.slow_path("slow");
         Maker { f, cells, tables, values: vec![], records: vec![] }
     }
 
