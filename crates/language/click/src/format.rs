@@ -19,11 +19,10 @@ pub fn format(ast: &Ast) -> String {
     }
     let mut ends = Ends::default();
     ends.statements(&ast.statements);
-    let blocks = Blocks::find(ast);
     let mut printer = Printer {
         ast,
         ends,
-        blocks,
+        brackets: brackets(ast),
         out: String::with_capacity(ast.text.len() + ast.text.len() / 4),
         levels: Vec::new(),
         line: Line::Empty,
@@ -87,50 +86,29 @@ enum Bracket {
 }
 
 /// The kind of each bracket token, by token index.
-struct Blocks {
-    brackets: Vec<Option<Bracket>>,
-}
-
-impl Blocks {
-    fn find(ast: &Ast) -> Blocks {
-        let mut brackets = vec![None; ast.tokens.len()];
-        let mut open = Vec::new();
-        let mut set = |index: usize, bracket| {
-            if let Some(slot) = brackets.get_mut(index) {
-                *slot = Some(bracket);
+fn brackets(ast: &Ast) -> Vec<Option<Bracket>> {
+    let mut brackets = vec![None; ast.tokens.len()];
+    let mut open = Vec::new();
+    for (i, token) in ast.tokens.iter().enumerate() {
+        match token.kind {
+            Kind::Sign(b'{' | b'(') => open.push((i, token.start)),
+            Kind::Sign(b'}' | b')') => {
+                let Some((start, first)) = open.pop() else { continue };
+                let inside = ast.tokens.get(start + 1..i).unwrap_or_default();
+                let lines = ast.text.get(first..token.end).unwrap_or("");
+                let bracket = if inside.first().is_some_and(|t| t.kind == Kind::Config) {
+                    Bracket::Config
+                } else if lines.contains(['\n', '\r']) || inside.iter().any(|t| t.kind.is_trivia()) {
+                    Bracket::Block
+                } else {
+                    Bracket::Inline
+                };
+                (brackets[start], brackets[i]) = (Some(bracket), Some(bracket));
             }
-        };
-        for (i, token) in ast.tokens.iter().enumerate() {
-            match token.kind {
-                Kind::Sign(b'{' | b'(') => open.push(i),
-                Kind::Sign(b'}' | b')') => {
-                    let Some(start) = open.pop() else {
-                        continue;
-                    };
-                    let inside = ast.tokens.get(start + 1..i).unwrap_or_default();
-                    let lines = ast
-                        .tokens
-                        .get(start)
-                        .map_or("", |first| ast.text.get(first.start..token.end).unwrap_or(""));
-                    let bracket = if inside.first().is_some_and(|t| t.kind == Kind::Config) {
-                        Bracket::Config
-                    } else if lines.contains(['\n', '\r']) || inside.iter().any(|t| t.kind.is_trivia()) {
-                        Bracket::Block
-                    } else {
-                        Bracket::Inline
-                    };
-                    set(start, bracket);
-                    set(i, bracket);
-                }
-                _ => {}
-            }
+            _ => {}
         }
-        Blocks { brackets }
     }
-
-    fn get(&self, index: usize) -> Option<Bracket> {
-        self.brackets.get(index).copied().flatten()
-    }
+    brackets
 }
 
 /// The content of the line that is being written.
@@ -145,7 +123,7 @@ enum Line {
 struct Printer<'a> {
     ast: &'a Ast,
     ends: Ends,
-    blocks: Blocks,
+    brackets: Vec<Option<Bracket>>,
     out: String,
     /// Brackets around the current token.
     levels: Vec<Bracket>,
@@ -178,7 +156,7 @@ impl Printer<'_> {
 
     fn token(&mut self, before: Option<(usize, Token)>, index: usize, token: Token, after: Option<Token>) {
         let text = self.ast.text.get(token.start..token.end).unwrap_or("");
-        let bracket = self.blocks.get(index);
+        let bracket = self.bracket(index);
         let closes = matches!(token.kind, Kind::Sign(b'}' | b')'));
         if closes && bracket != Some(Bracket::Config) {
             self.levels.pop();
@@ -240,7 +218,7 @@ impl Printer<'_> {
             return;
         };
         let gap = self.gap(Some((before_index, before)), token);
-        let bracket = self.blocks.get(index);
+        let bracket = self.bracket(index);
         let inside = self.levels.last().copied();
         let closes = matches!(token.kind, Kind::Sign(b'}' | b')'));
         let begins = !self.mid_statement;
@@ -275,7 +253,7 @@ impl Printer<'_> {
     }
 
     fn spaced(&self, before_index: usize, before: Token, index: usize, token: Token) -> bool {
-        let config = |index| self.blocks.get(index) == Some(Bracket::Config);
+        let config = |index| self.bracket(index) == Some(Bracket::Config);
         let port_dash = |kind| kind == Kind::Sign(b'-');
         match (before.kind, token.kind) {
             (_, Kind::Sign(b',' | b']') | Kind::Config) => false,
@@ -313,6 +291,10 @@ impl Printer<'_> {
         let indent = (blocks + usize::from(self.mid_statement)).saturating_sub(usize::from(outdent));
         self.out.push_str(&"    ".repeat(indent));
         self.line = Line::Empty;
+    }
+
+    fn bracket(&self, index: usize) -> Option<Bracket> {
+        self.brackets.get(index).copied().flatten()
     }
 
     fn write(&mut self, text: &str) {

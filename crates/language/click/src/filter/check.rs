@@ -3,7 +3,7 @@
 //! As in Click, a test without qualifiers inherits from the one before it: `src port 80 or 81`.
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Relation, Six, Test, Values};
-use super::words::{self, ETHER_MASK, Kind, Transport};
+use super::words::{self, ETHER_MASK, Kind};
 use crate::config::Ip6Prefix;
 use diag::{Diagnostic, Span};
 
@@ -12,7 +12,7 @@ use diag::{Diagnostic, Span};
 pub(super) struct Inherited {
     pub(super) kind: Option<Kind>,
     pub(super) direction: Option<Direction>,
-    pub(super) transport: Option<Transport>,
+    pub(super) transport: Option<Carrier>,
     /// Whether the previous test was an IPv6 test.
     pub(super) six: bool,
     /// Whether the previous test had an error. A qualifier missing from this test may have been in it.
@@ -37,7 +37,7 @@ pub(super) enum Data {
     Address6(u128),
     Prefix6(u128, u8),
     Ether(u64),
-    Protocol(Transport),
+    Protocol(Carrier),
     Port(u16),
     Flag(u8),
     IcmpType(u8),
@@ -48,7 +48,7 @@ pub(super) enum Data {
 pub(super) struct Parts {
     pub(super) kind: Option<Kind>,
     pub(super) direction: Option<Direction>,
-    pub(super) transport: Option<Transport>,
+    pub(super) transport: Option<Carrier>,
     pub(super) header: Option<Header>,
     pub(super) negated: bool,
     pub(super) mask: Option<(Data, Span)>,
@@ -102,9 +102,9 @@ impl Parts {
         };
         let expr = Expr::Test(test);
         let protocol = match carried {
-            None | Some(Transport::Any) => return Ok((expr, left)),
-            Some(Transport::TcpUdp) => Test::TcpUdp,
-            Some(Transport::One(protocol)) => Test::Proto(Compare::equal(protocol.into())),
+            None | Some(Carrier::Ip | Carrier::Transport) => return Ok((expr, left)),
+            Some(Carrier::TcpUdp) => Test::TcpUdp,
+            Some(Carrier::Protocol(protocol)) => Test::Proto(Compare::equal(protocol.into())),
         };
         Ok((Expr::All(vec![Expr::Test(protocol), expr]), left))
     }
@@ -197,7 +197,7 @@ impl Parts {
             Data::Protocol(_) => Kind::Proto,
             Data::Port(_) => Kind::Port,
             Data::IcmpType(_) => {
-                self.transport = self.transport.or(Some(Transport::One(words::ICMP)));
+                self.transport = self.transport.or(Some(Carrier::Protocol(words::ICMP)));
                 Kind::Field(words::ICMP_TYPE)
             }
             Data::Number(_) | Data::Range(..) => match inherited.kind {
@@ -271,8 +271,8 @@ impl Parts {
             Kind::Proto => (self.protocol()?, Kind::Proto),
             Kind::Port => {
                 let protocol = match self.transport {
-                    None | Some(Transport::TcpUdp) => PortProtocol::TcpUdp,
-                    Some(Transport::One(protocol @ (words::TCP | words::UDP | words::DCCP))) => {
+                    None | Some(Carrier::TcpUdp) => PortProtocol::TcpUdp,
+                    Some(Carrier::Protocol(protocol @ (words::TCP | words::UDP | words::DCCP))) => {
                         PortProtocol::One(protocol)
                     }
                     Some(other) => {
@@ -289,7 +289,7 @@ impl Parts {
                     Data::Number(number) => number,
                     _ => return self.missing("a TCP flag: `syn`, `fin`, `ack`, `rst`, `psh`, `urg`"),
                 };
-                if !matches!(self.transport, None | Some(Transport::One(words::TCP))) {
+                if !matches!(self.transport, None | Some(Carrier::Protocol(words::TCP))) {
                     return self.wrong("only `tcp` has such flags", "");
                 }
                 if self.relation != Relation::Equal || self.mask.is_some() {
@@ -369,7 +369,7 @@ impl Parts {
         };
         let contradiction = match (self.data, self.transport) {
             (Data::None, _) | (_, None) => false,
-            (Data::Number(number), Some(Transport::One(known))) => number != u64::from(known),
+            (Data::Number(number), Some(Carrier::Protocol(known))) => number != u64::from(known),
             (Data::Protocol(named), Some(known)) => named != known,
             _ => true,
         };
@@ -377,12 +377,14 @@ impl Parts {
             return self.wrong("the protocol is given twice", "");
         }
         match named {
-            Some(Transport::Any) => self.wrong("`transp` is no protocol", "it stands before `[POS:LEN]`"),
-            Some(Transport::TcpUdp) if self.relation != Relation::Equal || self.mask.is_some() => {
+            Some(Carrier::Ip | Carrier::Transport) => {
+                self.wrong("`transp` is no protocol", "it stands before `[POS:LEN]`")
+            }
+            Some(Carrier::TcpUdp) if self.relation != Relation::Equal || self.mask.is_some() => {
                 self.wrong("`tcpudp` takes neither relation nor mask", "write `not tcpudp`")
             }
-            Some(Transport::TcpUdp) => Ok(Test::TcpUdp),
-            Some(Transport::One(protocol)) => {
+            Some(Carrier::TcpUdp) => Ok(Test::TcpUdp),
+            Some(Carrier::Protocol(protocol)) => {
                 let number = Parts { data: Data::Number(protocol.into()), ..*self };
                 Ok(Test::Proto(number.compare(0xff, "an IP protocol")?))
             }

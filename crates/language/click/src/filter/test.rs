@@ -3,7 +3,7 @@
 use super::ast::{Carrier, Direction, Expr, HeaderField, Relation};
 use super::check::{Data, Header, Inherited, Parts};
 use super::parse::Parser;
-use super::words::{self, Kind, Meaning, Transport};
+use super::words::{self, Kind, Meaning};
 use crate::config::{Ip4Prefix, Ip6Prefix, parse};
 use diag::{Diagnostic, did_you_mean};
 
@@ -66,8 +66,8 @@ impl Parser<'_> {
                         self.twice(parts, "the kind of test is given twice");
                     }
                     parts.kind = Some(kind);
-                    if let Kind::Field(HeaderField { carrier: Carrier::Protocol(protocol), .. }) = kind {
-                        self.transport(parts, Transport::One(protocol));
+                    if let Kind::Field(HeaderField { carrier: carrier @ Carrier::Protocol(_), .. }) = kind {
+                        self.transport(parts, carrier);
                     }
                 }
                 Meaning::Protocol(transport) => self.transport(parts, transport),
@@ -111,7 +111,7 @@ impl Parser<'_> {
         parts.direction = Some(direction);
     }
 
-    fn transport(&mut self, parts: &mut Parts, transport: Transport) {
+    fn transport(&mut self, parts: &mut Parts, transport: Carrier) {
         if parts.transport.is_some_and(|known| known != transport) {
             self.twice(parts, "the transport protocol is given twice");
         }
@@ -145,7 +145,7 @@ impl Parser<'_> {
         let span = self.span_from(open);
         match place {
             Some((at, len)) if (1..=4).contains(&len) && at < 1500 => {
-                let carrier = parts.transport.map_or(Carrier::Ip, Transport::carrier);
+                let carrier = parts.transport.unwrap_or(Carrier::Ip);
                 parts.kind = Some(Kind::Field(HeaderField { carrier, bit: at * 8, width: (len * 8) as u8 }));
             }
             Some((_, len)) => {

@@ -3,7 +3,7 @@
 //! [`Expr`]'s `Display` writes every qualifier, so that no test inherits any and parsing the text results in the same
 //! tree.
 
-use super::ast::{Carrier, Compare, Direction, Expr, PortProtocol, Relation, Six, Test, Values};
+use super::ast::{Compare, Direction, Expr, PortProtocol, Relation, Six, Test, Values};
 use super::words;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -126,13 +126,7 @@ impl fmt::Display for Test {
             Test::Field(field, compare) => match words::field_name(field) {
                 Some(name) => write!(f, "{name} {compare}"),
                 None => {
-                    match field.carrier {
-                        Carrier::Ip => f.write_str("ip")?,
-                        Carrier::Transport => f.write_str("transp")?,
-                        Carrier::TcpUdp => f.write_str("tcpudp")?,
-                        Carrier::Protocol(protocol) => f.write_str(words::protocol_name(protocol))?,
-                    }
-                    write!(f, "[{}:{}] {compare}", field.bit / 8, field.width / 8)
+                    write!(f, "{}[{}:{}] {compare}", field.carrier.name(), field.bit / 8, field.width / 8)
                 }
             },
         }

@@ -100,31 +100,14 @@ const ICMP_TYPES: &[(&str, u8)] = &[
 /// Ports that Click's manual page lists and that `PortInfo` does not define.
 const MORE_PORTS: &[(&str, u8, u16)] = &[("imap3", TCP, 220), ("route", UDP, 520)];
 
-/// A transport protocol in a test.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Transport {
-    /// `transp`: any.
-    Any,
-    /// `tcpudp`.
-    TcpUdp,
-    /// The protocol with this number.
-    One(u8),
-}
-
-impl Transport {
-    pub fn carrier(self) -> Carrier {
+impl Carrier {
+    /// Its name in a test.
+    pub(super) fn name(self) -> &'static str {
         match self {
-            Transport::Any => Carrier::Transport,
-            Transport::TcpUdp => Carrier::TcpUdp,
-            Transport::One(protocol) => Carrier::Protocol(protocol),
-        }
-    }
-
-    pub fn name(self) -> String {
-        match self {
-            Transport::Any => "transp".to_string(),
-            Transport::TcpUdp => "tcpudp".to_string(),
-            Transport::One(protocol) => protocol_name(protocol).to_string(),
+            Carrier::Ip => "ip",
+            Carrier::Transport => "transp",
+            Carrier::TcpUdp => "tcpudp",
+            Carrier::Protocol(protocol) => protocol_name(protocol),
         }
     }
 }
@@ -135,7 +118,7 @@ pub enum Meaning {
     /// A type.
     Kind(Kind),
     /// A protocol.
-    Protocol(Transport),
+    Protocol(Carrier),
     /// A port.
     Port(u16),
     /// A TCP flag.
@@ -161,11 +144,7 @@ pub fn flag_name(flags: u8) -> Option<&'static str> {
 /// The notation of a field with a name, such as `ip ttl`.
 pub fn field_name(field: HeaderField) -> Option<String> {
     let named = KINDS.iter().find(|(_, kind)| *kind == Kind::Field(field))?;
-    let header = match field.carrier {
-        Carrier::Protocol(protocol) => protocol_name(protocol),
-        _ => "ip",
-    };
-    Some(format!("{header} {}", named.0))
+    Some(format!("{} {}", field.carrier.name(), named.0))
 }
 
 /// The name of a type, for messages.
@@ -190,18 +169,18 @@ fn port(protocol: u8, word: &str, names: &dyn Names) -> Option<u16> {
     names.port(protocol, word).or_else(more)
 }
 
-fn transport(word: &str, names: &dyn Names) -> Option<Transport> {
+fn transport(word: &str, names: &dyn Names) -> Option<Carrier> {
     match word {
-        "tcp" => Some(Transport::One(TCP)),
-        "udp" => Some(Transport::One(UDP)),
-        "tcpudp" => Some(Transport::TcpUdp),
-        "transp" => Some(Transport::Any),
-        _ => names.protocol(word).map(Transport::One),
+        "tcp" => Some(Carrier::Protocol(TCP)),
+        "udp" => Some(Carrier::Protocol(UDP)),
+        "tcpudp" => Some(Carrier::TcpUdp),
+        "transp" => Some(Carrier::Transport),
+        _ => names.protocol(word).map(Carrier::Protocol),
     }
 }
 
 /// The meaning of a word after the given type and transport protocol.
-pub fn meaning(word: &str, kind: Option<Kind>, proto: Option<Transport>, names: &dyn Names) -> Meaning {
+pub fn meaning(word: &str, kind: Option<Kind>, proto: Option<Carrier>, names: &dyn Names) -> Meaning {
     let letters = word.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
     if !letters || SYNTAX.contains(&word) {
         return Meaning::Unknown;
@@ -217,9 +196,9 @@ pub fn meaning(word: &str, kind: Option<Kind>, proto: Option<Transport>, names: 
     let of = |wanted: Kind| kind.is_none_or(|kind| kind == wanted);
     let carried_by = |numbers: &[u8]| match proto {
         None => true,
-        Some(Transport::One(number)) => numbers.contains(&number),
-        Some(Transport::TcpUdp) => numbers.contains(&TCP) || numbers.contains(&UDP),
-        Some(Transport::Any) => false,
+        Some(Carrier::Protocol(number)) => numbers.contains(&number),
+        Some(Carrier::TcpUdp) => numbers.contains(&TCP) || numbers.contains(&UDP),
+        Some(Carrier::Transport | Carrier::Ip) => false,
     };
     let mut found = vec![];
     if let Some(protocol) = protocol.filter(|_| of(Kind::Proto)) {

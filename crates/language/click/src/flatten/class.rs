@@ -63,13 +63,11 @@ pub(super) enum NodeKind {
     Pass,
 }
 
-/// A connection inside a template.
+/// A connection between ports of two nodes: of a template, or of an instance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wire {
-    pub(super) from: NodeId,
-    pub(super) from_port: u32,
-    pub(super) to: NodeId,
-    pub(super) to_port: u32,
+    pub(super) from: (NodeId, u32),
+    pub(super) to: (NodeId, u32),
     pub(super) span: Span,
 }
 

@@ -138,5 +138,5 @@ fn check_counts(from: &Side<'_>, to: &Side<'_>, arrow: Arrow, diags: &mut Diagno
 }
 
 fn wire(from: (NodeId, u32, Span), to: (NodeId, u32, Span)) -> Wire {
-    Wire { from: from.0, from_port: from.1, to: to.0, to_port: to.1, span: Span::join(from.2, to.2) }
+    Wire { from: (from.0, from.1), to: (to.0, to.1), span: Span::join(from.2, to.2) }
 }

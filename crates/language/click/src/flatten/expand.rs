@@ -7,7 +7,7 @@ use std::rc::Rc;
 use diag::{Diagnostics, Span, Spanned};
 
 use super::arguments::assign;
-use super::class::{Class, ClassId, INPUT, NodeId, NodeKind, OUTPUT, Resolved, Template};
+use super::class::{Class, ClassId, INPUT, NodeKind, OUTPUT, Resolved, Template, Wire};
 use super::class::{plural, port_counts};
 use crate::config::{self, Variables, split_args};
 use crate::{Element, ElementId, Graph};
@@ -90,18 +90,12 @@ pub(super) struct Pass {
     pub(super) side: &'static str,
 }
 
-pub(super) struct PlacedWire {
-    pub(super) from: (NodeIndex, u32),
-    pub(super) to: (NodeIndex, u32),
-    pub(super) span: Span,
-}
-
 pub(super) struct Expander<'a> {
     classes: &'a [Class],
     pub(super) diags: &'a mut Diagnostics,
     elements: Vec<Element>,
     pub(super) nodes: Vec<Node>,
-    pub(super) wires: Vec<PlacedWire>,
+    pub(super) wires: Vec<Wire>,
     /// The flat names in use, with the locations of their declarations.
     names: HashMap<String, Span>,
     /// The size limit of one configuration string.
@@ -151,12 +145,9 @@ impl Expander<'_> {
             }
         }
         for wire in &template.wires {
-            if let (Some(from), Some(to)) = (places.get(wire.from), places.get(wire.to)) {
-                self.wires.push(PlacedWire {
-                    from: (from.1, wire.from_port),
-                    to: (to.0, wire.to_port),
-                    span: wire.span,
-                });
+            if let (Some(from), Some(to)) = (places.get(wire.from.0), places.get(wire.to.0)) {
+                let (from, to) = ((from.1, wire.from.1), (to.0, wire.to.1));
+                self.wires.push(Wire { from, to, span: wire.span });
             }
         }
     }
@@ -346,15 +337,13 @@ impl Instance<'_> {
 /// The numbers of inputs and outputs that the wires use, for each node.
 fn ports_used(template: &Template) -> Vec<(u32, u32)> {
     let mut used = vec![(0, 0); template.nodes.len()];
-    let mut count = |id: NodeId, input: Option<u32>, output: Option<u32>| {
-        if let Some((inputs, outputs)) = used.get_mut(id) {
-            *inputs = (*inputs).max(input.map_or(0, |port| port.saturating_add(1)));
-            *outputs = (*outputs).max(output.map_or(0, |port| port.saturating_add(1)));
-        }
-    };
     for wire in &template.wires {
-        count(wire.from, None, Some(wire.from_port));
-        count(wire.to, Some(wire.to_port), None);
+        if let Some((_, outputs)) = used.get_mut(wire.from.0) {
+            *outputs = wire.from.1.saturating_add(1).max(*outputs);
+        }
+        if let Some((inputs, _)) = used.get_mut(wire.to.0) {
+            *inputs = wire.to.1.saturating_add(1).max(*inputs);
+        }
     }
     used
 }

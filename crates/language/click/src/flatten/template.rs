@@ -259,17 +259,17 @@ impl Resolver<'_> {
                 .help(format!("`{what}` stands {side} an arrow only"));
         };
         template.wires.retain(|wire| {
-            if wire.to == input {
+            if wire.to.0 == input {
                 misused(wire, "input", "an element to send to", "before");
-            } else if wire.from == output {
+            } else if wire.from.0 == output {
                 misused(wire, "output", "an element to receive from", "after");
             }
-            wire.to != input && wire.from != output
+            wire.to.0 != input && wire.from.0 != output
         });
-        let from_input = template.wires.iter().filter(|wire| wire.from == input);
-        let inputs: HashSet<u32> = from_input.map(|wire| wire.from_port).collect();
-        let to_output = template.wires.iter().filter(|wire| wire.to == output);
-        let outputs: HashSet<u32> = to_output.map(|wire| wire.to_port).collect();
+        let from_input = template.wires.iter().filter(|wire| wire.from.0 == input);
+        let inputs: HashSet<u32> = from_input.map(|wire| wire.from.1).collect();
+        let to_output = template.wires.iter().filter(|wire| wire.to.0 == output);
+        let outputs: HashSet<u32> = to_output.map(|wire| wire.to.1).collect();
         let mut count = |ports: &HashSet<u32>, side: &str| {
             let count = ports.iter().max().map_or(0, |&max| max.saturating_add(1));
             for missing in (0..count).filter(|port| !ports.contains(port)).take(8) {

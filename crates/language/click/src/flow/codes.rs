@@ -1,17 +1,18 @@
 //! Port count, processing and flow codes.
 
-use std::str::FromStr;
-
 use super::Processing;
 use crate::{Classes, ElementId, Graph, PortCodes};
 
 /// The port codes of an element, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
-    count: PortCount,
+    /// The least and the most inputs.
+    inputs: (u32, u32),
+    outputs: Outputs,
     /// Processing of inputs and outputs; the last entry applies to all further ports.
     processing: [Vec<Processing>; 2],
-    flow: FlowCode,
+    /// Flow codes of inputs and outputs; the last entry applies to all further ports.
+    flow: [Vec<PortCode>; 2],
 }
 
 /// An invalid code. Element classes contain the codes, so this is an error of the class, not of the user's
@@ -23,12 +24,6 @@ pub struct CodeError {
     pub code: String,
     /// What kind of code it is.
     pub kind: &'static str,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct PortCount {
-    inputs: (u32, u32),
-    outputs: Outputs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +41,7 @@ impl PortSpec {
     /// When a code is not well formed.
     pub fn new(port_count: &str, processing: &str, flow: &str) -> Result<PortSpec, CodeError> {
         let bad = |code: &str, kind| CodeError { code: code.to_owned(), kind };
-        let count = port_count.parse().map_err(|()| bad(port_count, "port count"))?;
-        let (inputs, outputs) = processing.split_once('/').unwrap_or((processing, processing));
+        let (inputs, outputs) = counts(port_count).ok_or_else(|| bad(port_count, "port count"))?;
         let side = |code: &str| -> Option<Vec<Processing>> {
             let ports: Option<Vec<Processing>> = code
                 .chars()
@@ -60,15 +54,15 @@ impl PortSpec {
                 .collect();
             ports.filter(|ports| !ports.is_empty())
         };
-        let sides = side(inputs).zip(side(outputs)).ok_or_else(|| bad(processing, "processing"))?;
-        let flow = flow.parse().map_err(|()| bad(flow, "flow"))?;
-        Ok(PortSpec { count, processing: [sides.0, sides.1], flow })
+        let processing = both(processing, side).ok_or_else(|| bad(processing, "processing"))?;
+        let flow = both(flow, port_codes).ok_or_else(|| bad(flow, "flow"))?;
+        Ok(PortSpec { inputs, outputs, processing, flow })
     }
 
     /// The numbers of inputs and outputs of the element when the configuration uses these.
     pub(super) fn counts(&self, inputs: u32, outputs: u32) -> (u32, u32) {
-        let inputs = inputs.clamp(self.count.inputs.0, self.count.inputs.1);
-        let outputs = match self.count.outputs {
+        let inputs = inputs.clamp(self.inputs.0, self.inputs.1);
+        let outputs = match self.outputs {
             Outputs::Range(min, max) => outputs.clamp(min, max),
             Outputs::Equal(more) => inputs.saturating_add(more),
         };
@@ -85,29 +79,32 @@ impl PortSpec {
 
     /// Whether packets that enter by `input` may leave by `output`.
     pub fn flows(&self, input: u32, output: u32) -> bool {
-        self.flow.connects(input, output)
+        match (nth_or_last(&self.flow[0], input), nth_or_last(&self.flow[1], output)) {
+            (Some(from), Some(to)) => from.matches(to, input == output),
+            _ => false,
+        }
     }
 
     /// Whether the flow code uses port numbers (`#`).
     pub(super) fn tells_ports_apart(&self) -> bool {
-        self.flow.inputs.iter().chain(&self.flow.outputs).any(|code| code.number)
+        self.flow.iter().flatten().any(|code| code.number)
     }
 
     /// Inputs of one class have the same flow code.
     pub(super) fn input_class(&self, port: u32) -> usize {
-        (port as usize).min(self.flow.inputs.len().saturating_sub(1))
+        (port as usize).min(self.flow[0].len().saturating_sub(1))
     }
 
     /// Outputs of one class have the same flow code.
     pub(super) fn output_class(&self, port: u32) -> usize {
-        (port as usize).min(self.flow.outputs.len().saturating_sub(1))
+        (port as usize).min(self.flow[1].len().saturating_sub(1))
     }
 
     /// A description for messages: "one input", "1 to 3 inputs", "at least 2 outputs".
     pub(super) fn describe(&self, output: bool) -> String {
         let what = if output { "output" } else { "input" };
-        let (min, max) = match (output, self.count.outputs) {
-            (false, _) => self.count.inputs,
+        let (min, max) = match (output, self.outputs) {
+            (false, _) => self.inputs,
             (true, Outputs::Range(min, max)) => (min, max),
             (true, Outputs::Equal(0)) => return "as many outputs as inputs".into(),
             (true, Outputs::Equal(more)) => return format!("{more} more outputs than inputs"),
@@ -143,38 +140,41 @@ fn nth_or_last<T: Copy>(codes: &[T], port: u32) -> Option<T> {
     codes.get(port).or(codes.last()).copied()
 }
 
-impl FromStr for PortCount {
-    type Err = ();
+/// Parses the code of each side; a code without `/` is that of both.
+fn both<T>(code: &str, side: impl Fn(&str) -> Option<T>) -> Option<[T; 2]> {
+    let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
+    Some([side(inputs)?, side(outputs)?])
+}
 
-    fn from_str(code: &str) -> Result<PortCount, ()> {
-        let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
-        let outputs = match outputs.strip_prefix('=') {
-            Some(plus) if plus.bytes().all(|byte| byte == b'+') => {
-                Outputs::Equal(u32::try_from(plus.len()).map_err(|_| ())?)
-            }
-            Some(_) => return Err(()),
-            None => {
-                let (min, max) = range(outputs)?;
-                Outputs::Range(min, max)
-            }
-        };
-        Ok(PortCount { inputs: range(inputs)?, outputs })
-    }
+/// The least and the most inputs, and the outputs.
+fn counts(code: &str) -> Option<((u32, u32), Outputs)> {
+    let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
+    let outputs = match outputs.strip_prefix('=') {
+        Some(plus) if plus.bytes().all(|byte| byte == b'+') => {
+            Outputs::Equal(u32::try_from(plus.len()).ok()?)
+        }
+        Some(_) => return None,
+        None => {
+            let (min, max) = range(outputs)?;
+            Outputs::Range(min, max)
+        }
+    };
+    Some((range(inputs)?, outputs))
 }
 
 /// Parses `2`, `1-2`, `2-`, `-2` or `-`.
-fn range(code: &str) -> Result<(u32, u32), ()> {
+fn range(code: &str) -> Option<(u32, u32)> {
     let number = |text: &str, default| match text {
-        "" => Ok(default),
-        text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().map_err(|_| ()),
-        _ => Err(()),
+        "" => Some(default),
+        text if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
+        _ => None,
     };
     let (min, max) = match code.split_once('-') {
         Some((min, max)) => (number(min, 0)?, number(max, u32::MAX)?),
-        None if code.is_empty() => return Err(()),
+        None if code.is_empty() => return None,
         None => (number(code, 0)?, number(code, 0)?),
     };
-    if min <= max { Ok((min, max)) } else { Err(()) }
+    (min <= max).then_some((min, max))
 }
 
 /// One port's letters: a bit for each of `A`-`Z`, `a`-`z`, and whether `#` is among them.
@@ -183,21 +183,6 @@ struct PortCode {
     letters: u64,
     number: bool,
     negated: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FlowCode {
-    inputs: Vec<PortCode>,
-    outputs: Vec<PortCode>,
-}
-
-impl FlowCode {
-    fn connects(&self, input: u32, output: u32) -> bool {
-        match (nth_or_last(&self.inputs, input), nth_or_last(&self.outputs, output)) {
-            (Some(from), Some(to)) => from.matches(to, input == output),
-            _ => false,
-        }
-    }
 }
 
 impl PortCode {
@@ -221,52 +206,34 @@ impl PortCode {
 /// The bits of letters.
 const LETTERS: u64 = (1 << 52) - 1;
 
-impl FromStr for FlowCode {
-    type Err = ();
-
-    fn from_str(code: &str) -> Result<FlowCode, ()> {
-        let (inputs, outputs) = code.split_once('/').unwrap_or((code, code));
-        Ok(FlowCode { inputs: port_codes(inputs)?, outputs: port_codes(outputs)? })
-    }
-}
-
-fn port_codes(text: &str) -> Result<Vec<PortCode>, ()> {
+fn port_codes(text: &str) -> Option<Vec<PortCode>> {
     let mut codes = Vec::new();
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let mut letters;
+        (letters, rest) = match rest.strip_prefix('[') {
+            Some(inside) => inside.split_once(']')?,
+            None => rest.split_at(first.len_utf8()),
+        };
         let mut code = PortCode { letters: 0, number: false, negated: false };
-        if c == '[' {
-            let mut closed = false;
-            for (i, c) in chars.by_ref().enumerate() {
-                match c {
-                    ']' => {
-                        closed = true;
-                        break;
-                    }
-                    '^' if i == 0 => code.negated = true,
-                    c => code.add(c)?,
-                }
-            }
-            if !closed {
-                return Err(());
-            }
-        } else {
-            code.add(c)?;
+        if let Some(others) = letters.strip_prefix('^').filter(|_| first == '[') {
+            (code.negated, letters) = (true, others);
         }
+        letters.chars().try_for_each(|letter| code.add(letter))?;
         codes.push(code);
     }
-    if codes.is_empty() { Err(()) } else { Ok(codes) }
+    (!codes.is_empty()).then_some(codes)
 }
 
 impl PortCode {
-    fn add(&mut self, c: char) -> Result<(), ()> {
+    fn add(&mut self, c: char) -> Option<()> {
         match c {
             'A'..='Z' => self.letters |= 1 << (u32::from(c) - u32::from('A')),
             'a'..='z' => self.letters |= 1 << (26 + u32::from(c) - u32::from('a')),
             '#' => self.number = true,
-            _ => return Err(()),
+            _ => return None,
         }
-        Ok(())
+        Some(())
     }
 }
 
