@@ -22,15 +22,15 @@ pub struct Builder {
 impl Builder {
     /// A program with one input, whose entry is the current block.
     pub fn new(name: &str, outputs: usize) -> Builder {
-        let program = Program {
-            name: name.to_string(),
-            outputs: outputs as u16,
-            entries: vec![BlockId(0)],
-            ..Program::default()
-        };
-        let mut builder = Builder { program, ended: vec![], current: BlockId(0), values: 0 };
-        builder.current = builder.block();
+        let program = Program { name: name.to_string(), outputs: outputs as u16, ..Program::default() };
+        let mut builder = Builder::of(program);
+        builder.next_entry();
         builder
+    }
+
+    /// A program with these declarations and without blocks; [`Builder::next_entry`] starts its inputs.
+    pub fn of(program: Program) -> Builder {
+        Builder { program, ended: vec![], current: BlockId(0), values: 0 }
     }
 
     /// Gives the program a name.

@@ -9,7 +9,6 @@ use crate::gates::{Bit, Gates, Word};
 use crate::memory::{self, BitSource, Run};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
-use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
 use std::collections::HashMap;
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
@@ -177,7 +176,6 @@ impl<'p> Blaster<'p> {
     }
 
     fn atom(&mut self, atom: Atom) -> Word {
-        let place = |base: Base| Atom::Place(base);
         match atom {
             Atom::Bits(Bits { root, bit, width }) => (0..i32::from(width))
                 .map(|low| self.packet_bit(root, bit + i32::from(width) - 1 - low))
@@ -185,7 +183,7 @@ impl<'p> Blaster<'p> {
             // Bytes after a header: 0 if it is not set or after the end.
             Atom::Reach(base) => {
                 let (room, head) = (self.free(Atom::Room, 12), self.free(Atom::Head, 12));
-                let at = self.free(place(base), 16);
+                let at = self.free(Atom::Place(base), 16);
                 let end = self.gates.add(&room, &head);
                 let behind = self.gates.sub(&end, &at);
                 let (there, none) = (self.gates.at_most(&at, &end), self.gates.number(0xffff));
@@ -202,7 +200,7 @@ impl<'p> Blaster<'p> {
     }
 
     /// Bits of an atom, the same for each node of it.
-    fn free(&mut self, atom: Atom, width: usize) -> Word {
+    pub fn free(&mut self, atom: Atom, width: usize) -> Word {
         // Atoms are unique in the pool; those that only a relation needs get their bits here.
         let key = (Root::Anno, free_key(atom));
         if self.bits.contains_key(&key) {
@@ -221,11 +219,6 @@ impl<'p> Blaster<'p> {
             self.gates.clause(&[fits]);
         }
         word
-    }
-
-    /// The bits of an atom, of that width.
-    pub fn free_atom(&mut self, atom: Atom, width: usize) -> Word {
-        self.free(atom, width)
     }
 
     /// An atom's value in the solution, if it was requested.

@@ -218,7 +218,7 @@ const SEARCH: Duration = Duration::from_secs(1);
 impl Prover<'_> {
     /// Searches for a packet of one segment, preferably one as ports deliver it, for which all bits are 1.
     fn solve(&self, blaster: &mut Blaster<'_>, bits: &[Bit]) -> Answer {
-        let (rest, room) = (blaster.free_atom(Atom::Rest, 32), blaster.free_atom(Atom::Room, 12));
+        let (rest, room) = (blaster.free(Atom::Rest, 32), blaster.free(Atom::Room, 12));
         let usual = blaster.gates.number(HEADROOM as u64);
         let (single, usual) = (blaster.gates.is_zero(&rest), blaster.gates.equal(&room, &usual));
         let single: Vec<Bit> = bits.iter().copied().chain([single]).collect();

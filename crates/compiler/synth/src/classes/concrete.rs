@@ -3,7 +3,7 @@
 //! Conditions are evaluated in the filter's order, each expression once: a condition that creates a record creates it
 //! as the program would. Values are those before any write of the class.
 
-use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
+use super::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
 use super::path_state::StateLocation;
 use super::{Class, Exit, Step};
@@ -295,12 +295,8 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
                 read_bits(bits.bit.into(), bits.width, byte)?
             }
             Atom::Bits(bits) => {
-                let bit = self.bit(bits)?;
-                let buffer = self.buffer;
-                read_bits(bit, bits.width, |at| {
-                    let mut byte = [0];
-                    buffer.read(at, &mut byte).then_some(byte[0])
-                })?
+                let buffer = self.overlay(NO_WRITES)?;
+                read_bits(self.bit(bits)?, bits.width, |at| buffer.byte(at))?
             }
             Atom::Room => packet.data().into(),
             Atom::Head => packet.len().into(),
@@ -373,18 +369,15 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
     }
 
     fn overlay(&mut self, log: Log) -> Option<Overlay<'a, B>> {
-        let mut bytes: HashMap<usize, u8> = HashMap::new();
-        let (pool, under) = (self.pool, self.buffer);
-        for write in pool.writes(log) {
+        let mut over = Overlay { under: self.buffer, bytes: HashMap::new() };
+        for write in self.pool.writes(log) {
             let (bit, width, value) = self.placed(write)?;
             write_bits(bit, width, value, |at, mask, bits| {
-                let mut old = [0];
-                let own = bytes.get(&at).copied();
-                let old = own.or_else(|| under.read(at, &mut old).then_some(old[0])).unwrap_or(0);
-                bytes.insert(at, old & !mask | bits);
+                let old = over.byte(at).unwrap_or(0);
+                over.bytes.insert(at, old & !mask | bits);
             });
         }
-        Some(Overlay { under, bytes })
+        Some(over)
     }
 
     fn ip_sum(&mut self, log: Log, net: Id, end: Id) -> Option<u64> {

@@ -97,17 +97,17 @@ pub fn bits(pool: &Pool, bits: Bits, context: &Context) -> String {
     }
 }
 
+/// The usual fields of a header: name, first bit, and the bit after the last.
+fn usual(base: Base, context: Context) -> impl Iterator<Item = (&'static str, i32, i32)> {
+    let fields = TABLE.iter().filter(move |(name, field)| field.base == base && context.rank(name) < 2);
+    fields.map(|(name, field)| (*name, field.bit.into(), i32::from(field.bit) + i32::from(field.width)))
+}
+
 /// Bits of a named field, such as `tcp.flags[0:1]`: from its highest bit.
 fn part_of(base: Base, bit: i32, width: u8, context: &Context) -> Option<String> {
-    let (from, to) = (bit, bit + i32::from(width));
-    let around = TABLE.iter().filter(|(_, field)| {
-        field.base == base
-            && i32::from(field.bit) <= from
-            && to <= i32::from(field.bit) + i32::from(field.width)
-    });
-    let usual = around.filter(|(name, _)| context.rank(name) < 2);
-    let (name, field) = usual.min_by_key(|(name, field)| (context.rank(name), field.width))?;
-    Some(format!("{name}[{}:{width}]", from - i32::from(field.bit)))
+    let around = usual(base, *context).filter(|(_, from, to)| *from <= bit && bit + i32::from(width) <= *to);
+    let (name, from, _) = around.min_by_key(|(name, from, to)| (context.rank(name), to - from))?;
+    Some(format!("{name}[{}:{width}]", bit - from))
 }
 
 /// The text of a number in a field of that name.
@@ -148,31 +148,21 @@ pub fn interval(name: &str, first: u64, last: u64) -> String {
 /// The number of bits, from the first one, that are a complete field; 0 if no field starts there.
 pub fn first_field(pool: &Pool, bits: Bits) -> u8 {
     let Root::At(root) = bits.root else { return 0 };
-    let context = Context::default();
-    let widths = headers(pool, root, bits.bit).into_iter().filter_map(|(base, bit)| {
-        let starting = TABLE.iter().filter(|(name, field)| {
-            field.base == base
-                && i32::from(field.bit) == bit
-                && field.width <= bits.width
-                && context.rank(name) < 2
-        });
-        starting.map(|(_, field)| field.width).min()
+    let found = headers(pool, root, bits.bit).into_iter().find_map(|(base, bit)| {
+        let starting = usual(base, Context::default()).filter(|(_, from, _)| *from == bit);
+        starting.map(|(_, from, to)| to - from).filter(|width| *width <= bits.width.into()).min()
     });
-    widths.into_iter().next().unwrap_or(0)
+    found.unwrap_or(0) as u8
 }
 
 /// The number of bits, from the first one, that belong to a field that starts before the first one; 0 if there is none.
 pub fn rest_of_field(pool: &Pool, bits: Bits) -> u8 {
     let Root::At(root) = bits.root else { return 0 };
-    let context = Context::default();
-    let ends = headers(pool, root, bits.bit).into_iter().filter_map(|(base, bit)| {
-        let around = TABLE.iter().filter(|(name, field)| {
-            let (from, to) = (i32::from(field.bit), i32::from(field.bit) + i32::from(field.width));
-            field.base == base && from < bit && bit < to && context.rank(name) < 2
-        });
-        around.map(|(_, field)| i32::from(field.bit) + i32::from(field.width) - bit).min()
+    let found = headers(pool, root, bits.bit).into_iter().find_map(|(base, bit)| {
+        let around = usual(base, Context::default()).filter(|(_, from, to)| *from < bit && bit < *to);
+        around.map(|(.., to)| to - bit).min()
     });
-    ends.into_iter().next().map_or(0, |end| end.min(bits.width.into()) as u8)
+    found.unwrap_or(0).min(bits.width.into()) as u8
 }
 
 /// The field that starts with these bits, if they have no name of their own: its name and width.
@@ -182,13 +172,9 @@ pub fn field_of_first(pool: &Pool, bits: Bits, context: &Context) -> Option<(Str
         return None;
     }
     headers(pool, root, bits.bit).into_iter().find_map(|(base, bit)| {
-        let wider = TABLE.iter().filter(|(name, field)| {
-            field.base == base
-                && i32::from(field.bit) == bit
-                && field.width > bits.width
-                && context.rank(name) < 2
-        });
-        let (name, field) = wider.min_by_key(|(name, field)| (context.rank(name), field.width))?;
-        Some(((*name).to_string(), field.width))
+        let starting = usual(base, *context).filter(|(_, from, _)| *from == bit);
+        let wider = starting.filter(|(_, from, to)| to - from > bits.width.into());
+        let (name, from, to) = wider.min_by_key(|(name, from, to)| (context.rank(name), to - from))?;
+        Some((name.to_string(), (to - from) as u8))
     })
 }

@@ -195,14 +195,13 @@ impl<'a> Show<'a> {
     }
 
     fn atom(&self, atom: Atom) -> String {
-        let header = |base: Base| base.name();
         match atom {
             Atom::Bits(bits) => names::bits(self.pool, bits, &self.context),
             Atom::Room => "headroom".into(),
             Atom::Head => "first segment".into(),
             Atom::Rest => "other segments".into(),
-            Atom::Place(base) => format!("{} header", header(base)),
-            Atom::Reach(base) => format!("bytes from {} header", header(base)),
+            Atom::Place(base) => format!("{} header", base.name()),
+            Atom::Reach(base) => format!("bytes from {} header", base.name()),
             Atom::Cell(cell) => self.cell(cell),
             Atom::Now => "now".into(),
             Atom::Timestamp => "timestamp".into(),

@@ -43,7 +43,7 @@ impl Forward<'_> {
         self.state.ip_sum = Some((at, number));
         if self.operand(number).is_none() {
             let note = OptimizationNote { reads: Reads::Packet, ..OptimizationNote::using(Base::Net) };
-            self.act_with(number, Inst::IpSum, note);
+            self.write(number, Inst::IpSum, note);
         }
         number
     }

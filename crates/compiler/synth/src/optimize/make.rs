@@ -42,8 +42,7 @@ impl Forward<'_> {
 
     /// Appends an instruction that yields a value.
     pub(super) fn write(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Value {
-        let value = self.append(inst, note);
-        let value = value.unwrap_or(Value(u32::MAX));
+        let value = self.append(inst, note).unwrap_or(Value(u32::MAX));
         self.settle_at(number, value, self.here);
         value
     }
@@ -53,18 +52,13 @@ impl Forward<'_> {
         self.append(inst, note);
     }
 
-    /// Appends an instruction with an effect and a result.
-    pub(super) fn act_with(&mut self, number: Vn, inst: Inst, note: OptimizationNote) {
-        self.write(number, inst, note);
-    }
-
     /// A value of the new program that has this number here.
     pub(super) fn operand(&mut self, number: Vn) -> Option<Value> {
         if let Some(value) = self.holder(number, false) {
             return Some(value);
         }
         match self.cost(number, MAKE_DEPTH, false) {
-            Some(_) => Some(self.make(number)),
+            Some(_) => Some(self.rebuild(number)),
             None => self.read_again(number).or_else(|| self.holder(number, true)),
         }
     }
@@ -117,15 +111,7 @@ impl Forward<'_> {
 
     /// Computes a value that has a cost.
     fn make(&mut self, number: Vn) -> Value {
-        if let Some(value) = self.holder(number, false) {
-            return value;
-        }
-        if self.cost(number, MAKE_DEPTH, false).is_none()
-            && let Some(value) = self.read_again(number).or_else(|| self.holder(number, true))
-        {
-            return value;
-        }
-        self.rebuild(number)
+        self.operand(number).unwrap_or_else(|| self.rebuild(number))
     }
 
     /// Computes a value from the operands of its expression.
