@@ -11,14 +11,6 @@ use crate::spec::{Access, Container, ContainerKind, ExecutionMode, Rights, Runti
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::{Path, PathBuf};
 
-/// The execution modes of an NF by name; `None` for a mode that is not implemented.
-const MODES: [(&str, Option<ExecutionMode>); 5] = [
-    ("modular", Some(ExecutionMode::Modular)),
-    ("fused", Some(ExecutionMode::Fused)),
-    ("process", Some(ExecutionMode::Process)),
-    ("container", Some(ExecutionMode::Container)),
-    ("vm", None),
-];
 /// A number of workers above this is reported as an error.
 const MOST_WORKERS: u64 = 1024;
 
@@ -59,23 +51,18 @@ fn declarations(
     for nf in keys.take("nf").and_then(|nfs| nfs.keys("`nf`", diags)).map_or(vec![], |mut nfs| nfs.rest()) {
         nfs.extend(read_nf(nf, folder, diags));
     }
-    for nf in &nfs {
-        if let Some(port) = ports.iter().find(|port| port.name == nf.name) {
-            let message = format!("`{}` is a port and an NF", nf.name);
+    let port = |name: &str| ports.iter().find(|port| port.name == name).map(|port| ("port", port.span));
+    let nf = |name: &str| nfs.iter().find(|nf| nf.name == name).map(|nf| ("NF", nf.span));
+    let of_nfs = nfs.iter().map(|nf| (&nf.name, nf.span, port(&nf.name), "a port and an NF"));
+    let of_devices = devices.iter().map(|device| match port(&device.name) {
+        None => (&device.name, device.span, nf(&device.name), "a device and an NF"),
+        port => (&device.name, device.span, port, "a device and a port"),
+    });
+    for (name, span, other, both) in of_nfs.chain(of_devices) {
+        if let Some((what, place)) = other {
             diags
-                .error(nf.span, message)
-                .with_note(port.span, "the port")
-                .help("give one of them another name");
-        }
-    }
-    for device in &devices {
-        let other = ports.iter().find(|port| port.name == device.name).map(|port| ("port", port.span));
-        let nf = || nfs.iter().find(|nf: &&NfDecl| nf.name == device.name).map(|nf| ("NF", nf.span));
-        if let Some((what, span)) = other.or_else(nf) {
-            let message = format!("`{}` is a device and a {what}", device.name).replace("a NF", "an NF");
-            diags
-                .error(device.span, message)
-                .with_note(span, format!("the {what}"))
+                .error(span, format!("`{name}` is {both}"))
+                .with_note(place, format!("the {what}"))
                 .help("give one of them another name");
         }
     }
@@ -368,15 +355,15 @@ fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
 }
 
 fn read_mode(mode: &Spanned, diags: &mut Diagnostics) -> ExecutionMode {
+    let known = ExecutionMode::NAMES.map(|(name, mode)| (name, Some(mode)));
+    // A mode that is not implemented.
+    let known: Vec<_> = known.into_iter().chain([("vm", None)]).collect();
     let wrong = format!("there is no form `{mode}` for an NF");
-    match one_of(mode, &MODES, wrong, "write `modular`, `fused`, `process` or `container`", diags) {
-        Some(Some(mode)) => mode,
-        Some(None) => {
-            diags
-                .error(mode.span, format!("an NF cannot run as `{mode}` yet"))
-                .help("write `modular`, which is the default, `fused`, `process` or `container`");
-            ExecutionMode::Modular
-        }
-        None => ExecutionMode::Modular,
+    let found = one_of(mode, &known, wrong, "write `modular`, `fused`, `process` or `container`", diags);
+    if let Some(None) = found {
+        diags
+            .error(mode.span, format!("an NF cannot run as `{mode}` yet"))
+            .help("write `modular`, which is the default, `fused`, `process` or `container`");
     }
+    found.flatten().unwrap_or_default()
 }

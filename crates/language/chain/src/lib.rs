@@ -95,7 +95,7 @@ mod wiring;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_chain;
-pub use load::{load, load_from, load_to_check};
+pub use load::{load, load_from};
 pub use model::{
     Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, Link, NfInfo, Otherwise, PortDecl,
     PortKind, PortSource, ProcessNf, Program, Sees, Sends, Sink, StationDecl, TrafficDecl,

@@ -18,22 +18,13 @@ pub fn load(
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
     let before = diags.errors();
-    load_to_check(path, defines, classes, map, diags).filter(|_| diags.errors() == before)
+    load_from(&mut Sources::of_files(), path, defines, classes, map, diags)
+        .filter(|_| diags.errors() == before)
 }
 
 /// Loads a chain as far as it can be read, also with errors, so that assembling it finds further errors. A chain with
-/// an error must not be run; interfaces whose link has an error are idle.
-pub fn load_to_check(
-    path: &Path,
-    defines: &[Define],
-    classes: &dyn Classes,
-    map: &mut SourceMap,
-    diags: &mut Diagnostics,
-) -> Option<Chain> {
-    load_from(&mut Sources::of_files(), path, defines, classes, map, diags)
-}
-
-/// As [`load_to_check`], with texts from `sources`, which keeps the texts that it reads from files.
+/// an error must not be run; interfaces whose link has an error are idle. Texts come from `sources`, which keeps the
+/// texts that it reads from files.
 pub fn load_from(
     sources: &mut Sources,
     path: &Path,

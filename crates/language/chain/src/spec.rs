@@ -19,14 +19,17 @@ pub enum ExecutionMode {
 }
 
 impl ExecutionMode {
+    /// All of them, with their names in a chain file.
+    pub(crate) const NAMES: [(&str, ExecutionMode); 4] = [
+        ("modular", ExecutionMode::Modular),
+        ("fused", ExecutionMode::Fused),
+        ("process", ExecutionMode::Process),
+        ("container", ExecutionMode::Container),
+    ];
+
     /// Its name in a chain file.
     pub fn name(self) -> &'static str {
-        match self {
-            ExecutionMode::Modular => "modular",
-            ExecutionMode::Fused => "fused",
-            ExecutionMode::Process => "process",
-            ExecutionMode::Container => "container",
-        }
+        Self::NAMES.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
     }
 
     /// Whether the NF runs in the process of the host.

@@ -113,24 +113,22 @@ impl Wirer<'_> {
             }
             let deaf =
                 of.receivers.iter().find(|reader| of.senders.iter().all(|link| link.from == reader.to));
-            if let Some(reader) = deaf.filter(|_| !of.senders.is_empty()) {
-                self.diags
-                    .error(
-                        reader.span,
-                        format!("nobody sends what `{}` receives from `{name}`", self.describe(reader.to)),
-                    )
-                    .with_note(device.span, "a rootless device is a queue between NFs")
-                    .help("write `->` where packets go one way only");
-            }
+            let deaf = deaf.filter(|_| !of.senders.is_empty()).map(|reader| {
+                let message =
+                    format!("nobody sends what `{}` receives from `{name}`", self.describe(reader.to));
+                (reader.span, message, "write `->` where packets go one way only".to_string())
+            });
             let mute = of.senders.iter().find(|sender| of.others(sender).next().is_none());
-            if let Some(sender) = mute {
+            let mute = mute.map(|sender| {
+                let message =
+                    format!("nobody receives what `{}` sends to `{name}`", self.describe(sender.from));
+                (sender.span, message, format!("add \"{name} -> [INTERFACE]NF\" for another NF to `links`"))
+            });
+            for (span, message, help) in deaf.into_iter().chain(mute) {
                 self.diags
-                    .error(
-                        sender.span,
-                        format!("nobody receives what `{}` sends to `{name}`", self.describe(sender.from)),
-                    )
+                    .error(span, message)
                     .with_note(device.span, "a rootless device is a queue between NFs")
-                    .help(format!("add \"{name} -> [INTERFACE]NF\" for another NF to `links`"));
+                    .help(help);
             }
         }
     }
