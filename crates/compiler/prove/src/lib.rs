@@ -236,7 +236,7 @@ impl Prover<'_> {
         let tables = model::tables(blaster, &self.reference.tables);
         let keys = |table: u16| tables.0.get(usize::from(table)).map_or(vec![], |table| table.keys());
         let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
-        let mut world = World { cells: self.cells, tables: &mut fresh, keys: &keys, frames: false };
+        let mut world = World { tables: &mut fresh, keys: &keys };
         let mended = class.mended(classes, made.clone(), &mut world, &mut self.rng);
         // A packet that was adjusted, or could not be, is run all the same.
         let as_found = mended.as_ref().is_some_and(|mended| mended.buffer == made.buffer);

@@ -1,8 +1,8 @@
-//! Generates packets of a class: from the middle and from the boundaries of its intervals.
+//! Makes packets of a class from other packets: from the middle and from the boundaries of its intervals.
 //!
 //! A packet is adjusted condition by condition, in the filter's order, a few times over: bits are
 //! written, lengths set, checksums computed, keys of known records put together. A packet that is still
-//! not in the class after that is given up, and counted.
+//! not in the class after that is given up.
 
 use super::concrete::Concrete;
 use super::expr::{Atom, Bits, Find, Id, Node, Root, signed};
@@ -12,7 +12,7 @@ use ir::Tables;
 use ir::analysis::interval::{IntervalSet, ones};
 use ir::eval::Buffer;
 use rand::Rng;
-use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
+use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
 
 /// Rounds of adjustment before a packet is given up.
 const ROUNDS: usize = 12;
@@ -34,25 +34,12 @@ pub struct CreatedPacket {
     pub now_ns: u64,
 }
 
-/// Packets of a class.
-#[derive(Clone, Default, Debug)]
-pub struct Packets {
-    /// The generated packets.
-    pub created: Vec<CreatedPacket>,
-    /// The number of packets that were given up.
-    pub given_up: usize,
-}
-
-/// The surroundings that packets are generated for.
+/// The tables that packets are adjusted for.
 pub struct World<'a> {
-    /// The values of the program's cells.
-    pub cells: &'a [u64],
     /// Returns a fresh copy of the program's tables on each call: conditions create records.
     pub tables: &'a mut dyn FnMut() -> Box<dyn Tables>,
     /// Keys of records that a table has.
     pub keys: &'a dyn Fn(u16) -> Vec<Vec<u64>>,
-    /// Whether packets come from a port, as in [`super::Options::frames`].
-    pub frames: bool,
 }
 
 struct Maker<'a, 'w, R> {
@@ -63,25 +50,6 @@ struct Maker<'a, 'w, R> {
 }
 
 impl Class {
-    /// Up to `count` packets of the class.
-    pub fn packets<R: Rng>(
-        &self,
-        classes: &Classes,
-        count: usize,
-        world: &mut World<'_>,
-        rng: &mut R,
-    ) -> Packets {
-        let mut packets = Packets::default();
-        for _ in 0..count {
-            let made = start(world, rng);
-            match self.mended(classes, made, world, rng) {
-                Some(packet) => packets.created.push(packet),
-                None => packets.given_up += 1,
-            }
-        }
-        packets
-    }
-
     /// A packet of the class derived from another packet; `None` if the adjustment fails.
     pub fn mended<R: Rng>(
         &self,
@@ -93,26 +61,6 @@ impl Class {
         let mut maker = Maker { classes, world, rng, packet: made };
         maker.mend(self).then_some(maker.packet)
     }
-}
-
-/// A frame with a plain IPv4 packet, to start from.
-fn start<R: Rng>(world: &World<'_>, rng: &mut R) -> CreatedPacket {
-    let mut buffer = vec![0; BUF_BYTES];
-    let len = rng.random_range(60..=USUAL_BYTES as u32);
-    let data = HEADROOM as u16;
-    let frame = &mut buffer[usize::from(data)..];
-    rng.fill(frame);
-    frame[12..14].copy_from_slice(&[8, 0]);
-    frame[14] = 0x45;
-    frame[16..18].copy_from_slice(&(len as u16 - 14).to_be_bytes());
-    frame[20..22].copy_from_slice(&[0, 0]);
-    frame[22] = rng.random_range(60..65);
-    frame[23] = [6, 17][rng.random_range(0..2)];
-    let place = |at: u16| if world.frames { NO_HEADER } else { data + at };
-    // A usual packet fits a buffer.
-    let mut packet = Packet::detached(data, len).unwrap_or(Packet::EMPTY);
-    (packet.mac, packet.net, packet.trans) = (data, place(14), place(34));
-    CreatedPacket { packet, buffer, cells: world.cells.to_vec(), now_ns: 1_000_000_000 }
 }
 
 impl<R: Rng> Maker<'_, '_, R> {

@@ -35,10 +35,8 @@ pub struct Show<'a> {
 }
 
 /// A class as plain data.
-#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Input.
-    pub entry: usize,
     /// Conditions that must all hold.
     pub filter: Vec<Asked>,
     /// The exit of its packets.
@@ -462,7 +460,6 @@ impl<'a> Show<'a> {
         let wasted = class.wasted.iter();
         let wasted = wasted.map(|wasted| of_element(wasted.origin, super::field_name(wasted.field)));
         Report {
-            entry: class.entry,
             filter: self.asked_data(&class.filter.0),
             exit: self.exit(class.exit),
             writes: self.writes(class),
@@ -501,19 +498,6 @@ pub struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// As plain data, in the classes' order.
-    pub fn reports(&self) -> Vec<Report> {
-        let show =
-            |class: &Class| Show::of_class(self.program, self.names, self.classes, class).report(class);
-        self.classes.classes.iter().map(show).collect()
-    }
-
-    /// As JSON: an object with the classes and with the paths that were not followed.
-    pub fn json(&self) -> String {
-        let left: Vec<String> = self.classes.left.iter().map(|left| self.left(left)).collect();
-        serde_json::json!({ "classes": self.reports(), "left": left }).to_string()
-    }
-
     fn left(&self, left: &Left) -> String {
         let show = Show::new(self.program, self.names, self.classes, &left.filter);
         format!("not covered from b{} on: {}", left.block.0, show.filter(&left.filter))
