@@ -7,7 +7,6 @@
 //! Offsets in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is the offset of the first
 //! byte of the packet as it arrived.
 
-use super::relation::Relation;
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
 use packet::anno::ANNO_BYTES;
@@ -234,8 +233,6 @@ pub struct Pool {
     rec_logs: Logs<RecWrite>,
     /// The offsets that header annotations were set to: offsets are named after them.
     pub(super) names: Vec<(Id, i32, Base)>,
-    /// The guarantees about tables.
-    pub(super) relations: Vec<Relation>,
 }
 
 /// Lists of writes, each stored once. The first is the empty one.

@@ -9,8 +9,7 @@
 //!
 //! - [`expr`], [`simplify`]: expressions over the packet as it arrived, and their normal form
 //! - [`facts`]: the facts about a path; [`filter`]: its conditions
-//! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum; `relation`:
-//!   the guarantees of tables about it
+//! - [`path_state`]: a packet in the middle of a path; `writes`: its writes; `sums`: its header's checksum
 //! - `path`: a path through the program; `walk` and `merge`: the walk
 //! - [`concrete`]: a class applied to one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
@@ -29,7 +28,6 @@ mod names;
 pub mod packets;
 mod path;
 pub mod path_state;
-mod relation;
 pub mod show;
 pub mod simplify;
 mod sums;
@@ -44,7 +42,6 @@ use path_state::PathState;
 use simplify::Maker;
 
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
-pub use relation::{Part, Relation};
 pub use walk::field_name;
 
 /// A traffic class.
@@ -91,7 +88,6 @@ impl Classes {
     pub fn among(pool: Pool, program: &Verified, options: &Options<'_>) -> Classes {
         let mut walker = walk::Walker::new(program, options);
         walker.pool = pool;
-        walker.pool.relations = options.relations.to_vec();
         let mut classes = vec![];
         for entry in 0..walker.entries.len() {
             walker.walk(entry);

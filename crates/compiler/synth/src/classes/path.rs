@@ -4,7 +4,6 @@ use super::expr::Id;
 use super::facts::Facts;
 use super::filter::Filter;
 use super::path_state::PathState;
-use super::relation::Relation;
 use ir::analysis::interval::IntervalSet;
 use ir::program::{BlockId, Value};
 use packet::field::Field;
@@ -24,8 +23,6 @@ pub struct Options<'a> {
     /// Values of cells that no program writes; only handlers change them, which requires another walk. `None`: their
     /// values are unknown.
     pub settled_cells: Option<&'a [u64]>,
-    /// Guarantees of tables about their records: with them, a header's checksum is known to be correct after a rewrite.
-    pub relations: &'a [Relation],
     /// The maximum number of paths that are followed at once, and of classes.
     pub max_ways: usize,
     /// The maximum number of paths to one block in the same state that are followed separately.
@@ -40,7 +37,6 @@ impl Default for Options<'_> {
             names: &[],
             frames: false,
             settled_cells: None,
-            relations: &[],
             max_ways: 20_000,
             max_ways_apart: 4,
         }

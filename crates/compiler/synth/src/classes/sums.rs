@@ -4,7 +4,6 @@
 //! a sum of expressions; if that sum is 0, it is still correct.
 
 use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
-use super::relation::Part;
 use super::simplify::Maker;
 use super::writes::read;
 use ir::analysis::ones_complement::{Residue, times, weight};
@@ -12,33 +11,11 @@ use ir::analysis::ones_complement::{Residue, times, weight};
 /// Bytes of a header without options.
 const PLAIN_BYTES: i64 = 20;
 
-/// The parts of a record's number by a table's guarantee.
-fn related(make: &mut Maker<'_>, rec: Id, offset: u16, bytes: u8) -> Option<Vec<(Id, i64)>> {
-    let Node::Record(found) = make.pool.node(rec) else { return None };
-    let Node::Found(find) = make.pool.node(*found).clone() else { return None };
-    let relations = make.pool.relations.clone();
-    let own = relations.iter().find(|known| known.table == find.table && known.number == (offset, bytes))?;
-    let parts = own.sum.iter().map(|(part, by)| match *part {
-        Part::Key(word) => find.key.get(word).map(|id| (*id, *by)),
-        Part::Number(offset, bytes) => {
-            Some((make.pool.add(Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)), *by))
-        }
-    });
-    parts.collect()
-}
-
 /// An expression modulo 65535.
 fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
     let mut sum = Residue::default();
     match make.pool.node(id).clone() {
         Node::Const(number) => sum.add_number(number),
-        Node::RecLoad(super::expr::NO_WRITES, rec, offset, bytes)
-            if related(make, rec, offset, bytes).is_some() =>
-        {
-            for (part, by) in related(make, rec, offset, bytes).unwrap_or_default() {
-                sum.add(&residue(make, part), times(by.into()));
-            }
-        }
         // Bit by bit: the same bits may be part of several fields.
         Node::Atom(Atom::Bits(bits)) => {
             for low in 0..bits.width {

@@ -49,8 +49,6 @@ pub(super) struct Forward<'a> {
     /// Where the new program defines a value.
     pub(super) homes: HashMap<Vn, Vec<(BlockId, Value)>>,
     next_value: u32,
-    /// The table and the key of each record.
-    pub(super) keys: HashMap<Vn, (u16, Vec<Vn>)>,
     pub(super) out: Vec<Block>,
     pub(super) notes: Vec<Vec<OptimizationNote>>,
     pub(super) here: BlockId,
@@ -83,7 +81,6 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         numbers: vec![unset; program.value_count()],
         homes: HashMap::new(),
         next_value: 0,
-        keys: HashMap::new(),
         out: vec![empty; count],
         notes: vec![vec![]; count],
         here: program.entries[0],
@@ -238,24 +235,6 @@ impl Forward<'_> {
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 
-    /// Records the guarantee of a table about a part of a record.
-    fn note_delta(&mut self, record: Vn, place: ByteRange) {
-        let Some((table, key)) = self.keys.get(&record) else { return };
-        let promise =
-            self.known.deltas.iter().find(|delta| {
-                delta.table == *table && i64::from(delta.at) * 8 == place.bit && place.width == 16
-            });
-        let Some(promise) = promise else { return };
-        let Some(&old) = key.get(promise.word) else { return };
-        let (at, bytes) = promise.new;
-        let new = ByteRange { bit: i64::from(at) * 8, width: bytes * 8, ..place };
-        let [delta, new] = [place, new].map(|place| self.content(place));
-        // Only for content that the program did not write itself.
-        if [delta, new].iter().all(|part| matches!(self.values.expr(*part), Expr::Load(..))) {
-            self.values.deltas.insert(delta, (new, old));
-        }
-    }
-
     /// Rewrites one instruction of the old program; returns the number of its result.
     fn inst(&mut self, inst: Inst) -> Option<Vn> {
         let number = match inst {
@@ -296,9 +275,7 @@ impl Forward<'_> {
             },
             Inst::RecLoad(record, offset, bytes) => {
                 let place = self.record(record, offset, bytes);
-                let number = self.number(record);
-                self.note_delta(number, place);
-                let record = self.value(number);
+                let record = self.value(self.number(record));
                 self.load(place, Inst::RecLoad(record, offset, bytes), OptimizationNote::PURE)
             }
             Inst::PacketType => {

@@ -78,11 +78,6 @@ fn parts(values: &Values, value: Vn, facts: &Facts, depth: u32) -> Option<Linear
             add(old, 1);
             add(new, MODULUS - 1);
         }
-        Expr::Load(..) => {
-            let (new, old) = *values.deltas.get(&value)?;
-            add(new, 1);
-            add(old, MODULUS - 1);
-        }
         _ => return None,
     }
     Some(sum)

@@ -31,7 +31,7 @@ mod ways;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use known::{Delta, Known};
+pub use known::Known;
 pub use report::{Counts, Report};
 
 use ir::Verified;

@@ -54,8 +54,6 @@ pub struct Values {
     nodes: Vec<Node>,
     known: HashMap<Expr, Vn>,
     sets: HashMap<Vec<u64>, u32>,
-    /// Values that are congruent, modulo 0xffff, to the difference of a new word and an old one.
-    pub(super) deltas: HashMap<Vn, (Vn, Vn)>,
     own: u32,
 }
 

@@ -49,31 +49,29 @@ impl Forward<'_> {
                 let words = key.iter().map(|word| self.value(*word)).collect();
                 let args = args.iter().map(|arg| self.value(self.number(*arg))).collect();
                 self.state.looked.retain(|looked| looked.0 != *table);
-                let rec = self.lookup_boundary(*rec, *hit, *miss, (*table, key), false);
+                let rec = self.lookup_boundary(*rec, *hit, *miss, None);
                 Term::Lookup { table: *table, key: words, args: Some(args), rec, hit: *hit, miss: *miss }
             }
         }
     }
 
-    /// Continues after a stage boundary; the lookup's outcome is recorded.
+    /// Continues after a stage boundary; the outcome of a lookup that creates nothing is recorded.
     fn lookup_boundary(
         &mut self,
         rec: Value,
         hit: BlockId,
         miss: BlockId,
-        (table, key): (u16, Vec<Vn>),
-        is_lookup: bool,
+        looked_up: Option<(u16, Vec<Vn>)>,
     ) -> Value {
         let (number, value) = (self.values.own(Interval::ALL), self.fresh());
         self.numbers[rec.0 as usize] = number;
-        self.keys.insert(number, (table, key.clone()));
         if self.order.preds[hit.index()] == 1 {
             self.settle_at(number, value, hit);
         }
         let mut state = self.state.clone();
         state.pass_border(&mut self.values, &self.anchors);
         let mut missed = state.clone();
-        if is_lookup {
+        if let Some((table, key)) = looked_up {
             missed.note_lookup((table, key.clone(), None));
             state.note_lookup((table, key, Some(number)));
         }
@@ -93,7 +91,7 @@ impl Forward<'_> {
             _ => {}
         }
         let words = key.iter().map(|word| self.value(*word)).collect();
-        let rec = self.lookup_boundary(rec, hit, miss, (table, key), true);
+        let rec = self.lookup_boundary(rec, hit, miss, Some((table, key)));
         Term::Lookup { table, key: words, args: None, rec, hit, miss }
     }
 
