@@ -18,7 +18,7 @@ use super::wires::{idle_outputs, pass_on, process_of};
 use super::wiring::Wiring;
 use crate::model::{Chain, ChainFile, End, Link, NfInfo, ProcessNf};
 use click::config::quote;
-use click::{Connection, ElementId, Graph};
+use click::{ElementId, Graph};
 use std::path::{Path, PathBuf};
 
 /// Composes the NFs of a chain. If the chain has errors, all interfaces without a link are idle: otherwise an error in
@@ -74,7 +74,7 @@ pub(super) fn compose(
             let to = places.iter().filter(|place| !place.sends && place.end == link.to);
             to.map(move |to| (from.element, to.element))
         }) {
-            graph.connections.push(Connection { from, from_port: 0, to, to_port: 0, span: link.span });
+            graph.connect((from, 0), (to, 0), link.span);
         }
     }
     for process in &mut processes {
@@ -144,20 +144,19 @@ fn stand_in(nf: &mut Nf) -> ProcessNf {
         let config = quote(&interface.name);
         if !interface.ingress.is_empty() {
             let element = add(format!("from-{}", interface.name), "FromDevice", &config);
-            wires.push((element, 0, process, inputs.len() as u32));
+            wires.push(((element, 0), (process, inputs.len())));
             inputs.push(interface.name.clone());
             interface.ingress = vec![element];
         }
         if only_sees || !interface.egress.is_empty() {
             let (class, config) = if only_sees { ("Discard", "") } else { ("ToDevice", config.as_str()) };
             let element = add(format!("to-{}", interface.name), class, config);
-            wires.push((process, outputs.len() as u32, element, 0));
+            wires.push(((process, outputs.len()), (element, 0)));
             outputs.push(interface.name.clone());
             interface.egress = vec![element];
         }
     }
-    let wire = |(from, from_port, to, to_port)| Connection { from, from_port, to, to_port, span };
-    graph.connections.extend(wires.into_iter().map(wire));
+    wires.into_iter().for_each(|(from, to)| graph.connect(from, to, span));
     nf.pulling.clear();
     let graph = std::mem::replace(&mut nf.graph, graph);
     process_of(nf, nf.name.clone(), graph, inputs, outputs)

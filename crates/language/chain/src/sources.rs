@@ -51,7 +51,7 @@ impl Sources {
         if !self.reads_files {
             return Err("it was not there when the chain was read".into());
         }
-        let loaded = click::Libraries::load(&mut click::LibraryDirs::default(), name, from)?;
+        let loaded = click::Libraries::load(&mut click::LibraryFiles, name, from)?;
         self.libraries.insert(key, loaded.clone());
         Ok(loaded)
     }

@@ -100,6 +100,12 @@ impl Graph {
         self.add(Element { name, class: text(class), config: text(config), span })
     }
 
+    /// Connects an output to an input, each an element and a port.
+    pub fn connect(&mut self, from: (ElementId, usize), to: (ElementId, usize), span: Span) {
+        let (from_port, to_port) = (from.1 as u32, to.1 as u32);
+        self.connections.push(Connection { from: from.0, from_port, to: to.0, to_port, span });
+    }
+
     /// Adds the elements of another graph and their connections, with other names. Returns the number of the first of
     /// these elements.
     pub fn append(&mut self, other: &Graph, name: impl Fn(&str) -> String) -> usize {

@@ -22,7 +22,7 @@ use super::flows::Openers;
 use crate::model::{DeviceDecl, DeviceKind, DevicePort, End, Link, Otherwise, PortDecl, Sends, StationDecl};
 use crate::wires::pass_on;
 use click::config::{join_args, quote};
-use click::{Connection, Element, ElementId, Graph};
+use click::{Element, ElementId, Graph};
 use diag::{Span, Spanned};
 
 /// The parts of a chain's NFs that the construction of devices uses.
@@ -95,8 +95,7 @@ impl<'a> Builder<'a> {
     }
 
     fn wire(&mut self, from: ElementId, from_port: usize, to: ElementId, span: Span) {
-        let wire = Connection { from, from_port: from_port as u32, to, to_port: 0, span };
-        self.graph.connections.push(wire);
+        self.graph.connect((from, from_port), (to, 0), span);
     }
 
     fn port_name(&self, port: usize) -> &'a str {

@@ -4,6 +4,8 @@
 //! and comments are not replaced; inside double quotes the value is escaped. An undefined variable is left unchanged:
 //! scripts have variables of their own.
 
+use std::ops::Range;
+
 use diag::Spanned;
 
 use super::{quote, split_words};
@@ -65,7 +67,7 @@ fn expand_text(
                     at += 1;
                     continue;
                 };
-                let end = reference.end();
+                let end = reference.end;
                 let value = reference.value(config, variables, depth, budget_bytes)?;
                 if let Some(value) = value {
                     parts.push(config.slice(copied..at));
@@ -92,40 +94,44 @@ fn escape(value: Spanned) -> Spanned {
     if inside == value.text { value } else { Spanned::derived(inside, value.span) }
 }
 
-/// A use of a variable; the fields are byte offsets.
-enum Reference {
+/// A use of a variable.
+struct Reference {
+    form: Form,
+    /// The bytes without the signs around them.
+    inside: Range<usize>,
+    /// The offset after the whole reference.
+    end: usize,
+}
+
+enum Form {
     /// `$name`
-    Plain { start: usize, end: usize },
-    /// `${...}`, the inside without braces.
-    Braced { start: usize, end: usize },
+    Plain,
+    /// `${...}`
+    Braced,
     /// `$(...)`: a script's own expression; variables inside are replaced.
-    Script { start: usize, end: usize },
+    Script,
 }
 
 impl Reference {
     fn read(text: &[u8], dollar: usize) -> Option<Reference> {
         let start = dollar + 2;
-        match *text.get(dollar + 1)? {
+        let (form, inside, end) = match *text.get(dollar + 1)? {
             b'{' => {
-                let len = text.get(start..)?.iter().position(|&byte| byte == b'}')?;
-                Some(Reference::Braced { start, end: start + len })
+                let end = start + text.get(start..)?.iter().position(|&byte| byte == b'}')?;
+                (Form::Braced, start..end, end + 1)
             }
-            b'(' => Some(Reference::Script { start, end: script_end(text, start)? }),
+            b'(' => {
+                let end = script_end(text, start)?;
+                (Form::Script, start..end, end + 1)
+            }
             byte if scan::is_variable(byte) => {
                 let name = text.get(dollar + 1..)?;
                 let len = name.iter().take_while(|&&byte| scan::is_variable(byte)).count();
-                Some(Reference::Plain { start: dollar + 1, end: dollar + 1 + len })
+                (Form::Plain, dollar + 1..dollar + 1 + len, dollar + 1 + len)
             }
-            _ => None,
-        }
-    }
-
-    /// The offset after the whole reference.
-    fn end(&self) -> usize {
-        match *self {
-            Reference::Plain { end, .. } => end,
-            Reference::Braced { end, .. } | Reference::Script { end, .. } => end + 1,
-        }
+            _ => return None,
+        };
+        Some(Reference { form, inside, end })
     }
 
     /// Its replacement. `Some(None)` leaves the reference unchanged; `None` means that the size limit is exceeded.
@@ -136,30 +142,21 @@ impl Reference {
         depth: usize,
         budget_bytes: &mut usize,
     ) -> Option<Option<Spanned>> {
-        match *self {
-            Reference::Plain { start, end } => {
-                let name = config.text.get(start..end).unwrap_or("");
-                match variables.value(name) {
-                    Some(value) => expand_text(value, variables, depth + 1, budget_bytes).map(Some),
-                    None => Some(None),
-                }
-            }
-            Reference::Braced { start, end } => {
-                let inside = config.slice(start..end);
-                let inside = expand_text(&inside, variables, depth + 1, budget_bytes)?;
-                braced(&inside, variables, depth, budget_bytes)
-            }
-            Reference::Script { start, end } => {
-                let inside = config.slice(start..end);
-                let expanded = expand_text(&inside, variables, depth + 1, budget_bytes)?;
-                if expanded == inside {
-                    return Some(None);
-                }
+        let inside = config.slice(self.inside.clone());
+        if let Form::Plain = self.form {
+            return braced(&inside, variables, depth, budget_bytes);
+        }
+        let expanded = expand_text(&inside, variables, depth + 1, budget_bytes)?;
+        match self.form {
+            Form::Script if expanded == inside => Some(None),
+            Form::Script => {
+                let (start, end) = (self.inside.start, self.inside.end);
                 let open = config.slice(start - 2..start);
-                let close = config.slice(end..end + 1);
-                let span = config.sub(start - 2..end + 1);
+                let close = config.slice(end..self.end);
+                let span = config.sub(start - 2..self.end);
                 Some(Some(Spanned::concat([&open, &expanded, &close], span)))
             }
+            _ => braced(&expanded, variables, depth, budget_bytes),
         }
     }
 }

@@ -41,20 +41,18 @@ pub(super) fn check_formals(formals: &[Formal], diags: &mut Diagnostics) {
     }
 }
 
-/// Why arguments do not fit.
-pub(super) enum Mismatch {
-    Few { wanted: usize },
-    Many { wanted: usize, first: Span },
-    Missing { keyword: String },
-    UnknownKeyword { keyword: Spanned },
-}
-
-/// The value of each formal parameter, in order. (`cp_assign_arguments` of Click: positional parameters receive the
-/// first arguments, all keywords are mandatory, `__REST__` receives the rest.)
-pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Result<Vec<Spanned>, Mismatch> {
+/// The value of each formal parameter, in order; else the error, and its location. (`cp_assign_arguments` of Click:
+/// positional parameters receive the first arguments, all keywords are mandatory, `__REST__` receives the rest.)
+pub(super) fn assign(
+    template: &Template,
+    args: &[Spanned],
+    place: Span,
+) -> Result<Vec<Spanned>, (Span, String)> {
+    let (formals, name) = (&template.formals, template.printable_name());
     let positional = formals.iter().take_while(|formal| formal.keyword.is_none()).count();
     let Some((placed, others)) = args.split_at_checked(positional) else {
-        return Err(Mismatch::Few { wanted: positional });
+        let wanted = plural(positional, "argument");
+        return Err((place, format!("`{name}` takes {wanted}, {} given", args.len())));
     };
     let keyed = formals.get(positional..).unwrap_or_default();
     let rest_wanted = keyed.iter().any(is_rest);
@@ -72,12 +70,13 @@ pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Resul
         match (slot.and_then(|slot| keyword_values.get_mut(slot)), split) {
             (Some(slot), Some((_, value))) => *slot = Some(value),
             (None, _) if rest_wanted => rest.push(arg),
+            _ if stranger.is_some() => {}
             (_, Some((keyword, _))) if !keyed.is_empty() => {
-                stranger = stranger.or(Some(Mismatch::UnknownKeyword { keyword }));
+                stranger = Some((keyword.span, format!("`{name}` has no argument `{keyword}`")));
             }
             _ => {
-                let many = Mismatch::Many { wanted: positional, first: arg.span };
-                stranger = stranger.or(Some(many));
+                let wanted = plural(positional, "positional argument");
+                stranger = Some((arg.span, format!("`{name}` takes {wanted}, this one is too many")));
             }
         }
     }
@@ -90,7 +89,8 @@ pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Resul
         match (value, &formal.keyword) {
             (Some(value), _) => values.push(value),
             (None, Some(keyword)) => {
-                return Err(Mismatch::Missing { keyword: keyword.name.clone() });
+                let message = format!("required argument {} of `{name}` is missing", keyword.name);
+                return Err((place, message));
             }
             // A parameter in the wrong order, which was reported.
             (None, None) => values.push(Spanned::derived("", place)),
@@ -101,30 +101,4 @@ pub(super) fn assign(formals: &[Formal], args: &[Spanned], place: Span) -> Resul
 
 fn is_rest(formal: &Formal) -> bool {
     formal.keyword.as_ref().is_some_and(|keyword| keyword.name == REST)
-}
-
-impl Mismatch {
-    /// Reports the mismatch for an element whose class has this definition only.
-    pub(super) fn report(self, template: &Template, given: usize, place: Span, diags: &mut Diagnostics) {
-        let name = template.printable_name();
-        let (span, message) = match self {
-            Mismatch::Few { wanted } => {
-                let wanted = plural(wanted, "argument");
-                (place, format!("`{name}` takes {wanted}, {given} given"))
-            }
-            Mismatch::Many { wanted, first } => {
-                let wanted = plural(wanted, "positional argument");
-                (first, format!("`{name}` takes {wanted}, this one is too many"))
-            }
-            Mismatch::Missing { keyword } => {
-                (place, format!("required argument {keyword} of `{name}` is missing"))
-            }
-            Mismatch::UnknownKeyword { keyword } => {
-                (keyword.span, format!("`{name}` has no argument `{keyword}`"))
-            }
-        };
-        diags
-            .error(span, message)
-            .with_note(template.span, format!("defined here: {}", template.signature()));
-    }
 }

@@ -240,7 +240,7 @@ impl Expander<'_> {
         }
         let args = split_args(config);
         let place = instance.place(config);
-        let Ok(values) = assign(&template.formals, &args, place) else {
+        let Ok(values) = assign(template, &args, place) else {
             return self.dead();
         };
         // The scope around the definition, which is also around this instance.
@@ -280,7 +280,7 @@ impl Expander<'_> {
                 // `...` extends a class of the outer scope, which receives the remaining arguments.
                 return Some(id);
             };
-            let fits = assign(&template.formals, &args, place).is_ok();
+            let fits = assign(template, &args, place).is_ok();
             if fits && instance.ports == (template.inputs, template.outputs) {
                 return Some(id);
             }
@@ -293,8 +293,9 @@ impl Expander<'_> {
         match (tried.as_slice(), closest) {
             ([_], Some(_)) => {}
             ([only], None) => {
-                if let Err(mismatch) = assign(&only.formals, &args, place) {
-                    mismatch.report(only, args.len(), place, self.diags);
+                if let Err((span, message)) = assign(only, &args, place) {
+                    let note = format!("defined here: {}", only.signature());
+                    self.diags.error(span, message).with_note(only.span, note);
                 }
             }
             _ => {

@@ -1,6 +1,6 @@
 //! Finds the libraries of `require(library ...)`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Finds the text of `require(library name)`.
 pub trait Libraries {
@@ -21,29 +21,19 @@ impl Libraries for NoLibraries {
     }
 }
 
-/// Libraries in files: first next to the requiring file, then in these folders (Click searches `CLICKPATH/conf`).
-#[derive(Clone, Debug, Default)]
-pub struct LibraryDirs {
-    /// The folders, in order.
-    pub dirs: Vec<PathBuf>,
-}
+/// Libraries in files next to the file that requires them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LibraryFiles;
 
-impl Libraries for LibraryDirs {
+impl Libraries for LibraryFiles {
     fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
-        let beside = Path::new(from).parent().unwrap_or(Path::new("")).to_owned();
-        let dirs = std::iter::once(beside).chain(self.dirs.iter().cloned());
-        let paths: Vec<PathBuf> = dirs.map(|dir| dir.join(name)).collect();
-        for path in &paths {
-            match std::fs::read(path) {
-                Ok(bytes) => {
-                    let text = String::from_utf8_lossy(&bytes).into_owned();
-                    return Ok((path.display().to_string(), text));
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => return Err(format!("{}: {error}", path.display())),
+        let path = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(format!("no such file; looked for {}", path.display()))
             }
+            Err(error) => Err(format!("{}: {error}", path.display())),
         }
-        let tried: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        Err(format!("no such file; looked for {}", tried.join(", ")))
     }
 }

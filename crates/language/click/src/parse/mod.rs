@@ -12,7 +12,7 @@ mod require;
 
 use diag::{Diagnostics, SourceId, SourceMap};
 
-pub use libraries::{Libraries, LibraryDirs, NoLibraries};
+pub use libraries::{Libraries, LibraryFiles, NoLibraries};
 
 use crate::ast::Ast;
 
