@@ -255,8 +255,8 @@ impl<'p> Blaster<'p> {
             for (a, b) in of.iter().zip(&other.of) {
                 differ.push(!self.gates.equal(a, b));
             }
-            let (differ, equal) = (self.gates.any(&differ), self.gates.equal(&sum, &other.sum));
-            self.gates.clause(&[differ, equal]);
+            let differ = self.gates.any(&differ);
+            self.gates.equate_unless(differ, &sum, &other.sum);
         }
         self.summed.push(Summed { transport, of, runs, sum: sum.clone() });
         sum
@@ -412,10 +412,8 @@ impl<'p> Blaster<'p> {
             let args = args.iter().flatten().zip(other_args.iter().flatten());
             let alike: Vec<Bit> = pairs.chain(args).map(|(a, b)| self.gates.equal(a, b)).collect();
             let alike = self.gates.all(&alike);
-            let differ = self.gates.xor(found, other_found);
-            self.gates.clause(&[!alike, !differ]);
-            let equal = self.gates.equal(&record, &other_record);
-            self.gates.clause(&[!alike, equal]);
+            self.gates.equate_unless(!alike, &[found], &[other_found]);
+            self.gates.equate_unless(!alike, &record, &other_record);
         }
         self.asked.push(Asked { table, key, args, nth, found, record, bytes: HashMap::new() });
         self.numbers.insert(id, self.asked.len() - 1);
@@ -445,8 +443,7 @@ impl<'p> Blaster<'p> {
             .collect();
         for (other, other_byte) in others {
             let same = self.gates.equal(&record, &other);
-            let equal = self.gates.equal(&byte, &other_byte);
-            self.gates.clause(&[!same, equal]);
+            self.gates.equate_unless(!same, &byte, &other_byte);
         }
         self.asked[lookup].bytes.insert(offset, byte.clone());
         byte

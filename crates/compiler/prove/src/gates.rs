@@ -297,6 +297,12 @@ impl Gates {
         !self.any(&differ)
     }
 
+    /// Adds the clause that two numbers are equal, or `unless` is 1.
+    pub fn equate_unless(&mut self, unless: Bit, a: &[Bit], b: &[Bit]) {
+        let equal = self.equal(a, b);
+        self.clause(&[unless, equal]);
+    }
+
     /// `a <= b`.
     pub fn at_most(&mut self, a: &[Bit], b: &[Bit]) -> Bit {
         let mut more = self.no();

@@ -72,7 +72,7 @@ pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
         let Some(target) = tables.0.get_mut(usize::from(*table)) else { continue };
         if !gates.bit(*found) {
             if args.is_some() {
-                target.refuse(&key);
+                target.refused.insert(key);
             }
             continue;
         }
@@ -84,7 +84,8 @@ pub fn tables(blaster: &Blaster<'_>, decls: &[TableDecl]) -> TestTables {
             let bytes = same.flat_map(|other| &other.bytes);
             target.record(bytes.map(|(offset, word)| (*offset, gates.value(word) as u8)).collect::<Vec<_>>())
         });
-        if args.is_some() { target.wait(&key, at) } else { target.put(&key, at) }
+        let records = if args.is_some() { &mut target.waiting } else { &mut target.by_key };
+        records.insert(key, at);
     }
     tables
 }

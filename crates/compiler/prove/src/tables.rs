@@ -20,10 +20,12 @@ pub enum Call {
 #[derive(Debug)]
 pub struct TestTable {
     decl: TableDecl,
-    by_key: BTreeMap<Vec<u64>, usize>,
+    /// Records that exist.
+    pub by_key: BTreeMap<Vec<u64>, usize>,
     /// Records for later creations.
-    waiting: BTreeMap<Vec<u64>, usize>,
-    refused: BTreeSet<Vec<u64>>,
+    pub waiting: BTreeMap<Vec<u64>, usize>,
+    /// Keys whose creation is refused.
+    pub refused: BTreeSet<Vec<u64>>,
     records: Vec<Box<[AtomicU64]>>,
     calls: RefCell<Vec<Call>>,
 }
@@ -64,21 +66,6 @@ impl TestTable {
         }
         self.records.push(record);
         self.records.len() - 1
-    }
-
-    /// Adds a record under a key.
-    pub fn put(&mut self, key: &[u64], record: usize) {
-        self.by_key.insert(key.to_vec(), record);
-    }
-
-    /// Sets the record for a later creation under a key.
-    pub fn wait(&mut self, key: &[u64], record: usize) {
-        self.waiting.insert(key.to_vec(), record);
-    }
-
-    /// Refuses creation under a key.
-    pub fn refuse(&mut self, key: &[u64]) {
-        self.refused.insert(key.to_vec());
     }
 
     /// The keys of its records.
@@ -144,7 +131,7 @@ unsafe impl Table for TestTable {
             return Created::Refused;
         }
         let at = waiting.unwrap_or_else(|| self.record([]));
-        self.put(key, at);
+        self.by_key.insert(key.to_vec(), at);
         Created::Record(self.handle(at))
     }
 

@@ -93,6 +93,7 @@ struct Base {
     tables: u16,
 }
 
+#[derive(Default)]
 struct Linker<'a> {
     parts: &'a [Part<'a>],
     bases: Vec<Base>,
@@ -130,21 +131,7 @@ impl<'a> Linker<'a> {
         let counted = flow.counted.iter().enumerate();
         let counting =
             counted.map(|(at, wire)| (wires[*wire].from, (cells + at).min(usize::from(u16::MAX)) as u16));
-        Linker {
-            parts,
-            counting: counting.collect(),
-            bases,
-            blocks: vec![],
-            origins: vec![],
-            next_value: values,
-            ports: HashMap::new(),
-            outputs: vec![],
-            reasons: vec![],
-            slow: vec![],
-            cells: vec![],
-            tables: vec![],
-            from_tables: vec![],
-        }
+        Linker { parts, counting: counting.collect(), bases, next_value: values, ..Linker::default() }
     }
 
     /// Appends a part's blocks. The blocks for its exits are appended after those of all parts.
@@ -249,25 +236,28 @@ impl<'a> Linker<'a> {
         let counting = flow.counted.len();
         number(self.cells.len() + counting, "state cells")?;
         self.cells.extend((0..counting).map(|at| Cell { name: format!("wire{at}"), init: 0 }));
-        let names = |of: &[(usize, usize)], name: &dyn Fn(usize, usize) -> String| -> Vec<String> {
-            of.iter().map(|&(part, at)| name(part, at)).collect()
+        // The names of a list of every part, behind those of the parts.
+        let names = |of: &[(usize, usize)], list: fn(&Program) -> &[String]| -> Vec<String> {
+            let name = |&(part, at): &(usize, usize)| {
+                let Part { name, program, .. } = &self.parts[part];
+                format!("{name}.{}", list(program)[at])
+            };
+            of.iter().map(name).collect()
         };
-        let parts = self.parts;
         let mut program = Program {
             name: name.to_string(),
             outputs: number(self.outputs.len(), "exits")?,
             entries: entries.iter().map(|&(part, input)| self.entry(part, input)).collect(),
-            reasons: names(&self.reasons, &|part, at| {
-                format!("{}.{}", parts[part].name, parts[part].program.reasons[at])
-            }),
+            reasons: names(&self.reasons, |program| &program.reasons),
             cells: self.cells,
             tables: self.tables,
-            slow: names(&self.slow, &|part, at| {
-                format!("{}.{}", parts[part].name, parts[part].program.slow[at])
-            }),
+            slow: names(&self.slow, |program| &program.slow),
             blocks: self.blocks,
         };
-        let origins = drop_unreached(&mut program, &self.origins);
+        // Inputs of parts without a wire are reached by no entry.
+        let order = program.topological_order();
+        program.keep(&order);
+        let origins = order.iter().map(|block| self.origins[block.index()]).collect();
         Ok(Linked {
             program: Verified::new(program)?,
             outputs: self.outputs,
@@ -299,13 +289,6 @@ fn renumber(block: &mut Block, base: Base) {
         *table += base.tables;
         value(rec);
     }
-}
-
-/// Removes blocks that no entry reaches: inputs of parts without a wire.
-pub(crate) fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
-    let order = program.topological_order();
-    program.keep(&order);
-    order.iter().map(|block| origins[block.index()]).collect()
 }
 
 #[cfg(test)]

@@ -125,7 +125,6 @@ impl Walked {
             let options = Options {
                 entries: Some(&of),
                 origins: &linked.origins,
-                names: &names,
                 frames,
                 settled_cells: Some(&settled),
                 max_ways: most,

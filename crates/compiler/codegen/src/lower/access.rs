@@ -91,7 +91,7 @@ impl Lowering<'_, '_> {
             }
             Inst::Push(bytes) => self.push(bytes),
             Inst::Take(value) => {
-                let fits = self.known.is_single() && self.known.is_within(value);
+                let fits = self.known.single && self.known.within == Some(value);
                 let value = self.value(value);
                 self.take(value, fits);
             }
@@ -346,7 +346,7 @@ impl Lowering<'_, '_> {
     fn take(&mut self, keep: clif::Value, fits: bool) {
         let (single, after) = (self.f.create_block(), self.f.create_block());
         let len = self.f.ins().uload32(flags(), self.packet, offset::LEN);
-        if self.known.is_single() {
+        if self.known.single {
             self.f.ins().jump(single, &[]);
         } else {
             let total = self.f.ins().uload32(flags(), self.packet, offset::TOTAL);

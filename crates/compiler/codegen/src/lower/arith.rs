@@ -92,7 +92,8 @@ impl Lowering<'_, '_> {
             let step = Sum::ZERO.add32((!old & mask) as u32).add32((new & mask) as u32);
             return self.checksum_step(sum, step);
         }
-        let most = 0xffff + self.complement_most(old, mask) + self.bounds.most(new).min(mask);
+        let most_old = self.bounds.constant(old).map_or(mask, |number| !number & mask);
+        let most = 0xffff + most_old + self.bounds.most(new).min(mask);
         let sum = self.low_bits(sum, 0xffff);
         let sum = self.f.ins().bxor_imm_s(sum, 0xffff);
         let old = self.low_bits(old, mask);
@@ -124,11 +125,6 @@ impl Lowering<'_, '_> {
         self.f.ins().uextend(types::I64, swapped)
     }
 
-    /// The upper bound of the complement of a value's low bits.
-    fn complement_most(&self, value: Value, mask: u64) -> u64 {
-        self.bounds.constant(value).map_or(mask, |number| !number & mask)
-    }
-
     /// Folds a sum that is at most `most` to 16 bits, in as few steps as necessary.
     fn fold(&mut self, mut sum: clif::Value, mut most: u64) -> clif::Value {
         while most > 0xffff {
@@ -140,17 +136,11 @@ impl Lowering<'_, '_> {
         sum
     }
 
-    pub(super) fn fold_twice(&mut self, sum: clif::Value) -> clif::Value {
-        let once = self.fold_once(sum);
-        self.fold_once(once)
-    }
-
     /// Folds a sum of up to 64 bits to 16.
     pub(super) fn fold_64(&mut self, sum: clif::Value) -> clif::Value {
         let low = self.f.ins().band_imm_s(sum, 0xffff_ffff);
         let high = self.f.ins().ushr_imm_s(sum, 32);
         let sum = self.f.ins().iadd(low, high);
-        let sum = self.fold_twice(sum);
-        self.fold_once(sum)
+        (0..3).fold(sum, |sum, _| self.fold_once(sum))
     }
 }

@@ -13,25 +13,15 @@ pub(super) struct Known {
     /// Bytes that the packet's first segment has from each base.
     extent: Extent,
     /// Whether the packet has one segment only.
-    single: bool,
+    pub single: bool,
     /// A value: the packet has at least that many bytes.
-    within: Option<Value>,
+    pub within: Option<Value>,
 }
 
 impl Known {
     /// Whether the first segment has that many bytes from a base.
     pub fn has(&self, base: Base, bytes: u64) -> bool {
         u64::from(self.extent.in_packet(base)) >= bytes
-    }
-
-    /// Whether the packet has one segment only.
-    pub fn is_single(&self) -> bool {
-        self.single
-    }
-
-    /// Whether the packet is known to have as many bytes as a value.
-    pub fn is_within(&self, bytes: Value) -> bool {
-        self.within == Some(bytes)
     }
 
     /// Updates the facts for an instruction. None changes the number of segments.

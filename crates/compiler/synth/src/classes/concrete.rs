@@ -341,15 +341,9 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         })
     }
 
-    fn table_of(&self, rec: Id) -> Option<u16> {
-        let Node::Record(found) = self.pool.node(rec) else { return None };
-        let Node::Found(find) = self.pool.node(*found) else { return None };
-        Some(find.table)
-    }
-
     fn rec_load(&mut self, log: Log, rec: Id, offset: u16, bytes: u8) -> Option<u64> {
         let pool = self.pool;
-        let (record, number) = (self.value(rec)?, self.table_of(rec)?);
+        let (record, number) = (self.value(rec)?, pool.lookup_of(rec)?.table);
         let table = self.tables.table(usize::from(number))?;
         let mut all: Vec<u8> =
             (0..u16::from(bytes)).map(|at| table.record_load(record, offset + at, 1) as u8).collect();

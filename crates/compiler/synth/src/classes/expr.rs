@@ -8,7 +8,7 @@
 //! byte of the packet as it arrived.
 
 use ir::BinOp;
-use ir::analysis::interval::{IntervalSet, ones};
+use ir::analysis::interval::{Interval, IntervalSet, ones};
 use packet::anno::ANNO_BYTES;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
@@ -21,6 +21,15 @@ pub const BIAS: u64 = 1 << 62;
 /// A factor in a sum as a signed number.
 pub fn signed(by: u64) -> i128 {
     i128::from(by as i64)
+}
+
+/// The smallest and the largest value of a sum over the integers; `range` returns those of a term.
+pub fn sum_range(constant: u64, terms: &[(Id, u64)], range: impl Fn(Id) -> (u64, u64)) -> (i128, i128) {
+    terms.iter().fold((signed(constant), signed(constant)), |(low, high), (term, by)| {
+        let (least, most) = range(*term);
+        let (a, b) = (signed(*by).saturating_mul(least.into()), signed(*by).saturating_mul(most.into()));
+        (low.saturating_add(a.min(b)), high.saturating_add(a.max(b)))
+    })
 }
 
 /// An expression of a [`Pool`].
@@ -340,7 +349,6 @@ impl Pool {
     }
 
     fn largest(&self, node: &Node) -> u64 {
-        let all = |a: &Id| ones(self.width(*a));
         match node {
             Node::Const(number) => *number,
             Node::Atom(atom) => Atom::max(*atom),
@@ -351,15 +359,13 @@ impl Pool {
                 let (high, low) = (self.max(*sum) >> 16, self.max(*sum) & 0xffff);
                 (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0))
             }
-            Node::Bin(op, a, b) => match op {
-                BinOp::Min | BinOp::And => self.max(*a).min(self.max(*b)),
-                BinOp::Or | BinOp::Xor => all(a) | all(b),
-                BinOp::Rem => self.constant(*b).map_or(self.max(*a), |by| self.max(*a).min(by.max(1) - 1)),
-                BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => 1,
-                BinOp::Shr => self.max(*a),
-                BinOp::Mul => self.max(*a).saturating_mul(self.max(*b)),
-                _ => u64::MAX,
-            },
+            Node::Bin(op, a, b) => {
+                let [a, b] = [a, b].map(|id| match self.constant(*id) {
+                    Some(number) => Interval::only(number),
+                    None => Interval::up_to(self.max(*id)),
+                });
+                Interval::of(*op, a, b).hi
+            }
             Node::In(..) | Node::Found(_) => 1,
             Node::Select(_, a, b) => self.max(*a).max(self.max(*b)),
             Node::Csum(..) | Node::IpSum(..) | Node::TransportSum(_) => 0xffff,
@@ -371,13 +377,8 @@ impl Pool {
 
     fn largest_sum(&self, constant: u64, terms: &[(Id, u64)]) -> u64 {
         // The range over the integers, if it does not wrap.
-        let mut hull = (signed(constant), signed(constant));
-        for (term, by) in terms {
-            let most = signed(*by).saturating_mul(self.max(*term).into());
-            hull = (hull.0.saturating_add(most.min(0)), hull.1.saturating_add(most.max(0)));
-        }
-        let sized = u64::try_from(hull.1).ok().filter(|_| hull.0 >= 0);
-        sized.unwrap_or(u64::MAX)
+        let (low, high) = sum_range(constant, terms, |term| (0, self.max(term)));
+        u64::try_from(high).ok().filter(|_| low >= 0).unwrap_or(u64::MAX)
     }
 
     /// The number whose low 16 bits are `low` and whose other bits are `high`.
@@ -388,6 +389,13 @@ impl Pool {
             }
             _ => None,
         }
+    }
+
+    /// The lookup that a record is from.
+    pub fn lookup_of(&self, record: Id) -> Option<&Find> {
+        let Node::Record(found) = self.node(record) else { return None };
+        let Node::Found(find) = self.node(*found) else { return None };
+        Some(find)
     }
 
     pub(super) fn log(&mut self, writes: &[Write]) -> Log {

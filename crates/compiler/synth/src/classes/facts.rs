@@ -4,7 +4,7 @@
 //! stored beside them and are no conditions of their own. Facts may be weaker than the truth, never
 //! stronger: an impossible path may remain, a possible path is never lost.
 
-use super::expr::{Atom, BIAS, Id, Node, Pool, signed};
+use super::expr::{Atom, BIAS, Id, Node, Pool, signed, sum_range};
 use ir::analysis::interval::{IntervalSet, ones};
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ impl Facts {
                 IntervalSet::range(sum(|hull| hull.0), sum(|hull| hull.1))
             }
             Node::Slice(of, low, width) => self.at_depth(pool, *of, depth).project(*low, *width),
-            Node::Sum(constant, terms) => match self.sum_hull(pool, *constant, terms, depth) {
+            Node::Sum(constant, terms) => match sum_range(*constant, terms, hull) {
                 (low, high) if low >= 0 && high <= i128::from(u64::MAX) => {
                     IntervalSet::range(low as u64, high as u64)
                 }
@@ -105,24 +105,10 @@ impl Facts {
         set
     }
 
-    /// The smallest and the largest value of a sum over the integers.
-    fn sum_hull(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)], depth: usize) -> (i128, i128) {
-        terms.iter().fold((signed(constant), signed(constant)), |(low, high), (term, by)| {
-            let (least, most) = self.hull_at(pool, *term, depth);
-            let (a, b) = (signed(*by).saturating_mul(least.into()), signed(*by).saturating_mul(most.into()));
-            (low.saturating_add(a.min(b)), high.saturating_add(a.max(b)))
-        })
-    }
-
     /// The smallest and the largest value of a sum over the integers, if it is small.
     pub fn small_sum(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
-        let (low, high) = self.sum_hull(pool, constant, terms, DEPTH);
+        let (low, high) = sum_range(constant, terms, |term| self.hull(pool, term));
         (low > -LARGE && high < LARGE).then_some((low, high))
-    }
-
-    /// Whether a constant and a multiple of one number do not wrap.
-    pub fn small_sum_of(&self, pool: &Pool, constant: u64, term: Id, by: u64) -> bool {
-        self.small_sum_around(pool, constant, &[(term, by)]).is_some()
     }
 
     /// The path's condition on an expression.
@@ -233,7 +219,7 @@ impl Facts {
     }
 
     /// [`Facts::small_sum`] for sums whose constant is large by design.
-    fn small_sum_around(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
+    pub fn small_sum_around(&self, pool: &Pool, constant: u64, terms: &[(Id, u64)]) -> Option<(i128, i128)> {
         self.small_sum(pool, 0, terms)
             .map(|(low, high)| (low + signed(constant), high + signed(constant)))
             .filter(|(low, _)| *low >= 0)

@@ -2,31 +2,30 @@
 
 use super::expr::{Id, Node, Pool};
 use super::filter::Filter;
-use super::path::{Done, Exit, Path};
+use super::path::{Done, Path};
 use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Passes over the filters of paths with one behaviour.
 const PASSES: usize = 8;
 /// Filters that are compared with one another; with more, only neighbours are compared.
 const MAX_COMPARED: usize = 400;
 
-/// Joins filters that differ in one set, each with its data.
-fn join_filters<T>(list: &mut Vec<(Filter, T)>, mut take: impl FnMut(&mut T, T)) {
+/// Joins paths whose filters differ in one set.
+fn join_filters(list: &mut Vec<Path>) {
     for _ in 0..PASSES {
         let before = list.len();
-        let mut kept: Vec<(Filter, T)> = Vec::with_capacity(before);
-        for (filter, what) in list.drain(..) {
+        let mut kept: Vec<Path> = Vec::with_capacity(before);
+        for path in list.drain(..) {
             let from = kept.len().saturating_sub(MAX_COMPARED);
-            let fits = kept[from..].iter().position(|(own, _)| own.joined(&filter).is_some());
-            match fits.map(|at| at + from) {
-                Some(at) => {
-                    let (own, into) = &mut kept[at];
-                    if let Some(joined) = own.joined(&filter) {
-                        *own = joined;
-                    }
-                    take(into, what);
+            let joined =
+                kept[from..].iter_mut().find_map(|own| Some((own.filter.joined(&path.filter)?, own)));
+            match joined {
+                Some((filter, own)) => {
+                    own.filter = filter;
+                    absorb(own, path);
                 }
-                None => kept.push((filter, what)),
+                None => kept.push(path),
             }
         }
         *list = kept;
@@ -63,31 +62,31 @@ fn asks_tables(pool: &Pool, id: Id, seen: &mut HashMap<Id, bool>) -> bool {
     asks
 }
 
+/// Groups of equal keys, in the order of their first members.
+fn grouped<T, K: Eq + Hash>(all: Vec<T>, key: impl Fn(&T) -> K) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = vec![];
+    let mut numbers = HashMap::new();
+    for one in all {
+        let number = *numbers.entry(key(&one)).or_insert(groups.len());
+        match groups.get_mut(number) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
 /// Paths that reach one block: at most `apart` of those in the same state stay separate.
 pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path> {
     if paths.len() == 1 {
         return paths;
     }
-    let mut groups: Vec<Vec<Path>> = vec![];
-    let mut numbers = HashMap::new();
-    for path in paths {
-        let number = *numbers.entry((path.state.clone(), path.values.clone())).or_insert(groups.len());
-        match groups.get_mut(number) {
-            Some(group) => group.push(path),
-            None => groups.push(vec![path]),
-        }
-    }
     let mut all = vec![];
-    for group in groups {
-        let mut list: Vec<(Filter, Path)> =
-            group.into_iter().map(|path| (path.filter.clone(), path)).collect();
-        join_filters(&mut list, absorb);
-        let mut joined: Vec<Path> = list.into_iter().map(|(filter, path)| Path { filter, ..path }).collect();
+    for mut joined in grouped(paths, |path| (path.state.clone(), path.values.clone())) {
+        join_filters(&mut joined);
         if joined.len() > apart {
-            let filter =
-                Filter::alternatives(joined.iter().map(|path| path.filter.clone()).collect(), |id| {
-                    !asks_tables(pool, id, &mut HashMap::new())
-                });
+            let filters = joined.iter().map(|path| path.filter.clone()).collect();
+            let filter = Filter::alternatives(filters, |id| !asks_tables(pool, id, &mut HashMap::new()));
             let mut rest = joined.drain(..);
             if let Some(mut first) = rest.next() {
                 rest.for_each(|path| absorb(&mut first, path));
@@ -101,19 +100,13 @@ pub(super) fn arriving(pool: &Pool, paths: Vec<Path>, apart: usize) -> Vec<Path>
 }
 
 /// Paths that have ended: paths with the same exit and state are merged, as far as their filters allow.
-pub(super) fn ended(pool: &Pool, done: Vec<Done>, apart: usize) -> Vec<Done> {
-    let mut groups: Vec<(Exit, Vec<Path>)> = vec![];
-    let mut numbers = HashMap::new();
-    for Done { mut path, exit } in done {
-        path.values.clear();
-        let number = *numbers.entry((path.state.clone(), exit)).or_insert(groups.len());
-        match groups.get_mut(number) {
-            Some((_, group)) => group.push(path),
-            None => groups.push((exit, vec![path])),
-        }
-    }
-    let ended = groups.into_iter().flat_map(|(exit, group)| {
-        arriving(pool, group, apart).into_iter().map(move |path| Done { path, exit })
+pub(super) fn ended(pool: &Pool, mut done: Vec<Done>, apart: usize) -> Vec<Done> {
+    done.iter_mut().for_each(|done| done.path.values.clear());
+    let groups = grouped(done, |done| (done.path.state.clone(), done.exit)).into_iter();
+    let ended = groups.flat_map(|group| {
+        let exit = group[0].exit;
+        let paths = group.into_iter().map(|done| done.path).collect();
+        arriving(pool, paths, apart).into_iter().map(move |path| Done { path, exit })
     });
     ended.collect()
 }

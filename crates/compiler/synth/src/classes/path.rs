@@ -16,8 +16,6 @@ pub struct Options<'a> {
     pub entries: Option<&'a [usize]>,
     /// For each block, the number of its element.
     pub origins: &'a [usize],
-    /// The elements' names.
-    pub names: &'a [String],
     /// Packets come from a port: the first header is the MAC header, the others are not known.
     pub frames: bool,
     /// Values of cells that no program writes; only handlers change them, which requires another walk. `None`: their
@@ -34,7 +32,6 @@ impl Default for Options<'_> {
         Options {
             entries: None,
             origins: &[],
-            names: &[],
             frames: false,
             settled_cells: None,
             max_ways: 20_000,

@@ -1,6 +1,6 @@
 //! Classes in readable form.
 
-use super::expr::{Atom, BIAS, Id, Log, Node, Pool, Write, signed};
+use super::expr::{Atom, BIAS, Id, Log, Node, Pool, Write, sum_range};
 use super::filter::{Factor, Filter};
 pub use super::names::value as value_text;
 use super::names::{self, Context};
@@ -330,14 +330,11 @@ impl<'a> Show<'a> {
             format!("{} {sign} {}", side(&plus, left), side(&minus, right))
         };
         // Bounds that the terms cannot reach, given the filter, are left out.
-        let (least, most) =
-            terms.iter().fold((i128::from(BIAS), i128::from(BIAS)), |(low, high), (term, by)| {
-                let asked = self.filter.conditions().find(|(id, _)| id == term).map(|(_, set)| set);
-                let first = asked.and_then(IntervalSet::min).unwrap_or(0);
-                let last = asked.and_then(IntervalSet::max).unwrap_or_else(|| self.pool.max(*term));
-                let ends = [first, last].map(|end| signed(*by).saturating_mul(end.into()));
-                (low + ends[0].min(ends[1]), high + ends[0].max(ends[1]))
-            });
+        let (least, most) = sum_range(BIAS, terms, |term| {
+            let asked = self.filter.conditions().find(|(id, _)| *id == term).map(|(_, set)| set);
+            let first = asked.and_then(IntervalSet::min).unwrap_or(0);
+            (first, asked.and_then(IntervalSet::max).unwrap_or_else(|| self.pool.max(term)))
+        });
         match (i128::from(first) <= least, i128::from(last) >= most) {
             (false, false) if first == last => Some(both("=", first)),
             (false, true) => Some(both(">=", first)),

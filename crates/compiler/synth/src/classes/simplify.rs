@@ -518,10 +518,9 @@ impl Maker<'_> {
             Node::Cat(parts) => self.cat_in(id, &parts, &set),
             Node::Sum(constant, terms) => match *terms {
                 [(term, 1)] => self.is_in(term, &set.shifted_down(constant)),
-                [(term, by)] => match self.facts.small_sum_of(self.pool, constant, term, by) {
-                    true => self.is_in(term, &unscaled(&set, constant, by)),
-                    false => self.pool.add(Node::In(id, set)),
-                },
+                [(term, by)] if self.facts.small_sum_around(self.pool, constant, &terms).is_some() => {
+                    self.is_in(term, &unscaled(&set, constant, by))
+                }
                 _ => self.pool.add(Node::In(id, set)),
             },
             Node::Select(c, a, b) => {

@@ -87,16 +87,19 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
     right.into_iter().any(|before| {
         let touched = |writes: &[Write]| -> Option<Vec<i64>> {
             let mut words = vec![];
-            for write in writes {
-                let start = make.offset_of(write.bits, root, by);
-                match start {
-                    // In the first 20 bytes of the header.
-                    Some(bit) if bit >= 0 && bit + i64::from(write.bits.width) <= PLAIN_BYTES * 8 => {
-                        words.extend(bit / 16..=(bit + i64::from(write.bits.width) - 1) / 16);
-                    }
-                    Some(bit) if bit + i64::from(write.bits.width) <= 0 => {}
-                    _ if make.is_behind(write.bits, behind) || make.is_before(write.bits, net) => {}
-                    _ => return None,
+            for Write { bits, .. } in writes {
+                let Root::At(own) = bits.root else { return None };
+                let (first, last) = (i64::from(bits.bit) - by * 8, i64::from(bits.end()) - by * 8);
+                // In the first 20 bytes of the header.
+                if own == root && first >= 0 && last <= PLAIN_BYTES * 8 {
+                    words.extend(first / 16..=(last - 1) / 16);
+                    continue;
+                }
+                let gap = |place: Id| make.gap(own, place);
+                let is_before = gap(net).is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0);
+                let is_behind = gap(behind).is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0);
+                if !(is_before || is_behind || own == root && last <= 0) {
+                    return None;
                 }
             }
             Some(words)
@@ -117,25 +120,4 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
         }
         change.is_zero()
     })
-}
-
-impl Maker<'_> {
-    /// The distance of bits from an offset, if both are counted from the same origin.
-    fn offset_of(&self, bits: Bits, root: Id, by: i64) -> Option<i64> {
-        (bits.root == Root::At(root)).then(|| i64::from(bits.bit) - by * 8)
-    }
-
-    /// The distance from another offset to the origin of bits.
-    fn gap_to(&self, bits: Bits, place: Id) -> Option<(i128, i128)> {
-        let Root::At(root) = bits.root else { return None };
-        self.gap(root, place)
-    }
-
-    fn is_behind(&self, bits: Bits, place: Id) -> bool {
-        self.gap_to(bits, place).is_some_and(|(low, _)| low * 8 + i128::from(bits.bit) >= 0)
-    }
-
-    fn is_before(&self, bits: Bits, place: Id) -> bool {
-        self.gap_to(bits, place).is_some_and(|(_, high)| high * 8 + i128::from(bits.end()) <= 0)
-    }
 }

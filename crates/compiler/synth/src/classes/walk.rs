@@ -326,13 +326,7 @@ impl<'a> Walker<'a> {
     }
 
     fn table_of(&self, record: Id) -> u16 {
-        match self.pool.node(record) {
-            Node::Record(found) => match self.pool.node(*found) {
-                Node::Found(find) => find.table,
-                _ => u16::MAX,
-            },
-            _ => u16::MAX,
-        }
+        self.pool.lookup_of(record).map_or(u16::MAX, |find| find.table)
     }
 
     /// Offsets past the largest value of a header annotation mean that it is not set.

@@ -3,7 +3,7 @@
 //! Offsets are in bits or bytes from the packet's first byte at the entry.
 
 use super::code::Code;
-use super::key::Layout;
+use super::key::{Layout, number};
 use super::term::{Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::Buffer;
@@ -206,12 +206,8 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         if !self.reach(i64::from(field.end_byte()))? {
             return Err(Refusal::Never("it reads behind the packet"));
         }
-        let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
-        let mut bytes = [0; 8];
-        if !self.buffer.read(usize::from(self.packet.data()) + at, &mut bytes[..len]) {
-            return Err(Refusal::Never("it reads behind the packet"));
-        }
-        let number = Field { bit: field.bit % 8, ..field }.read(&bytes).unwrap_or(0);
+        let number = number(self.packet, self.buffer, field);
+        let number = number.ok_or(Refusal::Never("it reads behind the packet"))?;
         let first = i64::from(self.layout.net) * 8;
         if first <= bit && bit + i64::from(width) <= first + 8 {
             return Ok(TermUse::same(number));

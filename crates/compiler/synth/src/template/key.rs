@@ -70,16 +70,8 @@ impl Layout {
         if u32::from(self.bytes()) > packet.len() {
             return None;
         }
-        let mut numbers = [0; 3];
-        for (number, field) in numbers.iter_mut().zip(self.fields()) {
-            let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
-            let mut bytes = [0; 8];
-            if !buffer.read(usize::from(packet.data()) + at, &mut bytes[8 - len..]) {
-                return None;
-            }
-            *number = u64::from_be_bytes(bytes);
-        }
-        Some(Layout::key(numbers, input))
+        let [pair, ports, protocol] = self.fields().map(|field| number(packet, buffer, field));
+        Some(Layout::key([pair?, ports?, protocol?], input))
     }
 
     /// Whether bits of the packet are part of the key.
@@ -89,4 +81,12 @@ impl Layout {
             start <= bit && bit + i64::from(width) <= start + i64::from(field.width)
         })
     }
+}
+
+/// The number in a field that is counted from a packet's first byte.
+pub(super) fn number<B: Buffer + ?Sized>(packet: &Packet, buffer: &B, field: Field) -> Option<u64> {
+    let (at, len) = (usize::from(field.first_byte()), usize::from(field.byte_len()));
+    let mut bytes = [0; 8];
+    let is_there = buffer.read(usize::from(packet.data()) + at, &mut bytes[..len]);
+    Field { bit: field.bit % 8, ..field }.read(&bytes).filter(|_| is_there)
 }

@@ -90,7 +90,11 @@ impl Recorder {
     ) -> Result<Recording, Refusal> {
         self.code.clear();
         self.sums.clear();
-        let walk = Walk {
+        let entry = *program.entries.get(input).ok_or(Refusal::Never("it has no such entry"))?;
+        if u32::from(layout.bytes()) > packet.len() {
+            return Err(Refusal::Never("it is too short"));
+        }
+        let mut walk = Walk {
             state,
             code: &mut self.code,
             sums: &mut self.sums,
@@ -101,52 +105,38 @@ impl Recorder {
             lease_ns: u64::MAX,
             saved: Saved::default(),
         };
-        record_path(program, input, layout, packet, walk)
-    }
-}
-
-fn record_path<B: Buffer + ?Sized>(
-    program: &Program,
-    input: usize,
-    layout: Layout,
-    packet: &Packet,
-    mut walk: Walk<'_, '_, B>,
-) -> Result<Recording, Refusal> {
-    let entry = *program.entries.get(input).ok_or(Refusal::Never("it has no such entry"))?;
-    if u32::from(layout.bytes()) > packet.len() {
-        return Err(Refusal::Never("it is too short"));
-    }
-    walk.frame.fix_header_length(walk.code)?;
-    let mut at = entry;
-    let exit = loop {
-        let block = program.block(at);
-        for (value, inst) in &block.insts {
-            let seen = walk.inst(*inst, packet)?;
-            if let Some(value) = value {
-                walk.values[value.0 as usize] = seen;
+        walk.frame.fix_header_length(walk.code)?;
+        let mut at = entry;
+        let exit = loop {
+            let block = program.block(at);
+            for (value, inst) in &block.insts {
+                let seen = walk.inst(*inst, packet)?;
+                if let Some(value) = value {
+                    walk.values[value.0 as usize] = seen;
+                }
             }
+            match walk.term(program, &block.term)? {
+                Step::Goto(to) => at = to,
+                Step::Exit(exit) => break exit,
+            }
+        };
+        if let Exit::Slow(_) = exit {
+            return Err(Refusal::Never("an element's own code decides"));
         }
-        match walk.term(program, &block.term)? {
-            Step::Goto(to) => at = to,
-            Step::Exit(exit) => break exit,
+        let mut effects = std::mem::take(&mut walk.effects);
+        if !matches!(exit, Exit::Drop(_)) {
+            walk.frame.effects(walk.code, &mut effects)?;
         }
-    };
-    if let Exit::Slow(_) = exit {
-        return Err(Refusal::Never("an element's own code decides"));
+        let Walk { code, frame, lease_ns, saved, records, .. } = walk;
+        let told = records.into_iter().filter(|record| record.is_told);
+        let records = told.map(|record| record.handle).collect();
+        let saved = Saved { decisions: code.decided, ..saved };
+        let (template, numbers) = code.finish(frame.need, frame.room, effects, exit);
+        if template.entry_bytes() > super::cache_entry::MOST_BYTES {
+            return Err(Refusal::Never("it has too many numbers"));
+        }
+        Ok(Recording { template, numbers, records, lease_ns, saved })
     }
-    let mut effects = std::mem::take(&mut walk.effects);
-    if !matches!(exit, Exit::Drop(_)) {
-        walk.frame.effects(walk.code, &mut effects)?;
-    }
-    let Walk { code, frame, lease_ns, saved, records, .. } = walk;
-    let told = records.into_iter().filter(|record| record.is_told);
-    let records = told.map(|record| record.handle).collect();
-    let saved = Saved { decisions: code.decided, ..saved };
-    let (template, numbers) = code.finish(frame.need, frame.room, effects, exit);
-    if template.entry_bytes() > super::cache_entry::MOST_BYTES {
-        return Err(Refusal::Never("it has too many numbers"));
-    }
-    Ok(Recording { template, numbers, records, lease_ns, saved })
 }
 
 impl<B: Buffer + ?Sized> Walk<'_, '_, B> {

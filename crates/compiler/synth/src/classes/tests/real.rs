@@ -108,8 +108,7 @@ fn make(program: &Program, classes: &Classes, tables: &MapTables, count: usize) 
 fn walk_with(list: List<'_>, options: Options<'_>) -> (Verified, Vec<String>, Classes) {
     let (program, origins, names) = elements(list);
     let settled = init(&program);
-    let options =
-        Options { origins: &origins, names: &names, settled_cells: Some(&settled), frames: true, ..options };
+    let options = Options { origins: &origins, settled_cells: Some(&settled), frames: true, ..options };
     let classes = Classes::of(&program, &options);
     (program, names, classes)
 }
@@ -341,8 +340,8 @@ fn elements_of_all_kinds() {
     for other in others.iter().filter(|(class, config)| super::chain::is_transparent(class, config)) {
         for list in [vec![*other], vec![first, *other], vec![first, *other, ("DecIPTTL", ""), *other]] {
             for frames in [false, true] {
-                let (program, origins, names) = elements(&list);
-                let options = Options { origins: &origins, names: &names, frames, ..Options::default() };
+                let (program, origins, _) = elements(&list);
+                let options = Options { origins: &origins, frames, ..Options::default() };
                 let classes = Classes::of(&program, &options);
                 assert!(classes.left.is_empty(), "{list:?}");
                 let mut tables = MapTables::of(&program);
