@@ -7,7 +7,8 @@ use std::net::IpAddr;
 
 use etherparse::{
     EtherType, Ethernet2Header, IcmpEchoHeader, Icmpv4Header, Icmpv4Type, Icmpv6Header, Icmpv6Type, IpDscp,
-    IpNumber, Ipv4Header, Ipv6Header, SingleVlanHeader, TcpHeader, UdpHeader, VlanId, VlanPcp,
+    IpNumber, Ipv4Header, Ipv6Header, SingleVlanHeader, TcpHeader, TransportHeader, UdpHeader, VlanId,
+    VlanPcp,
 };
 
 use crate::TrafficError;
@@ -130,23 +131,25 @@ impl FrameSpec<'_> {
         };
         self.append_link(out)?;
         let dscp = IpDscp::try_new(self.dscp).map_err(|_| self.refuse("a DSCP is 0 to 63"))?;
+        let mut transport = self.transport(payload);
+        let ip_payload_bytes = transport.as_ref().map_or(4, TransportHeader::header_len) + payload.len();
+        let too_long = |family: &str| self.refuse(format!("it is longer than {family} can say"));
         match (self.flow.src, self.flow.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let (src, dst) = (src.octets(), dst.octets());
-                let too_long = || self.refuse(Ends::V4(src, dst).too_long());
-                let transport = self.transport(Ends::V4(src, dst), payload)?;
-                let mut header = Ipv4Header::new(0, self.ttl, IpNumber(self.flow.protocol), src, dst)
-                    .map_err(|_| too_long())?;
-                header.set_payload_len(transport.len() + payload.len()).map_err(|_| too_long())?;
+                let protocol = IpNumber(self.flow.protocol);
+                let mut header = Ipv4Header::new(0, self.ttl, protocol, src.octets(), dst.octets())
+                    .map_err(|_| too_long("IPv4"))?;
+                header.set_payload_len(ip_payload_bytes).map_err(|_| too_long("IPv4"))?;
                 header.dscp = dscp;
                 header.identification = self.sequence;
                 header.header_checksum = header.calc_header_checksum();
                 out.extend_from_slice(&header.to_bytes());
-                out.extend_from_slice(&transport);
+                let sum = transport
+                    .as_mut()
+                    .map(|header_above| header_above.update_checksum_ipv4(&header, payload));
+                sum.transpose().map_err(|_| too_long("IPv4"))?;
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let ends = Ends::V6(src.octets(), dst.octets());
-                let transport = self.transport(ends, payload)?;
                 let mut header = Ipv6Header {
                     next_header: IpNumber(self.flow.protocol),
                     hop_limit: self.ttl,
@@ -154,14 +157,24 @@ impl FrameSpec<'_> {
                     destination: dst.octets(),
                     ..Ipv6Header::default()
                 };
-                header
-                    .set_payload_length(transport.len() + payload.len())
-                    .map_err(|_| self.refuse(ends.too_long()))?;
+                header.set_payload_length(ip_payload_bytes).map_err(|_| too_long("IPv6"))?;
                 header.set_dscp(dscp);
                 out.extend_from_slice(&header.to_bytes());
-                out.extend_from_slice(&transport);
+                let sum = transport
+                    .as_mut()
+                    .map(|header_above| header_above.update_checksum_ipv6(&header, payload));
+                sum.transpose().map_err(|_| too_long("IPv6"))?;
             }
             _ => return Err(self.refuse("its addresses are of two families")),
+        }
+        match transport {
+            Some(TransportHeader::Tcp(header)) => out.extend_from_slice(&header.to_bytes()),
+            Some(TransportHeader::Udp(header)) => out.extend_from_slice(&header.to_bytes()),
+            Some(TransportHeader::Icmpv4(header)) => out.extend_from_slice(&header.to_bytes()),
+            Some(TransportHeader::Icmpv6(header)) => out.extend_from_slice(&header.to_bytes()),
+            _ => [self.flow.src_port, self.flow.dst_port]
+                .iter()
+                .for_each(|port| out.extend(port.to_be_bytes())),
         }
         out.extend_from_slice(payload);
         // Only a frame without payload is too short here.
@@ -205,95 +218,23 @@ impl FrameSpec<'_> {
         header
     }
 
-    fn echo(&self) -> IcmpEchoHeader {
-        IcmpEchoHeader { id: self.flow.src_port, seq: self.sequence }
-    }
-
-    fn transport(&self, ends: Ends, payload: &[u8]) -> Result<Transport, TrafficError> {
-        let too_long = || self.refuse(ends.too_long());
-        let FiveTuple { src_port, dst_port, .. } = self.flow;
-        Ok(match (self.flow.protocol, ends) {
-            (TCP, _) => {
-                let mut header = self.tcp_header();
-                let sum = match ends {
-                    Ends::V4(src, dst) => header.calc_checksum_ipv4_raw(src, dst, payload),
-                    Ends::V6(src, dst) => header.calc_checksum_ipv6_raw(src, dst, payload),
-                };
-                header.checksum = sum.map_err(|_| too_long())?;
-                Transport::new(&header.to_bytes())
-            }
-            (UDP, _) => {
-                let mut header = UdpHeader {
-                    source_port: src_port,
-                    destination_port: dst_port,
-                    length: u16::try_from(8 + payload.len()).map_err(|_| too_long())?,
-                    checksum: 0,
-                };
-                let sum = match ends {
-                    Ends::V4(src, dst) => header.calc_checksum_ipv4_raw(src, dst, payload),
-                    Ends::V6(src, dst) => header.calc_checksum_ipv6_raw(src, dst, payload),
-                };
-                header.checksum = sum.map_err(|_| too_long())?;
-                Transport::new(&header.to_bytes())
-            }
-            (ICMP, Ends::V4(..)) => {
-                let kind = Icmpv4Type::EchoRequest(self.echo());
-                Transport::new(&Icmpv4Header::with_checksum(kind, payload).to_bytes())
-            }
-            (ICMPV6, Ends::V6(src, dst)) => {
-                let kind = Icmpv6Type::EchoRequest(self.echo());
-                let header = Icmpv6Header::with_checksum(kind, src, dst, payload);
-                Transport::new(&header.map_err(|_| too_long())?.to_bytes())
-            }
-            _ => Transport::ports(src_port, dst_port),
-        })
-    }
-}
-
-/// The addresses of a frame: source, destination.
-#[derive(Clone, Copy)]
-enum Ends {
-    V4([u8; 4], [u8; 4]),
-    V6([u8; 16], [u8; 16]),
-}
-
-impl Ends {
-    fn too_long(self) -> &'static str {
-        match self {
-            Ends::V4(..) => "it is longer than IPv4 can say",
-            Ends::V6(..) => "it is longer than IPv6 can say",
+    /// The transport header, without its checksum. Protocols that this module does not know have none.
+    fn transport(&self, payload: &[u8]) -> Option<TransportHeader> {
+        let FiveTuple { src_port, dst_port, protocol, .. } = self.flow;
+        let echo = IcmpEchoHeader { id: src_port, seq: self.sequence };
+        match (protocol, self.flow.src.is_ipv6()) {
+            (TCP, _) => Some(TransportHeader::Tcp(self.tcp_header())),
+            (UDP, _) => Some(TransportHeader::Udp(UdpHeader {
+                source_port: src_port,
+                destination_port: dst_port,
+                // A length that does not fit is refused with that of the IP header.
+                length: (UdpHeader::LEN + payload.len()) as u16,
+                checksum: 0,
+            })),
+            (ICMP, false) => Some(TransportHeader::Icmpv4(Icmpv4Header::new(Icmpv4Type::EchoRequest(echo)))),
+            (ICMPV6, true) => Some(TransportHeader::Icmpv6(Icmpv6Header::new(Icmpv6Type::EchoRequest(echo)))),
+            _ => None,
         }
-    }
-}
-
-/// A transport header, with at most the bytes of a TCP header without options.
-struct Transport {
-    bytes: [u8; 20],
-    len: usize,
-}
-
-impl Transport {
-    fn new(header: &[u8]) -> Self {
-        let mut bytes = [0; 20];
-        let len = header.len().min(bytes.len());
-        for (to, from) in bytes.iter_mut().zip(header) {
-            *to = *from;
-        }
-        Self { bytes, len }
-    }
-
-    fn ports(src_port: u16, dst_port: u16) -> Self {
-        let [a, b] = src_port.to_be_bytes();
-        let [c, d] = dst_port.to_be_bytes();
-        Self::new(&[a, b, c, d])
-    }
-}
-
-impl std::ops::Deref for Transport {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
     }
 }
 
