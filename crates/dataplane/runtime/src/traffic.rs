@@ -6,7 +6,7 @@ use port::FrameSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use traffic::replay::replay;
-use traffic::{FlowOrder, SizeMix, TrafficSpec};
+use traffic::{FlowOrder, SizeMix, TrafficError, TrafficSpec};
 
 /// The least number of prepared frames if their sizes differ: enough for a mix of sizes.
 const LEAST_FRAMES: usize = 4_096;
@@ -52,13 +52,13 @@ pub fn frame_set(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostic
 }
 
 /// Frames of a capture, or generated ones.
-fn frames(spec: &TrafficSpec, change: &Change) -> Result<FrameSet, Box<dyn std::error::Error>> {
+fn frames(spec: &TrafficSpec, change: &Change) -> Result<FrameSet, TrafficError> {
     if let Some(capture) = &change.capture {
         return Ok(FrameSet::new(&replay(capture, spec)?.frames)?);
     }
     let flows = usize::try_from(spec.flows).unwrap_or(MOST_FRAMES).max(1);
     let frames = (flows * least_frames(spec).div_ceil(flows)).min(MOST_FRAMES);
-    Ok(FrameSet::new(spec.prepare(frames)?.iter())?)
+    spec.prepare(frames)
 }
 
 /// The number of frames that contains all differences between frames.

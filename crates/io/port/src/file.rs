@@ -1,8 +1,9 @@
 //! Files that a run reads and writes: compares names of one file, and leaves outputs unchanged until the run starts.
 
 use crate::PortError;
+use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Stdout, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -45,12 +46,35 @@ pub fn whole_name(path: &Path) -> PathBuf {
     }
 }
 
+/// Takes the bytes of an output.
+pub trait OutputSink: Write + Debug + Send {
+    /// Shortens the output to `len_bytes`, as far as it keeps what was written: a device or a pipe does not.
+    ///
+    /// # Errors
+    ///
+    /// The system's error.
+    fn cut(&mut self, len_bytes: u64) -> std::io::Result<()>;
+}
+
+impl OutputSink for File {
+    fn cut(&mut self, len_bytes: u64) -> std::io::Result<()> {
+        if self.metadata()?.is_file() { self.set_len(len_bytes) } else { Ok(()) }
+    }
+}
+
+/// Whatever standard output is redirected to may hold other output, and is never shortened.
+impl OutputSink for Stdout {
+    fn cut(&mut self, _len_bytes: u64) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A file to be written. It is unchanged until [`OutputFile::begin`]. If `begin` is never called, a file that did not
 /// exist before is removed again.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
-    file: File,
+    sink: Box<dyn OutputSink>,
     is_new: bool,
     begun: bool,
 }
@@ -71,7 +95,12 @@ impl OutputFile {
             made => (made, true),
         };
         let file = file.map_err(|source| PortError::file("create", path, source))?;
-        Ok(OutputFile { path: path.to_owned(), file, is_new, begun: false })
+        Ok(OutputFile { path: path.to_owned(), sink: Box::new(file), is_new, begun: false })
+    }
+
+    /// An empty output that is open already, with a name for errors.
+    pub fn begun(path: &Path, sink: impl OutputSink + 'static) -> OutputFile {
+        OutputFile { path: path.to_owned(), sink: Box::new(sink), is_new: false, begun: true }
     }
 
     /// Its name.
@@ -90,10 +119,7 @@ impl OutputFile {
     ///
     /// The system's error.
     pub fn begin(&mut self) -> std::io::Result<()> {
-        if !std::mem::replace(&mut self.begun, true) && self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        Ok(())
+        if std::mem::replace(&mut self.begun, true) { Ok(()) } else { self.sink.cut(0) }
     }
 
     /// Writes the bytes `held`; an error includes the number of bytes that were written.
@@ -105,19 +131,19 @@ impl OutputFile {
         self.begin().map_err(|error| (0, error))?;
         let mut at = 0;
         while let Some(rest) = held.get(at..).filter(|rest| !rest.is_empty()) {
-            match self.file.write(rest) {
+            match self.sink.write(rest) {
                 Ok(0) => return Err((at, ErrorKind::WriteZero.into())),
                 Ok(wrote) => at += wrote,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err((at, error)),
             }
         }
-        Ok(())
+        self.sink.flush().map_err(|error| (0, error))
     }
 
     /// Truncates the file. A device or a pipe cannot be truncated, and keeps no frames.
     pub fn cut_back(&mut self, bytes: u64) {
-        let _ = self.file.set_len(bytes);
+        let _ = self.sink.cut(bytes);
     }
 }
 

@@ -65,6 +65,11 @@ impl FrameSet {
         self.places.len()
     }
 
+    /// The frame of that number.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        self.places.get(index).map(|place| self.frame(*place))
+    }
+
     /// The frames, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.places.iter().map(|place| self.frame(*place))

@@ -59,9 +59,9 @@ pub enum TrafficError {
         /// The operating system's error.
         cause: std::io::Error,
     },
-    /// A capture could not be read.
-    #[error("{0}")]
-    Capture(String),
+    /// A capture could not be read, or frames could not be prepared for a port.
+    #[error(transparent)]
+    Port(#[from] port::PortError),
     /// A capture could not be written to its end.
     #[error(
         "writing stopped after {frames} frames: {cause}; those frames are readable in {}",

@@ -3,13 +3,13 @@
 use crate::TrafficError;
 use crate::flow::{FlowPick, FlowRanges, FlowSource, FlowSpace};
 use crate::frame::{FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
-use crate::frame_set::FrameSet;
 use crate::link::VlanTags;
 use crate::payload::PayloadBuffer;
 use crate::protocol::{TCP, TcpFlags};
 use crate::random::{Purpose, Random, mix};
 use crate::range::AddressRange;
 use crate::spec::{Spacing, TrafficSpec};
+use port::FrameSet;
 
 /// The properties of a frame besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,18 +60,18 @@ impl TrafficSpec {
         Frames::new(self)
     }
 
-    /// The first `count` frames, in one buffer.
+    /// The first `count` frames, for a generator port.
     ///
     /// # Errors
     ///
-    /// As [`Self::frames`].
+    /// As [`Self::frames`], or when `count` is 0.
     pub fn prepare(&self, count: usize) -> Result<FrameSet, TrafficError> {
         let mut frames = self.frames()?;
-        let mut set = FrameSet::default();
-        for _ in 0..count {
-            set.push_with(|bytes| frames.append_next(bytes))?;
-        }
-        Ok(set)
+        let made = (0..count).map(|_| {
+            let mut frame = Vec::new();
+            frames.append_next(&mut frame).map(|_| frame)
+        });
+        Ok(FrameSet::new(made.collect::<Result<Vec<_>, _>>()?)?)
     }
 }
 

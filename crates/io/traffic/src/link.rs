@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::TrafficError;
@@ -16,30 +17,17 @@ impl FromStr for MacAddress {
     type Err = TrafficError;
 
     fn from_str(text: &str) -> Result<Self, TrafficError> {
-        let refuse = || {
-            let remedy = "write six hexadecimal bytes, as in 02:00:00:00:00:01";
-            TrafficError::setting("MAC address", text, remedy)
-        };
-        let mut bytes = [0u8; 6];
-        let mut parts = text.trim().split(':');
-        for byte in &mut bytes {
-            let part = parts.next().ok_or_else(refuse)?;
-            if part.is_empty() || part.len() > 2 || part.starts_with('+') {
-                return Err(refuse());
-            }
-            *byte = u8::from_str_radix(part, 16).map_err(|_| refuse())?;
-        }
-        match parts.next() {
-            None => Ok(Self(bytes)),
-            Some(_) => Err(refuse()),
-        }
+        let remedy = "write six hexadecimal bytes, as in 02:00:00:00:00:01";
+        let parsed = text.trim().parse().ok().filter(|_| !text.contains('-'));
+        parsed
+            .map(|MacAddr(bytes)| Self(bytes))
+            .ok_or_else(|| TrafficError::setting("MAC address", text, remedy))
     }
 }
 
 impl fmt::Display for MacAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [a, b, c, d, e, f] = self.0;
-        write!(out, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")
+        MacAddr(self.0).fmt(out)
     }
 }
 
@@ -77,7 +65,7 @@ impl FromStr for VlanTags {
             let (id, priority) = part.split_once(':').unwrap_or((part, "0"));
             let id = id.trim().parse::<u16>().ok().filter(|id| *id < 4096);
             let priority = priority.trim().parse::<u8>().ok().filter(|p| *p < 8);
-            Ok(VlanTag {
+            Ok::<_, TrafficError>(VlanTag {
                 id: id.ok_or_else(|| refuse("a VLAN identifier is a number from 0 to 4095"))?,
                 priority: priority.ok_or_else(|| refuse("a priority is a number from 0 to 7"))?,
             })

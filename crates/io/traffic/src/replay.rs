@@ -4,9 +4,9 @@
 //! the pairs of communicating hosts are kept. MAC addresses are those of the table. Checksums are computed again:
 //! captures of machines with offloads contain wrong ones.
 
-use super::{AddressRange, TrafficSpec};
-use crate::TrafficError;
+use crate::{AddressRange, SHORTEST_WIRE_FRAME_BYTES, TrafficError, TrafficSpec};
 use packet::checksum;
+use port::LINK_ETHERNET;
 use port::capture::CaptureReader;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,10 +14,6 @@ use std::path::Path;
 
 /// The largest number of frames that are read.
 const MOST_FRAMES: usize = 1 << 18;
-/// Link type of Ethernet in captures (LINKTYPE_ETHERNET).
-const ETHERNET: u32 = 1;
-/// The shortest frame, without its FCS.
-const SHORTEST: usize = 60;
 
 /// The frames of a capture.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,15 +29,14 @@ pub struct Replay {
 /// # Errors
 /// When it cannot be read, or contains no such frames.
 pub fn replay(path: &Path, spec: &TrafficSpec) -> Result<Replay, TrafficError> {
-    let told = |error: port::PortError| TrafficError::Capture(error.to_string());
-    let mut reader = CaptureReader::open(path).map_err(told)?;
+    let mut reader = CaptureReader::open(path)?;
     let (mut found, mut hosts) = (Replay::default(), HashMap::new());
-    while let Some(frame) = reader.next_frame().map_err(told)? {
+    while let Some(frame) = reader.next_frame()? {
         if found.frames.len() >= MOST_FRAMES {
             break;
         }
         let is_whole = frame.original_bytes as usize == frame.bytes.len();
-        let rewritten = (is_whole && frame.link_type == ETHERNET)
+        let rewritten = (is_whole && frame.link_type == LINK_ETHERNET)
             .then(|| rewritten(frame.bytes.to_vec(), spec, &mut hosts))
             .flatten();
         match rewritten {
@@ -101,7 +96,7 @@ fn rewritten(mut frame: Vec<u8>, spec: &TrafficSpec, hosts: &mut HashMap<Ipv4Add
             frame.get_mut(place..place + 2)?.copy_from_slice(&sum.to_be_bytes());
         }
     }
-    frame.resize(frame.len().max(SHORTEST), 0);
+    frame.resize(frame.len().max(SHORTEST_WIRE_FRAME_BYTES), 0);
     Some(frame)
 }
 
@@ -127,7 +122,7 @@ mod tests {
         let found = replay(&path, &wanted).expect("read");
         assert_eq!((found.frames.len(), found.left_out), (20, 0));
         for frame in &found.frames {
-            assert!(frame.len() >= SHORTEST && frame[..6] == wanted.dst_mac.0);
+            assert!(frame.len() >= SHORTEST_WIRE_FRAME_BYTES && frame[..6] == wanted.dst_mac.0);
             assert!(frame[26..29] == [10, 0, 0] && frame[30..32] == [198, 18], "{frame:?}");
             assert_eq!(checksum::verify_ipv4_header(frame.as_slice(), 14, 20), checksum::Validity::Good);
             let length = usize::from(u16::from_be_bytes([frame[16], frame[17]])) - 20;

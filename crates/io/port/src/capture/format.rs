@@ -7,10 +7,26 @@ pub const LONGEST_RECORD_BYTES: u32 = 262_144;
 pub const FILE_HEADER_BYTES: usize = 24;
 /// Bytes in front of each frame in a pcap file.
 pub const RECORD_HEADER_BYTES: usize = 16;
-/// Magic number of a pcap file with nanosecond timestamps.
-pub const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// Magic number of a pcap file with microsecond timestamps.
-pub const MAGIC_MICROSECONDS: u32 = 0xa1b2_c3d4;
+/// The unit of a pcap file's timestamps, with the file's magic number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Resolution {
+    /// Nanoseconds.
+    Nanoseconds = 0xa1b2_3c4d,
+    /// Microseconds, which every reader of captures supports.
+    Microseconds = 0xa1b2_c3d4,
+}
+
+impl Resolution {
+    fn of(magic: u32) -> Option<Resolution> {
+        [Resolution::Nanoseconds, Resolution::Microseconds].into_iter().find(|known| *known as u32 == magic)
+    }
+
+    /// Nanoseconds in a unit.
+    pub fn unit_ns(self) -> u64 {
+        if self == Resolution::Nanoseconds { 1 } else { 1000 }
+    }
+}
 
 /// Byte order of the machine that wrote a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,8 +62,8 @@ impl ByteOrder {
 pub struct PcapHeader {
     /// The byte order of its integers.
     pub order: ByteOrder,
-    /// Nanoseconds in a unit of the fraction of a timestamp.
-    pub fraction_ns: u64,
+    /// The unit of the fraction of a timestamp.
+    pub resolution: Resolution,
     /// The link type of the frames.
     pub link_type: u32,
 }
@@ -55,15 +71,13 @@ pub struct PcapHeader {
 impl PcapHeader {
     /// Parses a file header; `None` without a magic number of pcap.
     pub fn parse(bytes: &[u8]) -> Option<PcapHeader> {
-        let (order, fraction_ns) = match ByteOrder::Big.u32(bytes, 0)? {
-            MAGIC_MICROSECONDS => (ByteOrder::Big, 1000),
-            MAGIC_NANOSECONDS => (ByteOrder::Big, 1),
-            magic if magic.swap_bytes() == MAGIC_MICROSECONDS => (ByteOrder::Little, 1000),
-            magic if magic.swap_bytes() == MAGIC_NANOSECONDS => (ByteOrder::Little, 1),
-            _ => return None,
+        let magic = ByteOrder::Big.u32(bytes, 0)?;
+        let (order, resolution) = match Resolution::of(magic) {
+            Some(resolution) => (ByteOrder::Big, resolution),
+            None => (ByteOrder::Little, Resolution::of(magic.swap_bytes())?),
         };
         // The upper half describes the FCS of the frames; link types have 16 bits.
         let link_type = order.u32(bytes, 20)? & 0xffff;
-        Some(PcapHeader { order, fraction_ns, link_type })
+        Some(PcapHeader { order, resolution, link_type })
     }
 }

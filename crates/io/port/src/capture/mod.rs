@@ -12,6 +12,7 @@ mod port;
 pub mod reader;
 pub mod writer;
 
+pub use format::Resolution;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_reader;
 pub use port::{CaptureOptions, CapturePort};

@@ -305,7 +305,7 @@ fn find_pcap(window: &mut Window, header: &PcapHeader) -> Result<Option<Record>,
         return Err("the file ends within a frame".into());
     }
     let packet = RecordPacket {
-        timestamp_ns: seconds * 1_000_000_000 + fraction * header.fraction_ns,
+        timestamp_ns: seconds * 1_000_000_000 + fraction * header.resolution.unit_ns(),
         original_bytes,
         link_type: header.link_type,
         bytes: RECORD_HEADER_BYTES..record_bytes,

@@ -1,9 +1,9 @@
-//! Writes pcap captures (nanosecond timestamps, this machine's byte order).
+//! Writes pcap captures (this machine's byte order).
 //!
 //! The file contains whole frames only, as far as the system permits: when a write fails, the file is truncated to the
 //! last whole frame, and the error contains the number of frames.
 
-use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, MAGIC_NANOSECONDS, RECORD_HEADER_BYTES};
+use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, RECORD_HEADER_BYTES, Resolution};
 use crate::{OutputFile, PortError};
 use shm::{Packet, PacketBytes};
 use std::path::Path;
@@ -15,6 +15,7 @@ const HOLD_BYTES: usize = 256 << 10;
 /// writer writes the buffered frames, but only `flush` returns an error.
 pub struct CaptureWriter {
     file: OutputFile,
+    resolution: Resolution,
     held: Vec<u8>,
     /// The end of each frame in `held`.
     ends: Vec<usize>,
@@ -44,10 +45,15 @@ impl CaptureWriter {
         Ok(CaptureWriter::new(OutputFile::open(path)?, link_type))
     }
 
-    /// A capture in an opened file.
+    /// A capture in an opened file, with timestamps in nanoseconds.
     pub fn new(file: OutputFile, link_type: u32) -> CaptureWriter {
+        CaptureWriter::with_resolution(file, link_type, Resolution::Nanoseconds)
+    }
+
+    /// The same, with timestamps of that resolution.
+    pub fn with_resolution(file: OutputFile, link_type: u32, resolution: Resolution) -> CaptureWriter {
         let mut held = Vec::with_capacity(HOLD_BYTES + FILE_HEADER_BYTES);
-        held.extend_from_slice(&MAGIC_NANOSECONDS.to_ne_bytes());
+        held.extend_from_slice(&(resolution as u32).to_ne_bytes());
         held.extend_from_slice(&2u16.to_ne_bytes());
         held.extend_from_slice(&4u16.to_ne_bytes());
         held.extend_from_slice(&[0; 8]);
@@ -55,6 +61,7 @@ impl CaptureWriter {
         held.extend_from_slice(&link_type.to_ne_bytes());
         CaptureWriter {
             file,
+            resolution,
             held,
             ends: Vec::new(),
             written_bytes: 0,
@@ -117,7 +124,7 @@ impl CaptureWriter {
         let captured = len as u32;
         // The format's seconds have 32 bits and end in 2106.
         let seconds = u32::try_from(timestamp_ns / 1_000_000_000).unwrap_or(u32::MAX);
-        let fraction = (timestamp_ns % 1_000_000_000) as u32;
+        let fraction = (timestamp_ns % 1_000_000_000 / self.resolution.unit_ns()) as u32;
         let mut header = [0; RECORD_HEADER_BYTES];
         for (place, value) in
             header.chunks_exact_mut(4).zip([seconds, fraction, captured, original_bytes.max(captured)])

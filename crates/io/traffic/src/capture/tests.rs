@@ -1,24 +1,29 @@
 use std::fs;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
 
 use pcap_file::pcap::PcapReader;
 
 use super::*;
 use crate::TrafficSpec;
+use port::file::OutputSink;
 
 /// A disk of limited size that accepts a few bytes at a time.
+#[derive(Debug)]
 struct SmallDisk {
     room_bytes: usize,
-    bytes: Vec<u8>,
+    bytes: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Write for SmallDisk {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let free = self.room_bytes - self.bytes.len();
+        let mut held = self.bytes.lock().expect("whole");
+        let free = self.room_bytes - held.len();
         if free == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let taken = bytes.len().min(free).min(700);
-        self.bytes.extend_from_slice(&bytes[..taken]);
+        held.extend_from_slice(&bytes[..taken]);
         Ok(taken)
     }
 
@@ -27,9 +32,9 @@ impl Write for SmallDisk {
     }
 }
 
-impl CaptureSink for SmallDisk {
+impl OutputSink for SmallDisk {
     fn cut(&mut self, len_bytes: u64) -> io::Result<()> {
-        self.bytes.truncate(len_bytes as usize);
+        self.bytes.lock().expect("whole").truncate(len_bytes as usize);
         Ok(())
     }
 }
@@ -48,15 +53,17 @@ fn count_frames(bytes: &[u8]) -> u64 {
 fn a_full_disk_leaves_whole_frames() {
     // Around the file header, around the first records, and after several pieces of the buffer.
     for room_bytes in [24, 25, 40, 99, 100, 101, 176, 1_000_000, 1_048_600, 2_100_003, 3_000_001] {
-        let mut disk = SmallDisk { room_bytes, bytes: Vec::new() };
+        let bytes = Arc::default();
+        let disk = SmallDisk { room_bytes, bytes: Arc::clone(&bytes) };
         let mut frames = TrafficSpec::default().frames().expect("valid");
         let mut quiet = |_| {};
-        let path = Path::new("capture.part");
-        let error = write_frames(&mut disk, path, Resolution::Nanoseconds, &mut frames, 100_000, &mut quiet);
+        let output = OutputFile::begun(Path::new("capture.part"), disk);
+        let error = write_frames(output, Resolution::Nanoseconds, &mut frames, 100_000, &mut quiet);
         let error = error.expect_err("the disk is full");
         let whole = (room_bytes as u64 - 24) / 76;
-        assert_eq!(count_frames(&disk.bytes), whole, "room {room_bytes}");
-        assert_eq!(disk.bytes.len() as u64, 24 + whole * 76);
+        let bytes = bytes.lock().expect("whole");
+        assert_eq!(count_frames(&bytes), whole, "room {room_bytes}");
+        assert_eq!(bytes.len() as u64, 24 + whole * 76);
         let text = error.to_string();
         assert!(text.contains(&format!("after {whole} frames")), "{text}");
         assert!(text.contains("capture.part"), "{text}");

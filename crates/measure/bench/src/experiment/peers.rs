@@ -15,11 +15,12 @@ use crate::trial::{Order, REPEATS, again, by_turns};
 use crate::wire::devices::Means;
 use crate::wire::{Devices, Wire, WireOptions};
 use hdrhistogram::Histogram;
+use port::FrameSet;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use traffic::{FrameSet, SizeMix, TrafficSpec};
+use traffic::{SizeMix, TrafficSpec};
 
 /// Trials that settle a load, of which half may be worse.
 const TRIALS: u32 = 3;

@@ -34,10 +34,11 @@ use crate::load::stamp::LEAST_BYTES;
 use crate::load::{Observed, Offer, UnderTest};
 use crate::machine::core_time::Thread;
 use crate::trial::{REPEATS, again};
+use port::FrameSet;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use schedule::Schedule;
 use std::sync::Arc;
-use traffic::{FrameSet, TrafficError};
+use traffic::TrafficError;
 use trial::Trial;
 
 /// Frames that the share is taken from that a system lets through, at least.
@@ -82,7 +83,7 @@ impl Wire {
     /// # Errors
     /// When nothing comes through.
     pub fn warm_up(&mut self) -> Result<Observed, BenchError> {
-        let frames = (2 * self.frames.len() as u64).max(LEAST_FRAMES);
+        let frames = (2 * self.frames.count() as u64).max(LEAST_FRAMES);
         let offer = Offer::stamped(frames as f64 / WARM_UP_S, WARM_UP_S);
         self.offer(&offer)?;
         let is_short = |observed: &Observed| observed.is_disturbed() || observed.sent != observed.arrived;

@@ -10,10 +10,9 @@ use crate::load::stamp::{self, STAMP_BYTES, Stamp};
 use crate::stats::histogram;
 use hdrhistogram::Histogram;
 use packet::access::Access;
-use port::{Moved, PortStats};
+use port::{FrameSet, Moved, PortStats};
 use shm::{Frame, Packet, PacketBytes, Pool};
 use std::time::Instant;
-use traffic::FrameSet;
 
 /// What a tester counts besides.
 #[derive(Clone, Debug)]
@@ -88,7 +87,7 @@ impl<'a> Trial<'a> {
             inbox: vec![Packet::EMPTY; burst],
             done: Done {
                 offered: 0,
-                recorder: Recorder::new(schedule.frames, &[frames.len() as u64]),
+                recorder: Recorder::new(schedule.frames, &[frames.count() as u64]),
                 pacing: histogram(),
                 counts: Counts::default(),
             },
@@ -171,7 +170,7 @@ impl<'a> Trial<'a> {
             };
             fill(packet, frame, &stamp);
             self.created += 1;
-            self.next = if self.next + 1 == self.frames.len() { 0 } else { self.next + 1 };
+            self.next = if self.next + 1 == self.frames.count() { 0 } else { self.next + 1 };
         }
         self.held = 0..got;
     }
