@@ -15,7 +15,7 @@ pub fn histogram() -> Histogram<u64> {
 }
 
 /// Median and range of some figures.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Quantiles {
     /// The middle one; of an even number, the mean of the two in the middle.
     pub median: f64,

@@ -11,7 +11,7 @@
 mod text;
 
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::load::DISTURBED;
 use crate::start::{RunOptions, failed};
 use crate::stats::Quantiles;
@@ -69,31 +69,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Where it stands in a table: packets come first, and go last.
-    fn rank(self) -> usize {
+    /// Where it stands in a table, where packets come first and go last, and its name there.
+    fn row(self) -> (u8, &'static str) {
         match self {
-            Kind::Receive => 0,
-            Kind::Send => 2,
-            Kind::Loop => 3,
-            Kind::Waiting => 4,
-            _ => 1,
+            Kind::Receive => (0, "receive"),
+            Kind::Element => (1, "element"),
+            Kind::Task => (1, "task"),
+            Kind::Program => (1, "program"),
+            Kind::ToNf => (1, "host to NF"),
+            Kind::InNf => (1, "in the NF"),
+            Kind::FromNf => (1, "NF to host"),
+            Kind::Send => (2, "send"),
+            Kind::Loop => (3, "loop"),
+            Kind::Waiting => (4, "waiting"),
         }
     }
 
     /// Its name in tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Kind::Receive => "receive",
-            Kind::Element => "element",
-            Kind::Task => "task",
-            Kind::Program => "program",
-            Kind::ToNf => "host to NF",
-            Kind::InNf => "in the NF",
-            Kind::FromNf => "NF to host",
-            Kind::Send => "send",
-            Kind::Loop => "loop",
-            Kind::Waiting => "waiting",
-        }
+        self.row().1
     }
 
     /// Whether its cycles are the packet thread's.
@@ -122,7 +116,7 @@ pub struct StageCost {
 }
 
 /// Where a chain's cycles go.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Breakdown {
     /// The chain file.
     pub chain: String,
@@ -174,38 +168,28 @@ impl Breakdown {
 
     /// Its stages, as bars.
     pub fn figure(&self, command: &str) -> Figure {
-        let disturbed = self.is_disturbed();
-        let point = |(at, stage): (usize, &StageCost)| Point {
-            x: at as f64,
-            y: stage.cycles,
-            repeats: self.rounds,
-            disturbed,
-        };
-        let kinds = [("packet thread", true), ("the NFs' processes", false)];
-        let series = kinds.into_iter().map(|(name, own)| Series {
-            name: name.into(),
-            origin: Origin::Own,
-            points: self
-                .stages
-                .iter()
-                .enumerate()
-                .filter(|(_, stage)| stage.kind.is_of_worker() == own)
-                .map(point)
-                .collect(),
+        let (repeats, disturbed) = (self.rounds, self.is_disturbed());
+        let series = [("packet thread", true), ("the NFs' processes", false)].map(|(name, own)| {
+            let stages = self.stages.iter().enumerate().filter(|(_, stage)| stage.kind.is_of_worker() == own);
+            let points =
+                stages.map(|(at, stage)| Point { x: at as f64, y: stage.cycles, repeats, disturbed });
+            Series::own(name, points.collect())
         });
-        let skipped = |what: &str, why: &str| Skipped { what: what.into(), why: why.into() };
-        let mut missing = vec![];
-        if self.stages.iter().any(|stage| stage.kind == Kind::Program) {
-            let why = "they run as one program, in which instructions of several elements are mixed; measure them with \
-                       --as modular";
-            missing.push(skipped("the elements inside a fused program", why));
-        }
-        if self.stages.iter().any(|stage| stage.kind == Kind::InNf) {
-            let why =
-                "only how long its process ran is known from outside, and that counts looking for packets";
-            missing.push(skipped("the elements of an NF in a process", why));
-        }
-        let axis = Axis::names("stage", self.stages.iter().map(StageCost::title));
+        let has = |kind: Kind| self.stages.iter().any(|stage| stage.kind == kind);
+        let skipped = [
+            (
+                Kind::Program,
+                "the elements inside a fused program",
+                "they run as one program, in which instructions of several elements are mixed; measure them with \
+                 --as modular",
+            ),
+            (
+                Kind::InNf,
+                "the elements of an NF in a process",
+                "only how long its process ran is known from outside, and that counts looking for packets",
+            ),
+        ];
+        let skipped = skipped.into_iter().filter(|(kind, ..)| has(*kind));
         let setting = |name: &str, value: String| (name.to_string(), value);
         Figure {
             name: "breakdown".into(),
@@ -216,9 +200,9 @@ impl Breakdown {
             ),
             source: Some("NetVM, table I".into()),
             command: command.into(),
-            x: axis,
+            x: Axis::names("stage", self.stages.iter().map(StageCost::title)),
             y: Axis::linear("cost", "cycles per packet"),
-            series: series.filter(|series| !series.points.is_empty()).collect(),
+            series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
             settings: vec![
                 setting("burst", self.burst.to_string()),
                 setting(
@@ -229,7 +213,7 @@ impl Breakdown {
                 setting("seconds with probes, and as long without", self.seconds.to_string()),
                 setting("cycles in a nanosecond", format!("{:.3}", self.cycles_per_ns)),
             ],
-            skipped: missing,
+            skipped: skipped.map(|(_, what, why)| Skipped { what: what.into(), why: why.into() }).collect(),
             notes: vec![self.told_of_probes()],
             expected: vec![Expectation::of_times(
                 format!(
@@ -265,14 +249,14 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     let mut chain = ClosedLoop::start(path, &options.run)?;
     chain.warm_up(chain.warm_packets())?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
-    let nfs = NfProcesses::of(&chain);
+    let nfs = nf_processes(&chain);
     let mut round = || -> Result<Round, BenchError> {
         let was_far = !chain.await_near();
         switch(&chain, &probes, false)?;
-        let before = nfs.ran_ns();
+        let before = ran_ns(&nfs);
         let plain = chain.watch(options.seconds)?;
         let ran =
-            nfs.ran_ns().iter().zip(before).map(|(after, before)| after.saturating_sub(before)).collect();
+            ran_ns(&nfs).iter().zip(before).map(|(after, before)| after.saturating_sub(before)).collect();
         switch(&chain, &probes, true)?;
         let (stages, interrupted) = (probes.stages(), probes.interrupted());
         let probed = chain.watch(options.seconds)?;
@@ -291,12 +275,15 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     let nodes = chain.running().report().nodes;
     let sound = chain.end().is_balanced();
     let of = |stage: Stage| label(stage, &nodes, &probes);
-    let mut found = evaluate(&rounds, cycles_per_ns, &of, &nfs.0);
-    found.chain = path.display().to_string();
-    (found.mode, found.burst) = (options.run.shape.unwrap_or_default().name(), options.run.burst);
-    found.size = options.run.change.size.clone();
-    (found.seconds, found.sound) = (options.seconds, sound);
-    Ok(found)
+    Ok(Breakdown {
+        chain: path.display().to_string(),
+        mode: options.run.shape.unwrap_or_default().name(),
+        burst: options.run.burst,
+        size: options.run.change.size.clone(),
+        seconds: options.seconds,
+        sound,
+        ..evaluate(&rounds, cycles_per_ns, &of, &nfs)
+    })
 }
 
 /// Switches probes on or off and waits until that is so.
@@ -343,15 +330,20 @@ fn passed(before: &[StageCycles], after: &[StageCycles]) -> Vec<StageCycles> {
     before.iter().zip(after).map(difference).collect()
 }
 
-/// What a stage is called.
-struct Label {
-    kind: Kind,
-    name: String,
-    class: String,
-    elements: Vec<String>,
-}
-
 impl StageCost {
+    /// One that costs nothing and has no name.
+    fn of(kind: Kind) -> StageCost {
+        StageCost {
+            kind,
+            name: String::new(),
+            class: String::new(),
+            cycles: Quantiles::default(),
+            ns: 0.0,
+            readings: 0.0,
+            elements: vec![],
+        }
+    }
+
     /// Its name in tables and plots.
     pub fn title(&self) -> String {
         match self.kind {
@@ -362,17 +354,17 @@ impl StageCost {
     }
 }
 
-fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> Label {
-    let plain = |kind| Label { kind, name: String::new(), class: String::new(), elements: vec![] };
+/// A stage by its name, without its cost.
+fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> StageCost {
     let of = |node: usize, kind: fn(&NodeReport) -> Kind| match nodes.get(node) {
         Some(node) => {
-            Label { kind: kind(node), name: node.name.clone(), class: node.class.clone(), elements: vec![] }
+            StageCost { name: node.name.clone(), class: node.class.clone(), ..StageCost::of(kind(node)) }
         }
-        None => plain(Kind::Element),
+        None => StageCost::of(Kind::Element),
     };
     match stage {
-        Stage::Turn => plain(Kind::Loop),
-        Stage::Waiting => plain(Kind::Waiting),
+        Stage::Turn => StageCost::of(Kind::Loop),
+        Stage::Waiting => StageCost::of(Kind::Waiting),
         Stage::Element(node) => of(node, |node| match () {
             () if node.class == PROCESS => Kind::ToNf,
             () if node.sent > 0 => Kind::Send,
@@ -391,7 +383,7 @@ fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> Label {
                 .filter_map(|node| nodes.get(*node).map(|node| node.name.clone()))
                 .collect();
             let name = format!("of {} element{}", elements.len(), if elements.len() == 1 { "" } else { "s" });
-            Label { elements, name, ..plain(Kind::Program) }
+            StageCost { elements, name, ..StageCost::of(Kind::Program) }
         }
     }
 }
@@ -400,11 +392,11 @@ fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> Label {
 fn evaluate(
     rounds: &[Round],
     cycles_per_ns: f64,
-    label: &dyn Fn(Stage) -> Label,
+    label: &dyn Fn(Stage) -> StageCost,
     nfs: &[NfProcess],
 ) -> Breakdown {
-    let none = Quantiles { median: 0.0, min: 0.0, max: 0.0 };
-    let spread = |figure: &dyn Fn(&Round) -> f64| Quantiles::of(rounds.iter().map(figure)).unwrap_or(none);
+    let spread =
+        |figure: &dyn Fn(&Round) -> f64| Quantiles::of(rounds.iter().map(figure)).unwrap_or_default();
     let packets = |round: &Round| round.probed.packets.max(1) as f64;
     let own = |round: &Round, stage: &StageCycles| {
         (stage.cycles as f64 - stage.readings as f64 * round.cost) / packets(round)
@@ -419,34 +411,22 @@ fn evaluate(
         // Noise may make less than nothing of a stage that does next to nothing.
         let cycles = spread(&|round| of(round).map_or(0.0, |stage| own(round, &stage).max(0.0)));
         let readings = spread(&|round| of(round).map_or(0.0, |stage| stage.readings as f64 / packets(round)));
-        let Label { kind, name, class, elements } = label(named.stage);
-        let ns = cycles.median / cycles_per_ns;
-        let nf = nfs.iter().enumerate().find(|(_, nf)| kind == Kind::FromNf && nf.name == name);
-        if let Some((number, nf)) = nf {
+        let named = label(named.stage);
+        let nf = nfs.iter().position(|nf| named.kind == Kind::FromNf && nf.name == named.name);
+        if let Some(number) = nf {
             let ran = |round: &Round| round.ran.get(number).copied().unwrap_or(0) as f64;
             let ns = spread(&|round| ran(round) / round.plain.packets.max(1) as f64);
-            stages.push(StageCost {
-                kind: Kind::InNf,
-                name: nf.name.clone(),
-                class: class.clone(),
-                cycles: ns.map(|ns| ns * cycles_per_ns),
-                ns: ns.median,
-                readings: 0.0,
-                elements: vec![],
-            });
+            let cycles = ns.map(|ns| ns * cycles_per_ns);
+            stages.push(StageCost { kind: Kind::InNf, cycles, ns: ns.median, ..named.clone() });
         }
-        stages.push(StageCost { kind, name, class, cycles, ns, readings: readings.median, elements });
+        let ns = cycles.median / cycles_per_ns;
+        stages.push(StageCost { cycles, ns, readings: readings.median, ..named });
     }
-    stages.sort_by_key(|stage| stage.kind.rank());
+    stages.sort_by_key(|stage| stage.kind.row().0);
     let wall = |round: &Round| (round.plain.wall_ns + round.probed.wall_ns) * cycles_per_ns;
     let lost = |round: &Round| round.plain.waited_ns * cycles_per_ns + round.interrupted as f64;
     Breakdown {
-        chain: String::new(),
-        mode: "",
-        burst: 0,
-        size: None,
         rounds: rounds.len(),
-        seconds: 0.0,
         stages,
         sum: spread(&|round| round.stages.iter().map(|stage| own(round, stage)).sum()),
         unprobed: spread(&|round| round.plain.ns_per_packet() * cycles_per_ns),
@@ -458,6 +438,7 @@ fn evaluate(
         disturbed: spread(&|round| lost(round) / wall(round).max(1.0)).median,
         far: rounds.iter().filter(|round| round.is_far).count(),
         sound: true,
+        ..Breakdown::default()
     }
 }
 
@@ -469,28 +450,24 @@ struct NfProcess {
 }
 
 /// All of a chain.
-struct NfProcesses(Vec<NfProcess>);
+fn nf_processes(chain: &ClosedLoop) -> Vec<NfProcess> {
+    let nodes = chain.running().report().nodes.into_iter().filter(|node| node.class == PROCESS);
+    let process = |node: NodeReport| {
+        let pid = chain.running().read(&format!("{}.pid", node.name)).ok()?.trim().parse().ok()?;
+        Some(NfProcess { name: node.name, pid })
+    };
+    nodes.filter_map(process).filter(|nf| nf.pid != 0).collect()
+}
 
-impl NfProcesses {
-    fn of(chain: &ClosedLoop) -> NfProcesses {
-        let nodes = chain.running().report().nodes.into_iter().filter(|node| node.class == PROCESS);
-        let process = |node: NodeReport| {
-            let pid = chain.running().read(&format!("{}.pid", node.name)).ok()?.trim().parse().ok()?;
-            Some(NfProcess { name: node.name, pid })
-        };
-        NfProcesses(nodes.filter_map(process).filter(|nf| nf.pid != 0).collect())
-    }
-
-    /// For how long each has run so far, all its threads together, in nanoseconds.
-    fn ran_ns(&self) -> Vec<u64> {
-        let ran = |nf: &NfProcess| {
-            let tasks = std::fs::read_dir(format!("/proc/{}/task", nf.pid)).ok()?;
-            let of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("schedstat")).ok();
-            let first = |text: String| text.split_whitespace().next()?.parse::<u64>().ok();
-            Some(tasks.flatten().filter_map(|task| of(task).and_then(first)).sum())
-        };
-        self.0.iter().map(|nf| ran(nf).unwrap_or(0)).collect()
-    }
+/// For how long each has run so far, all its threads together, in nanoseconds.
+fn ran_ns(nfs: &[NfProcess]) -> Vec<u64> {
+    let ran = |nf: &NfProcess| {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", nf.pid)).ok()?;
+        let of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("schedstat")).ok();
+        let first = |text: String| text.split_whitespace().next()?.parse::<u64>().ok();
+        Some(tasks.flatten().filter_map(|task| of(task).and_then(first)).sum())
+    };
+    nfs.iter().map(|nf| ran(nf).unwrap_or(0)).collect()
 }
 
 #[cfg(test)]

@@ -10,19 +10,27 @@ use std::time::Instant;
 /// A place for what a sink notes of a trial; empty where nobody wants to know.
 pub type Notes = Arc<Mutex<Option<Recorder>>>;
 
+/// When the frames of a trial arrive at each ring.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    start_ns: u64,
+    end_ns: u64,
+    /// From burst to burst.
+    gap_ns: f64,
+    /// Frames of a burst, and of how many one has a stamp: 1 at least, once a trial was started.
+    burst: u64,
+    stamp_every: u64,
+}
+
 /// A trial that ports carry out together. One thread starts trials, packet threads follow.
 #[derive(Debug)]
 pub struct Pace {
     epoch: Instant,
-    /// Number of the trial, which is written last.
+    /// Number of the trial, which is written last: a ring that sees a new one takes its arrivals, once.
     trial: AtomicU64,
-    start_ns: AtomicU64,
-    end_ns: AtomicU64,
-    /// Nanoseconds from burst to burst, as the bits of a number, and frames of a burst.
-    gap_ns: AtomicU64,
-    burst: AtomicU64,
+    arrivals: Mutex<Arrivals>,
     is_stamped: AtomicBool,
-    stamp_every: AtomicU64,
+    is_sampled: AtomicBool,
     /// Frames that have arrived at a ring, those for which it had no room, and those that the chain sent.
     arrived: AtomicU64,
     missed: AtomicU64,
@@ -32,19 +40,15 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        let zero = || AtomicU64::new(0);
         Pace {
             epoch: Instant::now(),
-            trial: zero(),
-            start_ns: zero(),
-            end_ns: zero(),
-            gap_ns: zero(),
-            burst: AtomicU64::new(1),
-            is_stamped: AtomicBool::new(false),
-            stamp_every: AtomicU64::new(1),
-            arrived: zero(),
-            missed: zero(),
-            sent: zero(),
+            trial: AtomicU64::default(),
+            arrivals: Mutex::default(),
+            is_stamped: AtomicBool::default(),
+            is_sampled: AtomicBool::default(),
+            arrived: AtomicU64::default(),
+            missed: AtomicU64::default(),
+            sent: AtomicU64::default(),
             notes: Mutex::default(),
         }
     }
@@ -73,8 +77,6 @@ impl Pace {
         let rings = flows.len().max(1);
         let burst = offer.arrival.burst();
         let each = offer.frames() / rings as u64 + burst;
-        // Ports look at the number first: none takes half of a trial.
-        self.end_ns.store(0, Ordering::Release);
         for notes in self.notes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let fresh = offer.stamped.then(|| Recorder::new(each, flows));
             *notes.lock().unwrap_or_else(PoisonError::into_inner) = fresh;
@@ -82,14 +84,16 @@ impl Pace {
         for count in [&self.arrived, &self.missed, &self.sent] {
             count.store(0, Ordering::Release);
         }
-        let gap_ns = 1e9 * rings as f64 * burst as f64 / offer.load;
-        self.gap_ns.store(gap_ns.to_bits(), Ordering::Release);
-        self.burst.store(burst, Ordering::Release);
+        let (start_ns, stamp_every) = (self.now_ns(), offer.stamp_every.max(1));
         self.is_stamped.store(offer.stamped, Ordering::Release);
-        self.stamp_every.store(offer.stamp_every.max(1), Ordering::Release);
-        let now_ns = self.now_ns();
-        self.start_ns.store(now_ns, Ordering::Release);
-        self.end_ns.store(now_ns + (offer.duration_s * 1e9) as u64, Ordering::Release);
+        self.is_sampled.store(stamp_every > 1, Ordering::Release);
+        *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = Arrivals {
+            start_ns,
+            end_ns: start_ns + (offer.duration_s * 1e9) as u64,
+            gap_ns: 1e9 * rings as f64 * burst as f64 / offer.load,
+            burst,
+            stamp_every,
+        };
         self.trial.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -123,7 +127,7 @@ impl Pace {
 
     /// Whether some frames of the trial have no stamp.
     pub(super) fn is_sampled(&self) -> bool {
-        self.stamp_every.load(Ordering::Relaxed) > 1
+        self.is_sampled.load(Ordering::Relaxed)
     }
 
     pub(super) fn count_sent(&self, packets: usize) {
@@ -154,11 +158,7 @@ pub struct Ring {
     room: u64,
     batching: Batching,
     trial: u64,
-    start_ns: u64,
-    end_ns: u64,
-    gap_ns: f64,
-    burst: u64,
-    stamp_every: u64,
+    arrivals: Arrivals,
     /// Frames that arrived in this trial, and those of them that wait.
     arrived: u64,
     waiting: u64,
@@ -175,11 +175,7 @@ impl Ring {
             room,
             batching,
             trial: 0,
-            start_ns: 0,
-            end_ns: 0,
-            gap_ns: 0.0,
-            burst: 1,
-            stamp_every: 1,
+            arrivals: Arrivals::default(),
             arrived: 0,
             waiting: 0,
             rows: VecDeque::with_capacity(1024),
@@ -187,28 +183,20 @@ impl Ring {
         }
     }
 
-    fn begin(&mut self, pace: &Pace, trial: u64) {
-        self.rows.clear();
-        (self.arrived, self.waiting, self.fetched) = (0, 0, 0);
-        self.trial = trial;
-        self.start_ns = pace.start_ns.load(Ordering::Acquire);
-        self.gap_ns = f64::from_bits(pace.gap_ns.load(Ordering::Acquire));
-        self.burst = pace.burst.load(Ordering::Acquire);
-        self.stamp_every = pace.stamp_every.load(Ordering::Acquire).max(1);
-        self.end_ns = pace.end_ns.load(Ordering::Acquire);
-    }
-
     /// How many frames can be fetched, now that what is due has arrived.
     pub fn arrive(&mut self, pace: &Pace, now_ns: u64) -> u64 {
         let trial = pace.trial.load(Ordering::Acquire);
         if trial != self.trial {
-            self.begin(pace, trial);
+            self.rows.clear();
+            (self.trial, self.arrived, self.waiting, self.fetched) = (trial, 0, 0, 0);
+            self.arrivals = *pace.arrivals.lock().unwrap_or_else(PoisonError::into_inner);
         }
-        if trial == 0 || self.end_ns <= self.start_ns || self.gap_ns.is_nan() || self.gap_ns <= 0.0 {
+        let Arrivals { start_ns, end_ns, gap_ns, burst, .. } = self.arrivals;
+        if end_ns <= start_ns || gap_ns.is_nan() || gap_ns <= 0.0 {
             return self.waiting;
         }
-        let elapsed_ns = now_ns.min(self.end_ns).saturating_sub(self.start_ns);
-        let due = (elapsed_ns as f64 / self.gap_ns) as u64 * self.burst;
+        let elapsed_ns = now_ns.min(end_ns).saturating_sub(start_ns);
+        let due = (elapsed_ns as f64 / gap_ns) as u64 * burst;
         let new = due.saturating_sub(self.arrived);
         let fit = new.min(self.room - self.waiting);
         if fit > 0 {
@@ -226,7 +214,7 @@ impl Ring {
         match self.batching {
             Batching::Fixed { frames, wait_ns }
                 if self.waiting < frames
-                    && now_ns < self.end_ns
+                    && now_ns < end_ns
                     && now_ns < self.first_due_ns().saturating_add(wait_ns) =>
             {
                 0
@@ -237,7 +225,8 @@ impl Ring {
 
     /// When the frame with that number, by arrival, was due.
     fn due_ns(&self, number: u64) -> u64 {
-        self.start_ns + ((number / self.burst + 1) as f64 * self.gap_ns) as u64
+        let Arrivals { start_ns, gap_ns, burst, .. } = self.arrivals;
+        start_ns + ((number / burst + 1) as f64 * gap_ns) as u64
     }
 
     /// When the first that waits was due.
@@ -255,7 +244,8 @@ impl Ring {
 
     /// How many are fetched before the next that has a stamp, where frames have some.
     pub fn until_stamp(&self) -> usize {
-        (self.stamp_every - 1 - (self.fetched + self.stamp_every - 1) % self.stamp_every) as usize
+        let every = self.arrivals.stamp_every.max(1);
+        (every - 1 - (self.fetched + every - 1) % every) as usize
     }
 
     /// Says that so many were fetched.
@@ -278,13 +268,17 @@ mod tests {
     use super::*;
     use crate::load::Arrival;
 
+    fn start_ns(pace: &Pace) -> u64 {
+        pace.arrivals.lock().expect("whole").start_ns
+    }
+
     #[test]
     fn frames_arrive_when_they_are_due_and_are_lost_where_there_is_no_room() {
         let pace = Pace::default();
         let mut ring = Ring::new(100, Batching::Adaptive);
         assert_eq!(ring.arrive(&pace, 5), 0, "no trial yet");
         pace.start(&Offer::even(1e6, 0.001), &[1]);
-        let start = pace.start_ns.load(Ordering::Relaxed);
+        let start = start_ns(&pace);
         assert_eq!(ring.arrive(&pace, start + 10_500), 10);
         ring.fetched(4);
         assert_eq!(ring.arrive(&pace, start + 50_000), 46);
@@ -298,7 +292,7 @@ mod tests {
         assert_eq!(pace.counts().arrived, 1_000);
         // Two rings share a load, and a new trial begins with empty ones.
         pace.start(&Offer::even(1e6, 0.001), &[1, 1]);
-        let start = pace.start_ns.load(Ordering::Relaxed);
+        let start = start_ns(&pace);
         let mut other = Ring::new(1_000, Batching::Adaptive);
         assert_eq!((ring.arrive(&pace, start + 20_000), other.arrive(&pace, start + 20_000)), (10, 10));
         assert_eq!(pace.counts(), Counts { arrived: 20, missed: 0, sent: 0 });
@@ -309,7 +303,7 @@ mod tests {
         let pace = Pace::default();
         let mut ring = Ring::new(10, Batching::Adaptive);
         pace.start(&Offer::stamped(1e6, 0.001), &[1]);
-        let start = pace.start_ns.load(Ordering::Relaxed);
+        let start = start_ns(&pace);
         assert_eq!(ring.arrive(&pace, start + 20_500), 10);
         assert_eq!(ring.fetch(), (0, start + 1_000));
         assert_eq!(ring.fetch(), (1, start + 2_000));
@@ -326,7 +320,7 @@ mod tests {
         let pace = Pace::default();
         let mut ring = Ring::new(1_000, Batching::Adaptive);
         pace.start(&Offer::sampled(1e6, 0.001), &[1]);
-        let start = pace.start_ns.load(Ordering::Relaxed);
+        let start = start_ns(&pace);
         assert_eq!((ring.arrive(&pace, start + 100_500), pace.is_sampled()), (100, true));
         assert_eq!((ring.until_stamp(), ring.fetch()), (0, (0, start + 1_000)));
         assert_eq!(ring.until_stamp(), 30);
@@ -336,7 +330,7 @@ mod tests {
         assert_eq!((ring.until_stamp(), ring.fetch()), (0, (31, start + 32_000)));
         // Where there are few, all have one.
         pace.start(&Offer::sampled(1e5, 0.001), &[1]);
-        ring.arrive(&pace, pace.start_ns.load(Ordering::Relaxed) + 100_500);
+        ring.arrive(&pace, start_ns(&pace) + 100_500);
         assert_eq!((ring.fetch().0, ring.until_stamp(), pace.is_sampled()), (0, 0, false));
     }
 
@@ -345,12 +339,12 @@ mod tests {
         let pace = Pace::default();
         let bursts = Offer { arrival: Arrival::Bursts(8), ..Offer::even(1e6, 0.001) };
         pace.start(&bursts, &[1]);
-        let start = pace.start_ns.load(Ordering::Relaxed);
+        let start = start_ns(&pace);
         let mut ring = Ring::new(100, Batching::Adaptive);
         assert_eq!((ring.arrive(&pace, start + 7_999), ring.arrive(&pace, start + 8_001)), (0, 8));
         assert_eq!((ring.fetch().1, ring.fetch().1), (start + 8_000, start + 8_000));
         pace.start(&Offer::even(1e6, 0.001), &[1]);
-        let start = pace.start_ns.load(Ordering::Relaxed);
+        let start = start_ns(&pace);
         let mut ring = Ring::new(100, Batching::Fixed { frames: 32, wait_ns: 50_000 });
         assert_eq!((ring.arrive(&pace, start + 31_500), ring.arrive(&pace, start + 32_500)), (0, 32));
         ring.fetched(32);

@@ -43,9 +43,7 @@ pub fn search(
     limits: &Limits,
     measurer: &mut dyn Measurer,
 ) -> Result<Vec<GoalResult>, BenchError> {
-    for goal in goals {
-        goal.check().map_err(|mistake| BenchError::Measurement(mistake.to_string()))?;
-    }
+    goals.iter().try_for_each(Goal::check)?;
     if !(limits.least > 0.0 && limits.most > limits.least && limits.most.is_finite()) {
         let Limits { least, most, .. } = limits;
         return Err(BenchError::Measurement(format!(

@@ -1,5 +1,7 @@
 //! What is searched for, and what is found.
 
+use crate::BenchError;
+use crate::start::failed;
 use serde::{Deserialize, Serialize};
 
 /// A search goal (RFC 9971, section 4.6): which loads count as carried, and how narrow the answer is to be.
@@ -44,41 +46,26 @@ impl Goal {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn check(&self) -> Result<(), MistakenGoal> {
+    pub(super) fn check(&self) -> Result<(), BenchError> {
+        let Goal { loss_ratio, exceed_ratio, final_trial_s: trial_s, duration_sum_s: sum_s, width } = *self;
         let is_share = |share: f64| (0.0..1.0).contains(&share);
-        match () {
-            () if !is_share(self.loss_ratio) => Err(MistakenGoal::LossRatio(self.loss_ratio)),
-            () if !is_share(self.exceed_ratio) => Err(MistakenGoal::ExceedRatio(self.exceed_ratio)),
-            () if !(self.final_trial_s > 0.0 && self.final_trial_s.is_finite()) => {
-                Err(MistakenGoal::Trial(self.final_trial_s))
+        Err(failed(match () {
+            () if !is_share(loss_ratio) => {
+                format!("a loss ratio of {loss_ratio}: it is a share, from 0 up to and without 1")
             }
-            () if self.duration_sum_s < self.final_trial_s || !self.duration_sum_s.is_finite() => {
-                Err(MistakenGoal::Sum(self.duration_sum_s, self.final_trial_s))
+            () if !is_share(exceed_ratio) => {
+                format!("an exceed ratio of {exceed_ratio}: it is a share, from 0 up to and without 1")
             }
-            () if !(self.width > 0.0 && self.width < 1.0) => Err(MistakenGoal::Width(self.width)),
-            () => Ok(()),
-        }
+            () if !(trial_s > 0.0 && trial_s.is_finite()) => format!("trials of {trial_s} s: they take time"),
+            () if sum_s < trial_s || !sum_s.is_finite() => {
+                format!("{sum_s} s of trials that take {trial_s} s each: at least one is needed")
+            }
+            () if !(width > 0.0 && width < 1.0) => {
+                format!("a width of {width}: it is a share of the load, above 0 and below 1")
+            }
+            () => return Ok(()),
+        }))
     }
-}
-
-/// A goal that cannot be searched for.
-#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-pub enum MistakenGoal {
-    /// No share.
-    #[error("a loss ratio of {0}: it is a share, from 0 up to and without 1")]
-    LossRatio(f64),
-    /// No share.
-    #[error("an exceed ratio of {0}: it is a share, from 0 up to and without 1")]
-    ExceedRatio(f64),
-    /// No time.
-    #[error("trials of {0} s: they take time")]
-    Trial(f64),
-    /// Less than one trial.
-    #[error("{0} s of trials that take {1} s each: at least one is needed")]
-    Sum(f64, f64),
-    /// No distance.
-    #[error("a width of {0}: it is a share of the load, above 0 and below 1")]
-    Width(f64),
 }
 
 /// What was found for a goal. Loads are in frames a second.

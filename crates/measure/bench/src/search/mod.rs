@@ -13,7 +13,7 @@ mod goal;
 
 pub use bounds::{Bound, Trial};
 pub use controller::{Limits, Measurer, search};
-pub use goal::{Goal, GoalResult, MistakenGoal};
+pub use goal::{Goal, GoalResult};
 
 #[cfg(test)]
 mod tests;

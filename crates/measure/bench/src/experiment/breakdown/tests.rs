@@ -14,7 +14,7 @@ fn at(stage: Stage, cycles: u64, readings: u64) -> StageCycles {
     StageCycles { stage, cycles, readings }
 }
 
-fn named(stage: Stage) -> Label {
+fn named(stage: Stage) -> StageCost {
     let (kind, name) = match stage {
         Stage::Turn => (Kind::Loop, ""),
         Stage::Waiting => (Kind::Waiting, ""),
@@ -23,7 +23,7 @@ fn named(stage: Stage) -> Label {
         Stage::Task(_) => (Kind::Receive, "in"),
         _ => (Kind::Send, "out"),
     };
-    Label { kind, name: name.into(), class: "X".into(), elements: vec![] }
+    StageCost { name: name.into(), class: "X".into(), ..StageCost::of(kind) }
 }
 
 /// Known costs: 100 packets, readings of 40 cycles.
