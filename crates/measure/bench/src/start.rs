@@ -1,16 +1,17 @@
 //! From a chain's file to a chain that runs in this process and is measured.
 
 use crate::BenchError;
-use crate::machine::apart::Apart;
+use crate::machine::apart::{Apart, NEAR_IN};
+use crate::machine::core_time::Thread;
 use crate::shape::Shape;
-use chain::{Chain, Sources, TrafficDecl};
+use chain::{Chain, PortKind, PortSource, Sources, TrafficDecl};
 use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
 use port::FrameSet;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
 use runtime::resources::Resources;
-use runtime::running::{RunPlan, Running};
+use runtime::running::{Outcome, RunPlan, Running};
 use runtime::traffic::{Change, frame_set};
 use runtime::{Assembly, Opener};
 use shm::packet_region::RegionOptions;
@@ -76,11 +77,6 @@ impl Loaded {
         BenchError::BadChain { message: self.diags.render_short(&self.map) }
     }
 
-    /// The cores that its packets go back and forth between.
-    pub fn apart(&self, options: &RunOptions) -> Apart {
-        Apart::of_chain(&self.chain, &options.cores)
-    }
-
     /// Its ports, with the frames of those with generated traffic.
     ///
     /// # Errors
@@ -130,6 +126,37 @@ impl Loaded {
         assembly.ok_or_else(|| self.refused())
     }
 
+    /// Has generated traffic last for as long as it is measured.
+    pub(crate) fn last(&mut self) {
+        for port in &mut self.chain.ports {
+            if let PortKind::Local(PortSource::Traffic(traffic), _) = &mut port.kind {
+                traffic.count = None;
+            }
+        }
+    }
+
+    /// Starts what was assembled with these ports.
+    ///
+    /// # Errors
+    /// When the machine has no memory or threads.
+    pub(crate) fn start(
+        &self,
+        options: &RunOptions,
+        (assembly, ports): (Assembly, Resources),
+        plan: RunPlan,
+    ) -> Result<RunningChain, BenchError> {
+        Ok(RunningChain {
+            running: Some(launch::start(assembly, &ports, plan).map_err(failed)?),
+            ports,
+            workers: options.cores.len().max(1),
+            threads: vec![],
+            apart: Apart::of_chain(&self.chain, &options.cores),
+            shape: options.shape,
+            frames: self.frames(),
+            processes: self.chain.processes.len(),
+        })
+    }
+
     fn options(&self, options: &RunOptions) -> runtime::Options {
         runtime::Options {
             workers: options.cores.len(),
@@ -142,14 +169,6 @@ impl Loaded {
 }
 
 impl RunOptions {
-    /// Starts what was assembled with these ports.
-    ///
-    /// # Errors
-    /// When the machine has no memory or threads.
-    pub fn start(&self, assembly: Assembly, ports: &Resources) -> Result<Running, BenchError> {
-        launch::start(assembly, ports, self.plan()).map_err(failed)
-    }
-
     pub(crate) fn plan(&self) -> RunPlan {
         let Self { burst, polls, .. } = *self;
         RunPlan { burst, polls, cores: self.cores.clone(), ..RunPlan::default() }
@@ -157,6 +176,63 @@ impl RunOptions {
 
     fn cache(&self) -> FlowCache {
         self.shape.map(Shape::cache).unwrap_or_default()
+    }
+}
+
+/// A chain that runs in this process. When it goes, its packet threads have ended, and then its devices, processes and
+/// containers.
+pub struct RunningChain {
+    running: Option<Running>,
+    pub(crate) ports: Resources,
+    workers: usize,
+    /// Its packet threads, once they were looked for.
+    pub(crate) threads: Vec<Thread>,
+    /// The cores that its packets go back and forth between.
+    pub(crate) apart: Apart,
+    pub(crate) shape: Option<Shape>,
+    /// The frames of each port that makes some up.
+    pub frames: Vec<Arc<FrameSet>>,
+    /// How many of its NFs run in processes of their own.
+    pub processes: usize,
+}
+
+impl RunningChain {
+    /// The run itself, for its accounts and handlers.
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().unwrap_or_else(|| unreachable!("a run that has ended has no chain"))
+    }
+
+    /// Looks for its packet threads, which have their names a little later than they are started.
+    pub(crate) fn find_threads(&mut self) {
+        self.threads = Thread::workers(self.workers);
+    }
+
+    /// Whether its cores are further apart than at other times. To be asked beside what is measured, not meanwhile: it
+    /// takes both cores for a moment.
+    pub fn is_far(&self) -> bool {
+        self.apart.is_far()
+    }
+
+    /// Waits until they are not, for a moment at most; whether they are near.
+    pub fn await_near(&self) -> bool {
+        self.apart.await_near(NEAR_IN)
+    }
+
+    /// Ends it.
+    pub fn end(mut self) -> Outcome {
+        self.halt().unwrap_or_else(|| unreachable!("a run ends once"))
+    }
+
+    fn halt(&mut self) -> Option<Outcome> {
+        let running = self.running.take()?;
+        running.stop();
+        Some(running.wait())
+    }
+}
+
+impl Drop for RunningChain {
+    fn drop(&mut self) {
+        self.halt();
     }
 }
 

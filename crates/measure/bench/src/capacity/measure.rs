@@ -13,7 +13,7 @@ use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, UnderTest};
 use crate::start::{Loaded, RunOptions, failed};
 use crate::stats::Quantiles;
-use crate::trial::closed::ClosedLoop;
+use crate::trial::closed::{ClosedLoop, Window};
 use crate::trial::{REPEATS, Trials, again};
 use chain::{PortKind, Sink};
 use element::StateScope;
@@ -60,15 +60,13 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
     };
     let mut first = ClosedLoop::start(path, run)?;
     let Some(mean_bytes) = mean_bytes(&first) else {
-        first.end();
         let told = "rates are planned for generated traffic: give a port `traffic = { … }`, as in \
                     examples/throughput/chain.toml";
         return Err(failed(told));
     };
-    let warm = first.warm_up(first.warm_packets());
+    first.warm_up(first.warm_packets())?;
     let (facts, has_processes) = (facts(&first), first.processes > 0);
-    first.end();
-    warm?;
+    drop(first);
     if has_processes {
         return beside_processes(path, run, seconds, (facts, mean_bytes));
     }
@@ -159,14 +157,9 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64,
 
 /// Looks at a chain whose ports always have packets.
 fn closed(path: &Path, run: &RunOptions, seconds: f64) -> Result<Vec<Look>, BenchError> {
-    let mut chain = ClosedLoop::start(path, run)?;
-    let warm = chain.warm_up(chain.warm_packets());
-    let looks = warm.and_then(|()| (0..LOOKS).map(|_| chain.watch(seconds)).collect::<Result<Vec<_>, _>>());
-    chain.end();
-    Ok(looks?
-        .iter()
-        .map(|look| Look { ns: look.ns_per_packet(), disturbed: look.disturbed(), is_far: false })
-        .collect())
+    let chain = ClosedLoop::warmed_up(path, run)?;
+    let look = |look: Window| Look { ns: look.ns_per_packet(), disturbed: look.disturbed(), is_far: false };
+    (0..LOOKS).map(|_| chain.watch(seconds).map(look)).collect()
 }
 
 /// Whether a chain has a port that discards what it is sent.

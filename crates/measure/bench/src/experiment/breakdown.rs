@@ -246,8 +246,7 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     let Some(cycles_per_ns) = worker::clock::cycles_per_ns() else {
         return Err(failed("this machine has no time stamp counter; measure with `bench throughput`"));
     };
-    let mut chain = ClosedLoop::start(path, &options.run)?;
-    chain.warm_up(chain.warm_packets())?;
+    let chain = ClosedLoop::warmed_up(path, &options.run)?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
     let nfs = nf_processes(&chain);
     let mut round = || -> Result<Round, BenchError> {

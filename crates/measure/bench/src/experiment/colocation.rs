@@ -101,9 +101,7 @@ fn together(
     let mut running = vec![];
     for (core, path) in lab.cores(count).into_iter().zip(paths.iter().cycle()) {
         let run = RunOptions { cores: vec![core], ..lab.run_options(form, size) };
-        let mut chain = ClosedLoop::start(path, &run)?;
-        chain.warm_up(chain.warm_packets())?;
-        running.push(chain);
+        running.push(ClosedLoop::warmed_up(path, &run)?);
     }
     let windows = watch_all(&running, lab.effort.seconds);
     running.into_iter().try_for_each(sound)?;

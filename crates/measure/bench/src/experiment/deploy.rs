@@ -194,7 +194,7 @@ fn script(keys: &str) -> Script {
 
 /// The element is there, and is told to let packets through.
 fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
-    let chain = LiveChain::start(script, &options.setting)?;
+    let chain = LiveChain::start_script(script, &options.setting)?;
     repeated(options.repeats, || {
         chain.write("nf/rules.config", SHUT)?;
         std::thread::sleep(RUN_OUT);
@@ -213,23 +213,21 @@ fn exchanged(
     let setting = Setting { shape, ..options.setting.clone() };
     let empty = self::script("inline = \"FromDevice(0) -> ToDevice(1);\"\n");
     repeated(options.repeats, || {
-        let old = LiveChain::start(&empty, &setting)?;
+        let old = LiveChain::start_script(&empty, &setting)?;
         Took::first(&old, "the chain before", 0, Instant::now())?;
         let start = Instant::now();
         old.end();
-        let new = LiveChain::start(script, &setting)?;
+        let new = LiveChain::start_script(script, &setting)?;
         Took::first(&new, "the chain", 0, start)
     })
 }
 
 /// The NF is stopped, and started again, in a chain that runs.
 fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
-    let chain = LiveChain::start(script, &options.setting)?;
+    let chain = LiveChain::start_script(script, &options.setting)?;
     let instance = chain.instance("nf")?;
     await_state(&instance, NfState::Up)?;
-    let took = restarts(&chain, &instance, options.repeats);
-    chain.end();
-    took
+    restarts(&chain, &instance, options.repeats)
 }
 
 fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Vec<Took>, BenchError> {
@@ -273,15 +271,15 @@ fn of_chain(
     progress("deploy: the whole chain");
     let whole = repeated(options.repeats, || {
         let start = Instant::now();
-        let chain = LiveChain::start(&script, &options.setting)?;
+        let chain = LiveChain::start_script(&script, &options.setting)?;
         let took = Took::first(&chain, "the chain", 0, start)?;
-        match chain.end() {
+        match chain.end().is_balanced() {
             true => Ok(took),
             false => Err(failed("not all packets are accounted for: see `millrace run`")),
         }
     })?;
     found.add("the whole chain".into(), &whole);
-    let chain = LiveChain::start(&script, &options.setting)?;
+    let chain = LiveChain::start_script(&script, &options.setting)?;
     chain.await_nfs()?;
     for instance in chain.instances() {
         let name = instance.spec.name.clone();
@@ -300,7 +298,6 @@ fn of_chain(
             found.skip(nf, "it runs as elements of this process, and starts with the chain".into());
         }
     }
-    chain.end();
     Ok(())
 }
 

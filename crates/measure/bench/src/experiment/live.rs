@@ -1,6 +1,4 @@
 //! A chain that runs in this process while an experiment starts and stops its NFs and writes its handlers.
-//!
-//! Invariant: when a [`LiveChain`] goes, its packet threads have ended, and then its processes and containers.
 
 use super::script::Script;
 use crate::BenchError;
@@ -8,16 +6,12 @@ use crate::load::Batching;
 use crate::load::pace::Pace;
 use crate::load::ports::Paced;
 use crate::machine::Machine;
-use crate::machine::apart::{Apart, NEAR_IN};
-use crate::machine::core_time::Thread;
 use crate::shape::Shape;
-use crate::start::{Loaded, RunOptions, failed};
+use crate::start::{Loaded, RunOptions, RunningChain, failed};
 use crate::trial::closed::Window;
 use nf_host::doorbell::Doorbell;
 use nf_host::{Instance, NfOutput, NfState};
-use runtime::launch;
-use runtime::resources::Resources;
-use runtime::running::{Outcome, RunPlan, Running};
+use runtime::running::RunPlan;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,12 +68,7 @@ impl Setting {
 }
 
 /// A running chain of one worker.
-pub struct LiveChain {
-    running: Option<Running>,
-    ports: Resources,
-    threads: Vec<Thread>,
-    apart: Apart,
-}
+pub type LiveChain = RunningChain;
 
 /// A window, and what was read before and behind it.
 pub struct Watched<T> {
@@ -98,7 +87,7 @@ impl LiveChain {
     ///
     /// # Errors
     /// When the chain has mistakes, or something cannot be opened or started.
-    pub fn start(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
+    pub fn start_script(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
         let mut loaded = Loaded::from_sources(script.sources(), &script.path, NfOutput::Log)?;
         let run = RunOptions {
             burst: setting.burst,
@@ -119,32 +108,12 @@ impl LiveChain {
         };
         let assembly = loaded.assemble(&run, &mut opened)?;
         let plan = RunPlan { print: |_| {}, ..run.plan() };
-        let running = launch::start(assembly, &ports, plan).map_err(failed)?;
-        let threads = Thread::workers(1);
-        Ok(LiveChain { running: Some(running), ports, threads, apart: loaded.apart(&run) })
-    }
-
-    /// Waits until its cores are as near as they ever are, for a moment at most; whether they are.
-    pub fn await_near(&self) -> bool {
-        self.apart.await_near(NEAR_IN)
-    }
-
-    /// Whether its cores are further apart than at other times.
-    pub fn is_far(&self) -> bool {
-        self.apart.is_far()
+        loaded.start(&run, (assembly, ports), plan)
     }
 
     /// The accounts now.
     pub fn report(&self) -> Report {
-        self.running.as_ref().map(Running::report).unwrap_or_default()
-    }
-
-    /// The run itself, for whoever reads handlers and accounts on another thread.
-    ///
-    /// # Errors
-    /// When it has ended.
-    pub fn running(&self) -> Result<&Running, BenchError> {
-        self.running.as_ref().ok_or_else(|| failed("the run has ended"))
+        self.running().report()
     }
 
     /// Reads `element.handler`.
@@ -152,7 +121,7 @@ impl LiveChain {
     /// # Errors
     /// When there is none, or it does not answer.
     pub fn read(&self, handler: &str) -> Result<String, BenchError> {
-        self.running()?.read(handler).map_err(failed)
+        self.running().read(handler).map_err(failed)
     }
 
     /// Writes `element.handler`.
@@ -160,7 +129,7 @@ impl LiveChain {
     /// # Errors
     /// When there is none, or it refuses.
     pub fn write(&self, handler: &str, value: &str) -> Result<(), BenchError> {
-        self.running()?.write(handler, value).map_err(failed)
+        self.running().write(handler, value).map_err(failed)
     }
 
     /// The places of NFs that run in processes of their own.
@@ -214,54 +183,33 @@ impl LiveChain {
         grown.ok_or_else(told).map(|at| (at - since).as_secs_f64())
     }
 
-    /// Lets it run for so many seconds, and counts.
-    ///
-    /// # Errors
-    /// When it ends by itself, or nothing comes.
-    pub fn window(&self, seconds: f64) -> Result<Window, BenchError> {
-        let running = self.running()?;
-        let window = Window::of(running, &self.threads, seconds);
-        if running.is_over() { Err(failed("the run ended by itself")) } else { window }
-    }
-
     /// Starts a chain, and once packets have flowed for a while counts them, with what `read` reads before and behind.
     ///
     /// # Errors
-    /// As [`LiveChain::start`] and [`LiveChain::window`], when an NF does not start, or when `read` fails.
+    /// As [`LiveChain::start_script`], when an NF does not start, when it ends by itself or no packets come, or when
+    /// `read` fails.
     pub fn watched<T>(
         script: &Script,
         setting: &Setting,
         seconds: f64,
         read: impl Fn(&LiveChain) -> Result<T, BenchError>,
     ) -> Result<Watched<T>, BenchError> {
-        let chain = LiveChain::start(script, setting)?;
+        let mut chain = LiveChain::start_script(script, setting)?;
         chain.await_nfs()?;
         std::thread::sleep(WARM_UP);
+        chain.find_threads();
         let was_near = chain.await_near();
         let before = read(&chain)?;
-        let window = chain.window(seconds)?;
+        let window = chain.watch(seconds);
+        if chain.running().is_over() {
+            return Err(failed("the run ended by itself"));
+        }
+        let window = window?;
         let after = read(&chain)?;
         let is_far = !was_near || chain.is_far();
         chain.end();
         let disturbed = is_far || window.is_disturbed();
         Ok(Watched { before, after, window, disturbed })
-    }
-
-    /// Ends it; whether every packet was accounted for.
-    pub fn end(mut self) -> bool {
-        self.halt().is_some_and(|outcome| outcome.is_balanced())
-    }
-
-    fn halt(&mut self) -> Option<Outcome> {
-        let running = self.running.take()?;
-        running.stop();
-        Some(running.wait())
-    }
-}
-
-impl Drop for LiveChain {
-    fn drop(&mut self) {
-        self.halt();
     }
 }
 

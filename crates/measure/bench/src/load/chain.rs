@@ -4,13 +4,11 @@ use super::offer::{Observed, Offer, UnderTest};
 use super::pace::{Batching, Counts, Pace};
 use super::ports::Paced;
 use crate::BenchError;
-use crate::machine::apart::Apart;
 use crate::machine::core_time::Thread;
-use crate::start::{Loaded, RunOptions};
+use crate::start::{Loaded, RunOptions, RunningChain};
 use chain::{Chain, PortKind, PortSource, Sink};
 use element::steering::worker_of;
 use port::FrameSet;
-use runtime::resources::Resources;
 use runtime::running::Running;
 use std::collections::HashMap;
 use std::path::Path;
@@ -45,35 +43,24 @@ pub struct ChainOptions {
 
 /// The chain, running.
 pub struct ChainUnderTest {
-    running: Running,
-    // The ports' devices and NFs end with them.
-    _ports: Resources,
+    chain: RunningChain,
     pace: Arc<Pace>,
     /// For each ring, after how many frames its flows come again.
     flows: Vec<u64>,
-    threads: Vec<Thread>,
-    apart: Apart,
     /// How long it may still be waited for cores that are far apart.
     patience: Duration,
     /// Frames that come out for each that goes in, where nothing is lost.
     passed: f64,
 }
 
-/// Has the chain's generated traffic last as long as trials do; the names of the ports that it comes from, and of those
-/// that discard what they are sent.
-fn ends(chain: &mut Chain) -> (Vec<String>, Vec<String>) {
-    let (mut sources, mut sinks) = (vec![], vec![]);
-    for port in &mut chain.ports {
-        let PortKind::Local(source, sink) = &mut port.kind else { continue };
-        if let PortSource::Traffic(traffic) = source {
-            traffic.count = None;
-            sources.push(port.name.clone());
-        }
-        if matches!(sink, Sink::Discard) {
-            sinks.push(port.name.clone());
-        }
-    }
-    (sources, sinks)
+/// The names of the ports that generated traffic comes from, and of those that discard what they are sent.
+fn ends(chain: &Chain) -> (Vec<String>, Vec<String>) {
+    let named = |is_one: fn(&PortKind) -> bool| {
+        let ports = chain.ports.iter().filter(|port| is_one(&port.kind));
+        ports.map(|port| port.name.clone()).collect()
+    };
+    let sources = named(|kind| matches!(kind, PortKind::Local(PortSource::Traffic(_), _)));
+    (sources, named(|kind| matches!(kind, PortKind::Local(_, Sink::Discard))))
 }
 
 impl ChainUnderTest {
@@ -83,7 +70,8 @@ impl ChainUnderTest {
     /// When the chain has mistakes, has no generated traffic or nowhere to send it, or lets nothing through.
     pub fn start(path: &Path, options: &ChainOptions) -> Result<ChainUnderTest, BenchError> {
         let mut loaded = Loaded::read(path)?;
-        let (sources, sinks) = ends(&mut loaded.chain);
+        loaded.last();
+        let (sources, sinks) = ends(&loaded.chain);
         if sources.is_empty() || sinks.is_empty() {
             let told = "a load is offered to ports with `traffic = { … }`, and what comes out is counted at ports with \
                         `discard = true`: the chain needs one of each";
@@ -102,25 +90,17 @@ impl ChainUnderTest {
         };
         let assembly = loaded.assemble(&options.run, &mut paced)?;
         let rings = std::mem::take(&mut paced.rings);
-        let running = options.run.start(assembly, &ports)?;
-        let (frames, workers) = (loaded.frames(), options.run.cores.len());
+        let chain = loaded.start(&options.run, (assembly, ports), options.run.plan())?;
+        let workers = options.run.cores.len();
         let flows = rings.iter().map(|(name, worker)| {
             let at = sources.iter().position(|source| source == name);
-            at.and_then(|at| frames.get(at)).map_or(1, |frames| share(frames, *worker, workers))
+            at.and_then(|at| chain.frames.get(at)).map_or(1, |frames| share(frames, *worker, workers))
         });
-        let mut chain = ChainUnderTest {
-            running,
-            _ports: ports,
-            pace,
-            flows: flows.collect(),
-            threads: vec![],
-            apart: loaded.apart(&options.run),
-            patience: NEAR_IN_ALL,
-            passed: 1.0,
-        };
-        chain.warm_up()?;
-        chain.threads = Thread::workers(workers);
-        Ok(chain)
+        let flows = flows.collect();
+        let mut under_test = ChainUnderTest { chain, pace, flows, patience: NEAR_IN_ALL, passed: 1.0 };
+        under_test.warm_up()?;
+        under_test.chain.find_threads();
+        Ok(under_test)
     }
 
     /// Every flow twice, and then at leisure.
@@ -161,12 +141,12 @@ impl ChainUnderTest {
     /// For how long each packet thread has waited for its core, and had it taken away by a hypervisor.
     fn waited_ns(&self) -> Vec<u64> {
         let of = |thread: &Thread| thread.waited_ns().unwrap_or(0) + thread.stolen_ns().unwrap_or(0);
-        self.threads.iter().map(of).collect()
+        self.chain.threads.iter().map(of).collect()
     }
 
     /// The running chain, for its accounts and handlers.
     pub fn running(&self) -> &Running {
-        &self.running
+        self.chain.running()
     }
 }
 
@@ -178,7 +158,7 @@ fn share(frames: &FrameSet, worker: usize, workers: usize) -> u64 {
 impl UnderTest for ChainUnderTest {
     fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
         let asked = Instant::now();
-        let was_far = !self.apart.await_near(self.patience);
+        let was_far = !self.chain.apart.await_near(self.patience);
         self.patience = self.patience.saturating_sub(asked.elapsed());
         let before = self.waited_ns();
         self.pace.start(offer, &self.flows);
@@ -186,7 +166,7 @@ impl UnderTest for ChainUnderTest {
         let waited =
             self.waited_ns().iter().zip(before).map(|(now, before)| now.saturating_sub(before)).max();
         let Counts { arrived, missed, sent } = self.drain();
-        if self.running.is_over() {
+        if self.running().is_over() {
             return Err(BenchError::Measurement("the run ended by itself".into()));
         }
         Ok(Observed {
@@ -195,7 +175,7 @@ impl UnderTest for ChainUnderTest {
             missed,
             sent,
             disturbed: waited.unwrap_or(0) as f64 / (offer.duration_s * 1e9),
-            is_far: was_far || self.apart.is_far(),
+            is_far: was_far || self.chain.apart.is_far(),
             seen: self.pace.take_notes(),
             pacing: None,
         })
@@ -206,8 +186,7 @@ impl UnderTest for ChainUnderTest {
     }
 
     fn end(self: Box<Self>) -> Result<bool, BenchError> {
-        self.running.stop();
-        Ok(self.running.wait().is_balanced())
+        Ok(self.chain.end().is_balanced())
     }
 }
 
@@ -316,7 +295,7 @@ mod tests {
         let run = RunOptions { cores: vec![0, 0], ..options().run };
         let under_test =
             Box::new(ChainUnderTest::start(&path, &ChainOptions { run, ..options() }).expect("it runs"));
-        assert_eq!(under_test.threads.len(), 2);
+        assert_eq!(under_test.chain.threads.len(), 2);
         assert!(under_test.end().expect("it ends"));
     }
 

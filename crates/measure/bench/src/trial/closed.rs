@@ -2,16 +2,9 @@
 
 use crate::BenchError;
 use crate::load::DISTURBED;
-use crate::machine::apart::{Apart, NEAR_IN};
-use crate::machine::core_time::Thread;
 use crate::shape::Shape;
-use crate::start::{Loaded, RunOptions, failed};
-use chain::{PortKind, PortSource};
-use port::FrameSet;
-use runtime::resources::Resources;
-use runtime::running::{Outcome, Running};
+use crate::start::{Loaded, RunOptions, RunningChain, failed};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The shortest warming up.
@@ -21,21 +14,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The class of elements that stand for NFs in processes, and their drop reason when there is no such process.
 const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
-
-/// The chain, running.
-pub struct ClosedLoop {
-    running: Running,
-    // The ports' devices and NFs end with them.
-    _ports: Resources,
-    threads: Vec<Thread>,
-    workers: usize,
-    apart: Apart,
-    shape: Option<Shape>,
-    /// The frames of each port that makes some up.
-    pub frames: Vec<Arc<FrameSet>>,
-    /// How many of its NFs run in processes of their own.
-    pub processes: usize,
-}
 
 /// What was seen for a while.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -79,31 +57,21 @@ impl Window {
     pub fn per_second(&self, count: u64) -> f64 {
         count as f64 / (self.wall_ns / 1e9)
     }
-
-    /// Counts the packets of a chain for a while.
-    ///
-    /// # Errors
-    /// When none come.
-    pub fn of(running: &Running, threads: &[Thread], seconds: f64) -> Result<Window, BenchError> {
-        let before = Look::now(running, threads);
-        std::thread::sleep(Duration::from_secs_f64(seconds));
-        before.until_now(running, threads)
-    }
 }
 
 impl Look {
-    fn now(running: &Running, threads: &[Thread]) -> Look {
-        let waited = threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect();
-        let stolen = threads.iter().map(|thread| thread.stolen_ns().unwrap_or(0)).collect();
-        Look { waited, stolen, received: running.report().received(), at: Instant::now() }
+    fn now(chain: &RunningChain) -> Look {
+        let waited = chain.threads.iter().map(|thread| thread.waited_ns().unwrap_or(0)).collect();
+        let stolen = chain.threads.iter().map(|thread| thread.stolen_ns().unwrap_or(0)).collect();
+        Look { waited, stolen, received: chain.running().report().received(), at: Instant::now() }
     }
 
-    fn until_now(self, running: &Running, threads: &[Thread]) -> Result<Window, BenchError> {
-        let mut after = Look::now(running, threads);
+    fn until_now(self, chain: &RunningChain) -> Result<Window, BenchError> {
+        let mut after = Look::now(chain);
         // On a machine that has no core for the packet thread now, it takes longer.
         while after.received == self.received && self.at.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
-            after = Look::now(running, threads);
+            after = Look::now(chain);
         }
         if after.received == self.received {
             return Err(failed("no packets came while it was measured"));
@@ -120,32 +88,30 @@ impl Look {
     }
 }
 
+/// A chain whose ports always have the next packet.
+pub type ClosedLoop = RunningChain;
+
 impl ClosedLoop {
     /// Starts the chain in a file.
     ///
     /// # Errors
-    /// When the chain has mistakes or a port cannot be opened.
+    /// When it has mistakes, or something cannot be opened.
     pub fn start(path: &Path, options: &RunOptions) -> Result<ClosedLoop, BenchError> {
         let mut loaded = Loaded::read(path)?;
-        // It lasts for as long as it is measured.
-        for port in &mut loaded.chain.ports {
-            if let PortKind::Local(PortSource::Traffic(traffic), _) = &mut port.kind {
-                traffic.count = None;
-            }
-        }
+        loaded.last();
         let mut ports = loaded.ports(options)?;
         let assembly = loaded.assemble(options, &mut ports)?;
-        let running = options.start(assembly, &ports)?;
-        Ok(ClosedLoop {
-            running,
-            _ports: ports,
-            threads: vec![],
-            workers: options.cores.len(),
-            apart: loaded.apart(options),
-            shape: options.shape,
-            frames: loaded.frames(),
-            processes: loaded.chain.processes.len(),
-        })
+        loaded.start(options, (assembly, ports), options.plan())
+    }
+
+    /// The same, once every flow of its generated traffic came twice.
+    ///
+    /// # Errors
+    /// When no packets come, too.
+    pub fn warmed_up(path: &Path, options: &RunOptions) -> Result<ClosedLoop, BenchError> {
+        let mut chain = ClosedLoop::start(path, options)?;
+        chain.warm_up(chain.warm_packets())?;
+        Ok(chain)
     }
 
     /// Packets in which every flow of its generated traffic came twice.
@@ -161,11 +127,11 @@ impl ClosedLoop {
         let start = Instant::now();
         loop {
             std::thread::sleep(Duration::from_millis(10));
-            let received = self.running.report().received();
+            let received = self.running().report().received();
             if start.elapsed() >= WARM_UP && received >= packets {
                 break;
             }
-            if self.running.is_over() {
+            if self.running().is_over() {
                 let told = "the run ended by itself: its ports are to have packets for as long as it is measured, as those with \
                             `traffic = { … }` do and captures do not";
                 return Err(failed(told));
@@ -179,27 +145,27 @@ impl ClosedLoop {
                 && node.outputs.iter().sum::<u64>() == 0
                 && node.dropped.iter().any(|(reason, _)| reason == PROCESS_DOWN.1)
         };
-        if let Some(nf) = self.running.report().nodes.iter().find(|node| down(node)) {
+        if let Some(nf) = self.running().report().nodes.iter().find(|node| down(node)) {
             let told =
                 format!("`{}` does not run, and every packet for it is dropped; try `millrace run`", nf.name);
             return Err(failed(told));
         }
         self.fill_cache();
-        self.threads = Thread::workers(self.workers);
+        self.find_threads();
         Ok(())
     }
 
     /// Waits until the flows that a flow cache takes have their entries.
     fn fill_cache(&self) {
         let start = Instant::now();
-        let (mut before, mut quiet) = (self.running.cache_counts(), 0);
+        let (mut before, mut quiet) = (self.running().cache_counts(), 0);
         while self.shape == Some(Shape::Cached)
             && quiet < 3
             && start.elapsed() < PATIENCE
-            && !self.running.is_over()
+            && !self.running().is_over()
         {
             std::thread::sleep(Duration::from_millis(100));
-            let now = self.running.cache_counts();
+            let now = self.running().cache_counts();
             quiet = if now.flows == before.flows { quiet + 1 } else { 0 };
             before = now;
         }
@@ -210,29 +176,9 @@ impl ClosedLoop {
     /// # Errors
     /// When none come.
     pub fn watch(&self, seconds: f64) -> Result<Window, BenchError> {
-        Window::of(&self.running, &self.threads, seconds)
-    }
-
-    /// Whether its cores are further apart than at other times. To be asked beside what is measured, not meanwhile: it
-    /// takes both cores for a moment.
-    pub fn is_far(&self) -> bool {
-        self.apart.is_far()
-    }
-
-    /// Waits until they are not, for a moment at most; whether they are near.
-    pub fn await_near(&self) -> bool {
-        self.apart.await_near(NEAR_IN)
-    }
-
-    /// The chain.
-    pub fn running(&self) -> &Running {
-        &self.running
-    }
-
-    /// Ends it.
-    pub fn end(self) -> Outcome {
-        self.running.stop();
-        self.running.wait()
+        let before = Look::now(self);
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        before.until_now(self)
     }
 }
 
@@ -241,8 +187,8 @@ impl ClosedLoop {
 /// # Errors
 /// When one of them gets none.
 pub fn watch_all(chains: &[ClosedLoop], seconds: f64) -> Result<Vec<Window>, BenchError> {
-    let before: Vec<Look> = chains.iter().map(|chain| Look::now(&chain.running, &chain.threads)).collect();
+    let before: Vec<Look> = chains.iter().map(Look::now).collect();
     std::thread::sleep(Duration::from_secs_f64(seconds));
     let pairs = chains.iter().zip(before);
-    pairs.map(|(chain, before)| before.until_now(&chain.running, &chain.threads)).collect()
+    pairs.map(|(chain, before)| before.until_now(chain)).collect()
 }

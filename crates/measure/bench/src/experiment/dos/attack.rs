@@ -137,14 +137,14 @@ pub(super) fn attack(way: Defence, options: &DosOptions) -> Result<Attack, Bench
     for (port, pace) in ["clients", "attackers"].into_iter().zip(&paces) {
         setting.paced.insert(port.into(), Arc::clone(pace));
     }
-    let chain = LiveChain::start(&way.script(options), &setting)?;
+    let chain = LiveChain::start_script(&way.script(options), &setting)?;
     // The runtime of containers is tried out by a first start; then there is no filter.
     chain.await_nfs()?;
     for instance in chain.instances() {
         chain.want(&instance, false);
         await_state(&instance, NfState::Stopped)?;
     }
-    let running = chain.running()?;
+    let running = chain.running();
     let orchestrator = Orchestrator {
         handlers: Arc::clone(running.handlers()),
         filter: chain.instances().into_iter().next().zip(chain.doorbell()),

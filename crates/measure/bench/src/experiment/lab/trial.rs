@@ -46,8 +46,7 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
 /// # Errors
 /// When the chain has mistakes, no packets come, or not every packet is accounted for.
 pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool), BenchError> {
-    let mut chain = ClosedLoop::start(path, run)?;
-    chain.warm_up(chain.warm_packets())?;
+    let chain = ClosedLoop::warmed_up(path, run)?;
     let was_far = !chain.await_near();
     let window = chain.watch(lab.effort.seconds);
     let is_far = was_far || chain.is_far();
