@@ -4,13 +4,15 @@
 //! the paper does by the packets that are queued, and `flow`. Packets arrive as fast as they are taken (closed loop).
 //! Each figure has one way of steering; the packets a second of each instance stand one upon the other to their sum.
 
+use super::lab::{Case, Effort, Lab};
 use super::live::{LiveChain, Setting, Watched};
 use super::script::Script;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Series, Skipped};
 use crate::machine::Machine;
 use crate::start::failed;
-use std::path::PathBuf;
+use crate::trial::Sample;
+use std::path::{Path, PathBuf};
 
 /// What the instances do in the experiment's own chain: L3 forwarding, as in the paper.
 const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(198.18.0.0/16 192.0.2.1 0, \
@@ -41,23 +43,6 @@ pub struct SteeringOptions {
     pub setting: Setting,
 }
 
-impl SteeringOptions {
-    /// A second, for tests: instances in this process.
-    pub fn miniature() -> SteeringOptions {
-        let setting = Setting { slots: 4_096, ..Setting::default() };
-        SteeringOptions { most: 3, repeats: 1, seconds: 0.05, processes: false, chain: None, setting }
-    }
-}
-
-/// Packets a second that the instances of one measurement were given.
-struct Measured {
-    /// Of each instance.
-    each: Vec<f64>,
-    /// Packets a second through the chain.
-    received: f64,
-    disturbed: bool,
-}
-
 /// Measures both ways of steering, a figure for each.
 ///
 /// # Errors
@@ -70,7 +55,9 @@ pub fn steering(
     // An NF of the user's runs as the chain file says.
     let processes = !script.runs_as_elements(&nf)?;
     let options = &SteeringOptions { processes, ..options.clone() };
-    ["least-filled", "flow"].into_iter().map(|by| of_policy(by, &script, &nf, options, progress)).collect()
+    let effort = Effort { rounds: options.repeats, seconds: options.seconds, ..Effort::FULL };
+    let mut lab = Lab::new(effort, Path::new(""), progress);
+    ["least-filled", "flow"].into_iter().map(|by| of_policy(by, &script, &nf, options, &mut lab)).collect()
 }
 
 /// The chain, and the NF that there are to be several of.
@@ -102,40 +89,25 @@ fn of_policy(
     script: &Script,
     nf: &str,
     options: &SteeringOptions,
-    progress: &mut dyn FnMut(&str),
+    lab: &mut Lab,
 ) -> Result<Figure, BenchError> {
     let most = options.most.max(1);
-    let mut each: Vec<Series> =
-        (1..=most).map(|number| Series::own(format!("instance {number}"), vec![])).collect();
-    let mut total = Series::own("total", vec![]);
-    let (mut skipped, mut expected) = (vec![], vec![]);
-    let bound = if by == "flow" { HASHED } else { EVEN };
-    for count in 1..=most {
-        progress(&format!("steering: {by}, {count} instances"));
-        let measured = match several(by, script, nf, count, options) {
-            Ok(measured) => measured,
-            // Without a second one there is nothing to steer; without the first one nothing at all.
-            Err(why) if count == 1 => return Err(why),
-            Err(why) => {
-                skipped.push(Skipped { what: format!("{count} instances"), why: why.to_string() });
-                continue;
-            }
-        };
-        let disturbed = measured.iter().all(|one| one.disturbed);
-        let point = |figures: &mut dyn Iterator<Item = f64>| {
-            Point::of(count as f64, figures.map(|pps| pps / 1e6), disturbed)
-        };
-        total.points.extend(point(&mut measured.iter().map(|one| one.received)));
-        for (number, series) in each.iter_mut().enumerate().take(count) {
-            series.points.extend(point(&mut measured.iter().filter_map(|one| one.each.get(number).copied())));
-        }
-        if count > 1 {
-            expected.extend(evenness(&each, count, bound));
-        }
+    let cases = (1..=most).map(|count| {
+        Case::new(format!("{count} instances"), move |_| several(by, script, nf, count, options))
+    });
+    let mut figure = lab.sweep(sheet(by, nf, options), cases);
+    let alone = figure.skipped.first().filter(|skipped| skipped.what == "1 instances");
+    if let Some(Skipped { why, .. }) = alone {
+        return Err(BenchError::BadChain { message: why.clone() });
     }
-    each.push(total);
-    let options_told = command(by, options);
-    Ok(Figure {
+    figure.series.sort_by_key(|series| series.name == "total");
+    let bound = if by == "flow" { HASHED } else { EVEN };
+    figure.expected = (2..=most).filter_map(|count| evenness(&figure.series, count, bound)).collect();
+    Ok(figure)
+}
+
+fn sheet(by: &str, nf: &str, options: &SteeringOptions) -> Figure {
+    Figure {
         name: if by == "flow" { "netvm-steering-flow".into() } else { "netvm-steering".into() },
         title: format!("Packets of each instance, steer = \"{by}\""),
         about: format!(
@@ -149,20 +121,18 @@ fn of_policy(
             },
         ),
         source: Some("NetVM (IEEE TNSM 2015), figure 16".into()),
-        command: options_told,
+        command: command(by, options),
         x: Axis::linear("instances", ""),
         y: Axis::linear("throughput", "Mpps"),
-        series: each,
         settings: vec![
             ("steer".into(), by.into()),
             ("repeats".into(), options.repeats.to_string()),
             ("seconds".into(), options.seconds.to_string()),
             ("burst".into(), options.setting.burst.to_string()),
         ],
-        skipped,
         notes: notes(options),
-        expected,
-    })
+        ..Figure::default()
+    }
 }
 
 fn notes(options: &SteeringOptions) -> Vec<String> {
@@ -215,27 +185,30 @@ fn several(
     nf: &str,
     count: usize,
     options: &SteeringOptions,
-) -> Result<Vec<Measured>, BenchError> {
+) -> Result<Vec<Sample>, BenchError> {
     let script = match count {
         1 => script.without(nf, &["instances", "steer"])?,
         _ => script.with(nf, &[("instances", (count as i64).into()), ("steer", by.into())])?,
     };
-    (0..options.repeats.max(1)).map(|_| once(&script, nf, count, options)).collect()
-}
-
-fn once(script: &Script, nf: &str, count: usize, options: &SteeringOptions) -> Result<Measured, BenchError> {
+    // One has all; the element that steers counts for several.
     let given = |chain: &LiveChain| match count {
         1 => Ok(vec![]),
         _ => chain.read(&format!("{nf}/steer.packets")).and_then(|text| counts(&text)),
     };
-    let watched = LiveChain::watched(script, &options.setting, options.seconds, given)?;
+    let watched = LiveChain::watched(&script, &options.setting, options.seconds, given)?;
     let Watched { before, after, window, disturbed } = watched;
-    let received = window.per_second(window.packets);
-    let each = match count {
-        1 => vec![received],
-        _ => after.iter().zip(&before).map(|(after, before)| window.per_second(after - before)).collect(),
+    let each: Vec<u64> = match count {
+        1 => vec![window.packets],
+        _ => after.iter().zip(&before).map(|(after, before)| after - before).collect(),
     };
-    Ok(Measured { each, received, disturbed })
+    let sample = |series: String, packets: u64| Sample {
+        series,
+        x: count as f64,
+        y: window.per_second(packets) / 1e6,
+        disturbed,
+    };
+    let instances = (1..).zip(each).map(|(number, packets)| sample(format!("instance {number}"), packets));
+    Ok(instances.chain([sample("total".into(), window.packets)]).collect())
 }
 
 /// The counts of the handler `packets`: a line for each instance, its name and a number.
@@ -248,10 +221,14 @@ fn counts(text: &str) -> Result<Vec<u64>, BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Point;
 
     #[test]
     fn instances_share_packets_evenly() {
-        let figures = steering(&SteeringOptions::miniature(), &mut |_| {}).expect("figures");
+        let setting = Setting { slots: 4_096, ..Setting::default() };
+        let options =
+            SteeringOptions { most: 3, repeats: 1, seconds: 0.05, processes: false, chain: None, setting };
+        let figures = steering(&options, &mut |_| {}).expect("figures");
         assert_eq!(figures.len(), 2);
         for figure in &figures {
             assert!(figure.skipped.is_empty(), "{figure:#?}");

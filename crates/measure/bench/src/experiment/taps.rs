@@ -5,19 +5,19 @@
 //! those that only look miss what they do not keep up with, so that there are two rates: what goes through, and what
 //! the NF sees that sees least.
 
+use super::lab::{Case, Effort, Lab};
 use super::live::{LiveChain, Setting, Watched, out_of};
 use super::script::Script;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Series};
 use crate::machine::Machine;
 use crate::start::failed;
+use crate::trial::Sample;
 use crate::units::Rate;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The most NFs, as in the paper.
-const MOST: usize = 5;
 /// The frame size of the paper's second part, in bytes with the FCS; the text says that it fills the line.
-const SATURATING: u32 = 256;
+pub const SATURATING: u32 = 256;
 
 /// What to measure.
 #[derive(Clone)]
@@ -34,25 +34,6 @@ pub struct TapOptions {
     pub program: Option<(PathBuf, Vec<String>)>,
     /// How chains run.
     pub setting: Setting,
-}
-
-impl TapOptions {
-    /// A few seconds, for tests, where there is a program.
-    pub fn miniature() -> TapOptions {
-        let (sizes, setting) = (vec![64], Setting::default());
-        TapOptions { sizes, most: 2, repeats: 1, seconds: 0.1, program: None, setting }
-    }
-
-    /// As the paper has it: 1 to 5 NFs, 64 and 256 bytes.
-    pub fn full() -> TapOptions {
-        TapOptions {
-            sizes: vec![64, SATURATING],
-            most: MOST,
-            repeats: 5,
-            seconds: 0.5,
-            ..TapOptions::miniature()
-        }
-    }
 }
 
 /// What NFs get of the device's packets.
@@ -84,54 +65,36 @@ impl Shared {
     }
 }
 
-/// Packets a second.
-struct Rates {
-    /// That the source brought.
-    through: f64,
-    /// That the NF saw which saw least.
-    seen: f64,
-    disturbed: bool,
-}
-
 /// Measures it, a figure for each frame size.
 ///
 /// # Errors
 /// None: what cannot be measured is told in the figures.
 pub fn taps(options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
-    Ok(options.sizes.iter().map(|size| of_size(*size, options, progress)).collect())
+    let effort = Effort { rounds: options.repeats, seconds: options.seconds, ..Effort::FULL };
+    let mut lab = Lab::new(effort, Path::new(""), progress);
+    Ok(options.sizes.iter().map(|size| of_size(*size, options, &mut lab)).collect())
 }
 
-fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Figure {
-    let (mut series, mut skipped) = (vec![], vec![]);
-    for shared in Shared::ALL {
-        let name = shared.name();
-        let own = |what: &str| Series::own(format!("{name}, {what}"), vec![]);
-        let (mut seen, mut through) = (own("seen by each"), own("through"));
-        for count in 1..=options.most.max(1) {
-            progress(&format!("taps: {count} as {name}, {size} bytes"));
-            let repeats = (0..options.repeats.max(1)).map(|_| once(shared, count, size, options));
-            match repeats.collect::<Result<Vec<Rates>, _>>() {
-                Ok(rates) => {
-                    seen.points.extend(point(count, &rates, |rates| rates.seen));
-                    through.points.extend(point(count, &rates, |rates| rates.through));
-                }
-                Err(why) => {
-                    skipped.push(Skipped { what: format!("{count} NFs as {name}"), why: why.to_string() });
-                }
-            }
-        }
-        series.push(seen);
-        // Who holds the source back sees all that goes through.
-        series.extend((shared != Shared::Copies).then_some(through));
-    }
-    let expected = expected(&series, options.most);
+fn of_size(size: u32, options: &TapOptions, lab: &mut Lab) -> Figure {
+    let all = Shared::ALL
+        .into_iter()
+        .flat_map(|shared| (1..=options.most.max(1)).map(move |count| (shared, count)));
+    let cases = all.map(|(shared, count)| {
+        Case::new(format!("{count} NFs as {}", shared.name()), move |_| once(shared, count, size, options))
+    });
+    let mut figure = lab.sweep(sheet(size, options), cases);
+    figure.expected = expected(&figure, options.most);
     if size == SATURATING {
         let line = Rate::Bits(10e9).frames(f64::from(size)) / 1e6;
         let points = (1..=options.most).map(|count| (count as f64, line));
         let place =
             "MVMP, section 4.1: it fills 10 GbE at 256 bytes (the rate follows from that); Xeon E5-2650 v2";
-        series.push(Series::paper("MVMP", place, points));
+        figure.series.push(Series::paper("MVMP", place, points));
     }
+    figure
+}
+
+fn sheet(size: u32, options: &TapOptions) -> Figure {
     let (most, repeats, seconds) = (options.most, options.repeats, options.seconds);
     Figure {
         name: if size == 64 { "mvmp-duplicate".into() } else { format!("mvmp-duplicate-{size}") },
@@ -144,22 +107,15 @@ fn of_size(size: u32, options: &TapOptions, progress: &mut dyn FnMut(&str)) -> F
         command: format!("millrace bench taps --sizes {size} --most {most} --repeats {repeats} --seconds {seconds}"),
         x: Axis::linear("NFs", ""),
         y: Axis::linear("throughput", "Mpps"),
-        series,
         settings: vec![
             ("frame size".into(), format!("{size} bytes with FCS")),
             ("repeats".into(), repeats.to_string()),
             ("seconds".into(), seconds.to_string()),
             ("burst".into(), options.setting.burst.to_string()),
         ],
-        skipped,
         notes: notes(options),
-        expected,
+        ..Figure::default()
     }
-}
-
-fn point(count: usize, rates: &[Rates], of: impl Fn(&Rates) -> f64) -> Option<Point> {
-    let mpps = rates.iter().map(|rates| of(rates) / 1e6);
-    Point::of(count as f64, mpps, rates.iter().all(|one| one.disturbed))
 }
 
 fn notes(options: &TapOptions) -> Vec<String> {
@@ -179,10 +135,8 @@ fn notes(options: &TapOptions) -> Vec<String> {
     notes
 }
 
-fn expected(series: &[Series], most: usize) -> Vec<Expectation> {
-    let at = |name: &str, count: usize| {
-        series.iter().find(|series| series.name == name).and_then(|series| series.at(count as f64))
-    };
+fn expected(figure: &Figure, most: usize) -> Vec<Expectation> {
+    let at = |name: &str, count: usize| figure.at(name, count as f64);
     let mut all = vec![];
     if let (Some(one), Some(many)) = (at("copies, seen by each", 1), at("copies, seen by each", most))
         && most > 1
@@ -223,7 +177,7 @@ fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Resu
     Ok(Script::new(text))
 }
 
-fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Rates, BenchError> {
+fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Vec<Sample>, BenchError> {
     // What came back of each, and what of that went by unseen.
     let seen = |chain: &LiveChain| -> Result<Vec<u64>, BenchError> {
         let of = |number: usize| {
@@ -238,28 +192,36 @@ fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result
     let watched = LiveChain::watched(&script, &options.setting, options.seconds, seen)?;
     let Watched { before, after, window, disturbed } = watched;
     let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
-    Ok(Rates {
-        through: window.per_second(window.packets),
-        seen: window.per_second(least.unwrap_or(0)),
+    let sample = |what: &str, packets: u64| Sample {
+        series: format!("{}, {what}", shared.name()),
+        x: count as f64,
+        y: window.per_second(packets) / 1e6,
         disturbed,
-    })
+    };
+    // With copies nothing goes through that not all see.
+    let through = (shared != Shared::Copies).then(|| sample("through", window.packets));
+    Ok([sample("seen by each", least.unwrap_or(0))].into_iter().chain(through).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn options(size: u32) -> TapOptions {
+        let setting = Setting::default();
+        TapOptions { sizes: vec![size], most: 2, repeats: 1, seconds: 0.1, program: None, setting }
+    }
+
     #[test]
     fn without_a_program_all_is_skipped() {
-        let figures = taps(&TapOptions::miniature(), &mut |_| {}).expect("figures");
+        let figures = taps(&options(64), &mut |_| {}).expect("figures");
         assert!(figures[0].skipped.len() == 6 && figures[0].holds(), "{figures:#?}");
         assert!(figures[0].skipped[0].why.contains("no program"));
     }
 
     #[test]
     fn the_papers_rate_is_that_of_the_line() {
-        let options = TapOptions { sizes: vec![SATURATING], ..TapOptions::miniature() };
-        let figure = &taps(&options, &mut |_| {}).expect("figures")[0];
+        let figure = &taps(&options(SATURATING), &mut |_| {}).expect("figures")[0];
         assert_eq!(figure.name, "mvmp-duplicate-256");
         let rate = figure.series("MVMP").and_then(|paper| paper.at(1.0)).expect("there");
         assert!((rate - 4.529).abs() < 0.001, "{rate}");

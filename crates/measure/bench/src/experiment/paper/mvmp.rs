@@ -3,7 +3,7 @@
 use super::curves::{Row, crowded, line_mpps, over_sizes, saturated};
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf};
-use crate::experiment::taps::{TapOptions, taps};
+use crate::experiment::taps::{SATURATING, TapOptions, taps};
 use crate::figure::{Axis, Figure, Series};
 
 pub const FORWARD: &str = "MVMP (SAC 2018), figure 5";
@@ -51,12 +51,12 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 6: NFs that share a virtual device.
 pub fn duplicate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let options = TapOptions {
+        sizes: if lab.effort.is_miniature() { vec![64] } else { vec![64, SATURATING] },
         most: lab.effort.most.min(5),
         repeats: lab.effort.rounds,
         seconds: lab.effort.seconds,
         program: lab.program.clone(),
         setting: lab.setting(),
-        ..if lab.effort.is_miniature() { TapOptions::miniature() } else { TapOptions::full() }
     };
     taps(&options, lab.progress())
 }
