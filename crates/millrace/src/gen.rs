@@ -271,8 +271,8 @@ fn describe(summary: &Summary, flows: u64) -> String {
     let _ = writeln!(
         text,
         "{} frames, {} bytes, {} of {} flows, {:.6} s",
-        summary.frames(),
-        summary.bytes(),
+        summary.frames,
+        summary.bytes,
         summary.flows(),
         flows,
         summary.duration_ns() as f64 / 1e9,
@@ -299,15 +299,15 @@ fn describe(summary: &Summary, flows: u64) -> String {
             0 => format!("up to {high}"),
             _ => format!("{low} to {high}"),
         };
-        let share = frames as f64 * 100.0 / summary.frames().max(1) as f64;
+        let share = frames as f64 * 100.0 / summary.frames.max(1) as f64;
         let bar = "#".repeat((frames * 40).div_ceil(most.unwrap_or(1).max(1)) as usize);
         let _ = writeln!(text, "  {label:>12}  {frames:>10}  {share:5.1} %  {bar}");
     }
-    if summary.raised() > 0 {
+    if summary.raised > 0 {
         let _ = writeln!(
             text,
             "  {} frames were longer than asked for: their headers alone need more",
-            summary.raised()
+            summary.raised
         );
     }
     text

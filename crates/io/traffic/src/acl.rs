@@ -80,14 +80,9 @@ fn headers_for(
 ) -> Vec<FiveTuple> {
     let mut earlier: Vec<Option<Vec<u32>>> = vec![None; rules.len()];
     let mut list = Vec::new();
-    for flow in 0..flows {
-        let Some(place) = (flow % rules.len().max(1) as u64).try_into().ok() else {
-            break;
-        };
-        let place: usize = place;
-        let (Some(rule), Some(covering)) = (rules.get(place), earlier.get_mut(place)) else {
-            break;
-        };
+    let flows = usize::try_from(flows).unwrap_or(usize::MAX);
+    for (place, rule) in rules.iter().enumerate().cycle().take(flows) {
+        let Some(covering) = earlier.get_mut(place) else { break };
         // Computed once for each rule: only earlier rules that overlap it can match its headers.
         let covering = covering.get_or_insert_with(|| overlapping(rules, place));
         let mut header = draw(rule, protocols, random);
@@ -104,36 +99,27 @@ fn headers_for(
 }
 
 fn overlapping(rules: &[HeaderBox], place: usize) -> Vec<u32> {
-    let Some(rule) = rules.get(place) else {
-        return Vec::new();
-    };
+    let Some(rule) = rules.get(place) else { return Vec::new() };
+    let meets = |other: &HeaderBox| rule.0.iter().zip(&other.0).all(|(a, b)| a.0 <= b.1 && b.0 <= a.1);
     let earlier = (0u32..).zip(rules).take(place);
-    earlier
-        .filter(|(_, other)| {
-            let pairs = rule.0.iter().zip(&other.0);
-            pairs.into_iter().all(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
-        })
-        .map(|(index, _)| index)
-        .collect()
+    earlier.filter(|(_, other)| meets(other)).map(|(index, _)| index).collect()
 }
 
 fn draw(rule: &HeaderBox, protocols: ProtocolMix, random: &mut Random) -> [u32; 5] {
     let HeaderBox([src, dst, src_port, dst_port, protocol]) = rule;
     let mut inside = |(low, high): &(u32, u32)| random.between((*low).into(), (*high).into()) as u32;
-    let header = [inside(src), inside(dst), inside(src_port), inside(dst_port)];
+    let [src, dst, src_port, dst_port] = [src, dst, src_port, dst_port].map(&mut inside);
     let protocol = match protocol {
         // A rule for every protocol gets the protocols of the mix, and not number 143.
         (0, 255) => protocols.at(random.next_u64() as u32).into(),
         (only, _) => *only,
     };
-    let [src, dst, src_port, dst_port] = header;
     [src, dst, src_port, dst_port, protocol]
 }
 
 impl HeaderBox {
     fn holds(&self, header: [u32; 5]) -> bool {
-        let pairs = self.0.iter().zip(header);
-        pairs.into_iter().all(|((low, high), value)| (*low..=*high).contains(&value))
+        self.0.iter().zip(header).all(|((low, high), value)| (*low..=*high).contains(&value))
     }
 }
 

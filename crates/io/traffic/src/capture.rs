@@ -46,7 +46,7 @@ pub fn write_capture(
     let summary = write_frames(output, resolution, frames, count, progress)?;
     // With delayed allocation, a full disk is reported only here, so this precedes the renaming.
     file.sync_all().map_err(|cause| TrafficError::CaptureCut {
-        frames: summary.frames(),
+        frames: summary.frames,
         kept: part.clone(),
         cause,
     })?;

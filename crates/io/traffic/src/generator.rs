@@ -195,44 +195,30 @@ impl Frames {
 impl TcpProgress {
     /// Sets the fields of the flow's next segment; returns true if the segment has no payload.
     fn step(&mut self, flags: TcpFlags, first: u32, segment: &mut TcpSegment) -> bool {
-        segment.sequence = first.wrapping_add(self.sent);
-        // The peer's frames are not generated, so any sequence number will do; the peer has sent its SYN only.
-        let acknowledgement = Some(mix(first.into()) as u32);
+        // Every attempt to connect is the first one of its connection.
+        let sent = if flags == TcpFlags::Syn { 0 } else { self.sent };
+        segment.sequence = first.wrapping_add(sent);
         match flags {
-            TcpFlags::Ack => {
-                segment.acknowledgement = acknowledgement;
-                segment.psh = true;
-                false
-            }
-            TcpFlags::Syn => {
-                // Every attempt is the first one of its connection.
-                segment.sequence = first;
-                segment.syn = true;
-                false
-            }
+            TcpFlags::Ack => segment.psh = true,
+            TcpFlags::Syn => segment.syn = true,
             TcpFlags::Session { data_frames } => {
-                let last = data_frames.saturating_add(2);
+                let is_last = data_frames > 0 && self.frames == data_frames.saturating_add(2);
                 match self.frames {
                     0 => segment.syn = true,
-                    1 => segment.acknowledgement = acknowledgement,
-                    frames if data_frames > 0 && frames == last => {
-                        segment.acknowledgement = acknowledgement;
-                        segment.fin = true;
-                    }
-                    _ => {
-                        segment.acknowledgement = acknowledgement;
-                        segment.psh = true;
-                    }
+                    1 => {}
+                    _ => (segment.fin, segment.psh) = (is_last, !is_last),
                 }
                 self.frames = match self.frames {
-                    frames if data_frames > 0 && frames == last => 0,
+                    _ if is_last => 0,
                     // The counter of a session that is never closed stops at its first data frame.
                     2 if data_frames == 0 => 2,
                     frames => frames + 1,
                 };
-                !segment.psh
             }
         }
+        // The peer's frames are not generated, so any sequence number will do; the peer has sent its SYN only.
+        segment.acknowledgement = (!segment.syn).then(|| mix(first.into()) as u32);
+        matches!(flags, TcpFlags::Session { .. }) && !segment.psh
     }
 
     /// Advances the sequence number by a segment; SYN and FIN count as one byte each (RFC 9293 section 3.4).

@@ -180,18 +180,9 @@ impl fmt::Display for PortSet {
     }
 }
 
-/// A range that this crate's source contains; one address if the text is invalid.
-pub(super) fn preset(text: &str) -> AddressRange {
-    text.parse().unwrap_or_else(|_| AddressRange {
-        first: IpAddr::V4(Ipv4Addr::LOCALHOST),
-        count: 1,
-        text: Ipv4Addr::LOCALHOST.to_string(),
-    })
-}
-
-/// Ports that this crate's source contains; all ports if the text is invalid.
-pub(super) fn preset_ports(text: &str) -> PortSet {
-    text.parse().unwrap_or_else(|_| PortSet { ranges: vec![(0, u16::MAX)] })
+/// A value that this crate's source contains.
+pub(super) fn preset<T: FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| unreachable!("`{text}` is a constant of this crate"))
 }
 
 crate::text::text_serde!(AddressRange);

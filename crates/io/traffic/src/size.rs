@@ -100,31 +100,26 @@ impl SizeMix {
 
     /// Checks the constraints of the text form, for a mix that code constructs.
     pub(crate) fn check(&self) -> Result<(), TrafficError> {
-        let refuse = |reason: &str| Err(TrafficError::setting("frame sizes", &self.to_string(), reason));
-        let (smallest, largest) = match self {
-            Self::InTurn(sizes) => match (sizes.iter().min(), sizes.iter().max()) {
-                (Some(min), Some(max)) => (*min, *max),
-                _ => return refuse("the list is empty"),
-            },
-            Self::Uniform { min_bytes, max_bytes } => {
-                if min_bytes > max_bytes {
-                    return refuse("the range runs backwards; write the smaller size first");
-                }
-                (*min_bytes, *max_bytes)
+        let refuse = |reason| Err(TrafficError::setting("frame sizes", &self.to_string(), reason));
+        self.mistake().map_or(Ok(()), refuse)
+    }
+
+    fn mistake(&self) -> Option<&'static str> {
+        let sizes: Vec<u16> = match self {
+            Self::InTurn(sizes) if sizes.is_empty() => return Some("the list is empty"),
+            Self::InTurn(sizes) => sizes.clone(),
+            Self::Uniform { min_bytes, max_bytes } if min_bytes > max_bytes => {
+                return Some("the range runs backwards; write the smaller size first");
             }
-            Self::Weighted(entries) => {
-                if entries.iter().all(|(_, weight)| *weight == 0) {
-                    return refuse("all weights are zero");
-                }
-                let sizes = entries.iter().map(|(size, _)| *size);
-                (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0))
+            Self::Uniform { min_bytes, max_bytes } => vec![*min_bytes, *max_bytes],
+            Self::Weighted(entries) if entries.iter().all(|(_, weight)| *weight == 0) => {
+                return Some("all weights are zero");
             }
-            Self::Imix | Self::DataCentre => return Ok(()),
+            Self::Weighted(entries) => entries.iter().map(|(size, _)| *size).collect(),
+            Self::Imix | Self::DataCentre => return None,
         };
-        if smallest == 0 || largest > LONGEST_FRAME_BYTES {
-            return refuse("a frame has 1 to 9220 bytes");
-        }
-        Ok(())
+        let is_size = |size: &u16| (1..=LONGEST_FRAME_BYTES).contains(size);
+        (!sizes.iter().all(is_size)).then_some("a frame has 1 to 9220 bytes")
     }
 }
 
@@ -162,18 +157,8 @@ fn draw_curve(curve: &[(u16, u32)], random: &mut Random) -> u16 {
 /// The sizes of an RFC 6985 genome (section 4, table 1), without `z` (the MTU of a path that is
 /// not known here) and `j` (16,000 bytes, more than one frame may have here).
 fn genome_size(letter: char) -> Option<u16> {
-    Some(match letter {
-        'a' => 64,
-        'b' => 128,
-        'c' => 256,
-        'd' => 512,
-        'e' => 1024,
-        'f' => 1280,
-        'g' => 1518,
-        'h' => 2112,
-        'i' => 9000,
-        _ => return None,
-    })
+    let sizes = [64, 128, 256, 512, 1024, 1280, 1518, 2112, 9000];
+    ('a'..='i').zip(sizes).find(|(known, _)| *known == letter).map(|(_, size)| size)
 }
 
 impl FromStr for SizeMix {
@@ -185,36 +170,30 @@ impl FromStr for SizeMix {
             part.trim().parse::<u16>().map_err(|_| refuse("a size is a number of bytes from 1 to 9220"))
         };
         let trimmed = text.trim();
-        let mix = match trimmed {
-            "imix" => Self::Imix,
-            "data-centre" | "data-center" => Self::DataCentre,
-            _ => {
-                if let Some(genome) = trimmed.strip_prefix("genome:") {
-                    let sizes = genome.chars().map(genome_size).collect::<Option<Vec<_>>>();
-                    Self::InTurn(sizes.ok_or_else(|| refuse("a genome is made of the letters a to i"))?)
-                } else if let Some((low, high)) = trimmed.split_once('-') {
-                    Self::Uniform { min_bytes: size(low)?, max_bytes: size(high)? }
-                } else if trimmed.contains(':') {
-                    let entry = |part: &str| {
-                        let (bytes, weight) = part
-                            .split_once(':')
-                            .ok_or_else(|| refuse("every size needs its weight, as in 64:7"))?;
-                        let weight =
-                            weight.trim().parse::<u32>().map_err(|_| refuse("a weight is a whole number"))?;
-                        Ok::<_, TrafficError>((size(bytes)?, weight))
-                    };
-                    Self::Weighted(trimmed.split(',').map(entry).collect::<Result<_, _>>()?)
-                } else {
-                    Self::InTurn(trimmed.split(',').map(size).collect::<Result<_, _>>()?)
-                }
-            }
+        let entry = |part: &str| {
+            let entry = part.split_once(':');
+            let (bytes, weight) = entry.ok_or_else(|| refuse("every size needs its weight, as in 64:7"))?;
+            let weight = weight.trim().parse::<u32>().map_err(|_| refuse("a weight is a whole number"))?;
+            Ok::<_, TrafficError>((size(bytes)?, weight))
         };
-        mix.check()
-            .map_err(|error| match error {
-                TrafficError::BadSetting { reason, .. } => refuse(&reason),
-                other => other,
-            })
-            .map(|()| mix)
+        let mix = if trimmed == "imix" {
+            Self::Imix
+        } else if ["data-centre", "data-center"].contains(&trimmed) {
+            Self::DataCentre
+        } else if let Some(genome) = trimmed.strip_prefix("genome:") {
+            let sizes = genome.chars().map(genome_size).collect::<Option<Vec<_>>>();
+            Self::InTurn(sizes.ok_or_else(|| refuse("a genome is made of the letters a to i"))?)
+        } else if let Some((low, high)) = trimmed.split_once('-') {
+            Self::Uniform { min_bytes: size(low)?, max_bytes: size(high)? }
+        } else if trimmed.contains(':') {
+            Self::Weighted(trimmed.split(',').map(entry).collect::<Result<_, _>>()?)
+        } else {
+            Self::InTurn(trimmed.split(',').map(size).collect::<Result<_, _>>()?)
+        };
+        match mix.mistake() {
+            None => Ok(mix),
+            Some(reason) => Err(refuse(reason)),
+        }
     }
 }
 

@@ -6,9 +6,12 @@ use crate::size::{FCS_BYTES, LONGEST_FRAME_BYTES};
 /// A summary of a sequence of frames. Sizes exclude FCS unless a name states otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    frames: u64,
-    bytes: u64,
-    raised: u64,
+    /// Number of frames.
+    pub frames: u64,
+    /// Sum of all lengths.
+    pub bytes: u64,
+    /// Frames whose size was raised to the length of their headers.
+    pub raised: u64,
     first_ns: Option<u64>,
     last_ns: u64,
     by_size: Vec<u64>,
@@ -40,21 +43,6 @@ impl Summary {
         if let Some(bits) = self.seen.get_mut(word) {
             *bits |= 1 << (frame.flow % 64);
         }
-    }
-
-    /// Number of frames.
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
-    /// Sum of all lengths.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Frames whose size was raised to the length of their headers.
-    pub fn raised(&self) -> u64 {
-        self.raised
     }
 
     /// Flows of at least one frame.

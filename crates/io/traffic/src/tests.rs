@@ -140,9 +140,9 @@ fn sizes_below_the_headers_are_raised_and_counted() {
         let meta = frames.append_next(&mut bytes).expect("builds");
         summary.count(&meta);
     }
-    assert_eq!(summary.raised(), 10);
+    assert_eq!(summary.raised, 10);
     assert_eq!(summary.min_median_max_bytes(), Some((74, 74, 74)));
-    assert_eq!((summary.flows(), summary.bytes(), summary.frames()), (10, 740, 10));
+    assert_eq!((summary.flows(), summary.bytes, summary.frames), (10, 740, 10));
     assert_eq!(summary.classes()[1], (65, 127, 10));
 }
 

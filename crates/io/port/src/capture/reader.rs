@@ -270,15 +270,12 @@ struct Record {
     packet: Option<RecordPacket>,
 }
 
+#[derive(Debug, thiserror::Error)]
 enum FindError {
+    #[error("{0}")]
     Damaged(&'static str),
-    Io(std::io::Error),
-}
-
-impl From<std::io::Error> for FindError {
-    fn from(error: std::io::Error) -> Self {
-        FindError::Io(error)
-    }
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
 }
 
 impl From<&'static str> for FindError {

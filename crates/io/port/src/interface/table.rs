@@ -139,7 +139,7 @@ impl NeighbourEntry {
 }
 
 /// The neighbours of one interface.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct NeighbourTable {
     entries: HashMap<IpAddr, NeighbourEntry>,
     /// The neighbours by the time of their next step.
@@ -157,18 +157,7 @@ pub struct NeighbourTable {
 
 impl NeighbourTable {
     pub(super) fn new(wanted: Arc<Wanted>) -> NeighbourTable {
-        NeighbourTable {
-            entries: HashMap::new(),
-            due: BTreeSet::new(),
-            changed: BTreeSet::new(),
-            wanted,
-            counts: Counts::default(),
-            unresolved: 0,
-            now_ns: 0,
-            credit_ns: BURST * SECOND_NS / PER_S,
-            failures: 0,
-            evicted: 0,
-        }
+        NeighbourTable { wanted, credit_ns: BURST * SECOND_NS / PER_S, ..NeighbourTable::default() }
     }
 
     /// The number of neighbours.
@@ -239,10 +228,9 @@ impl NeighbourTable {
             return Ok(());
         }
         if self.entries.len() >= CAPACITY {
-            let unwanted = self
-                .entries
-                .iter()
-                .filter(|(_, entry)| !entry.is_wanted() && entry.state != NeighbourState::Permanent);
+            let is_unwanted =
+                |entry: &NeighbourEntry| !entry.is_wanted() && entry.state != NeighbourState::Permanent;
+            let unwanted = self.entries.iter().filter(|(_, entry)| is_unwanted(entry));
             let oldest = unwanted.min_by_key(|(_, entry)| entry.heard_ns).map(|(ip, _)| *ip);
             self.remove(oldest.ok_or(Refusal::Full)?);
             self.evicted += 1;
@@ -365,12 +353,9 @@ impl NeighbourTable {
                 self.remove(ip);
                 continue;
             }
-            let (tries, to) = match entry.state {
-                NeighbourState::Incomplete { tries } => (tries, None),
-                NeighbourState::Probe { tries } => (tries, entry.mac),
-                NeighbourState::Reachable | NeighbourState::Stale => (0, entry.mac),
-                NeighbourState::Unreachable => (0, None),
-                NeighbourState::Permanent => (0, None),
+            let tries = match entry.state {
+                NeighbourState::Incomplete { tries } | NeighbourState::Probe { tries } => tries,
+                _ => 0,
             };
             if tries >= TRIES {
                 self.failures += 1;
@@ -381,14 +366,14 @@ impl NeighbourTable {
                 continue;
             }
             let cost_ns = SECOND_NS / PER_S;
-            if self.credit_ns < cost_ns || !ask(Ask { ip, to }) {
+            if self.credit_ns < cost_ns || !ask(Ask { ip, to: entry.mac }) {
                 self.change(ip, |entry| entry.due_ns = now_ns + LATER_NS);
                 continue;
             }
             self.credit_ns -= cost_ns;
             self.change(ip, |entry| {
                 let (state, wait_ns) = match entry.state {
-                    NeighbourState::Incomplete { tries } => {
+                    NeighbourState::Incomplete { .. } => {
                         (NeighbourState::Incomplete { tries: tries + 1 }, RETRANS_NS)
                     }
                     NeighbourState::Unreachable => (NeighbourState::Unreachable, RETRY_NS),
