@@ -11,6 +11,7 @@
 //! What this crate does not do: drive devices. Ports do.
 
 pub mod capacity;
+mod chain_file;
 mod error;
 pub mod experiment;
 pub mod figure;

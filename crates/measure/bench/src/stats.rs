@@ -54,11 +54,6 @@ impl Quantiles {
         let (one, other) = (function(self.min), function(self.max));
         Quantiles { median: function(self.median), min: one.min(other), max: one.max(other) }
     }
-
-    /// How far the range reaches, as a share of the median.
-    pub fn width(self) -> f64 {
-        if self.median == 0.0 { 0.0 } else { (self.max - self.min) / self.median }
-    }
 }
 
 #[cfg(test)]
@@ -79,7 +74,6 @@ mod tests {
     fn a_falling_function_turns_the_range() {
         let spread = Quantiles { median: 4.0, min: 2.0, max: 8.0 };
         assert_eq!(spread.map(|x| 8.0 / x), Quantiles { median: 2.0, min: 1.0, max: 4.0 });
-        assert_eq!(spread.width(), 1.5);
     }
 
     proptest! {

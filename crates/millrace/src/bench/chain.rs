@@ -7,7 +7,7 @@ use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use ::bench::units::Rate;
 use ::bench::wire::devices::Means;
-use ::bench::wire::{Between, Ways};
+use ::bench::wire::{Ways, between};
 use clap::Args;
 use runtime::traffic::Change;
 use std::path::PathBuf;
@@ -163,6 +163,6 @@ impl ChainArgs {
             protocols: ProtocolMix::UDP_ONLY,
             ..usual
         };
-        Ok(Box::new(Between::open(&ways, &spec)?))
+        Ok(Box::new(between(&ways, &spec)?))
     }
 }

@@ -192,8 +192,7 @@ impl Costs {
             whole: self.whole.as_ref().map(|whole| Whole {
                 bursts: whole.bursts.iter().map(burst).collect(),
                 latency_ns: whole.latency_ns * times,
-                load: whole.load,
-                slowest: whole.slowest.clone(),
+                ..whole.clone()
             }),
             ..self.clone()
         }

@@ -11,15 +11,17 @@
 mod text;
 
 use crate::BenchError;
+use crate::experiment::live::await_until;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use crate::load::DISTURBED;
 use crate::start::{RunOptions, failed};
 use crate::stats::Quantiles;
 use crate::trial::again;
 use crate::trial::closed::{ClosedLoop, Window};
+use runtime::running::Running;
 use serde::Serialize;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use traffic::SizeMix;
 use worker::profile::{Probes, Stage, StageCycles};
 use worker::report::NodeReport;
@@ -251,12 +253,12 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
     let nfs = nf_processes(&chain);
     let mut round = || -> Result<Round, BenchError> {
         let was_far = !chain.await_near();
-        switch(&chain, &probes, false)?;
+        switch(chain.running(), &probes, false)?;
         let before = ran_ns(&nfs);
         let plain = chain.watch(options.seconds)?;
         let ran =
             ran_ns(&nfs).iter().zip(before).map(|(after, before)| after.saturating_sub(before)).collect();
-        switch(&chain, &probes, true)?;
+        switch(chain.running(), &probes, true)?;
         let (stages, interrupted) = (probes.stages(), probes.interrupted());
         let probed = chain.watch(options.seconds)?;
         let interrupted = probes.interrupted() - interrupted;
@@ -270,7 +272,7 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
         repeats -= repeated;
         rounds.push(measured);
     }
-    switch(&chain, &probes, false)?;
+    switch(chain.running(), &probes, false)?;
     let nodes = chain.running().report().nodes;
     let sound = chain.end().is_balanced();
     let of = |stage: Stage| label(stage, &nodes, &probes);
@@ -286,19 +288,14 @@ pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, Ben
 }
 
 /// Switches probes on or off and waits until that is so.
-fn switch(chain: &ClosedLoop, probes: &Probes, on: bool) -> Result<(), BenchError> {
+pub(super) fn switch(running: &Running, probes: &Probes, on: bool) -> Result<(), BenchError> {
     probes.set(on);
-    let start = Instant::now();
-    while probes.is_on() != on {
-        if chain.running().is_over() {
-            return Err(failed("the run ended by itself"));
-        }
-        if start.elapsed() > PATIENCE {
-            return Err(failed("the packet thread takes no turns"));
-        }
-        std::thread::sleep(Duration::from_millis(1));
+    let switched = await_until(PATIENCE, || probes.is_on() == on || running.is_over());
+    match (probes.is_on() == on, switched) {
+        (true, _) => Ok(()),
+        (false, Some(_)) => Err(failed("the run ended by itself")),
+        (false, None) => Err(failed("the packet thread takes no turns")),
     }
-    Ok(())
 }
 
 /// What was seen in a round.

@@ -3,7 +3,7 @@
 use super::lab::trial::{self, sound};
 use super::lab::{Case, Lab};
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Skipped};
+use crate::figure::{Axis, Expectation, Figure};
 use crate::shape::Shape;
 use crate::start::RunOptions;
 use crate::trial::Sample;
@@ -63,8 +63,7 @@ pub fn colocated(
     let sheet = lab.sheet("colocation", "Independent chains side by side", &about, x, y);
     let mut figure = lab.saturate(sheet, cases);
     for count in cores + 1..=most {
-        let why = format!("each chain has a core of its own, and there are {cores}");
-        figure.skipped.push(Skipped { what: chains(count), why });
+        figure.skip(chains(count), format!("each chain has a core of its own, and there are {cores}"));
     }
     expectations(&mut figure, sizes);
     Ok(figure)
@@ -122,7 +121,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut tell = |_: &str| {};
         let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
-        let paths = [Nf::L3, Nf::L2].map(|nf| lab.row(&[nf], Mode::Modular).expect("written"));
+        let paths = [Nf::L3, Nf::L2].map(|nf| lab.row(&[nf], Mode::MODULAR).expect("written"));
         let cores = lab.machine.cores.len();
         let figure = colocated(&mut lab, &paths, cores + 1, Shape::Modular, None).expect("a figure");
         let all = figure.series("all together").expect("measured");

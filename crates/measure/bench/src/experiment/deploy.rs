@@ -5,9 +5,9 @@
 //! its rings, and until the first packet has come out of it. What the paper gives in words stands beside it.
 
 use super::live::{LiveChain, Setting, await_state, out_of};
-use super::script::Script;
+use super::script::{Script, program_nf};
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Point, Series};
 use crate::shape::Shape;
 use crate::start::failed;
 use container::runtime::{Installed, Runtime};
@@ -21,7 +21,10 @@ const FUNCTION: &str =
 /// The rules that let packets through, and those that do not.
 const OPEN: &str = "deny dst tcp port 23, allow all";
 const SHUT: &str = "deny all";
-/// Where the paper gives its figures.
+/// The curves: until an NF had said hello, and until the first packet came out of it.
+const HELLO: &str = "until hello";
+const FIRST: &str = "until the first packet";
+/// Where the paper's values are from.
 const PAPER: &str = "NetVM, section V.F: KVM on a Xeon X5650 server with 10 GbE";
 /// How long packets get to run out of a chain that lets none through any more.
 const RUN_OUT: Duration = Duration::from_millis(20);
@@ -114,24 +117,32 @@ fn repeated(repeats: usize, once: impl FnMut() -> Result<Took, BenchError>) -> R
 /// # Errors
 /// When a chain of the user's cannot be run at all. What fails of the experiment's own is skipped and told.
 pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result<Figure, BenchError> {
-    let mut found = Found::default();
-    match &options.chain {
-        Some(chain) => of_chain(chain, options, &mut found, progress)?,
-        None => {
-            for way in Deployment::all() {
-                let name = way.name();
-                progress(&format!("deploy: {name}"));
-                match of_way(way, options) {
-                    Ok(took) => found.add(name, &took),
-                    Err(why) => found.skip(name, why),
-                }
+    let mut figure = sheet(options);
+    let Some(chain) = &options.chain else {
+        for way in Deployment::all() {
+            let name = way.name();
+            progress(&format!("deploy: {name}"));
+            match of_way(way, options) {
+                Ok(took) => add(&mut figure, name, &took),
+                Err(why) => figure.skip(name, why),
             }
-            found
-                .skipped
-                .push(Skipped { what: "virtual machine".into(), why: "NFs do not run in VMs yet".into() });
         }
-    }
-    Ok(found.figure(options))
+        figure.skip("virtual machine", "NFs do not run in VMs yet");
+        figure.expected = expected(&figure);
+        let first = figure.x.categories.len();
+        let of_paper = [("NetVM: application in an idle VM", 4.0), ("NetVM: VM migrated", 8.0)];
+        let points = (first..).zip(of_paper).map(|(x, (_, seconds))| (x as f64, seconds));
+        figure.series.push(Series::paper("NetVM", PAPER, points));
+        figure.x.categories.extend(of_paper.map(|(name, _)| name.to_string()));
+        figure.notes.push(
+            "The paper gives two values in words, nearly 4 s and just over 8 s on average; a VM that boots has the \
+             highest cost there, without a number in the text."
+                .into(),
+        );
+        return Ok(figure);
+    };
+    of_chain(chain, options, &mut figure, progress)?;
+    Ok(figure)
 }
 
 /// Repeats of one way.
@@ -141,13 +152,8 @@ fn of_way(way: Deployment, options: &DeployOptions) -> Result<Vec<Took>, String>
         script(&format!("runs = \"{runs}\"\ninline = '''{text}'''\n"))
     };
     let program = |keys: &str| {
-        let (program, arguments) =
-            options.program.as_ref().ok_or("there is no program to start as an NF here")?;
-        let (program, words) = (toml::Value::from(program.display().to_string()), arguments.clone());
-        Ok::<_, String>(script(&format!(
-            "program = {program}\narguments = {}\n{keys}",
-            toml::Value::from(words)
-        )))
+        let nf = program_nf(options.program.as_ref())?;
+        Ok::<_, String>(script(&format!("{nf}{keys}")))
     };
     let click = || match options.setting.runs_click {
         true => Ok(nf("process", OPEN)),
@@ -255,7 +261,7 @@ fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Ve
 fn of_chain(
     path: &std::path::Path,
     options: &DeployOptions,
-    found: &mut Found,
+    figure: &mut Figure,
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
     let script = Script::of_file(path)?;
@@ -278,101 +284,71 @@ fn of_chain(
             false => Err(failed("not all packets are accounted for: see `millrace run`")),
         }
     })?;
-    found.add("the whole chain".into(), &whole);
+    add(figure, "the whole chain".into(), &whole);
     let chain = LiveChain::start_script(&script, &options.setting)?;
     chain.await_nfs()?;
     for instance in chain.instances() {
         let name = instance.spec.name.clone();
         progress(&format!("deploy: {name}"));
         if instance.spec.command.is_none() {
-            found.skip(name, "it is started by somebody else, and attaches".into());
+            figure.skip(name, "it is started by somebody else, and attaches");
             continue;
         }
         match restarts(&chain, &instance, options.repeats) {
-            Ok(took) => found.add(name, &took),
-            Err(why) => found.skip(name, why.to_string()),
+            Ok(took) => add(figure, name, &took),
+            Err(why) => figure.skip(name, why),
         }
     }
     for nf in script.nfs()? {
         if script.runs_as_elements(&nf)? {
-            found.skip(nf, "it runs as elements of this process, and starts with the chain".into());
+            figure.skip(nf, "it runs as elements of this process, and starts with the chain");
         }
     }
     Ok(())
 }
 
-/// What was found so far.
-#[derive(Default)]
-struct Found {
-    names: Vec<String>,
-    hello: Vec<Point>,
-    first: Vec<Point>,
-    skipped: Vec<Skipped>,
+/// A deployment's place on the axis, with what it took.
+fn add(figure: &mut Figure, name: String, took: &[Took]) {
+    let x = figure.x.categories.len() as f64;
+    figure.x.categories.push(name);
+    let hello = Point::of(x, took.iter().filter_map(|took| took.hello_s), false);
+    let first = Point::of(x, took.iter().filter_map(|took| took.first_s), false);
+    for (series, point) in figure.series.iter_mut().zip([hello, first]) {
+        series.points.extend(point);
+    }
 }
 
-impl Found {
-    fn add(&mut self, name: String, took: &[Took]) {
-        let x = self.names.len() as f64;
-        self.names.push(name);
-        self.hello.extend(Point::of(x, took.iter().filter_map(|took| took.hello_s), false));
-        self.first.extend(Point::of(x, took.iter().filter_map(|took| took.first_s), false));
+fn expected(figure: &Figure) -> Vec<Expectation> {
+    // The median until the first packet, by name.
+    let median = |name: &str| {
+        let at = figure.x.categories.iter().position(|known| known == name)?;
+        figure.at(FIRST, at as f64)
+    };
+    let pairs = [
+        (Deployment::Rules.name(), Deployment::Click.name()),
+        (Deployment::Rules.name(), Deployment::Swap(Shape::Modular).name()),
+        (Deployment::Program.name(), Deployment::Container(Runtime::Crun).name()),
+        (Deployment::Program.name(), Deployment::Container(Runtime::Runc).name()),
+    ];
+    let faster = |(one, other): (String, String)| {
+        let (sooner, later) = (median(&one)?, median(&other)?);
+        let told = format!("{one} ({}) is there sooner than {other} ({})", ms(sooner), ms(later));
+        Some(Expectation::of_times(told, sooner < later))
+    };
+    let mut all: Vec<Expectation> = pairs.into_iter().filter_map(faster).collect();
+    let first = figure.series(FIRST).map_or(&[][..], |first| &first.points);
+    let slowest = first.iter().map(|point| point.y.median).fold(0.0, f64::max);
+    if !first.is_empty() {
+        let told =
+            format!("every way takes less than the 4 s of an application in an idle VM: {}", ms(slowest));
+        all.push(Expectation::of_times(told, slowest < 4.0));
     }
+    all
+}
 
-    fn skip(&mut self, what: String, why: String) {
-        self.skipped.push(Skipped { what, why });
-    }
-
-    /// The median until the first packet, by name.
-    fn median(&self, name: &str) -> Option<f64> {
-        let at = self.names.iter().position(|known| known == name)? as f64;
-        self.first.iter().find(|point| point.x == at).map(|point| point.y.median)
-    }
-
-    fn expected(&self) -> Vec<Expectation> {
-        let pairs = [
-            (Deployment::Rules.name(), Deployment::Click.name()),
-            (Deployment::Rules.name(), Deployment::Swap(Shape::Modular).name()),
-            (Deployment::Program.name(), Deployment::Container(Runtime::Crun).name()),
-            (Deployment::Program.name(), Deployment::Container(Runtime::Runc).name()),
-        ];
-        let faster = |(one, other): (String, String)| {
-            let (sooner, later) = (self.median(&one)?, self.median(&other)?);
-            let told = format!("{one} ({}) is there sooner than {other} ({})", ms(sooner), ms(later));
-            Some(Expectation::of_times(told, sooner < later))
-        };
-        let mut all: Vec<Expectation> = pairs.into_iter().filter_map(faster).collect();
-        let slowest = self.first.iter().map(|point| point.y.median).fold(0.0, f64::max);
-        if !self.first.is_empty() {
-            let told =
-                format!("every way takes less than the 4 s of an application in an idle VM: {}", ms(slowest));
-            all.push(Expectation::of_times(told, slowest < 4.0));
-        }
-        all
-    }
-
-    fn figure(mut self, options: &DeployOptions) -> Figure {
-        let expected = if options.chain.is_some() { vec![] } else { self.expected() };
-        let mut series =
-            vec![Series::own("until hello", self.hello), Series::own("until the first packet", self.first)];
-        let mut notes = vec![
-            "Starts of processes and containers are restarts in a chain that runs: files are in the page cache, and the \
-             container runtime has been tried out. An exchanged chain opens its ports and packet memory anew."
-                .to_string(),
-        ];
-        if options.chain.is_none() {
-            let of_paper = [("NetVM: application in an idle VM", 4.0), ("NetVM: VM migrated", 8.0)];
-            let place =
-                |(at, (_, seconds)): (usize, &(&str, f64))| ((self.names.len() + at) as f64, *seconds);
-            series.push(Series::paper("NetVM", PAPER, of_paper.iter().enumerate().map(place)));
-            self.names.extend(of_paper.map(|(name, _)| name.to_string()));
-            notes.push(
-                "The paper gives two values in words, nearly 4 s and just over 8 s on average; a VM that boots has the \
-                 highest cost there, without a number in the text."
-                    .into(),
-            );
-        }
-        let chain = options.chain.as_ref().map(|chain| format!(" {}", chain.display())).unwrap_or_default();
-        Figure {
+fn sheet(options: &DeployOptions) -> Figure {
+    let chain = options.chain.as_ref().map(|chain| format!(" {}", chain.display())).unwrap_or_default();
+    Figure {
             name: "netvm-deploy".into(),
             title: "Time to NF deployment".into(),
             about: "From the order to start an NF until its host has heard its hello, and until the first packet has \
@@ -380,18 +356,20 @@ impl Found {
                 .into(),
             source: Some("NetVM (IEEE TNSM 2015), figure 17".into()),
             command: format!("millrace bench deploy{chain} --repeats {}", options.repeats),
-            x: Axis::names("deployment", self.names),
+            x: Axis::names("deployment", [""; 0]),
             y: Axis::log("time", "s"),
-            series,
+            series: [HELLO, FIRST].map(|name| Series::own(name, vec![])).to_vec(),
             settings: vec![
                 ("repeats".into(), options.repeats.to_string()),
                 ("burst".into(), options.setting.burst.to_string()),
             ],
-            skipped: self.skipped,
-            notes,
-            expected,
+            notes: vec![
+                "Starts of processes and containers are restarts in a chain that runs: files are in the page cache, and the \
+                 container runtime has been tried out. An exchanged chain opens its ports and packet memory anew."
+                    .into(),
+            ],
+            ..Figure::default()
         }
-    }
 }
 
 fn ms(seconds: f64) -> String {

@@ -21,7 +21,7 @@ const LONGEST_S: f64 = 2.0;
 /// How near the longest burst is found, as a share of it.
 const NEAR: f64 = 0.05;
 
-const FORMS: [Mode; 2] = [Mode::Modular, Mode::Cached];
+const FORMS: [Mode; 2] = [Mode::MODULAR, Mode::CACHED];
 
 /// Frames that are lost over the offered load, for each form.
 ///
@@ -33,23 +33,23 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     let mut cases = vec![];
     let mut carried = vec![];
     for form in FORMS {
-        lab.tell(&format!("loss: what is carried, {}", form.name()));
+        lab.tell(&format!("loss: what is carried, {}", form.name));
         let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
         let (pdr, is_doubtful) = trial::carried(lab, chain, Goal::PDR)?;
         let doubt =
             if is_doubtful { " (something else had the core, or cores were moved apart)" } else { "" };
-        carried.push(format!("{} {:.3} Mpps{doubt}", form.name(), pdr / 1e6));
+        carried.push(format!("{} {:.3} Mpps{doubt}", form.name, pdr / 1e6));
         if pdr <= 0.0 {
             return Err(failed("not even 1,000 frames a second are carried with half a percent of loss"));
         }
-        cases.push(Case::new(form.name(), move |lab| {
+        cases.push(Case::new(form.name, move |lab| {
             let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
             let passed = chain.passed();
             let loads = SHARES.map(|share| share * pdr);
             let offers = loads.map(|load| Offer::even(load, lab.effort.trial_s.max(0.1)));
             let observed = trial::offered(chain, &offers)?;
             let samples = SHARES.iter().zip(&observed).map(|(share, observed)| Sample {
-                series: form.name().into(),
+                series: form.name.into(),
                 x: share * 100.0,
                 y: observed.loss_ratio(passed) * 100.0,
                 disturbed: is_doubtful || observed.is_disturbed(),
@@ -75,8 +75,8 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
         lab.effort.trial_s.max(0.1)
     ));
     for form in FORMS {
-        let values = (figure.at(form.name(), 200.0), figure.at(form.name(), 50.0));
-        let told = format!("{}: at twice the load more is lost than at half (%)", form.name());
+        let values = (figure.at(form.name, 200.0), figure.at(form.name, 50.0));
+        let told = format!("{}: at twice the load more is lost than at half (%)", form.name);
         figure.expect(values, &told, |most, least| most > least);
     }
     Ok(vec![figure])
@@ -90,13 +90,13 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
     trial::check(path)?;
     let cases = lab.effort.sizes.iter().flat_map(|size| FORMS.map(|form| (*size, form)));
     let cases = cases.map(|(size, form)| {
-        Case::new(format!("{}, {size} bytes", form.name()), move |lab| {
+        Case::new(format!("{}, {size} bytes", form.name), move |lab| {
             let mut chain = trial::open(path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
             let line = Rate::Bits(gbps * 1e9).frames(f64::from(size));
             let found = longest(chain.as_mut(), line);
             trial::ended(chain)?;
             let (frames, disturbed) = found?;
-            Ok(vec![Sample { series: form.name().into(), x: f64::from(size), y: frames, disturbed }])
+            Ok(vec![Sample { series: form.name.into(), x: f64::from(size), y: frames, disturbed }])
         })
     });
     let sheet = lab.sheet(

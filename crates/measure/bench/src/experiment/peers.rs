@@ -6,10 +6,11 @@
 //! What the tester reaches by itself, on a cable without a system, is measured first: nothing above that can be seen.
 
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Origin, Point, Scale, Series, Skipped};
+use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::load::{Observed, Offer, UnderTest};
 use crate::peer::{Bench, BenchOptions, Missing, Peer};
 use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
+use crate::start::failed;
 use crate::stats::{Quantiles, histogram};
 use crate::trial::{Order, REPEATS, again, by_turns};
 use crate::wire::devices::Means;
@@ -141,9 +142,6 @@ struct System<'a> {
     skipped: Option<String>,
 }
 
-/// Where a system stands on the axis, which it is, and its turns.
-type Measured<'a> = (f64, &'a Peer, &'a [Turn]);
-
 impl Run<'_> {
     fn bench_options(&self) -> BenchOptions {
         let payload = u32::from(self.options.size).saturating_sub(18);
@@ -155,7 +153,7 @@ impl Run<'_> {
     }
 
     fn wire(&mut self, bench: &Bench) -> Result<Wire, BenchError> {
-        let devices = self.devices.as_mut().ok_or_else(|| BenchError::Measurement("no DPDK".into()))?;
+        let devices = self.devices.as_mut().ok_or_else(|| failed("no DPDK"))?;
         let within = bench.network()?;
         let ends = devices.open(Bench::SEND, Bench::RECEIVE, self.options.means, Some(&within))?;
         let options = WireOptions { core: Some(self.options.tester_core), ..WireOptions::default() };
@@ -208,11 +206,11 @@ impl Run<'_> {
             Some(GoalResult::Regular { upper, throughput, .. }) => (throughput, searched.is_limit(upper)),
             Some(GoalResult::AllCarried { throughput, .. }) => (throughput, true),
             Some(GoalResult::NoneCarried { lowest }) => {
-                let told =
-                    format!("not even {lowest:.0} frames a second are carried with half a percent of loss");
-                return Err(BenchError::Measurement(told));
+                return Err(failed(format!(
+                    "not even {lowest:.0} frames a second are carried with half a percent of loss"
+                )));
             }
-            None => return Err(BenchError::Measurement("the search found nothing".into())),
+            None => return Err(failed("the search found nothing")),
         };
         let disturbed = searched.disturbed * 2 > searched.trials.len();
         let missed = searched.missed;
@@ -221,9 +219,7 @@ impl Run<'_> {
         let (observed, _) = again(REPEATS, || wire.offer(&offer), Observed::is_disturbed)?;
         let seen = observed.seen.filter(|seen| !seen.latency.is_empty());
         let seen = seen.ok_or_else(|| {
-            BenchError::Measurement(format!(
-                "of {load} frames a second none came out, after a search that went well"
-            ))
+            failed(format!("of {load} frames a second none came out, after a search that went well"))
         })?;
         Ok(Turn {
             rate,
@@ -237,30 +233,20 @@ impl Run<'_> {
         })
     }
 
-    /// The x axis: the systems that were measured, and where each stands on it.
-    fn names(&self) -> (Axis, Vec<Measured<'_>>) {
-        let measured = self.systems.iter().filter(|system| !system.turns.is_empty()).enumerate();
-        let measured: Vec<Measured> =
-            measured.map(|(at, system)| (at as f64, system.peer, system.turns.as_slice())).collect();
-        let names =
-            measured.iter().map(|(_, peer, _)| format!("{} ({})", peer.name, peer.adapter.does.name()));
-        (Axis::names("system", names), measured)
+    /// The systems that were measured, as they stand on the x axis.
+    fn measured(&self) -> impl Iterator<Item = &System<'_>> {
+        self.systems.iter().filter(|system| !system.turns.is_empty())
     }
 
     /// One series of the peers and one of Millrace, as far as there are points.
     fn series(&self, named: &str, of: impl Fn(&Turn) -> f64) -> Vec<Series> {
-        let (_, measured) = self.names();
+        let point = |(at, System { turns, .. }): (usize, &System)| {
+            Point::of(at as f64, turns.iter().map(&of), turns.iter().all(|turn| turn.disturbed))
+        };
         let sides = [("other systems", Origin::Peer, false), ("Millrace", Origin::Own, true)];
-        let series = sides.into_iter().map(|(name, origin, is_own)| Series {
-            name: format!("{name}{named}"),
-            origin,
-            points: measured
-                .iter()
-                .filter(|(_, peer, _)| peer.is_own() == is_own)
-                .filter_map(|(x, _, turns)| {
-                    Point::of(*x, turns.iter().map(&of), turns.iter().all(|turn| turn.disturbed))
-                })
-                .collect(),
+        let series = sides.into_iter().map(|(name, origin, is_own)| {
+            let systems = self.measured().enumerate().filter(|(_, system)| system.peer.is_own() == is_own);
+            Series { name: format!("{name}{named}"), origin, points: systems.filter_map(point).collect() }
         });
         series.filter(|series| !series.points.is_empty()).collect()
     }
@@ -285,7 +271,6 @@ impl Run<'_> {
             ("trials".into(), format!("{TRIALS} of {} s, width {} %", options.trial_s, WIDTH * 100.0)),
             ("rounds".into(), options.rounds.to_string()),
         ];
-        let (_, measured) = self.names();
         let pacing = self.summed(|turn| &turn.pacing);
         if !pacing.is_empty() {
             let told = |what: &Histogram<u64>| {
@@ -296,7 +281,7 @@ impl Run<'_> {
             settings
                 .push(("between looks at the receiving port".into(), told(&self.summed(|turn| &turn.turns))));
         }
-        let versions = measured.iter().filter_map(|(_, peer, turns)| {
+        let versions = self.measured().filter_map(|System { peer, turns, .. }| {
             Some((peer.name.clone(), turns.iter().find_map(|turn| turn.version.clone())?))
         });
         settings.extend(versions);
@@ -335,8 +320,7 @@ impl Run<'_> {
         if self.options.tester_core == self.options.core {
             notes.push("There is one core only: the tester takes its share of it from every system.".into());
         }
-        let (_, measured) = self.names();
-        for (_, peer, turns) in measured {
+        for System { peer, turns, .. } in self.measured() {
             if turns.iter().any(|turn| turn.tester_is_limit) {
                 notes.push(format!(
                     "{}: the tester could offer no more, the system may carry more.",
@@ -355,18 +339,16 @@ impl Run<'_> {
         notes
     }
 
-    fn skipped(&self) -> Vec<Skipped> {
-        let of =
-            |system: &System| Some(Skipped { what: system.peer.name.clone(), why: system.skipped.clone()? });
-        self.systems.iter().filter_map(of).collect()
-    }
-
     fn rates(&self) -> Figure {
-        let (x, measured) = self.names();
-        let none_above = measured.iter().flat_map(|(_, _, turns)| turns.iter()).all(|turn| {
-            // A little more may come of a machine that was busier at first.
-            self.alone.is_none_or(|alone| turn.rate <= alone.max * 1.05)
-        });
+        let names = self
+            .measured()
+            .map(|System { peer, .. }| format!("{} ({})", peer.name, peer.adapter.does.name()));
+        // A little more may come of a machine that was busier at first.
+        let is_below = |turn: &Turn| self.alone.is_none_or(|alone| turn.rate <= alone.max * 1.05);
+        let none_above = self.measured().flat_map(|system| &system.turns).all(is_below);
+        let told = "no system carries more than the tester sends by itself";
+        let skipped =
+            |system: &System| Some(Skipped { what: system.peer.name.clone(), why: system.skipped.clone()? });
         Figure {
             name: "peers".into(),
             title: "Millrace beside other systems on veth ports".into(),
@@ -375,24 +357,19 @@ impl Run<'_> {
                 .into(),
             source: None,
             command: self.options.command.clone(),
-            x,
+            x: Axis::names("system", names),
             y: Axis::linear("rate carried (PDR)", "Mpps"),
             series: self.series("", |turn| turn.rate / 1e6),
             settings: self.settings(),
-            skipped: self.skipped(),
+            skipped: self.systems.iter().filter_map(skipped).collect(),
             notes: self.notes(),
-            expected: if measured.is_empty() {
-                vec![]
-            } else {
-                vec![Expectation::of_times("no system carries more than the tester sends by itself".into(), none_above)]
-            },
+            expected: self.measured().take(1).map(|_| Expectation::of_times(told.into(), none_above)).collect(),
         }
     }
 
     fn latencies(&self) -> Figure {
-        let (x, _) = self.names();
         let at = |quantile: f64| move |turn: &Turn| turn.latency.value_at_quantile(quantile) as f64 / 1e3;
-        let series = [(", median", 0.5), (", 99 %", 0.99)];
+        let series = [(", median", 0.5), (", 99 %", 0.99)].into_iter();
         let (load, seconds) = self.options.latency;
         Figure {
             name: "peers-latency".into(),
@@ -401,13 +378,9 @@ impl Run<'_> {
                 "From when a frame was due until the tester had it back, at {load} frames a second for {seconds} s: far \
                  below what any of the systems carries."
             ),
-            y: Axis { scale: Scale::Log, ..Axis::linear("latency", "µs") },
-            series: series
-                .into_iter()
-                .flat_map(|(named, quantile)| self.series(named, at(quantile)))
-                .collect(),
+            y: Axis::log("latency", "µs"),
+            series: series.flat_map(|(named, quantile)| self.series(named, at(quantile))).collect(),
             expected: vec![],
-            x,
             ..self.rates()
         }
     }
@@ -423,8 +396,7 @@ fn wait_for_frames(wire: &mut Wire, seconds: f64) -> Result<(), BenchError> {
             return Ok(());
         }
         if Instant::now() >= until {
-            let told = format!("no frame came through the system within {seconds} s");
-            return Err(BenchError::Measurement(told));
+            return Err(failed(format!("no frame came through the system within {seconds} s")));
         }
     }
 }

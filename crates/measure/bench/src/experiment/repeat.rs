@@ -3,7 +3,9 @@
 use super::lab::{Case, Lab, Mode, trial};
 use super::script::Script;
 use crate::BenchError;
+use crate::chain_file;
 use crate::figure::{Axis, Figure};
+use crate::start::failed;
 use std::path::{Path, PathBuf};
 
 /// The way of packets through a chain file, from a port with generated traffic to one that discards.
@@ -47,12 +49,12 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
     let script = Script::of_file(path)?;
     // What is wrong with it is told before anything is measured.
     let way = chain_path(&script, nf)?;
-    let forms = [Mode::Cached, Mode::Fused, Mode::Modular, Mode::Process];
+    let forms = [Mode::CACHED, Mode::FUSED, Mode::MODULAR, Mode::PROCESS];
     let names: Vec<&str> = way.stops.iter().map(|stop| stop.nf.as_str()).collect();
     let cases = (1..=most.max(1)).flat_map(|count| forms.map(|form| (count, form)));
     let (script, way_of) = (&script, &way);
     let cases = cases.map(|(count, form)| {
-        Case::point(form.name(), count as f64, move |lab| {
+        Case::point(form.name, count as f64, move |lab| {
             let path = lay_out(lab, script, way_of, count, form)?;
             trial::saturation(lab, &path, &lab.run_options(form, None))
         })
@@ -82,7 +84,8 @@ fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError
     };
     let (from, to) = (need(port("traffic"), "traffic = { … }")?, need(port("discard"), "discard = true")?);
     let links = table.get("links").and_then(toml::Value::as_array).cloned().unwrap_or_default();
-    let links: Vec<Vec<&str>> = links_of(&links);
+    let links = links.iter().filter_map(toml::Value::as_str);
+    let links: Vec<Vec<&str>> = links.map(|link| link.split("->").map(str::trim).collect()).collect();
     let stops = match nf {
         Some(nf) => {
             let known = script.nfs()?;
@@ -113,14 +116,6 @@ fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError
     Ok(ChainPath { from, to, stops })
 }
 
-fn links_of(links: &[toml::Value]) -> Vec<Vec<&str>> {
-    links
-        .iter()
-        .filter_map(toml::Value::as_str)
-        .map(|link| link.split("->").map(str::trim).collect())
-        .collect()
-}
-
 /// Writes the chain file with the NFs so many times in a row.
 fn lay_out(
     lab: &Lab,
@@ -129,8 +124,8 @@ fn lay_out(
     count: usize,
     form: Mode,
 ) -> Result<PathBuf, BenchError> {
-    if form == Mode::Process && lab.millrace.is_none() {
-        return Err(BenchError::Measurement("NFs in processes need the program `millrace`".into()));
+    if form == Mode::PROCESS && lab.millrace.is_none() {
+        return Err(failed("NFs in processes need the program `millrace`"));
     }
     let table = script.table()?;
     let folder = std::path::absolute(&script.path).unwrap_or_else(|_| script.path.clone());
@@ -142,10 +137,8 @@ fn lay_out(
         for stop in &way.stops {
             let name = format!("{}-{number}", stop.nf);
             link += &format!(" -> {}{name}{}", stop.enter, stop.leave);
-            let mut nf = match entry("nf", &stop.nf) {
-                Some(toml::Value::Table(nf)) => nf,
-                _ => toml::Table::new(),
-            };
+            let mut nf =
+                entry("nf", &stop.nf).and_then(|nf| nf.try_into::<toml::Table>().ok()).unwrap_or_default();
             // File names are relative to the user's chain file, and this one lies elsewhere.
             for key in ["click", "program"] {
                 if let Some(file) = nf.get(key).and_then(toml::Value::as_str).map(|file| folder.join(file))
@@ -156,19 +149,24 @@ fn lay_out(
             }
             let is_click = nf.contains_key("click") || nf.contains_key("inline");
             if is_click {
-                nf.remove("runs");
                 // What is said of processes means nothing in this one.
-                let of_processes =
-                    ["trust", "cores", "access", "when_down", "when-down", "reads", "writes", "network"];
-                let others = ["memory_mib", "memory-mib", "cpu_share", "cpu-share", "confine"];
-                for key in of_processes.iter().chain(&others) {
-                    nf.remove(*key);
-                }
-                if form == Mode::Process {
+                let of_processes = [
+                    "runs",
+                    "trust",
+                    "cores",
+                    "access",
+                    "when_down",
+                    "when-down",
+                    "reads",
+                    "writes",
+                    "network",
+                ];
+                let of_limits = ["memory_mib", "memory-mib", "cpu_share", "cpu-share", "confine"];
+                nf.retain(|key, _| !of_processes.iter().chain(&of_limits).any(|known| *known == key));
+                if form == Mode::PROCESS {
                     let cores: Vec<i64> = lab.other_cores().iter().map(|core| *core as i64).collect();
-                    nf.insert("runs".into(), "process".into());
-                    nf.insert("trust".into(), "lab".into());
-                    nf.insert("cores".into(), cores.into());
+                    let keys = [("runs", "process".into()), ("trust", "lab".into()), ("cores", cores.into())];
+                    nf.extend(chain_file::table(keys));
                 }
             }
             nfs.insert(name, nf.into());
@@ -177,12 +175,9 @@ fn lay_out(
     link += &format!(" -> {}", way.to);
     let ports =
         [&way.from, &way.to].into_iter().filter_map(|name| Some((name.clone(), entry("ports", name)?)));
-    let chain = toml::Table::from_iter([
-        ("links".to_string(), vec![link].into()),
-        ("ports".into(), toml::Value::Table(ports.collect())),
-        ("nf".into(), nfs.into()),
-    ]);
-    lab.put(&format!("chain-{count}-{}", form.name().replace([' ', ','], "-")), &chain)
+    let ports = toml::Value::Table(ports.collect());
+    let chain = chain_file::table([("links", vec![link].into()), ("ports", ports), ("nf", nfs.into())]);
+    lab.put(&format!("chain-{count}-{}", form.name.replace([' ', ','], "-")), &chain)
 }
 
 #[cfg(test)]

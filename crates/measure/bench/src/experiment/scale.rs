@@ -7,40 +7,13 @@ use crate::figure::{Axis, Figure};
 use crate::start::RunOptions;
 use runtime::traffic::Change;
 use std::path::Path;
-use traffic::SizeMix;
 
-const FORMS: [Mode; 3] = [Mode::Modular, Mode::Fused, Mode::Cached];
+const FORMS: [Mode; 3] = [Mode::MODULAR, Mode::FUSED, Mode::CACHED];
 const FLOWS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 const BURSTS: [usize; 7] = [1, 4, 8, 16, 32, 64, 256];
 
-/// What is varied.
-enum Vary {
-    Flows(u64),
-    Size(u16),
-    Burst(usize),
-    Cores(usize),
-}
-
-impl Vary {
-    fn x(&self) -> f64 {
-        match self {
-            Vary::Flows(flows) => *flows as f64,
-            Vary::Size(size) => f64::from(*size),
-            Vary::Burst(count) | Vary::Cores(count) => *count as f64,
-        }
-    }
-
-    fn apply(&self, lab: &Lab, run: RunOptions) -> RunOptions {
-        match *self {
-            Vary::Flows(flows) => RunOptions { change: Change { flows: Some(flows), ..run.change }, ..run },
-            Vary::Size(size) => {
-                RunOptions { change: Change { size: Some(SizeMix::fixed(size)), ..run.change }, ..run }
-            }
-            Vary::Burst(burst) => RunOptions { burst, ..run },
-            Vary::Cores(workers) => RunOptions { cores: lab.cores(workers), ..run },
-        }
-    }
-}
+/// Where a point is, and how the chain runs there, in whatever form.
+type Varied = Vec<(f64, RunOptions)>;
 
 /// Measures the chain in a file: a figure for each of flows, frame sizes, bursts and cores. NFs in processes run as the
 /// file says.
@@ -49,13 +22,19 @@ impl Vary {
 /// When the chain cannot run at all.
 pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     let small = lab.effort.is_miniature();
-    let flows = FLOWS.iter().copied().filter(|flows| !small || [1, 1_000].contains(flows)).map(Vary::Flows);
-    let bursts = BURSTS.iter().copied().filter(|burst| !small || [1, 64].contains(burst)).map(Vary::Burst);
-    let cores = (1..=lab.machine.cores.len()).map(Vary::Cores).collect();
-    let sizes = lab.effort.sizes.iter().copied().map(Vary::Size).collect();
     // A chain with mistakes is told once, and not for each point.
     trial::check(path)?;
-    let of = |lab: &mut Lab, name: &str, over: &str, x: Axis, varied: Vec<Vary>| {
+    let run = lab.run_options(Mode::MODULAR, None);
+    let flows = FLOWS.into_iter().filter(|flows| !small || [1, 1_000].contains(flows));
+    let with_flows = |flows| Change { flows: Some(flows), ..Change::default() };
+    let flows = flows.map(|flows| (flows as f64, RunOptions { change: with_flows(flows), ..run.clone() }));
+    let sizes = lab.effort.sizes.iter().copied();
+    let sizes: Varied = sizes.map(|size| (size.into(), lab.run_options(Mode::MODULAR, Some(size)))).collect();
+    let bursts = BURSTS.into_iter().filter(|burst| !small || [1, 64].contains(burst));
+    let bursts = bursts.map(|burst| (burst as f64, RunOptions { burst, ..run.clone() }));
+    let cores = (1..=lab.machine.cores.len()).map(|count| (count as f64, lab.cores(count)));
+    let cores: Varied = cores.map(|(x, cores)| (x, RunOptions { cores, ..run.clone() })).collect();
+    let of = |lab: &mut Lab, name: &str, over: &str, x: Axis, varied: Varied| {
         one(lab, path, name, over, x, &varied)
     };
     Ok(vec![
@@ -66,13 +45,11 @@ pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     ])
 }
 
-fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[Vary]) -> Figure {
-    let cases = varied.iter().flat_map(|vary| FORMS.map(|form| (vary, form)));
-    let cases = cases.map(|(vary, form)| {
-        Case::point(form.name(), vary.x(), move |lab| {
-            let run = lab.run_options(form, None);
-            trial::saturation(lab, path, &vary.apply(lab, run))
-        })
+fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[(f64, RunOptions)]) -> Figure {
+    let cases = varied.iter().flat_map(|varied| FORMS.map(|form| (varied, form)));
+    let cases = cases.map(|((x, run), form)| {
+        let run = RunOptions { shape: Some(form.into()), ..run.clone() };
+        Case::point(form.name, *x, move |lab| trial::saturation(lab, path, &run))
     });
     let sheet = lab.sheet(
         name,
@@ -104,7 +81,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut tell = |_: &str| {};
         let mut lab = Lab::new(Effort::MINIATURE, folder.path(), &mut tell);
-        let path = lab.row(&[crate::experiment::lab::Nf::L3], Mode::Modular).expect("written");
+        let path = lab.row(&[crate::experiment::lab::Nf::L3], Mode::MODULAR).expect("written");
         let figures = scale(&mut lab, &path).expect("figures");
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         assert_eq!(names, ["scale-flows", "scale-sizes", "scale-bursts", "scale-cores"]);

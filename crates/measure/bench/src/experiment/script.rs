@@ -1,6 +1,7 @@
 //! The chain file of an experiment: a text of its own, or a user's with some keys changed.
 
 use crate::BenchError;
+use crate::chain_file::table;
 use chain::Sources;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,15 @@ pub struct Script {
     /// Where it lies, or would lie: file names in it are relative to that folder.
     pub path: PathBuf,
     text: String,
+}
+
+/// The section of an NF that is a program, with its arguments.
+///
+/// # Errors
+/// That there is none.
+pub(super) fn program_nf(program: Option<&(PathBuf, Vec<String>)>) -> Result<toml::Table, &'static str> {
+    let (program, arguments) = program.ok_or("there is no program to start as an NF here")?;
+    Ok(table([("program", program.display().to_string().into()), ("arguments", arguments.clone().into())]))
 }
 
 impl Script {
@@ -61,11 +71,8 @@ impl Script {
     /// # Errors
     /// When it is no chain file, or has no such NF.
     pub fn with(&self, nf: &str, keys: &[(&str, toml::Value)]) -> Result<Script, BenchError> {
-        self.changed(nf, |entry| {
-            for (key, value) in keys {
-                entry.insert((*key).into(), value.clone());
-            }
-        })
+        let keys = keys.iter().map(|(key, value)| ((*key).to_string(), value.clone()));
+        self.changed(nf, |entry| entry.extend(keys))
     }
 
     /// The same without these keys of an NF.
@@ -73,11 +80,7 @@ impl Script {
     /// # Errors
     /// When it is no chain file, or has no such NF.
     pub fn without(&self, nf: &str, keys: &[&str]) -> Result<Script, BenchError> {
-        self.changed(nf, |entry| {
-            for key in keys {
-                entry.remove(*key);
-            }
-        })
+        self.changed(nf, |entry| entry.retain(|key, _| !keys.contains(&key)))
     }
 
     fn changed(&self, nf: &str, change: impl FnOnce(&mut toml::Table)) -> Result<Script, BenchError> {

@@ -7,7 +7,7 @@
 
 use super::lab::{Case, Effort, Lab};
 use super::live::{LiveChain, Setting, Watched, out_of};
-use super::script::Script;
+use super::script::{Script, program_nf};
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Series};
 use crate::machine::Machine;
@@ -36,34 +36,11 @@ pub struct TapOptions {
     pub setting: Setting,
 }
 
-/// What NFs get of the device's packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Shared {
-    Copies,
-    Observers,
-    Taps,
-}
+/// What NFs get of the device's packets: its name here, and how the chain file calls it.
+type Shared = (&'static str, &'static str);
 
-impl Shared {
-    const ALL: [Shared; 3] = [Shared::Copies, Shared::Observers, Shared::Taps];
-
-    fn name(self) -> &'static str {
-        match self {
-            Shared::Copies => "copies",
-            Shared::Observers => "observers",
-            Shared::Taps => "taps",
-        }
-    }
-
-    /// What the chain file calls it.
-    fn access(self) -> &'static str {
-        match self {
-            Shared::Copies => "inline",
-            Shared::Observers => "observe",
-            Shared::Taps => "tap",
-        }
-    }
-}
+const COPIES: Shared = ("copies", "inline");
+const ALL: [Shared; 3] = [COPIES, ("observers", "observe"), ("taps", "tap")];
 
 /// Measures it, a figure for each frame size.
 ///
@@ -76,11 +53,9 @@ pub fn taps(options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<
 }
 
 fn of_size(size: u32, options: &TapOptions, lab: &mut Lab) -> Figure {
-    let all = Shared::ALL
-        .into_iter()
-        .flat_map(|shared| (1..=options.most.max(1)).map(move |count| (shared, count)));
+    let all = ALL.into_iter().flat_map(|shared| (1..=options.most.max(1)).map(move |count| (shared, count)));
     let cases = all.map(|(shared, count)| {
-        Case::new(format!("{count} NFs as {}", shared.name()), move |_| once(shared, count, size, options))
+        Case::new(format!("{count} NFs as {}", shared.0), move |_| once(shared, count, size, options))
     });
     let mut figure = lab.sweep(sheet(size, options), cases);
     figure.expected = expected(&figure, options.most);
@@ -155,25 +130,19 @@ fn expected(figure: &Figure, most: usize) -> Vec<Expectation> {
 
 /// The chain: so many NFs open one device.
 fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Script, BenchError> {
-    let (program, arguments) =
-        options.program.as_ref().ok_or_else(|| failed("there is no program to start as an NF here"))?;
+    let mut keys = program_nf(options.program.as_ref()).map_err(failed)?;
+    keys.insert("interfaces".into(), vec!["0"].into());
+    keys.insert("access".into(), shared.1.into());
+    let cores: Vec<i64> = options.setting.other_cores().into_iter().map(|core| core as i64).collect();
+    if !cores.is_empty() {
+        keys.insert("cores".into(), cores.into());
+    }
     let links: Vec<String> = (1..=count).map(|number| format!("shared -> [0]nf{number}")).collect();
     let mut text = format!(
         "links = {links:?}\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"{size}\" }} }}\n\
          [device.shared]\ndirect = \"in\"\n"
     );
-    let cores = options.setting.other_cores();
-    for number in 1..=count {
-        let mut keys = toml::Table::new();
-        keys.insert("program".into(), program.display().to_string().into());
-        keys.insert("arguments".into(), arguments.clone().into());
-        keys.insert("interfaces".into(), vec!["0"].into());
-        keys.insert("access".into(), shared.access().into());
-        if !cores.is_empty() {
-            keys.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());
-        }
-        text += &format!("[nf.nf{number}]\n{keys}");
-    }
+    text.extend((1..=count).map(|number| format!("[nf.nf{number}]\n{keys}")));
     Ok(Script::new(text))
 }
 
@@ -193,13 +162,13 @@ fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result
     let Watched { before, after, window, disturbed } = watched;
     let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
     let sample = |what: &str, packets: u64| Sample {
-        series: format!("{}, {what}", shared.name()),
+        series: format!("{}, {what}", shared.0),
         x: count as f64,
         y: window.per_second(packets) / 1e6,
         disturbed,
     };
     // With copies nothing goes through that not all see.
-    let through = (shared != Shared::Copies).then(|| sample("through", window.packets));
+    let through = (shared != COPIES).then(|| sample("through", window.packets));
     Ok([sample("seen by each", least.unwrap_or(0))].into_iter().chain(through).collect())
 }
 

@@ -3,7 +3,7 @@
 
 use super::lab::Lab;
 use crate::BenchError;
-use crate::figure::{Axis, Figure, Origin, Point, Series, Skipped};
+use crate::figure::{Axis, Figure, Origin, Point, Series};
 use crate::load::DISTURBED;
 use crate::shape::Shape;
 use crate::speed::report::Row;
@@ -66,7 +66,7 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
     let mut curves: Vec<Series> = vec![];
     for row in &report.rows {
         if let Some(why) = &row.skipped {
-            figure.skipped.push(Skipped { what: row.title(), why: why.clone() });
+            figure.skip(row.title(), why);
         }
         let (what, series, origin) = place(row);
         let (Some(x), Some(ns)) = (names.iter().position(|name| *name == what), row.ns()) else { continue };

@@ -229,6 +229,11 @@ impl Figure {
         }
     }
 
+    /// Says of something that it was not measured, and why.
+    pub fn skip(&mut self, what: impl Into<String>, why: impl ToString) {
+        self.skipped.push(Skipped { what: what.into(), why: why.to_string() });
+    }
+
     /// Whether nothing was measured, and no paper has values.
     pub fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())

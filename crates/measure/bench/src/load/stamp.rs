@@ -7,6 +7,8 @@
 //!
 //! [RFC 1071]: https://www.rfc-editor.org/rfc/rfc1071
 
+use packet::checksum::Sum;
+
 /// What a stamp begins with.
 pub const MARK: u16 = 0x6d72;
 /// Bytes that a stamp takes.
@@ -66,18 +68,6 @@ fn headers(head: &[u8; LEAST_BYTES]) -> usize {
     }
 }
 
-/// The one's complement sum of 16-bit words.
-fn sum(bytes: &[u8]) -> u16 {
-    let (words, _) = bytes.as_chunks::<2>();
-    let wide: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
-    fold(wide)
-}
-
-fn fold(wide: u32) -> u16 {
-    let once = (wide & 0xffff) + (wide >> 16);
-    ((once & 0xffff) + (once >> 16)) as u16
-}
-
 impl Stamp {
     /// The bytes of a stamp, to stand where these stand: the sum stays what it was.
     #[inline]
@@ -87,7 +77,8 @@ impl Stamp {
         bytes[2] = self.source;
         bytes[3..8].copy_from_slice(&self.number.to_be_bytes()[3..]);
         bytes[8..16].copy_from_slice(&self.time_ns.to_be_bytes());
-        let rest = fold(u32::from(sum(before)) + u32::from(!sum(&bytes[..16])));
+        let own = Sum::ZERO.add_bytes(&bytes[..16]);
+        let rest = Sum::ZERO.add_bytes(before).add16(own.checksum()).fold();
         bytes[16..].copy_from_slice(&rest.to_be_bytes());
         bytes
     }
@@ -135,6 +126,7 @@ mod tests {
             let even = frame.len() & !1;
             // ARP, for one: no headers behind it.
             frame[12..14].copy_from_slice(&[0x08, 0x06]);
+            let sum = |bytes: &[u8]| Sum::ZERO.add_bytes(bytes).fold();
             let before = sum(&frame[..even]);
             prop_assert!(stamp.write(&mut frame));
             prop_assert_eq!(Stamp::read(&frame), Some(stamp));

@@ -24,14 +24,9 @@ pub use space::Space;
 pub use variables::Variables;
 
 /// Why something cannot be measured here, and what would be needed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Missing(pub String);
-
-impl std::fmt::Display for Missing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Where a program lies, in the folders of `PATH` and those that only root has there.
 pub fn find_program(name: &str) -> Option<std::path::PathBuf> {

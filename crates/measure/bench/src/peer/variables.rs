@@ -1,10 +1,11 @@
 //! Words in braces that stand for devices, addresses and folders: `{in}`.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What words in braces stand for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Variables(Vec<(&'static str, String)>);
+pub struct Variables(BTreeMap<&'static str, String>);
 
 /// All that there are, with what each is.
 pub const KNOWN: [(&str, &str); 10] = [
@@ -24,14 +25,13 @@ impl Variables {
     /// Sets one of [`KNOWN`].
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Variables {
-        self.0.retain(|(known, _)| *known != name);
-        self.0.push((name, value.into()));
+        self.0.insert(name, value.into());
         self
     }
 
     /// What it stands for.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+        self.0.get(name).map(String::as_str)
     }
 
     /// The text with all variables filled in. Words that are none stay as they are.

@@ -16,6 +16,13 @@ pub struct Trial {
     pub loss_ratio: f64,
 }
 
+impl Trial {
+    /// Whether it took as long as a goal's final trials do.
+    pub(super) fn is_full(&self, goal: &Goal) -> bool {
+        self.duration_s >= goal.final_trial_s * (1.0 - 1e-9)
+    }
+}
+
 /// What a load is for a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
@@ -35,8 +42,7 @@ pub enum Bound {
 pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
     let sum = |is_full: bool, is_lossy: bool| -> f64 {
         let of = |trial: &&Trial| {
-            (trial.duration_s >= goal.final_trial_s * (1.0 - 1e-9)) == is_full
-                && (trial.loss_ratio > goal.loss_ratio) == is_lossy
+            trial.is_full(goal) == is_full && (trial.loss_ratio > goal.loss_ratio) == is_lossy
         };
         trials.iter().filter(of).map(|trial| trial.duration_s).sum()
     };
@@ -58,8 +64,7 @@ pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
 
 /// Frames a second that come through at a load: what is lost at the quantile that the exceed ratio allows is lost.
 pub fn conditional_throughput(goal: &Goal, trials: &[Trial]) -> f64 {
-    let is_full = |trial: &&Trial| trial.duration_s >= goal.final_trial_s * (1.0 - 1e-9);
-    let mut full: Vec<Trial> = trials.iter().filter(is_full).copied().collect();
+    let mut full: Vec<Trial> = trials.iter().filter(|trial| trial.is_full(goal)).copied().collect();
     let Some(load) = full.first().map(|trial| trial.load) else { return 0.0 };
     full.sort_by(|one, other| one.loss_ratio.total_cmp(&other.loss_ratio));
     let all: f64 = full.iter().map(|trial| trial.duration_s).sum::<f64>().max(goal.duration_sum_s);

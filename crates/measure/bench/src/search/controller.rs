@@ -128,9 +128,9 @@ impl Search<'_> {
     /// A load inside these ends at which no trial of this goal's length was made yet, and at which earlier, shorter ones
     /// changed from no loss to loss.
     fn guess(&self, goal: &Goal, lower: f64, upper: f64) -> Option<f64> {
-        let is_new = |load: f64| !self.trials.iter().any(|trial| trial.load == load && is_full(goal, trial));
+        let is_new = |load: f64| !self.trials.iter().any(|trial| trial.load == load && trial.is_full(goal));
         let inside = |load: &f64| *load > lower && *load < upper && is_new(*load);
-        let shorter = self.trials.iter().filter(|trial| !is_full(goal, trial));
+        let shorter = self.trials.iter().filter(|trial| !trial.is_full(goal));
         let (good, bad): (Vec<&Trial>, Vec<&Trial>) =
             shorter.partition(|trial| trial.loss_ratio <= goal.loss_ratio);
         let least_bad = bad.iter().map(|trial| trial.load).fold(f64::MAX, f64::min);
@@ -176,8 +176,4 @@ impl Search<'_> {
         }
         interval
     }
-}
-
-fn is_full(goal: &Goal, trial: &Trial) -> bool {
-    trial.duration_s >= goal.final_trial_s * (1.0 - 1e-9)
 }

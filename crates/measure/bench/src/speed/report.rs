@@ -44,7 +44,7 @@ pub struct Report {
 }
 
 /// One workload on one kind of port with so many flows.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// Its name.
     pub name: String,
@@ -69,32 +69,10 @@ pub struct Row {
     pub remark: Option<String>,
 }
 
-/// Whether the gate holds for a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gate {
-    /// It holds.
-    Holds,
-    /// It does not.
-    Fails,
-    /// There is no figure.
-    Open,
-}
-
 impl Row {
     /// A row without figures.
     pub fn new(name: String, port: PortKind, flows: Option<u64>) -> Row {
-        Row {
-            name,
-            about: String::new(),
-            port,
-            flows,
-            gated: false,
-            fastclick_share: None,
-            bess_cycles: None,
-            samples: vec![],
-            skipped: None,
-            remark: None,
-        }
+        Row { name, port, flows, ..Row::default() }
     }
 
     /// Name, port and flows.
@@ -170,19 +148,10 @@ impl Report {
         Some(self.io_share(row)? / row.fastclick_share?)
     }
 
-    /// Whether the row reaches FastClick's share.
-    pub fn gate(&self, row: &Row) -> Gate {
-        match self.ratio(row) {
-            Some(ratio) if ratio >= 1.0 => Gate::Holds,
-            Some(_) => Gate::Fails,
-            None => Gate::Open,
-        }
-    }
-
     /// Whether every gated row that was measured reaches FastClick's share, and one was.
     pub fn holds(&self) -> bool {
-        let mut gates = self.rows.iter().filter(|row| row.gated).map(|row| self.gate(row)).peekable();
-        gates.peek().is_some() && gates.all(|gate| gate == Gate::Holds)
+        let mut ratios = self.rows.iter().filter(|row| row.gated).map(|row| self.ratio(row)).peekable();
+        ratios.peek().is_some() && ratios.all(|ratio| ratio.is_some_and(|ratio| ratio >= 1.0))
     }
 
     /// For a terminal.
@@ -341,10 +310,10 @@ impl Report {
              the share of the floor (receiving, and dropping in bulk) beside it\n"
         )?;
         for row in gated {
-            let verdict = match (self.gate(row), self.ratio(row)) {
-                (Gate::Holds, Some(ratio)) => format!("holds ({ratio:.2} times"),
-                (Gate::Fails, Some(ratio)) => format!("DOES NOT HOLD ({ratio:.2} times"),
-                _ => "open (not measured".into(),
+            let verdict = match self.ratio(row) {
+                Some(ratio) if ratio >= 1.0 => format!("holds ({ratio:.2} times"),
+                Some(ratio) => format!("DOES NOT HOLD ({ratio:.2} times"),
+                None => "open (not measured".into(),
             };
             let bulk = self.share(row).zip(row.fastclick_share).map(|(own, peer)| own / peer);
             let bulk = bulk.map_or_else(String::new, |ratio| format!("; {ratio:.2} times of the floor"));

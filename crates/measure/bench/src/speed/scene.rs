@@ -8,6 +8,7 @@
 use super::isp;
 use super::workload::Workload;
 use crate::BenchError;
+use crate::chain_file::{table, write_chain};
 use serde::Serialize;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,10 +21,11 @@ use traffic::capture::{Resolution, write_capture};
 const SPARE_SLOTS: u32 = 16_384;
 
 /// What kind of port packets come from and go to.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortKind {
     /// Generator and sink in memory.
+    #[default]
     Memory,
     /// DPDK's net_null.
     Null,
@@ -177,50 +179,38 @@ impl Stage {
         std::fs::create_dir_all(&folder).map_err(failed)?;
         let (rules, to_hit) = self.rules_of(workload)?;
         let layout = workload.layout(flows, &rules);
-        let mut ports = toml::Table::new();
-        let mut port = toml::Table::new();
-        let out = match kind.device(&self.folder) {
-            None => {
-                let traffic = toml::Value::try_from(workload.traffic(flows, to_hit.as_deref())?)
-                    .map_err(|error| BenchError::contradiction(error.to_string()))?;
-                port.insert("traffic".into(), traffic);
-                let sink = toml::Table::from_iter([("discard".to_string(), true.into())]);
-                ports.insert("out".into(), sink.into());
-                "out"
-            }
-            Some(_) => {
-                let capture = match kind {
-                    PortKind::Pcap => self.captured(workload, flows, to_hit.as_deref())?,
-                    _ => PathBuf::new(),
-                };
-                port.insert("device".into(), kind.device(&capture).unwrap_or_default().into());
-                "in"
-            }
+        let (ports, out) = if kind == PortKind::Memory {
+            let traffic = toml::Value::try_from(workload.traffic(flows, to_hit.as_deref())?)
+                .map_err(|error| BenchError::contradiction(error.to_string()))?;
+            let port = table([("traffic", traffic)]);
+            (table([("in", port.into()), ("out", table([("discard", true.into())]).into())]), "out")
+        } else {
+            let capture = match kind {
+                PortKind::Pcap => self.captured(workload, flows, to_hit.as_deref())?,
+                _ => PathBuf::new(),
+            };
+            let port = table([("device", kind.device(&capture).unwrap_or_default().into())]);
+            (table([("in", port.into())]), "in")
         };
-        ports.insert("in".into(), port.into());
         let name = |link: &String| link.replace("IN", "in").replace("OUT", out).into();
         let links: Vec<toml::Value> = layout.links.iter().map(name).collect();
         let mut nfs = toml::Table::new();
         for (nf, text) in &layout.nfs {
             let file = format!("{nf}.click");
             std::fs::write(folder.join(&file), text).map_err(failed)?;
-            nfs.insert(nf.clone(), toml::Table::from_iter([("click".to_string(), file.into())]).into());
+            nfs.insert(nf.clone(), table([("click", file.into())]).into());
         }
         let program = std::env::current_exe().map_err(failed)?.display().to_string();
         for (nf, keys) in &layout.programs {
             let mut keys = keys.clone();
-            keys.insert("program".into(), program.clone().into());
-            keys.insert("arguments".into(), vec![toml::Value::from("nf-relay")].into());
+            keys.extend(table([
+                ("program", program.as_str().into()),
+                ("arguments", vec!["nf-relay"].into()),
+            ]));
             nfs.insert(nf.clone(), keys.into());
         }
-        let chain = toml::Table::from_iter([
-            ("links".to_string(), links.into()),
-            ("ports".to_string(), ports.into()),
-            ("nf".to_string(), nfs.into()),
-        ]);
-        let path = folder.join("chain.toml");
-        std::fs::write(&path, chain.to_string()).map_err(failed)?;
-        Ok(path)
+        let chain = table([("links", links.into()), ("ports", ports.into()), ("nf", nfs.into())]);
+        write_chain(&folder, &chain)
     }
 }
 

@@ -4,11 +4,12 @@ use super::child::{self, Answer};
 use super::measure::MeasureOptions;
 use super::report::{Report, Row};
 use super::scene::{PortKind, Stage};
-use super::testpmd::{self, Mode, TestpmdOptions};
+use super::testpmd::{self, TestpmdOptions};
 use super::workload::{FULL_TABLE_HANDLER, Workload};
 use super::{full_table, isp, peers};
 use crate::BenchError;
 use crate::machine::Machine;
+use crate::peer::find_program;
 use crate::shape::Shape;
 use crate::trial::{Order, by_turns};
 use serde::Serialize;
@@ -143,10 +144,10 @@ fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, R
         for &flows in flows {
             let shown = (port != PortKind::Null).then_some(flows);
             if options.testpmd && port != PortKind::Memory {
-                for mode in Mode::ALL {
-                    let mut row = Row::new(format!("testpmd-{}", mode.name()), port, shown);
+                for mode in testpmd::MODES {
+                    let mut row = Row::new(format!("testpmd-{mode}"), port, shown);
                     row.about = "dpdk-testpmd".into();
-                    if !testpmd::is_there() {
+                    if find_program(testpmd::PROGRAM).is_none() {
                         row.skipped =
                             Some(format!("{} is not installed (Debian: dpdk-dev)", testpmd::PROGRAM));
                     }

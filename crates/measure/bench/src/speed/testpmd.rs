@@ -10,7 +10,6 @@ use super::measure::Sample;
 use crate::BenchError;
 use crate::machine::core_time::Thread;
 use crate::process::end_within;
-use serde::Serialize;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -23,37 +22,14 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// How long it may take to start, to answer, to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How it forwards.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Receives and drops.
-    RxOnly,
-    /// Sends what it receives.
-    Io,
-    /// The same, with the addresses exchanged.
-    MacSwap,
-}
-
-impl Mode {
-    /// All that are measured.
-    pub const ALL: [Mode; 3] = [Mode::RxOnly, Mode::Io, Mode::MacSwap];
-
-    /// Its name for testpmd.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::RxOnly => "rxonly",
-            Mode::Io => "io",
-            Mode::MacSwap => "macswap",
-        }
-    }
-}
+/// What it does with frames (`--forward-mode`): drops them, sends them as they are, or with their addresses exchanged.
+pub const MODES: [&str; 3] = ["rxonly", "io", "macswap"];
 
 /// How to run it.
 #[derive(Clone, Debug)]
 pub struct TestpmdOptions {
     /// The mode.
-    pub mode: Mode,
+    pub mode: &'static str,
     /// The DPDK device.
     pub device: String,
     /// For how long, in seconds.
@@ -70,12 +46,6 @@ pub struct TestpmdOptions {
     pub huge_pages: bool,
 }
 
-/// Whether it is installed.
-pub fn is_there() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file())
-}
-
 fn arguments(options: &TestpmdOptions) -> Vec<String> {
     // Buffers of 2,176 bytes and their headers, and what DPDK needs for itself.
     let memory_mib = 256 + u64::from(options.buffers) * 2_600 / (1 << 20);
@@ -87,10 +57,7 @@ fn arguments(options: &TestpmdOptions) -> Vec<String> {
     let text = format!(
         "{PROGRAM} --no-pci --no-telemetry {pages} --lcores {cores} --vdev {} -- \
          -i --forward-mode={} --nb-cores=1 --burst={} --total-num-mbufs={}",
-        options.device,
-        options.mode.name(),
-        options.burst,
-        options.buffers
+        options.device, options.mode, options.burst, options.buffers
     );
     ["-oL".to_string()].into_iter().chain(text.split_whitespace().map(String::from)).collect()
 }
@@ -211,7 +178,7 @@ mod tests {
     #[test]
     fn the_arguments_name_device_cores_and_mode() {
         let options = TestpmdOptions {
-            mode: Mode::MacSwap,
+            mode: "macswap",
             device: "net_null0,size=60".into(),
             seconds: 1.0,
             burst: 64,

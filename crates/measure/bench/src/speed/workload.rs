@@ -60,11 +60,19 @@ enum Relay {
 }
 
 const fn file(name: &'static str, about: &'static str, text: &'static str) -> Workload {
-    Workload { name, about, gated: false, any_frame: false, source: WorkloadSource::File(text) }
+    Workload::of(name, about, WorkloadSource::File(text))
 }
 
 const fn row(name: &'static str, about: &'static str, text: &'static str, count: u32) -> Workload {
-    Workload { name, about, gated: false, any_frame: false, source: WorkloadSource::Row(text, count) }
+    Workload::of(name, about, WorkloadSource::Row(text, count))
+}
+
+const fn relays(name: &'static str, about: &'static str, count: u32, relay: Relay) -> Workload {
+    Workload::of(name, about, WorkloadSource::Relays(count, relay)).any_frame()
+}
+
+const fn isp(name: &'static str, about: &'static str, rules: Option<usize>, load: Load) -> Workload {
+    Workload::of(name, about, WorkloadSource::Isp(rules, load))
 }
 
 const ROUTER: &str = example!("bench/router.click");
@@ -78,38 +86,31 @@ const MOST_OF_CHAIN: u64 = 60_000;
 const RANDOM_FRAMES: u64 = 65_536;
 
 static WORKLOADS: &[Workload] = &[
-    Workload {
-        any_frame: true,
-        ..file("floor", "receive and drop: the floor", example!("bench/floor.click"))
-    },
-    Workload { any_frame: true, ..file("forward", "receive and send: I/O", example!("bench/forward.click")) },
-    Workload {
-        any_frame: true,
-        gated: true,
-        ..file("l2", "L2 forwarding (EtherMirror)", example!("bench/l2.click"))
-    },
-    Workload { gated: true, ..file("l3-10", "L3 forwarding, 10 routes", example!("bench/l3-10.click")) },
+    file("floor", "receive and drop: the floor", example!("bench/floor.click")).any_frame(),
+    file("forward", "receive and send: I/O", example!("bench/forward.click")).any_frame(),
+    file("l2", "L2 forwarding (EtherMirror)", example!("bench/l2.click")).any_frame().gated(),
+    file("l3-10", "L3 forwarding, 10 routes", example!("bench/l3-10.click")).gated(),
     file("l3-10-spread", "the same to 10 next hops", example!("bench/l3-10-spread.click")),
-    Workload {
-        source: WorkloadSource::FullTable(example!("bench/l3-full.click")),
-        ..file("l3-full", "L3 forwarding, full table", "")
-    },
-    Workload {
-        gated: true,
-        ..file("firewall-10", "firewall, 10 rules (IPFilter)", example!("bench/firewall-10.click"))
-    },
-    Workload { gated: true, ..row("napt-1", "NAPT (IPRewriter)", NAPT, 1) },
+    Workload::of(
+        "l3-full",
+        "L3 forwarding, full table",
+        WorkloadSource::FullTable(example!("bench/l3-full.click")),
+    ),
+    file("firewall-10", "firewall, 10 rules (IPFilter)", example!("bench/firewall-10.click")).gated(),
+    row("napt-1", "NAPT (IPRewriter)", NAPT, 1).gated(),
     row("napt-2", "2 NAPTs", NAPT, 2),
     row("napt-4", "4 NAPTs", NAPT, 4),
     row("napt-10", "10 NAPTs", NAPT, 10),
-    Workload {
-        source: WorkloadSource::Chain("1234"),
-        ..file("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "")
-    },
-    Workload {
-        source: WorkloadSource::Chain("80"),
-        ..file("nat-firewall-denies", "the same, where the firewall drops all", "")
-    },
+    Workload::of(
+        "nat-firewall-balancer",
+        "NAPT, firewall, load balancer (SNF figure 5)",
+        WorkloadSource::Chain("1234"),
+    ),
+    Workload::of(
+        "nat-firewall-denies",
+        "the same, where the firewall drops all",
+        WorkloadSource::Chain("80"),
+    ),
     row("lean-router-1", "lean router", LEAN, 1),
     row("lean-router-2", "2 lean routers", LEAN, 2),
     row("lean-router-4", "4 lean routers", LEAN, 4),
@@ -147,14 +148,6 @@ static WORKLOADS: &[Workload] = &[
     relays("modular-5", "the same as elements: 5 NFs", 5, Relay::Modular),
 ];
 
-const fn relays(name: &'static str, about: &'static str, count: u32, relay: Relay) -> Workload {
-    Workload { any_frame: true, source: WorkloadSource::Relays(count, relay), ..file(name, about, "") }
-}
-
-const fn isp(name: &'static str, about: &'static str, rules: Option<usize>, load: Load) -> Workload {
-    Workload { source: WorkloadSource::Isp(rules, load), ..file(name, about, "") }
-}
-
 /// Elements that do what the program of the other relays does: read and write the first bytes of each packet.
 const RELAY: &str = "FromDevice(0) -> EtherMirror -> ToDevice(1);";
 
@@ -169,6 +162,18 @@ pub fn find(name: &str) -> Option<&'static Workload> {
 }
 
 impl Workload {
+    const fn of(name: &'static str, about: &'static str, source: WorkloadSource) -> Workload {
+        Workload { name, about, gated: false, any_frame: false, source }
+    }
+
+    const fn gated(self) -> Workload {
+        Workload { gated: true, ..self }
+    }
+
+    const fn any_frame(self) -> Workload {
+        Workload { any_frame: true, ..self }
+    }
+
     /// Whether it needs the routes of a full table.
     pub fn needs_full_table(&self) -> bool {
         matches!(self.source, WorkloadSource::FullTable(_))

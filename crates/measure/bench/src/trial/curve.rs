@@ -15,45 +15,26 @@ pub struct Sample {
     pub disturbed: bool,
 }
 
-/// Curves that are being measured, in the order in which they were begun.
-#[derive(Debug, Default)]
-pub struct Curves(Vec<Curve>);
-
-#[derive(Debug)]
-struct Curve {
-    name: String,
-    /// By place: values, and whether each was disturbed.
-    points: Vec<(f64, Vec<(f64, bool)>)>,
-}
-
-impl Curves {
-    /// Adds a value to its curve.
-    pub fn push(&mut self, sample: Sample) {
-        let Sample { series, x, y, disturbed } = sample;
-        let at = self.0.iter().position(|curve| curve.name == series).unwrap_or_else(|| {
-            self.0.push(Curve { name: series, points: vec![] });
-            self.0.len() - 1
-        });
-        let Some(curve) = self.0.get_mut(at) else { return };
-        match curve.points.iter_mut().find(|(known, _)| *known == x) {
-            Some((_, values)) => values.push((y, disturbed)),
-            None => curve.points.push((x, vec![(y, disturbed)])),
+/// The curves of these values, in the order in which they were begun, their points from left to right: disturbed are
+/// those that were in most turns.
+pub fn curves(samples: &[Sample]) -> Vec<Series> {
+    let mut names: Vec<&String> = vec![];
+    for Sample { series, .. } in samples {
+        if !names.contains(&series) {
+            names.push(series);
         }
     }
-
-    /// The curves, their points from left to right: disturbed are those that were in most turns.
-    pub fn series(self) -> Vec<Series> {
-        self.0.into_iter().map(Curve::series).collect()
-    }
-}
-
-impl Curve {
-    fn series(mut self) -> Series {
-        self.points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let points = self.points.into_iter().filter_map(|(x, values)| {
-            let disturbed = 2 * values.iter().filter(|(_, disturbed)| *disturbed).count() > values.len();
-            Point::of(x, values.into_iter().map(|(y, _)| y), disturbed)
-        });
-        Series::own(self.name, points.collect())
-    }
+    let curve = |name: &String| {
+        let own = || samples.iter().filter(move |sample| sample.series == *name);
+        let mut xs: Vec<f64> = own().map(|sample| sample.x).collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let point = |x: f64| {
+            let here: Vec<&Sample> = own().filter(|sample| sample.x == x).collect();
+            let disturbed = 2 * here.iter().filter(|sample| sample.disturbed).count() > here.len();
+            Point::of(x, here.iter().map(|sample| sample.y), disturbed)
+        };
+        Series::own(name, xs.into_iter().filter_map(point).collect())
+    };
+    names.into_iter().map(curve).collect()
 }

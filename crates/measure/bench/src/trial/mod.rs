@@ -17,6 +17,6 @@ mod offered;
 mod turns;
 
 pub use again::{REPEATS, again};
-pub use curve::{Curves, Sample};
+pub use curve::{Sample, curves};
 pub use offered::{Tally, Trials};
 pub use turns::{Order, by_turns};

@@ -3,7 +3,6 @@
 use super::devices::{Devices, Means};
 use super::{Wire, WireOptions};
 use crate::BenchError;
-use crate::load::{Observed, Offer, UnderTest};
 use std::sync::Arc;
 use traffic::TrafficSpec;
 
@@ -20,43 +19,19 @@ pub struct Ways {
     pub core: Option<usize>,
 }
 
-/// A system behind two devices.
-pub struct Between {
-    wire: Wire,
-    // Its ports are DPDK's.
-    _devices: Devices,
-}
-
-impl Between {
-    /// Opens the devices, sends every flow twice, and finds out how much of that comes back.
-    ///
-    /// # Errors
-    /// When a device cannot be opened, frames cannot be made, or none comes back.
-    pub fn open(ways: &Ways, spec: &TrafficSpec) -> Result<Between, BenchError> {
-        if let Some((_, mistake)) = spec.mistakes().into_iter().next() {
-            return Err(BenchError::contradiction(mistake.to_string()));
-        }
-        let frames = Arc::new(spec.prepare(usize::try_from(spec.flows).unwrap_or(usize::MAX).max(1))?);
-        let mut devices = Devices::start(&[&ways.send, &ways.receive])?;
-        let ends = devices.open(&ways.send, &ways.receive, ways.means, None)?;
-        let options = WireOptions { core: ways.core, ..WireOptions::default() };
-        let mut wire = Wire::new(ends, frames, options)?;
-        wire.warm_up()?;
-        Ok(Between { wire, _devices: devices })
+/// Opens the devices, sends every flow twice, and finds out how much of that comes back.
+///
+/// # Errors
+/// When a device cannot be opened, frames cannot be made, or none comes back.
+pub fn between(ways: &Ways, spec: &TrafficSpec) -> Result<Wire, BenchError> {
+    if let Some((_, mistake)) = spec.mistakes().into_iter().next() {
+        return Err(BenchError::contradiction(mistake.to_string()));
     }
-}
-
-impl UnderTest for Between {
-    fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
-        self.wire.offer(offer)
-    }
-
-    fn passed(&self) -> f64 {
-        self.wire.passed()
-    }
-
-    /// The system's books are its own.
-    fn end(self: Box<Self>) -> Result<bool, BenchError> {
-        Ok(true)
-    }
+    let frames = Arc::new(spec.prepare(usize::try_from(spec.flows).unwrap_or(usize::MAX).max(1))?);
+    let mut devices = Devices::start(&[&ways.send, &ways.receive])?;
+    let ends = devices.open(&ways.send, &ways.receive, ways.means, None)?;
+    let options = WireOptions { core: ways.core, ..WireOptions::default() };
+    let mut wire = Wire { _devices: Some(devices), ..Wire::new(ends, frames, options)? };
+    wire.warm_up()?;
+    Ok(wire)
 }

@@ -24,7 +24,7 @@ pub mod schedule;
 mod tests;
 mod trial;
 
-pub use between::{Between, Ways};
+pub use between::{Ways, between};
 pub use devices::Devices;
 pub use options::{Ends, WireOptions};
 pub use trial::Counts;
@@ -49,6 +49,8 @@ const WARM_UP_S: f64 = 0.2;
 /// A system behind two ports, to which loads are offered.
 pub struct Wire {
     ends: Ends,
+    /// Those that only this tester uses: its ports are theirs.
+    _devices: Option<Devices>,
     frames: Arc<FrameSet>,
     options: WireOptions,
     /// The number of the next trial's first frame: numbers are never given twice.
@@ -75,7 +77,7 @@ impl Wire {
             return Err(TrafficError::BadFrame { len_bytes: longest, reason }.into());
         }
         let options = WireOptions { burst: options.burst.clamp(1, 256), ..options };
-        Ok(Wire { ends, frames, options, number: 0, passed: 1.0, counts: Counts::default() })
+        Ok(Wire { ends, _devices: None, frames, options, number: 0, passed: 1.0, counts: Counts::default() })
     }
 
     /// Sends every flow twice at leisure, and finds out how much of that comes out where nothing is lost.

@@ -160,8 +160,9 @@ pub(super) fn attack(way: Defence, options: &DosOptions) -> Result<Attack, Bench
     });
     let Story { began: attack_began, detected_s, works_s } = story?;
     chain.end();
-    let samples = relative(samples, attack_began - began);
-    Ok(Attack { samples, detected_s, works_s })
+    let began_s = (attack_began - began).as_secs_f64();
+    let relative = |sample: Counts| Counts { at_s: sample.at_s - began_s, ..sample };
+    Ok(Attack { samples: samples.into_iter().map(relative).collect(), detected_s, works_s })
 }
 
 /// Takes down counts until it is over.
@@ -187,12 +188,6 @@ fn watch(
         }
         std::thread::sleep(SAMPLE);
     }
-}
-
-/// The same, with times since the attack began.
-fn relative(samples: Vec<Counts>, began: Duration) -> Vec<Counts> {
-    let began_s = began.as_secs_f64();
-    samples.into_iter().map(|sample| Counts { at_s: sample.at_s - began_s, ..sample }).collect()
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 
 use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
+use crate::chain_file::{table, write_chain};
+use crate::experiment::script::program_nf;
 use crate::shape::Shape;
-use crate::start::RunOptions;
+use crate::start::{RunOptions, failed};
 use runtime::traffic::Change;
 use std::path::PathBuf;
 use traffic::SizeMix;
@@ -14,78 +16,56 @@ const FLOWS: u32 = 1_000;
 
 /// A function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Nf {
-    /// L2 forwarding: the addresses of a frame are exchanged, as DPDK's l2fwd does.
-    L2,
-    /// L3 forwarding by ten routes.
-    L3,
-    /// A firewall of ten rules that lets all of the traffic pass.
-    Firewall,
-    /// A program that is an NF, and exchanges the addresses of a frame.
-    Program,
+pub struct Nf {
+    /// Its name in legends.
+    pub name: &'static str,
+    /// Its Click configuration; without one it is a program.
+    click: Option<&'static str>,
 }
 
 impl Nf {
-    /// Its name in legends.
-    pub fn name(self) -> &'static str {
-        match self {
-            Nf::L2 => "L2FWD",
-            Nf::L3 => "L3FWD",
-            Nf::Firewall => "firewall",
-            Nf::Program => "program",
-        }
-    }
-
-    fn click(self) -> Option<&'static str> {
-        match self {
-            Nf::L2 => Some(include_str!("../../../../../../examples/bench/l2.click")),
-            Nf::L3 => Some(include_str!("../../../../../../examples/bench/l3-10.click")),
-            Nf::Firewall => Some(include_str!("../../../../../../examples/bench/firewall-10.click")),
-            Nf::Program => None,
-        }
-    }
+    /// L2 forwarding: the addresses of a frame are exchanged, as DPDK's l2fwd does.
+    pub const L2: Nf =
+        Nf { name: "L2FWD", click: Some(include_str!("../../../../../../examples/bench/l2.click")) };
+    /// L3 forwarding by ten routes.
+    pub const L3: Nf =
+        Nf { name: "L3FWD", click: Some(include_str!("../../../../../../examples/bench/l3-10.click")) };
+    /// A firewall of ten rules that lets all of the traffic pass.
+    pub const FIREWALL: Nf = Nf {
+        name: "firewall",
+        click: Some(include_str!("../../../../../../examples/bench/firewall-10.click")),
+    };
+    /// A program that is an NF, and exchanges the addresses of a frame.
+    pub const PROGRAM: Nf = Nf { name: "program", click: None };
 }
 
 /// How NFs run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// As elements of this process.
-    Modular,
-    /// As one synthesized function.
-    Fused,
-    /// The same with a flow cache where that is worth it.
-    Cached,
-    /// Each in a process of its own, all of one trust group: packets stay where they lie.
-    Process,
-    /// Each in a process and a trust group of its own: packets cross as copies.
-    Apart,
+pub struct Mode {
+    /// Its name in legends.
+    pub name: &'static str,
+    /// How those run that run in this process.
+    shape: Shape,
+    /// Whether each runs in a process of its own.
+    is_process: bool,
 }
 
 impl Mode {
-    /// Its name in legends.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Modular => "modular",
-            Mode::Fused => "fused",
-            Mode::Cached => "fused, flow cache",
-            Mode::Process => "processes",
-            Mode::Apart => "processes, a trust group each",
-        }
-    }
-
-    fn is_process(self) -> bool {
-        matches!(self, Mode::Process | Mode::Apart)
-    }
+    /// As elements of this process.
+    pub const MODULAR: Mode = Mode { name: "modular", shape: Shape::Modular, is_process: false };
+    /// As one synthesized function.
+    pub const FUSED: Mode = Mode { name: "fused", shape: Shape::Fused, ..Mode::MODULAR };
+    /// The same with a flow cache where that is worth it.
+    pub const CACHED: Mode = Mode { name: "fused, flow cache", shape: Shape::Cached, ..Mode::MODULAR };
+    /// Each in a process of its own, all of one trust group: packets stay where they lie.
+    pub const PROCESS: Mode = Mode { name: "processes", is_process: true, ..Mode::MODULAR };
+    /// Each in a process and a trust group of its own: packets cross as copies.
+    pub const APART: Mode = Mode { name: "processes, a trust group each", ..Mode::PROCESS };
 }
 
-/// How those run that run in this process.
 impl From<Mode> for Shape {
     fn from(mode: Mode) -> Shape {
-        match mode {
-            Mode::Fused => Shape::Fused,
-            Mode::Cached => Shape::Cached,
-            Mode::Modular | Mode::Process | Mode::Apart => Shape::Modular,
-        }
+        mode.shape
     }
 }
 
@@ -116,51 +96,45 @@ impl Lab<'_> {
     /// # Errors
     /// As [`Lab::row`].
     pub fn row_on(&self, nfs: &[Nf], form: Mode, cores: &[usize], name: &str) -> Result<PathBuf, BenchError> {
-        if form.is_process() && self.millrace.is_none() {
-            return Err(BenchError::Measurement("NFs in processes need the program `millrace`".into()));
+        if form.is_process && self.millrace.is_none() {
+            return Err(failed("NFs in processes need the program `millrace`"));
         }
         let mut tables = toml::Table::new();
         let mut links = "in".to_string();
         for (number, nf) in nfs.iter().enumerate() {
             let (key, table) = (format!("nf{}", number + 1), self.nf(*nf, form, cores)?);
             // The files of the benchmark name their interfaces; the program's have numbers.
-            links += &match nf {
-                Nf::Program => format!(" -> [0]{key}[1]"),
-                _ => format!(" -> [in]{key}[out]"),
+            links += &match nf.click {
+                None => format!(" -> [0]{key}[1]"),
+                Some(_) => format!(" -> [in]{key}[out]"),
             };
             tables.insert(key, table.into());
         }
         links += " -> out";
-        let names: Vec<&str> = nfs.iter().map(|nf| nf.name()).collect();
-        let folder = format!("{}-{}{name}", names.join("-"), form.name().replace([' ', ','], "-"));
+        let names: Vec<&str> = nfs.iter().map(|nf| nf.name).collect();
+        let folder = format!("{}-{}{name}", names.join("-"), form.name.replace([' ', ','], "-"));
         self.write(&folder, &links, tables)
     }
 
     fn nf(&self, nf: Nf, form: Mode, cores: &[usize]) -> Result<toml::Table, BenchError> {
-        let mut table = toml::Table::new();
-        match nf.click() {
-            Some(text) => {
-                table.insert("inline".into(), text.into());
-            }
+        let mut keys = match nf.click {
+            Some(text) => table([("inline", text.into())]),
             None => {
-                let (program, arguments) = self.program.as_ref().ok_or_else(|| {
-                    BenchError::Measurement("there is no program to start as an NF here".into())
-                })?;
-                table.insert("program".into(), program.display().to_string().into());
-                table.insert("arguments".into(), arguments.clone().into());
-                table.insert("interfaces".into(), vec!["0", "1"].into());
+                let mut keys = program_nf(self.program.as_ref()).map_err(failed)?;
+                keys.insert("interfaces".into(), vec!["0", "1"].into());
+                keys
             }
+        };
+        if form.is_process {
+            if nf != Nf::PROGRAM {
+                keys.insert("runs".into(), "process".into());
+            }
+            if form == Mode::PROCESS {
+                keys.insert("trust".into(), "lab".into());
+            }
+            keys.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());
         }
-        if form.is_process() {
-            if nf != Nf::Program {
-                table.insert("runs".into(), "process".into());
-            }
-            if form == Mode::Process {
-                table.insert("trust".into(), "lab".into());
-            }
-            table.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());
-        }
-        Ok(table)
+        Ok(keys)
     }
 
     fn write(&self, name: &str, links: &str, nfs: toml::Table) -> Result<PathBuf, BenchError> {
@@ -169,7 +143,7 @@ impl Lab<'_> {
              size = \"64\"\nsrc = \"10.0.0.0/16\"\ndst = \"198.18.1.0-198.19.254.255\"\n\
              src-port = \"1024-65535\"\ndst-port = \"1234\"\n"
         );
-        let mut chain = text.parse::<toml::Table>().map_err(crate::start::failed)?;
+        let mut chain = text.parse::<toml::Table>().map_err(failed)?;
         chain.insert("nf".into(), nfs.into());
         self.put(name, &chain)
     }
@@ -179,11 +153,6 @@ impl Lab<'_> {
     /// # Errors
     /// When it cannot be written.
     pub fn put(&self, name: &str, chain: &toml::Table) -> Result<PathBuf, BenchError> {
-        let folder = self.folder().join(name);
-        let failed = |cause| BenchError::file("write", &folder, cause);
-        std::fs::create_dir_all(&folder).map_err(failed)?;
-        let path = folder.join("chain.toml");
-        std::fs::write(&path, chain.to_string()).map_err(failed)?;
-        Ok(path)
+        write_chain(&self.folder().join(name), chain)
     }
 }

@@ -3,7 +3,7 @@
 use super::Lab;
 use crate::BenchError;
 use crate::figure::{Figure, Skipped};
-use crate::trial::{Curves, Order, Sample, again, by_turns};
+use crate::trial::{Order, Sample, again, by_turns, curves};
 use std::convert::Infallible;
 
 /// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not
@@ -49,7 +49,7 @@ impl Lab<'_> {
     pub fn sweep<'c>(&mut self, mut figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
         let cases: Vec<Case> = cases.into_iter().collect();
         let rounds = self.effort.rounds.max(1);
-        let mut curves = Curves::default();
+        let mut measured: Vec<Sample> = vec![];
         let again_share = if self.effort.is_miniature() { 0.0 } else { REPEATED };
         let mut repeats = ((rounds * cases.len()) as f64 * again_share).ceil() as usize;
         let mut variants: Vec<(Case, Option<String>)> = cases.into_iter().map(|case| (case, None)).collect();
@@ -61,7 +61,7 @@ impl Lab<'_> {
             match again(repeats.min(1), || (case.measure)(self), is_disturbed) {
                 Ok((samples, repeated)) => {
                     repeats -= repeated;
-                    samples.into_iter().for_each(|sample| curves.push(sample));
+                    measured.extend(samples);
                 }
                 Err(error) => *failed = Some(error.to_string()),
             }
@@ -69,7 +69,7 @@ impl Lab<'_> {
         });
         let skipped = variants.into_iter();
         figure.skipped.extend(skipped.filter_map(|(case, why)| Some(Skipped { what: case.name, why: why? })));
-        figure.series.extend(curves.series());
+        figure.series.extend(curves(&measured));
         figure
     }
 

@@ -2,7 +2,7 @@
 
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
-use crate::figure::Figure;
+use crate::figure::{Figure, Series};
 use crate::units::{Rate, wire_bits};
 
 /// Frames a second on a line, in millions.
@@ -41,6 +41,15 @@ pub(super) fn over_sizes<'r>(rows: &'r [Row], sizes: &'r [u16]) -> impl Iterator
 pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let path = lab.row(nfs, form)?;
     trial::saturation(lab, &path, &lab.run_options(form, Some(size)))
+}
+
+/// What a paper states over frame sizes: a rate of 64 bytes, and that of a line of 10 Gbit/s from a size on.
+pub(super) fn stated(name: &str, place: &str, smallest: f64, full_from: u16, sizes: &[u16]) -> Series {
+    let points = sizes.iter().filter_map(|size| match f64::from(*size) {
+        64.0 => Some((64.0, smallest)),
+        bytes => (*size >= full_from).then(|| (bytes, line_mpps(10.0, bytes))),
+    });
+    Series::paper(name, place, points)
 }
 
 /// A notice where processes have to share cores: papers give each NF its own.

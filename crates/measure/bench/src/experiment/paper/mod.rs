@@ -18,7 +18,7 @@ mod snf;
 
 use super::lab::Lab;
 use crate::BenchError;
-use crate::figure::{Axis, Figure, Skipped};
+use crate::figure::{Axis, Figure};
 
 /// An experiment of a paper.
 #[derive(Clone, Copy)]
@@ -98,7 +98,7 @@ impl Paper {
                 Axis::default(),
             );
             figure.source = Some(self.source.into());
-            figure.skipped.push(Skipped { what: "all of it".into(), why: why.to_string() });
+            figure.skip("all of it", why);
             vec![figure]
         })
     }

@@ -1,6 +1,6 @@
 //! What MVMP reports: forwarding beside l2fwd, NFs that share a device, chains of NFs in processes.
 
-use super::curves::{Row, crowded, line_mpps, over_sizes, saturated};
+use super::curves::{Row, crowded, over_sizes, saturated, stated};
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf};
 use crate::experiment::taps::{SATURATING, TapOptions, taps};
@@ -19,10 +19,10 @@ const PLACE: &str = "MVMP, section 4: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; larger
 pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sizes = lab.effort.sizes;
     let rows = [
-        Row::new("one program, modular", &[Nf::L2], Mode::Modular),
-        Row::new("one program, fused", &[Nf::L2], Mode::Fused),
-        Row::new("host and a program as NF", &[Nf::Program], Mode::Process),
-        Row::new("host and Click as NF", &[Nf::L2], Mode::Process),
+        Row::new("one program, modular", &[Nf::L2], Mode::MODULAR),
+        Row::new("one program, fused", &[Nf::L2], Mode::FUSED),
+        Row::new("host and a program as NF", &[Nf::PROGRAM], Mode::PROCESS),
+        Row::new("host and Click as NF", &[Nf::L2], Mode::PROCESS),
     ];
     let sheet = lab.sheet(
         "mvmp-forward",
@@ -36,15 +36,8 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let values = (own("one program, modular"), own("host and a program as NF"));
     let told = "a program as NF keeps a tenth of the rate at least (Mpps)";
     figure.expect(values, told, |one, process| process > one / 10.0);
-    let points = |smallest: f64| {
-        let of = move |size: &u16| match f64::from(*size) {
-            64.0 => Some((64.0, smallest)),
-            bytes => (bytes >= 128.0).then(|| (bytes, line_mpps(10.0, bytes))),
-        };
-        sizes.iter().filter_map(of).collect::<Vec<_>>()
-    };
-    figure.series.push(Series::paper("l2fwd, MVMP", PLACE, points(STATED)));
-    figure.series.push(Series::paper("OpenNetVM", PLACE, points(STATED * OPEN_NETVM)));
+    figure.series.push(stated("l2fwd, MVMP", PLACE, STATED, 128, sizes));
+    figure.series.push(stated("OpenNetVM", PLACE, STATED * OPEN_NETVM, 128, sizes));
     Ok(vec![figure])
 }
 
@@ -65,10 +58,10 @@ pub fn duplicate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = lab.effort.most.min(5);
     let curves = [
-        ("processes, one trust group", Nf::Program, Mode::Process),
-        ("processes, a trust group each", Nf::Program, Mode::Apart),
-        ("one process, modular", Nf::L2, Mode::Modular),
-        ("one process, fused", Nf::L2, Mode::Fused),
+        ("processes, one trust group", Nf::PROGRAM, Mode::PROCESS),
+        ("processes, a trust group each", Nf::PROGRAM, Mode::APART),
+        ("one process, modular", Nf::L2, Mode::MODULAR),
+        ("one process, fused", Nf::L2, Mode::FUSED),
     ];
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
     let cases = cases.map(|(count, (name, nf, form))| {

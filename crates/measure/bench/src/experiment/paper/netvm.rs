@@ -7,7 +7,7 @@ use crate::experiment::deploy::{DeployOptions, deploy as deployed};
 use crate::experiment::dos::{DosOptions, dos as attacked};
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::experiment::steering::{SteeringOptions, steering as steered};
-use crate::figure::{Axis, Figure, Point, Series, Skipped};
+use crate::figure::{Axis, Figure, Point, Series};
 use crate::load::{Batching, Observed, Offer};
 use crate::start::failed;
 use crate::trial::Sample;
@@ -28,10 +28,10 @@ const LINE: f64 = 14.880_952;
 /// L3 forwarding in a process, as elements and as one function; NetVM's two ways of writing an NF come first.
 fn rows() -> Vec<Row> {
     vec![
-        Row::new("program in a process", &[Nf::Program], Mode::Process),
-        Row::new("Click in a process", &[Nf::L3], Mode::Process),
-        Row::new("Click, modular", &[Nf::L3], Mode::Modular),
-        Row::new("Click, fused", &[Nf::L3], Mode::Cached),
+        Row::new("program in a process", &[Nf::PROGRAM], Mode::PROCESS),
+        Row::new("Click in a process", &[Nf::L3], Mode::PROCESS),
+        Row::new("Click, modular", &[Nf::L3], Mode::MODULAR),
+        Row::new("Click, fused", &[Nf::L3], Mode::CACHED),
     ]
 }
 
@@ -134,10 +134,10 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 14: NFs in processes, one behind the other.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = lab.effort.most;
-    let curves = [("L2FWD, firewall, L3FWD in processes", Mode::Process), ("the same, fused", Mode::Cached)];
+    let curves = [("L2FWD, firewall, L3FWD in processes", Mode::PROCESS), ("the same, fused", Mode::CACHED)];
     // A switch, a firewall, then L3 forwarders: the paper's chain.
     let nfs = |count: usize| -> Vec<Nf> {
-        [Nf::L2, Nf::Firewall].into_iter().chain(std::iter::repeat(Nf::L3)).take(count).collect()
+        [Nf::L2, Nf::FIREWALL].into_iter().chain(std::iter::repeat(Nf::L3)).take(count).collect()
     };
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
     let cases = cases.map(|(count, (name, form))| {
@@ -206,7 +206,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::names("task", tasks),
         Axis::linear("time for each packet", "ns"),
     );
-    for row in rows().iter().filter(|row| row.mode == Mode::Process) {
+    for row in rows().iter().filter(|row| row.mode == Mode::PROCESS) {
         lab.tell(&format!("netvm-breakdown: {}", row.name));
         let options = BreakdownOptions {
             run: lab.run_options(row.mode, Some(64)),
@@ -217,7 +217,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let found = match found {
             Ok(found) => found,
             Err(why) => {
-                figure.skipped.push(Skipped { what: row.name.clone(), why: why.to_string() });
+                figure.skip(&row.name, why);
                 continue;
             }
         };

@@ -1,15 +1,16 @@
 //! Throughput as Niu et al. measure it: one NF, more queues, chains, sockets, colocation.
 
-use super::curves::{Row, crowded, line_mpps, over_sizes, saturated};
+use super::curves::{Row, crowded, line_mpps, over_sizes, saturated, stated};
 use crate::BenchError;
+use crate::experiment::breakdown::switch;
 use crate::experiment::colocation::colocated;
 use crate::experiment::lab::clock::Clock;
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
-use crate::figure::{Axis, Figure, Series, Skipped};
+use crate::figure::{Axis, Figure, Series};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use worker::profile::Stage;
 
 pub const BASELINE: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 2 and table 1";
@@ -25,29 +26,18 @@ const BUNDLES: usize = 3;
 const PLACE: &str = "Niu et al., section 4.1: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; line rate from 128 (BESS) and 256 bytes (ClickOS) on";
 
 /// The papers' 1-NF, 2-NF and 3-NF chains.
-const ROWS: [&[Nf]; 3] = [&[Nf::L3], &[Nf::Firewall, Nf::L3], &[Nf::Firewall, Nf::L3, Nf::L2]];
+const ROWS: [&[Nf]; 3] = [&[Nf::L3], &[Nf::FIREWALL, Nf::L3], &[Nf::FIREWALL, Nf::L3, Nf::L2]];
 
 /// Two threads that meet at a rate need so long to settle after probes were switched.
 const SETTLED: Duration = Duration::from_millis(50);
-/// How long a worker may take to take its probes.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What the papers state: a rate at 64 bytes, and the size from which on 10 GbE is full.
-fn stated(name: &str, smallest: f64, full_from: u16, sizes: &[u16]) -> Series {
-    let points = sizes.iter().filter_map(|size| match f64::from(*size) {
-        64.0 => Some((64.0, smallest)),
-        bytes => (*size >= full_from).then(|| (bytes, line_mpps(10.0, bytes))),
-    });
-    Series::paper(name, PLACE, points)
-}
 
 /// Figure 2 and table 1: L3 forwarding and a firewall over frame sizes and the clock.
 pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sizes = lab.effort.sizes;
-    let forms = [Mode::Cached, Mode::Modular, Mode::Process];
-    let rows = [Nf::L3, Nf::Firewall]
+    let forms = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
+    let rows = [Nf::L3, Nf::FIREWALL]
         .into_iter()
-        .flat_map(|nf| forms.map(|form| Row::new(format!("{}, {}", nf.name(), form.name()), &[nf], form)));
+        .flat_map(|nf| forms.map(|form| Row::new(format!("{}, {}", nf.name, form.name), &[nf], form)));
     let rows: Vec<Row> = rows.collect();
     let sheet = lab.sheet(
         "niu-baseline",
@@ -60,8 +50,8 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let first = figure.at("L3FWD, fused, flow cache", 64.0);
     let told = "one core forwards 64-byte frames at the rate of 10 GbE and more (Mpps)";
     figure.expect((first, Some(line_mpps(10.0, 64.0))), told, |own, line| own > line);
-    figure.series.push(stated("BESS, L3FWD", 9.34, 128, sizes));
-    figure.series.push(stated("ClickOS, L3FWD", 5.34, 256, sizes));
+    figure.series.push(stated("BESS, L3FWD", PLACE, 9.34, 128, sizes));
+    figure.series.push(stated("ClickOS, L3FWD", PLACE, 5.34, 256, sizes));
     let clock = over_clock(lab)?;
     Ok(vec![figure, clock])
 }
@@ -76,21 +66,21 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
         Axis::linear("throughput", "Mpps"),
     );
     let core = lab.cores(1).first().copied().unwrap_or(0);
-    let nfs = [Nf::L3, Nf::Firewall];
+    let nfs = [Nf::L3, Nf::FIREWALL];
     let clock = Clock::of(core);
     let steps: Vec<(f64, Option<u64>)> = match &clock {
         Ok(clock) => clock.steps(5).into_iter().map(|khz| (khz as f64 / 1e6, Some(khz))).collect(),
         Err(why) => {
-            figure.skipped.push(Skipped { what: "other frequencies".into(), why: why.clone() });
+            figure.skip("other frequencies", why);
             figure.notes.push("The clock shown is that of the time stamp counter.".into());
             vec![((lab.machine.tsc_ghz * 100.0).round() / 100.0, None)]
         }
     };
     let cases = steps.into_iter().flat_map(|step| nfs.map(|nf| (step, nf))).map(|((ghz, khz), nf)| {
         let clock = clock.as_ref().ok().zip(khz);
-        Case::point(&format!("{}, fused", nf.name()), ghz, move |lab| {
+        Case::point(&format!("{}, fused", nf.name), ghz, move |lab| {
             let _held = clock.map(|(clock, khz)| clock.hold(khz)).transpose().map_err(failed)?;
-            saturated(lab, &[nf], Mode::Fused, 64)
+            saturated(lab, &[nf], Mode::FUSED, 64)
         })
     });
     let mut figure = lab.saturate(figure, cases);
@@ -112,9 +102,9 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut cases = vec![];
     for size in sizes {
         for (workers, form) in
-            (1..=most).flat_map(|workers| [(workers, Mode::Modular), (workers, Mode::Fused)])
+            (1..=most).flat_map(|workers| [(workers, Mode::MODULAR), (workers, Mode::FUSED)])
         {
-            let name = format!("{}, {workers} {}", form.name(), queues(workers));
+            let name = format!("{}, {workers} {}", form.name, queues(workers));
             cases.push(Case::point(&name, f64::from(*size), move |lab| {
                 let path = lab.row(&[Nf::L3], form)?;
                 let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(form, Some(*size)) };
@@ -132,8 +122,7 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     );
     let mut figure = lab.saturate(sheet, cases);
     if most < 2 {
-        let why = "there is one core".into();
-        figure.skipped.push(Skipped { what: "several queues".into(), why });
+        figure.skip("several queues", "there is one core");
     } else {
         let one = figure.at("modular, 1 queue", 64.0);
         let two = figure.at("modular, 2 queues", 64.0);
@@ -162,11 +151,11 @@ fn queues(workers: usize) -> &'static str {
 /// Table 2: the share of its time that the packet thread works, with 10 GbE offered.
 fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     let sizes = lab.effort.sizes;
-    let forms = [Mode::Modular, Mode::Cached];
+    let forms = [Mode::MODULAR, Mode::CACHED];
     let cases = sizes.iter().flat_map(|size| forms.map(|form| (*size, form))).map(|(size, form)| {
-        Case::new(format!("{}, {size}", form.name()), move |lab| {
+        Case::new(format!("{}, {size}", form.name), move |lab| {
             let (busy, disturbed) = busy(lab, form, size)?;
-            let (series, x) = (format!("L3FWD, {}", form.name()), f64::from(size));
+            let (series, x) = (format!("L3FWD, {}", form.name), f64::from(size));
             Ok(vec![Sample { series, x, y: busy * 100.0, disturbed }])
         })
     });
@@ -182,9 +171,9 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     figure.notes.push(trial::open_loop(lab.effort.trial_s.max(0.1)));
     let most = sizes.iter().copied().max().map_or(0.0, f64::from);
     for form in forms {
-        let name = format!("L3FWD, {}", form.name());
+        let name = format!("L3FWD, {}", form.name);
         let values = (figure.at(&name, 64.0), figure.at(&name, most));
-        let told = format!("{}: large frames keep the core less busy (%)", form.name());
+        let told = format!("{}: large frames keep the core less busy (%)", form.name);
         figure.expect(values, &told, |one, other| other < one);
     }
     let table = [100.0, 100.0, 70.1, 63.0, 53.6, 53.8];
@@ -201,11 +190,7 @@ fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let path = lab.row(&[Nf::L3], form)?;
     let mut chain = trial::open(&path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
-    probes.set(true);
-    let start = Instant::now();
-    while !probes.is_on() && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    switch(chain.running(), &probes, true)?;
     std::thread::sleep(SETTLED);
     let worked = || -> u64 {
         let stages = probes.stages().into_iter().filter(|stage| stage.stage != Stage::Waiting);
@@ -222,10 +207,10 @@ fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
 
 /// Figure 5: one to three NFs in a row.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let forms = [Mode::Cached, Mode::Modular, Mode::Process];
+    let forms = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
     let rows: Vec<Row> = forms
         .into_iter()
-        .flat_map(|form| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), form.name()), nfs, form)))
+        .flat_map(|form| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), form.name), nfs, form)))
         .collect();
     let sizes = lab.effort.sizes;
     let sheet = lab.sheet(
@@ -236,17 +221,16 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::linear("throughput", "Mpps"),
     );
     let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
-    for form in [Mode::Modular, Mode::Process] {
-        let of = |count: usize| figure.at(&format!("{count} NF, {}", form.name()), 64.0);
-        let (values, told) =
-            ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", form.name()));
+    for form in [Mode::MODULAR, Mode::PROCESS] {
+        let of = |count: usize| figure.at(&format!("{count} NF, {}", form.name), 64.0);
+        let (values, told) = ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", form.name));
         figure.expect(values, &told, |one, three| three < one);
     }
-    let of = |form: Mode| figure.at(&format!("3 NF, {}", form.name()), 64.0);
-    let values = (of(Mode::Cached), of(Mode::Modular));
+    let of = |form: Mode| figure.at(&format!("3 NF, {}", form.name), 64.0);
+    let values = (of(Mode::CACHED), of(Mode::MODULAR));
     let told = "three NFs as one function carry more than as elements (Mpps)";
     figure.expect(values, told, |fused, modular| fused > modular);
-    figure.series.push(stated("BESS, 1 NF", 9.34, 128, sizes));
+    figure.series.push(stated("BESS, 1 NF", PLACE, 9.34, 128, sizes));
     figure.notes.push(
         "The papers state that BESS loses mildly at 64 to 128 bytes with two and three NFs, and that three NFs in ClickOS \
          do not fill 10 GbE with 512 bytes; they give no numbers for those."
@@ -279,7 +263,7 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let (here, there) = (here.filter(|cores| cores.len() > 1), there.filter(|cores| cores.len() > 1));
     let (Some(here), Some(there)) = (here, there) else {
         let why = format!("{}: two sockets with three cores or more are needed", lab.topology.sentence());
-        figure.skipped.push(Skipped { what: "a chain across sockets".into(), why });
+        figure.skip("a chain across sockets", why);
         figure.notes.push(
             "The paper states that two NFs on different sockets lose nearly half of what they carry on one, at 64 bytes, and \
              that joining servers by their NICs avoids it; `millrace plan` follows that."
@@ -291,8 +275,8 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = lab.effort.sizes.iter().flat_map(|size| placed.iter().map(move |placed| (*size, placed)));
     let cases = cases.map(|(size, (name, cores))| {
         Case::point(name, f64::from(size), move |lab| {
-            let path = lab.row_on(&[Nf::Firewall, Nf::L3], Mode::Process, cores, &name.replace(' ', "-"))?;
-            trial::saturation(lab, &path, &lab.run_options(Mode::Process, Some(size)))
+            let path = lab.row_on(&[Nf::FIREWALL, Nf::L3], Mode::PROCESS, cores, &name.replace(' ', "-"))?;
+            trial::saturation(lab, &path, &lab.run_options(Mode::PROCESS, Some(size)))
         })
     });
     let mut figure = lab.saturate(figure, cases);
@@ -304,13 +288,13 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 8: independent chains at once, each with traffic and a core of its own.
 pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figures = vec![];
-    for form in [Mode::Cached, Mode::Modular] {
+    for form in [Mode::CACHED, Mode::MODULAR] {
         let path = lab.row(&[Nf::L3], form)?;
         let sizes = lab.effort.sizes.to_vec();
         let mut figure = colocated(lab, &[path], BUNDLES, form.into(), Some(&sizes))?;
         figure.name =
-            if form == Mode::Cached { "niu-colocation".into() } else { "niu-colocation-modular".into() };
-        figure.title = format!("Independent chains side by side, {}", form.name());
+            if form == Mode::CACHED { "niu-colocation".into() } else { "niu-colocation-modular".into() };
+        figure.title = format!("Independent chains side by side, {}", form.name);
         figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());
         figures.push(figure);
     }

@@ -48,11 +48,11 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let rates: &[f64] = if lab.effort.is_miniature() { &[1e3, 1e5] } else { &RATES };
     let cases = WAYS.iter().map(|way| {
         Case::new(way.name, move |lab| {
-            let path = lab.row(&[Nf::L3], Mode::Cached)?;
+            let path = lab.row(&[Nf::L3], Mode::CACHED)?;
             let run = RunOptions {
                 burst: way.burst,
                 polls: way.polls,
-                ..lab.run_options(Mode::Cached, Some(SIZE))
+                ..lab.run_options(Mode::CACHED, Some(SIZE))
             };
             let chain = trial::open(&path, &run, way.batching)?;
             let offers: Vec<Offer> =
@@ -97,16 +97,16 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let load = if lab.effort.is_miniature() { 1e4 } else { CHAIN_RATE };
     let rows: [&[Nf]; 4] =
-        [&[Nf::L3], &[Nf::Firewall], &[Nf::Firewall, Nf::L3], &[Nf::Firewall, Nf::L3, Nf::L2]];
+        [&[Nf::L3], &[Nf::FIREWALL], &[Nf::FIREWALL, Nf::L3], &[Nf::FIREWALL, Nf::L3, Nf::L2]];
     let names = ["L3FWD", "firewall", "firewall, L3FWD", "firewall, L3FWD, L2FWD"];
-    let forms = [Mode::Cached, Mode::Modular, Mode::Process];
+    let forms = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
     let cases = rows.into_iter().enumerate().flat_map(|(x, nfs)| forms.map(|form| (x, nfs, form)));
     let cases = cases.map(|(x, nfs, form)| {
-        Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name()), move |lab| {
+        Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name), move |lab| {
             let path = lab.row(nfs, form)?;
             let chain = trial::open(&path, &lab.run_options(form, Some(SIZE)), Batching::Adaptive)?;
             let observed = trial::offered(chain, &[Offer::sampled(load, trial::latency_s(lab, load))])?;
-            let all = trial::latencies(form.name(), &[x as f64], &observed);
+            let all = trial::latencies(form.name, &[x as f64], &observed);
             Ok(all)
         })
     });
@@ -118,8 +118,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         Axis::log("latency", "µs"),
     );
     let mut figure = lab.sweep(sheet, cases);
-    let of = |form: Mode| figure.at(&format!("{}, median", form.name()), 3.0);
-    let values = (of(Mode::Cached), of(Mode::Process));
+    let of = |form: Mode| figure.at(&format!("{}, median", form.name), 3.0);
+    let values = (of(Mode::CACHED), of(Mode::PROCESS));
     let told = "three NFs in one function take less than in processes (µs)";
     figure.expect(values, told, |fused, processes| fused < processes);
     figure.notes.push(trial::open_loop(lab.effort.latency_s));
