@@ -37,8 +37,9 @@ fn main() {
         child.kill().and_then(|()| child.wait()).expect("ends");
         [started, from.elapsed()]
     });
-    let user = Confinement::new().user(48_212, 48_212);
-    for (name, confinement) in [("confined", user.clone()), ("without PID namespace", user.own_pids(false))] {
+    let user = with_user();
+    let in_others_namespace = Confinement { own_pids: false, ..user.clone() };
+    for (name, confinement) in [("confined", user), ("without PID namespace", in_others_namespace)] {
         show(name, || {
             let from = Instant::now();
             let mut confined = confinement.spawn(sleep()).expect("starts");
@@ -57,7 +58,11 @@ fn main() {
     assert_eq!(memory.len(), mebibytes << 20);
 }
 
+fn with_user() -> Confinement {
+    Confinement { user: Some((48_212, 48_212)), ..Confinement::default() }
+}
+
 fn user_report() -> Vec<String> {
-    let confined = Confinement::new().user(48_212, 48_212).spawn(Command::new("/bin/true")).expect("starts");
+    let confined = with_user().spawn(Command::new("/bin/true")).expect("starts");
     confined.applied().measures().iter().map(ToString::to_string).collect()
 }

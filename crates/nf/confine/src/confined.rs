@@ -96,20 +96,6 @@ impl Confined {
         self.finding.as_ref()
     }
 
-    /// Requests its end: by `SIGTERM` if it has a handler for that; otherwise it is killed at once.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses the signal.
-    pub fn ask_to_end(&self) -> Result<(), Error> {
-        // The first process of a PID namespace ignores signals without a handler.
-        if self.status.is_none() && self.handles(Signal::TERM) {
-            self.signal(Signal::TERM)
-        } else {
-            self.kill_all()
-        }
-    }
-
     /// Kills it and everything that it started.
     ///
     /// # Errors
@@ -191,16 +177,6 @@ impl Confined {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(error) => Err(self.failed("signal", error)),
         }
-    }
-
-    /// Whether its first process has a handler for a signal, or the kernel does not report it.
-    fn handles(&self, signal: Signal) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
-        let caught = status.as_ref().ok().and_then(|text| {
-            let bits = text.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
-            u64::from_str_radix(bits.trim(), 16).ok()
-        });
-        caught.is_none_or(|bits| bits >> (signal.as_raw() - 1) & 1 == 1)
     }
 
     fn failed(&self, action: &'static str, error: rustix::io::Errno) -> Error {

@@ -189,31 +189,27 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     }
     start.env(nf::ENVIRONMENT, "fd:0");
     let failed = |why: &dyn std::fmt::Display| failed(&format!("start {shown}"), why);
-    let started = match &instance.spec.terms.rights {
-        None => Started::Free(start.spawn().map_err(|error| failed(&error))?),
+    let (process, pid): (Box<dyn NfProcess>, u64) = match &instance.spec.terms.rights {
+        None => {
+            let child = start.spawn().map_err(|error| failed(&error))?;
+            let pid = child.id().into();
+            instance.status().isolation = vec!["none: the chain file says `confine = false`".into()];
+            (Box::new(FreeProcess { child, pidfd: peer::of_number(pid) }), pid)
+        }
         Some(rights) => {
             let confined =
                 confinement(rights, user(instance)).spawn(start).map_err(|error| failed(&error))?;
-            Started::Confined(Box::new(confined))
+            let (applied, mut told) = (confined.applied(), instance.status());
+            told.isolation = applied.measures().iter().map(ToString::to_string).collect();
+            let missing =
+                applied.missing().map(|measure| format!("{}: {}", measure.mechanism.name(), measure.text));
+            told.not_enforced = missing.collect();
+            drop(told);
+            let pid = confined.pid().into();
+            (Box::new(confined), pid)
         }
     };
-    let pid = u64::from(match &started {
-        Started::Free(child) => child.id(),
-        Started::Confined(confined) => confined.pid(),
-    });
-    let mut told = instance.status();
-    if let Started::Confined(confined) = &started {
-        let applied = confined.applied();
-        told.isolation = applied.measures().iter().map(ToString::to_string).collect();
-        let missing =
-            applied.missing().map(|measure| format!("{}: {}", measure.mechanism.name(), measure.text));
-        told.not_enforced = missing.collect();
-    } else {
-        told.isolation = vec!["none: the chain file says `confine = false`".into()];
-    }
-    drop(told);
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let pidfd = peer::of_number(pid);
     if !instance.spec.terms.cores.is_empty() {
         let mut cores = rustix::thread::CpuSet::new();
         let known = instance.spec.terms.cores.iter().filter(|core| **core < rustix::thread::CpuSet::MAX_CPU);
@@ -222,10 +218,6 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
             instance.tell(format!("NF `{name}` runs on any core, not on those in `cores`: {error}"));
         }
     }
-    let process: Box<dyn NfProcess> = match started {
-        Started::Free(child) => Box::new(FreeProcess { child, pidfd }),
-        Started::Confined(confined) => Box::new(ConfinedProcess { confined, pidfd }),
-    };
     Ok(Launched { process, pid, socket: ours, log: Some(log) })
 }
 
@@ -240,12 +232,6 @@ pub fn outputs(instance: &Instance) -> Result<(OwnedFd, OwnedFd, JoinHandle<()>)
     let (output, log) = log::pipe(name, instance.spec.output, Arc::clone(&instance.log)).map_err(failed)?;
     let errors = output.try_clone().map_err(failed)?;
     Ok((output, errors, log))
-}
-
-/// A process that was just started, without or with confinement.
-enum Started {
-    Free(Child),
-    Confined(Box<Confined>),
 }
 
 /// A process with all rights of this process.
@@ -276,25 +262,19 @@ impl NfProcess for FreeProcess {
     }
 }
 
-/// A confined process.
-struct ConfinedProcess {
-    confined: Box<Confined>,
-    pidfd: Option<OwnedFd>,
-}
-
-impl NfProcess for ConfinedProcess {
+impl NfProcess for Confined {
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {
-        self.pidfd.as_ref().map(AsFd::as_fd)
+        Some(Confined::pidfd(self))
     }
 
     fn kill(&mut self) {
-        let _ = self.confined.kill_all();
+        let _ = self.kill_all();
     }
 
     fn exit_status(&mut self) -> Option<String> {
-        match self.confined.try_wait() {
+        match self.try_wait() {
             Ok(None) => None,
-            Ok(Some(status)) => Some(match self.confined.finding() {
+            Ok(Some(status)) => Some(match self.finding() {
                 Some(Finding::Other(finding)) => format!("{status}: {finding}"),
                 Some(Finding::OutOfMemory) | None => status.to_string(),
             }),
@@ -303,11 +283,11 @@ impl NfProcess for ConfinedProcess {
     }
 
     fn wait(&mut self, patience: Duration) {
-        let _ = self.confined.wait(patience);
+        let _ = Confined::wait(self, patience);
     }
 
     fn out_of_memory(&self) -> bool {
-        self.confined.finding() == Some(&Finding::OutOfMemory)
+        self.finding() == Some(&Finding::OutOfMemory)
     }
 }
 
@@ -355,18 +335,15 @@ pub fn is_for_all(name: &std::ffi::OsStr) -> bool {
 
 /// The confinement that enforces these rights.
 fn confinement(rights: &Rights, user: u32) -> Confinement {
-    let sockets = if rights.network { Sockets::Network } else { Sockets::Inherited };
-    let mut confinement = Confinement::new().user(user, user).sockets(sockets);
-    for path in &rights.reads {
-        confinement = confinement.reads(path);
+    Confinement {
+        user: Some((user, user)),
+        sockets: if rights.network { Sockets::Network } else { Sockets::Inherited },
+        reads: rights.reads.clone(),
+        writes: rights.writes.clone(),
+        memory_bytes: Some(rights.memory_bytes.unwrap_or(MEMORY_BYTES)),
+        cpu_weight: rights.cpu_share.unwrap_or(EVEN_SHARE),
+        ..Confinement::default()
     }
-    for path in &rights.writes {
-        confinement = confinement.writes(path);
-    }
-    if let Some(bytes) = rights.memory_bytes {
-        confinement = confinement.memory_bytes(bytes);
-    }
-    confinement.cpu_weight(rights.cpu_share.unwrap_or(EVEN_SHARE))
 }
 
 /// The CPU weight of an NF whose chain file sets none.

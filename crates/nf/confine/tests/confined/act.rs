@@ -270,7 +270,7 @@ fn host(on: &str) -> io::Result<()> {
 
 /// A host of an ordinary user: it confines as far as possible, and prints how far.
 fn plain_user() -> io::Result<()> {
-    let confinement = Confinement::new().user(1, 1);
+    let confinement = Confinement { user: Some((1, 1)), ..Confinement::default() };
     let confined = confinement.spawn(crate::attempt("stay", &[])).expect("starts");
     let applied = confined.applied();
     let missing: Vec<_> = applied.missing().map(ToString::to_string).collect();

@@ -49,11 +49,11 @@ fn files_that_were_not_granted() {
     fs::set_permissions(path("text"), fs::Permissions::from_mode(0o666)).expect("mode");
     is_refused("read", &path("text"), &[libc::EACCES]);
     // A grant for reading does not include writing.
-    let reads = usual().reads(folder.path());
+    let reads = Confinement { reads: vec![folder.path().into()], ..usual() };
     assert_eq!(run(&reads, attempt("read", &[(ON, &path("text"))])).code(), Some(0));
     is_refused_by(&reads, "append", &path("text"), &[libc::EACCES]);
     // A grant of one file does not include the files beside it.
-    let writes = usual().writes(path("text"));
+    let writes = Confinement { writes: vec![path("text").into()], ..usual() };
     assert_eq!(run(&writes, attempt("append", &[(ON, &path("text"))])).code(), Some(0));
     is_refused_by(&writes, "append", &path("other"), &[libc::EACCES]);
 }
@@ -63,7 +63,7 @@ fn files_of_the_superuser_even_as_one() {
     if lacks_root("files_of_the_superuser_even_as_one") {
         return;
     }
-    is_refused_by(&Confinement::new(), "read", "/etc/shadow", &[libc::EACCES]);
+    is_refused_by(&Confinement::default(), "read", "/etc/shadow", &[libc::EACCES]);
 }
 
 #[test]
@@ -76,13 +76,24 @@ fn other_processes() {
     is_refused("vm-read", &this, &[libc::EPERM]);
     // It does not see the process, and could not signal it otherwise.
     is_refused("signal", &this, &[libc::ESRCH]);
-    is_refused_by(&usual().own_pids(false), "signal", &this, &[libc::EPERM]);
+    is_refused_by(&Confinement { own_pids: false, ..usual() }, "signal", &this, &[libc::EPERM]);
     // As the same user: Landlock refuses it.
-    is_refused_by(&Confinement::new().own_pids(false), "signal", &this, &[libc::EPERM]);
+    is_refused_by(
+        &Confinement { own_pids: false, ..Confinement::default() },
+        "signal",
+        &this,
+        &[libc::EPERM],
+    );
     is_refused("open", &format!("/proc/{this}/mem"), &[libc::EACCES]);
-    is_refused_by(&usual().reads("/proc"), "read", &format!("/proc/{this}/environ"), &[libc::EACCES]);
+    is_refused_by(
+        &Confinement { reads: vec!["/proc".into()], ..usual() },
+        "read",
+        &format!("/proc/{this}/environ"),
+        &[libc::EACCES],
+    );
     // As the same user: Landlock refuses it.
-    let same = Confinement::new().reads("/proc").writes("/proc");
+    let same =
+        Confinement { reads: vec!["/proc".into()], writes: vec!["/proc".into()], ..Confinement::default() };
     is_refused_by(&same, "read", &format!("/proc/{this}/environ"), &[libc::EACCES]);
     is_refused_by(&same, "open", &format!("/proc/{this}/mem"), &[libc::EACCES]);
     let file = memory();
@@ -115,14 +126,17 @@ fn sockets_that_were_not_granted() {
     is_refused("inet", "", &[libc::EPERM]);
     is_refused("unix", "", &[libc::EPERM]);
     is_refused("datagrams", "", &[libc::EPERM]);
-    is_refused_by(&usual().sockets(Sockets::Local), "inet", "", &[libc::EPERM]);
-    is_refused_by(&usual().sockets(Sockets::Network), "packet", "", &[libc::EPERM]);
+    is_refused_by(&Confinement { sockets: Sockets::Local, ..usual() }, "inet", "", &[libc::EPERM]);
+    is_refused_by(&Confinement { sockets: Sockets::Network, ..usual() }, "packet", "", &[libc::EPERM]);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("listens");
     let address = listener.local_addr().expect("has an address").to_string();
     is_refused("connect", &address, &[libc::EPERM]);
-    let network = usual().sockets(Sockets::Network);
+    let network = Confinement { sockets: Sockets::Network, ..usual() };
     assert_eq!(run(&network, attempt("connect", &[(ON, &address)])).code(), Some(0));
-    assert_eq!(run(&usual().sockets(Sockets::Local), attempt("unix", &[])).code(), Some(0));
+    assert_eq!(
+        run(&Confinement { sockets: Sockets::Local, ..usual() }, attempt("unix", &[])).code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -135,7 +149,7 @@ fn rights_that_were_given_up() {
     is_refused("outlive", "", &[libc::EPERM]);
     is_refused("capable", "", &[libc::EPERM]);
     // Also as the superuser.
-    is_refused_by(&Confinement::new(), "capable", "", &[libc::EPERM]);
+    is_refused_by(&Confinement::default(), "capable", "", &[libc::EPERM]);
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     if limit.maximum.is_none_or(|most| most >= 1 << 16) {
         is_refused("raise-limit", "", &[libc::EPERM]);
@@ -193,7 +207,12 @@ fn more_than_its_limits() {
     }
     // The kernel counts processes by user, and other tests have some of their own.
     let user = 100_000 + std::process::id();
-    let limited = Confinement::new().user(user, user).memory_bytes(64 << 20).processes(12);
+    let limited = Confinement {
+        user: Some((user, user)),
+        memory_bytes: Some(64 << 20),
+        processes: 12,
+        ..Confinement::default()
+    };
     let mut eats = limited.spawn(attempt("eat", &[(ON, "209715200")])).expect("starts");
     let status = crate::finish(&mut eats);
     if eats.applied().has(confine::Mechanism::Memory) {

@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn pid(confined: &Confined) -> Pid {
 
 /// The two mechanisms that contain an NF's processes.
 fn ways() -> [Confinement; 2] {
-    [usual(), usual().own_pids(false)]
+    [usual(), Confinement { own_pids: false, ..usual() }]
 }
 
 #[test]
@@ -122,29 +122,8 @@ fn groups(prefix: &str) -> Vec<String> {
 }
 
 #[test]
-fn asked_to_end_it_ends() {
-    if lacks_root("asked_to_end_it_ends") {
-        return;
-    }
-    for confinement in ways() {
-        // With a handler it handles the signal itself.
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "trap 'exit 9' TERM; echo; while :; do sleep 0.01; done"]).stdout(Stdio::piped());
-        let mut confined = confinement.spawn(shell).expect("starts");
-        let mut line = String::new();
-        BufReader::new(confined.stdout.take().expect("a pipe")).read_line(&mut line).expect("read");
-        confined.ask_to_end().expect("asked");
-        assert_eq!(finish(&mut confined).code(), Some(9));
-        // Without a handler it is killed at once, also as the first process of its namespace.
-        let mut confined = confinement.spawn(attempt("stay", &[])).expect("starts");
-        confined.ask_to_end().expect("asked");
-        assert_eq!(finish(&mut confined).signal(), Some(libc::SIGKILL));
-    }
-}
-
-#[test]
 fn waiting_ends_in_time() {
-    let mut confined = Confinement::new().spawn(attempt("stay", &[])).expect("starts");
+    let mut confined = Confinement::default().spawn(attempt("stay", &[])).expect("starts");
     let start = Instant::now();
     assert_eq!(confined.wait(Duration::from_millis(30)).expect("waits"), None);
     assert!(start.elapsed() >= Duration::from_millis(30));
@@ -156,7 +135,7 @@ fn waiting_ends_in_time() {
 
 #[test]
 fn it_outlives_the_thread_that_started_it() {
-    let start = || Confinement::new().spawn(attempt("stay", &[])).expect("starts");
+    let start = || Confinement::default().spawn(attempt("stay", &[])).expect("starts");
     let mut confined = std::thread::spawn(start).join().expect("ends");
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(confined.try_wait().expect("waits"), None);
@@ -170,7 +149,7 @@ fn it_runs_on_the_cores_of_the_thread_that_started_it() {
         let mut one = rustix::thread::CpuSet::new();
         one.set(first);
         rustix::thread::sched_setaffinity(None, &one).expect("pinned");
-        let confined = Confinement::new().spawn(attempt("stay", &[])).expect("starts");
+        let confined = Confinement::default().spawn(attempt("stay", &[])).expect("starts");
         rustix::thread::sched_getaffinity(Some(pid(&confined))).expect("known").count()
     });
     assert_eq!(ran.join().expect("ends"), 1);

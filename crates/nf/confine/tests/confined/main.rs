@@ -28,7 +28,7 @@ pub fn lacks_root(test: &str) -> bool {
 
 /// The usual confinement, with a user of its own.
 pub fn usual() -> Confinement {
-    Confinement::new().user(USER, USER)
+    Confinement { user: Some((USER, USER)), ..Confinement::default() }
 }
 
 /// The command of this program for an attempt.

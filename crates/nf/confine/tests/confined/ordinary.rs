@@ -20,8 +20,10 @@ fn ordinary_programs_work() {
     let folder = tempfile::tempdir().expect("folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("mode");
     let on = folder.path().to_str().expect("text");
-    for confinement in [usual(), usual().own_pids(false), Confinement::new().reads("/etc/passwd")] {
-        let confinement = confinement.writes(folder.path());
+    let in_others_namespace = Confinement { own_pids: false, ..usual() };
+    let reads = Confinement { reads: vec!["/etc/passwd".into()], ..Confinement::default() };
+    for confinement in [usual(), in_others_namespace, reads] {
+        let confinement = Confinement { writes: vec![folder.path().into()], ..confinement };
         let status = run(&confinement, attempt("work", &[(ON, on)]));
         assert!(status.success(), "{confinement:?}: {status}");
     }
@@ -74,7 +76,7 @@ fn everything_is_enforced_for_root_and_said() {
     for measure in applied.missing() {
         eprintln!("SKIP: {measure}");
     }
-    let superuser = Confinement::new().spawn(Command::new("/bin/true")).expect("starts");
+    let superuser = Confinement::default().spawn(Command::new("/bin/true")).expect("starts");
     let missing: Vec<_> = superuser.applied().missing().map(ToString::to_string).collect();
     let text = "user id: not enforced: none was given: it runs as the user of this program";
     assert!(missing.contains(&text.to_owned()), "{missing:?}");
@@ -92,14 +94,14 @@ fn an_ordinary_user_confines_as_far_as_that_goes() {
 
 #[test]
 fn what_cannot_start_says_why() {
-    let missing = Confinement::new().spawn(Command::new("/no/such/program")).expect_err("is not there");
+    let missing = Confinement::default().spawn(Command::new("/no/such/program")).expect_err("is not there");
     assert!(matches!(missing, Error::Exec { .. }), "{missing:?}");
     assert!(missing.to_string().starts_with("cannot run /no/such/program: No such file"), "{missing}");
-    let grant =
-        Confinement::new().reads("/no/such").spawn(Command::new("/bin/true")).expect_err("no such path");
+    let grants = Confinement { reads: vec!["/no/such".into()], ..Confinement::default() };
+    let grant = grants.spawn(Command::new("/bin/true")).expect_err("no such path");
     assert!(grant.to_string().starts_with("cannot grant /no/such: No such file"), "{grant}");
     // Not a signal of the caller's choice.
-    let aborts = run(&Confinement::new().own_pids(false), {
+    let aborts = run(&Confinement { own_pids: false, ..Confinement::default() }, {
         let mut command = Command::new("sh");
         command.args(["-c", "kill -ABRT $$"]);
         command
