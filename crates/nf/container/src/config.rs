@@ -6,7 +6,7 @@
 //! namespaces and limits of its own.
 
 use crate::bundle::SOCKET;
-use crate::container_dirs;
+use crate::container_dirs::{self, Folder};
 use crate::identity::Ids;
 use chain::{Rights, Terms};
 use confine::{Applied, Comparison, Profile, Sockets};
@@ -25,18 +25,6 @@ pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
 /// The version of the specification that all runtimes support.
 const VERSION: &str = "1.0.2";
-
-/// The settings that complete a container's configuration.
-pub struct Settings<'a> {
-    /// The rights of its NF and what the chain file sets for it.
-    pub terms: &'a Terms,
-    /// Its user ids.
-    pub ids: Ids,
-    /// Its control group.
-    pub group: PathBuf,
-    /// The path of its root file system for the runtime.
-    pub root: PathBuf,
-}
 
 /// A container that runs a program as that user, with only `/proc` and `/dev`.
 pub fn of_program(arguments: Vec<String>, user: u32) -> Spec {
@@ -73,7 +61,7 @@ pub fn mounts() -> Vec<Mount> {
 /// # Errors
 ///
 /// When it has no process.
-pub fn complete(spec: &mut Spec, settings: &Settings<'_>) -> Result<(), String> {
+pub fn complete(spec: &mut Spec, terms: &Terms, ids: Ids, folder: &Folder) -> Result<(), String> {
     let failed = |error: OciSpecError| error.to_string();
     let process = spec.process_mut().as_mut().ok_or("config.json has no `process`")?;
     process.set_terminal(None).set_console_size(None);
@@ -82,26 +70,26 @@ pub fn complete(spec: &mut Spec, settings: &Settings<'_>) -> Result<(), String> 
     let environment = kept.cloned().chain([own]).collect();
     process.set_env(Some(environment));
     let inside = process.user().uid();
-    if settings.terms.rights.is_some() {
+    if terms.rights.is_some() {
         confine_process(process).map_err(failed)?;
     }
     if let Some(root) = spec.root_mut() {
-        root.set_path(settings.root.clone());
+        root.set_path(folder.root());
     }
     let mut linux = spec.linux_mut().take().unwrap_or_default();
-    linux.set_cgroups_path(Some(settings.group.clone()));
+    linux.set_cgroups_path(Some(folder.control_group()));
     let namespaces = linux.namespaces().clone().unwrap_or_default();
     // The end of the first process must end the container; in a PID namespace shared with others it would not.
     let mut namespaces: Vec<_> =
         namespaces.into_iter().filter(|namespace| namespace.typ() != LinuxNamespaceType::Pid).collect();
     namespaces.push(own_namespace(LinuxNamespaceType::Pid));
     linux.set_namespaces(Some(namespaces));
-    if let Some(rights) = &settings.terms.rights {
-        confine(&mut linux, rights, settings.ids.mapped(inside)).map_err(failed)?;
+    if let Some(rights) = &terms.rights {
+        confine(&mut linux, rights, ids.mapped(inside)).map_err(failed)?;
         spec.set_mounts(Some(confined_mounts(spec, rights)));
     }
-    if !settings.terms.cores.is_empty() {
-        let cores: Vec<String> = settings.terms.cores.iter().map(ToString::to_string).collect();
+    if !terms.cores.is_empty() {
+        let cores: Vec<String> = terms.cores.iter().map(ToString::to_string).collect();
         let mut resources = linux.resources_mut().take().unwrap_or_default();
         let mut cpu = resources.cpu_mut().take().unwrap_or_default();
         cpu.set_cpus(Some(cores.join(",")));

@@ -26,7 +26,7 @@ mod libraries;
 mod program;
 pub mod runtime;
 
-use bundle::{ContainerParts, WITH_SOCKET, read_config, rootfs};
+use bundle::{ContainerParts, read_config, rootfs};
 use chain::{Container, ContainerKind as What, Terms};
 use confine::{Confined, Enclosure};
 use container_dirs::{Folder, pid_namespace};
@@ -35,7 +35,7 @@ use nf_host::process::{LaunchError, Launched, Launcher, NfProcess, alone, output
 use nf_host::{Command, Instance};
 use oci_spec::runtime::Spec;
 use runtime::{Chosen, Runtime};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -62,32 +62,21 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let chosen = Chosen::new(container.runtime, is_name(&command.program, container));
     let chosen = chosen.map_err(|why| failed("start a container", &why))?;
     if chosen.runtime.is_engine() {
-        let started = engine::spawn(instance, command, &chosen)?;
-        let (socket, log) = (started.socket, Some(started.log));
-        let pid = started.engine.pid();
-        let pidfd = started.engine.pidfd().try_clone_to_owned().ok();
-        let running = Running::Engine(started.engine);
-        let process = Box::new(Contained::new(running, pidfd, chosen.runtime, started.folder));
-        return Ok(Launched { process, pid, socket, log });
+        let engine::Started { engine, folder, socket, log } = engine::spawn(instance, command, &chosen)?;
+        let pid = engine.pid();
+        let process = Box::new(Contained::new(Running::Engine(engine), chosen.runtime, folder));
+        return Ok(Launched { process, pid, socket, log: Some(log) });
     }
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     let made = make(instance, command, container, &folder);
-    let ContainerParts { mut spec, mut enclosure } =
-        made.map_err(|why| failed("make its container", &why))?;
+    let parts = made.map_err(|why| failed("make its container", &why))?;
     let terms = &instance.spec.terms;
     let ids = identity::Ids::new(user(instance));
-    let settings = config::Settings { terms, ids, group: folder.control_group(), root: folder.root() };
-    config::complete(&mut spec, &settings).map_err(|why| failed("make its container", &why))?;
-    spec.save(folder.config()).map_err(|why| failed("write config.json", &why))?;
-    if let Some(beside) = chosen.must_not_see() {
-        enclosure.hide(&beside).map_err(|why| failed("make its container", &why))?;
-    }
+    let (enclosure, mut start) =
+        chosen.prepare(&folder, parts, terms, ids).map_err(|(what, why)| failed(what, &why))?;
+    start.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
 
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
-    let [shell, words @ ..] = WITH_SOCKET;
-    let mut start = std::process::Command::new(shell);
-    start.args(words).args(chosen.run(&folder)).current_dir("/");
-    start.env_clear().envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
     let one = alone();
     let (output, errors, log) = outputs(instance)?;
     start.stdin(Stdio::from(theirs.into_fd())).stdout(output).stderr(errors);
@@ -97,9 +86,8 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let mut told = instance.status();
     (told.isolation, told.not_enforced) = config::isolation(terms, ids, runtime, confined.applied());
     drop(told);
-    let (pid, pidfd) = (u64::from(confined.pid()), confined.pidfd().try_clone_to_owned().ok());
-    let running = Running::Runtime(confined);
-    let process = Box::new(Contained::new(running, pidfd, chosen.runtime, folder));
+    let pid = confined.pid().into();
+    let process = Box::new(Contained::new(Running::Runtime(confined), chosen.runtime, folder));
     Ok(Launched { process, pid, socket: ours, log: Some(log) })
 }
 
@@ -164,7 +152,6 @@ enum Running {
 /// The process of an NF in a container.
 struct Contained {
     running: Running,
-    pidfd: Option<OwnedFd>,
     runtime: Runtime,
     folder: Folder,
     /// Whether the runtime failed to start it.
@@ -175,18 +162,21 @@ struct Contained {
 }
 
 impl Contained {
-    fn new(running: Running, pidfd: Option<OwnedFd>, runtime: Runtime, folder: Folder) -> Contained {
+    fn new(running: Running, runtime: Runtime, folder: Folder) -> Contained {
         let groups = match &running {
             Running::Runtime(_) => folder.control_groups(),
             Running::Engine(engine) => container_dirs::control_groups_of(engine.pid()),
         };
-        Contained { running, pidfd, runtime, folder, refused: false, groups, out_of_memory: false }
+        Contained { running, runtime, folder, refused: false, groups, out_of_memory: false }
     }
 }
 
 impl NfProcess for Contained {
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {
-        self.pidfd.as_ref().map(AsFd::as_fd)
+        Some(match &self.running {
+            Running::Runtime(confined) => confined.pidfd(),
+            Running::Engine(engine) => engine.pidfd(),
+        })
     }
 
     /// The runtime removes the control group, and with it the statistics.

@@ -6,6 +6,7 @@ use crate::identity::Ids;
 use crate::{config, program};
 pub use chain::RuntimeName as Runtime;
 use chain::{Rights, Terms};
+use confine::Enclosure;
 use nf_host::Command;
 use nf_host::process::{FIRST_USER, alone};
 use std::ffi::OsString;
@@ -63,18 +64,9 @@ fn try_out(runtime: Runtime) -> Result<(), String> {
     let mut folder = Folder::make("probe")?;
     let nothing = Command { program: "/bin/true".into(), ..Command::default() };
     let terms = Terms { rights: Some(Rights::default()), ..Terms::default() };
-    let ContainerParts { mut spec, mut enclosure } = program::make(&nothing, &terms, &folder)?;
-    let ids = Ids::new(FIRST_USER);
-    let settings =
-        config::Settings { terms: &terms, ids, group: folder.control_group(), root: folder.root() };
-    config::complete(&mut spec, &settings)?;
-    spec.save(folder.config()).map_err(|error| error.to_string())?;
-    if let Some(beside) = chosen.must_not_see() {
-        enclosure.hide(&beside).map_err(|error| error.to_string())?;
-    }
-    let [shell, words @ ..] = WITH_SOCKET;
-    let mut start = std::process::Command::new(shell);
-    start.args(words).args(chosen.run(&folder)).current_dir("/").env_clear();
+    let parts = program::make(&nothing, &terms, &folder)?;
+    let (enclosure, mut start) =
+        chosen.prepare(&folder, parts, &terms, Ids::new(FIRST_USER)).map_err(|(_, why)| why)?;
     start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let one = alone();
     let mut confined = enclosure.spawn(start).map_err(|error| error.to_string())?;
@@ -130,8 +122,34 @@ impl Chosen {
         Err(format!("{what} works here: {}", lacks.join("; ")))
     }
 
+    /// Writes a container's configuration; returns its enclosure, and the command that runs it with its socket as the
+    /// standard input.
+    ///
+    /// # Errors
+    ///
+    /// The step that failed, and why.
+    pub fn prepare(
+        &self,
+        folder: &Folder,
+        parts: ContainerParts,
+        terms: &Terms,
+        ids: Ids,
+    ) -> Result<(Enclosure, std::process::Command), (&'static str, String)> {
+        let ContainerParts { mut spec, mut enclosure } = parts;
+        let make = |why: String| ("make its container", why);
+        config::complete(&mut spec, terms, ids, folder).map_err(make)?;
+        spec.save(folder.config()).map_err(|error| ("write config.json", error.to_string()))?;
+        if let Some(beside) = self.must_not_see() {
+            enclosure.hide(&beside).map_err(|error| make(error.to_string()))?;
+        }
+        let [shell, words @ ..] = WITH_SOCKET;
+        let mut start = std::process::Command::new(shell);
+        start.args(words).args(self.run(folder)).current_dir("/").env_clear();
+        Ok((enclosure, start))
+    }
+
     /// The command line by which it runs the container of a directory.
-    pub fn run(&self, folder: &Folder) -> Vec<OsString> {
+    fn run(&self, folder: &Folder) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec![self.program.clone().into()];
         let log = match self.runtime {
             Runtime::Runc => folder.log().into_os_string(),
@@ -149,7 +167,7 @@ impl Chosen {
 
     /// A file system that is hidden from it. crun refuses to work with hierarchies of both versions, and needs only
     /// those of version 1, which have the controllers in this case.
-    pub fn must_not_see(&self) -> Option<PathBuf> {
+    fn must_not_see(&self) -> Option<PathBuf> {
         (self.runtime == Runtime::Crun && Chosen::sees_both_versions()).then(|| UNIFIED.into())
     }
 
