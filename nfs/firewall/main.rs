@@ -2,10 +2,10 @@
 
 mod rules;
 
-use millrace_nfs::{Clock, Flows, SECOND_NS};
+use millrace_nfs::{Clock, Flows, SECOND_NS, tcp_flags};
 use nf::{Batch, Handler, Link, Nf, Options};
-use packet::view::{Tcp, ethernet, protocol, tcp};
-use packet::{Access, FlowKey, Layers, parse};
+use packet::view::{ethernet, protocol, tcp};
+use packet::{Access, FlowKey, parse};
 use rules::{Action, Rules};
 
 millrace_nfs::numbered! { REASONS from 1:
@@ -66,7 +66,8 @@ impl Firewall {
         if layers.is_fragment {
             return if self.rules.passes_fragments { Ok(ALLOWED_BY_RULE) } else { Err(FRAGMENT) };
         }
-        let flags = tcp_flags(packet, &layers);
+        let trans = layers.trans.unwrap_or(layers.end);
+        let flags = tcp_flags(packet, key.protocol, trans, layers.end).unwrap_or(0);
         if self.known(&key, flags, now_ns) {
             return Ok(ALLOWED_BY_STATE);
         }
@@ -102,27 +103,12 @@ impl Firewall {
         if flags & tcp::RST != 0 {
             return;
         }
-        let flow = || Flow { answered: false, first: key.src };
-        let due_ns = now_ns + BRIEF_NS;
-        let id = flows.insert(key, flow(), due_ns).or_else(|| {
-            flows.evict()?;
-            link.count(EVICTED, 1);
-            flows.insert(key, flow(), due_ns)
-        });
-        if let Some(id) = id {
+        let flow = Flow { answered: false, first: key.src };
+        if let Some((id, evicts)) = flows.insert_evicting(key, flow, now_ns + BRIEF_NS) {
+            link.count(EVICTED, evicts.into());
             // A flow from an end to itself has one key.
             flows.alias(id, &key.reversed());
         }
-    }
-}
-
-/// The flags of a TCP packet; 0 for others.
-fn tcp_flags(packet: &impl Access, layers: &Layers) -> u8 {
-    match (layers.ip_proto, layers.trans) {
-        (Some(protocol::TCP), Some(trans)) => {
-            Tcp::at(trans).check(packet, layers.end).map_or(0, |facts| facts.flags)
-        }
-        _ => 0,
     }
 }
 

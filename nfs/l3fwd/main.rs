@@ -12,7 +12,7 @@ use packet::view::{Ethernet, Ipv4, Ipv6, ethernet};
 use packet::{Access, MacAddr};
 use routes::{Interface, Next, Routes};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use waiting::{Came, Waiting};
+use waiting::Waiting;
 
 millrace_nfs::numbered! { REASONS from 1:
     NOT_IP "not-ip", MALFORMED "malformed", BAD_CHECKSUM "bad-checksum", NO_ROUTE "no-route",
@@ -121,8 +121,8 @@ impl Router {
         for (interface, came, packets) in self.waiting.settle(link, now_ns) {
             for packet in packets {
                 match came {
-                    Came::Known(mac) => self.leave(packet, interface, mac, link),
-                    Came::Unreachable => self.give_up(packet, now_ns, link),
+                    Some(mac) => self.leave(packet, interface, mac, link),
+                    None => self.give_up(packet, now_ns, link),
                 }
             }
         }

@@ -30,14 +30,6 @@ pub struct Waiting {
     seen: u64,
 }
 
-/// The result for packets that waited.
-pub enum Came {
-    /// Their next hop is known.
-    Known(MacAddr),
-    /// It does not answer.
-    Unreachable,
-}
-
 impl Waiting {
     /// Holds a packet; returns it if there is no room.
     pub fn keep(
@@ -75,8 +67,8 @@ impl Waiting {
         !self.queues.is_empty() && self.seen != link.neighbour_changes()
     }
 
-    /// Removes the packets whose next hop is known or unreachable, with their output interface, in their order.
-    pub fn settle(&mut self, link: &mut Link, now_ns: u64) -> Vec<(usize, Came, Vec<Packet>)> {
+    /// Removes the packets whose next hop is known or unreachable (`None`), with their output interface, in their order.
+    pub fn settle(&mut self, link: &mut Link, now_ns: u64) -> Vec<(usize, Option<MacAddr>, Vec<Packet>)> {
         self.seen = link.neighbour_changes();
         let mut settled = vec![];
         if self.queues.is_empty() {
@@ -84,11 +76,9 @@ impl Waiting {
         }
         for mut queue in std::mem::take(&mut self.queues) {
             let came = match link.neighbour(queue.interface, queue.next) {
-                Neighbour::Known(mac) => Came::Known(mac),
-                Neighbour::Unreachable => Came::Unreachable,
-                Neighbour::Resolving if now_ns.saturating_sub(queue.since_ns) > PATIENCE_NS => {
-                    Came::Unreachable
-                }
+                Neighbour::Known(mac) => Some(mac),
+                Neighbour::Unreachable => None,
+                Neighbour::Resolving if now_ns.saturating_sub(queue.since_ns) > PATIENCE_NS => None,
                 Neighbour::Resolving => {
                     self.queues.push(queue);
                     continue;

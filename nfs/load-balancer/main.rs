@@ -6,9 +6,9 @@ mod backends;
 use backends::{Backend, Table};
 use millrace_nfs::configuration::{as_a, choose, ipv4, mac, read};
 use millrace_nfs::rewrite::{End, whole};
-use millrace_nfs::{Clock, Flows, SECOND_NS, check_pair};
+use millrace_nfs::{Clock, Flows, SECOND_NS, check_pair, pass_each, tcp_flags};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
-use packet::view::{Ethernet, Ipv4, Tcp, protocol, tcp};
+use packet::view::{Ethernet, Ipv4, protocol, tcp};
 use packet::{FlowKey, parse};
 use std::net::Ipv4Addr;
 
@@ -38,7 +38,7 @@ struct Balancer {
 
 impl Balancer {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Balancer, String> {
-        let (service, number, backends, most, idle) = read(config, |keys| {
+        read(config, |keys| {
             check_pair(
                 keys,
                 interfaces,
@@ -49,36 +49,26 @@ impl Balancer {
             let number = keys.value("protocol", choose(&[("tcp", protocol::TCP), ("udp", protocol::UDP)]));
             let backends = keys.tables("backend", |keys| {
                 let address = keys.required("address", ipv4);
-                let port = keys.value("port", as_a::<u16>("a port"));
+                let own = keys.value("port", as_a::<u16>("a port")).or(port).unwrap_or_default();
                 let mac = keys.value("mac", mac);
                 let weight = keys.integer("weight", 1..=100, 1) as usize;
-                Some((address?, port, mac, weight))
+                Some(Backend { end: (address?, own), mac, weight })
             });
             if backends.is_empty() {
                 keys.mistake("there are no backends: add [[backend]]");
             }
             let most = keys.integer("flows", 1..=1 << 24, 65_536) as u32;
-            let idle = keys.integer("idle-s", 1..=86_400, 300) * SECOND_NS;
-            ((address, port), number.unwrap_or(protocol::TCP), backends, most, idle)
-        })?;
-        let (Some(address), Some(port)) = service else { return Err("the service is not named".into()) };
-        let backend = |(address, own, mac, weight): (_, Option<u16>, _, _)| Backend {
-            end: (address, own.unwrap_or(port)),
-            mac,
-            weight,
-        };
-        let backends: Vec<Backend> = backends.into_iter().map(backend).collect();
-        let table = Table::new(&backends);
-        let flows = Flows::new(most)?;
-        Ok(Balancer {
-            service: (address, port),
-            protocol: number,
-            backends,
-            table,
-            flows,
-            idle_ns: idle,
-            clock: Clock::default(),
-        })
+            let idle_ns = keys.integer("idle-s", 1..=86_400, 300) * SECOND_NS;
+            Ok(Balancer {
+                service: address.zip(port).ok_or("the service is not named")?,
+                protocol: number.unwrap_or(protocol::TCP),
+                table: Table::new(&backends),
+                backends,
+                flows: Flows::new(most)?,
+                idle_ns,
+                clock: Clock::default(),
+            })
+        })?
     }
 
     /// The counter of a packet that is sent on; else a drop reason.
@@ -112,12 +102,8 @@ impl Balancer {
         if key.dst_port != self.service.1 {
             return Ok(PASSED);
         }
-        let flags = match (number, layers.trans) {
-            (protocol::TCP, Some(trans)) => {
-                Tcp::at(trans).check(packet, layers.end).map_err(|_| MALFORMED)?.flags
-            }
-            _ => 0,
-        };
+        let trans = layers.trans.unwrap_or(layers.end);
+        let flags = tcp_flags(packet, number, trans, layers.end).ok_or(MALFORMED)?;
         let backend = self.backend_of(&key, flags, now_ns, link).ok_or(NO_BACKEND)?;
         let Some(Backend { end: (address, port), mac, .. }) = self.backends.get(backend).copied() else {
             return Err(NO_BACKEND);
@@ -142,13 +128,10 @@ impl Balancer {
         let backend = self.table.choose(key)?;
         // When the table of flows is full, the lookup table returns the same backend as long as the backends are the
         // same.
-        let due_ns = now_ns + stays_ns;
-        let flow = self.flows.insert(key, backend, due_ns).or_else(|| {
-            self.flows.evict()?;
-            link.count(EVICTED, 1);
-            self.flows.insert(key, backend, due_ns)
-        });
-        link.count(MADE, u64::from(flow.is_some()));
+        if let Some((_, evicts)) = self.flows.insert_evicting(key, backend, now_ns + stays_ns) {
+            link.count(EVICTED, evicts.into());
+            link.count(MADE, 1);
+        }
         Some(backend)
     }
 }
@@ -156,15 +139,7 @@ impl Balancer {
 impl Nf for Balancer {
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
-        while let Some(mut packet) = batch.next() {
-            match self.balance(&mut packet, now_ns, batch.link()) {
-                Ok(counter) => {
-                    batch.link().count(counter, 1);
-                    batch.link().pass(packet);
-                }
-                Err(reason) => batch.drop_for(packet, reason),
-            }
-        }
+        pass_each(batch, |packet, link| self.balance(packet, now_ns, link));
         self.flows.expire(now_ns, 64, drop);
         batch.link().set(FLOWS, self.flows.len() as u64);
     }

@@ -7,9 +7,9 @@ mod mappings;
 use mappings::{Full, Mappings};
 use millrace_nfs::configuration::{ipv4, ports, read};
 use millrace_nfs::rewrite::{End, whole};
-use millrace_nfs::{Clock, Prefix, check_pair};
+use millrace_nfs::{Clock, Prefix, check_pair, tcp_flags};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
-use packet::view::{Icmp, Ipv4, Tcp, icmp, ipv4::Ipv4Facts, protocol};
+use packet::view::{Icmp, Ipv4, icmp, ipv4::Ipv4Facts, protocol};
 use packet::{Access, parse};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -39,20 +39,15 @@ type Verdict = Result<(usize, usize), usize>;
 
 impl Napt {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Napt, String> {
-        let (external, range, most, inside) = read(config, |keys| {
+        read(config, |keys| {
             check_pair(keys, interfaces, "a translator has two interfaces: the inside, then the outside");
-            let external = keys.required("external", ipv4);
+            let external = keys.required("external", ipv4).unwrap_or(Ipv4Addr::UNSPECIFIED);
             let range = keys.value("ports", ports).unwrap_or((1024, 65_535));
             let most = keys.integer("mappings", 1..=1 << 20, 65_536) as u32;
-            (external, range, most, keys.list("inside", str::parse))
-        })?;
-        let external = external.unwrap_or(Ipv4Addr::UNSPECIFIED);
-        Ok(Napt {
-            external,
-            inside,
-            mappings: Mappings::new(external, range, most)?,
-            clock: Clock::default(),
-        })
+            let inside = keys.list("inside", str::parse);
+            let mappings = Mappings::new(external, range, most)?;
+            Ok(Napt { external, inside, mappings, clock: Clock::default() })
+        })?
     }
 
     fn translate(&mut self, packet: &mut Packet, now_ns: u64, link: &mut Link) -> Verdict {
@@ -88,7 +83,7 @@ impl Napt {
             return Err(NOT_INSIDE);
         }
         let port = port_of(packet, ip, End::Source)?;
-        let stays = mappings::stays_ns(ip.protocol, tcp_flags(packet, ip));
+        let stays = stays_ns(packet, ip);
         let (outside, made) = self.mappings.outward(ip.protocol, (ip.src, port), now_ns + stays).map_err(
             |full| match full {
                 Full::Ports => NO_PORT,
@@ -113,8 +108,7 @@ impl Napt {
             return Err(NOT_FOR_US);
         }
         let port = port_of(packet, ip, End::Destination)?;
-        let flags = tcp_flags(packet, ip);
-        let stays = mappings::stays_ns(ip.protocol, flags);
+        let stays = stays_ns(packet, ip);
         // Only packets from the inside extend a UDP mapping (RFC 4787, REQ-6).
         let due = (ip.protocol == protocol::TCP).then_some(now_ns + stays);
         let inside = self.mappings.inward(ip.protocol, port, due).ok_or(NO_MAPPING)?;
@@ -123,6 +117,11 @@ impl Napt {
         }
         Ok((INSIDE, IN))
     }
+}
+
+/// The lifetime of a mapping after a packet.
+fn stays_ns(packet: &impl Access, ip: &Ipv4Facts) -> u64 {
+    mappings::stays_ns(ip.protocol, tcp_flags(packet, ip.protocol, ip.payload, ip.end).unwrap_or(0))
 }
 
 /// Whether a packet is an ICMP error.
@@ -152,13 +151,6 @@ fn port_of(packet: &impl Access, ip: &Ipv4Facts, end: End) -> Result<u16, usize>
         }
     }
     packet.u16(ip.payload + at).ok_or(MALFORMED)
-}
-
-fn tcp_flags(packet: &impl Access, ip: &Ipv4Facts) -> u8 {
-    match ip.protocol {
-        protocol::TCP => Tcp::at(ip.payload).check(packet, ip.end).map_or(0, |facts| facts.flags),
-        _ => 0,
-    }
 }
 
 impl Nf for Napt {

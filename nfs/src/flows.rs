@@ -77,6 +77,25 @@ impl<T> Flows<T> {
     /// Adds a flow that expires at `due_ns`; `None` when the table is full, or has the key.
     pub fn insert(&mut self, key: &FlowKey, value: T, due_ns: u64) -> Option<RecordId> {
         let flow = self.table.insert(&words(key)).ok()?;
+        self.store(flow, value, due_ns);
+        Some(flow)
+    }
+
+    /// The same, except that in a full table the flow of a sample that would expire first makes room. Returns whether
+    /// one did, too.
+    pub fn insert_evicting(&mut self, key: &FlowKey, value: T, due_ns: u64) -> Option<(RecordId, bool)> {
+        let (flow, evicts) = match self.table.insert(&words(key)) {
+            Ok(flow) => (flow, false),
+            Err(_) => {
+                self.evict()?;
+                (self.table.insert(&words(key)).ok()?, true)
+            }
+        };
+        self.store(flow, value, due_ns);
+        Some((flow, evicts))
+    }
+
+    fn store(&mut self, flow: RecordId, value: T, due_ns: u64) {
         let number = flow.number() as usize;
         if self.entries.len() <= number {
             self.entries.resize_with(number + 1, || None);
@@ -84,7 +103,6 @@ impl<T> Flows<T> {
         if let Some(entry) = self.entries.get_mut(number) {
             *entry = Some((due_ns, value));
         }
-        Some(flow)
     }
 
     /// Adds a second key to a flow; false when another flow has it.
@@ -99,7 +117,7 @@ impl<T> Flows<T> {
     }
 
     /// Evicts the flow of a sample that would expire first, to make room in a full table.
-    pub fn evict(&mut self) -> Option<T> {
+    fn evict(&mut self) -> Option<T> {
         let (mut budget, mut first) = (SAMPLE, None);
         while let Some(flow) = self.table.step(&mut budget) {
             let due = self.due(flow);

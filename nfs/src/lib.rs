@@ -12,6 +12,9 @@ pub use configuration::{Keys, read};
 pub use flows::Flows;
 pub use prefix::Prefix;
 
+use nf::{Batch, Link, Packet};
+use packet::Access;
+use packet::view::{Tcp, protocol};
 use std::time::{Duration, Instant};
 
 /// A list of names, and a constant for the number of each (`_` for none): an NF's drop reasons, numbered from 1, or its
@@ -43,6 +46,31 @@ pub fn check_across(keys: &Keys<'_>, interfaces: &[String]) {
 pub fn check_pair(keys: &Keys<'_>, interfaces: &[String], sentence: &str) {
     if interfaces.len() != 2 {
         keys.mistake(sentence);
+    }
+}
+
+/// Passes each packet on and counts it by the counter that `judge` returns, or drops it for the reason.
+pub fn pass_each(
+    batch: &mut Batch<'_>,
+    mut judge: impl FnMut(&mut Packet, &mut Link) -> Result<usize, usize>,
+) {
+    while let Some(mut packet) = batch.next() {
+        match judge(&mut packet, batch.link()) {
+            Ok(counter) => {
+                batch.link().count(counter, 1);
+                batch.link().pass(packet);
+            }
+            Err(reason) => batch.drop_for(packet, reason),
+        }
+    }
+}
+
+/// The flags of a packet that is TCP with its header at `trans`, 0 for other packets; `None` when the header is
+/// malformed.
+pub fn tcp_flags(packet: &impl Access, number: u8, trans: usize, end: usize) -> Option<u8> {
+    match number {
+        protocol::TCP => Tcp::at(trans).check(packet, end).ok().map(|facts| facts.flags),
+        _ => Some(0),
     }
 }
 

@@ -4,7 +4,7 @@ mod services;
 mod source;
 
 use millrace_nfs::configuration::read;
-use millrace_nfs::{Clock, Flows, Prefix, SECOND_NS};
+use millrace_nfs::{Clock, Flows, Prefix, SECOND_NS, pass_each, tcp_flags};
 use nf::{Batch, Link, Nf, Options};
 use packet::view::{Tcp, protocol, tcp};
 use packet::{Access, FlowKey, parse};
@@ -35,34 +35,23 @@ struct Filter {
 
 impl Filter {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Filter, String> {
-        struct Read(Vec<Prefix>, u32, u64, u64, Limits, u32, u32);
-        let Read(protects, most_half_open, timeout_ns, trust_ns, limits, connections, sources) =
-            read(config, |keys| {
-                millrace_nfs::check_across(keys, interfaces);
-                Read(
-                    keys.list("protect", str::parse),
-                    keys.integer("half-open", 1..=1 << 20, 128) as u32,
-                    keys.integer("timeout-s", 1..=600, 5) * SECOND_NS,
-                    keys.integer("trust-s", 1..=86_400, 600) * SECOND_NS,
-                    Limits::new(
-                        keys.integer("source-syns-per-s", 0..=10_000_000, 100),
-                        keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
-                        keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
-                    ),
-                    keys.integer("connections", 1..=1 << 24, 65_536) as u32,
-                    keys.integer("sources", 1..=1 << 24, 65_536) as u32,
-                )
-            })?;
-        Ok(Filter {
-            protects,
-            timeout_ns,
-            trust_ns,
-            limits,
-            pending: Flows::new(connections)?,
-            half_open: HalfOpen::new(most_half_open),
-            sources: Flows::new(sources)?,
-            clock: Clock::default(),
-        })
+        read(config, |keys| {
+            millrace_nfs::check_across(keys, interfaces);
+            Ok(Filter {
+                protects: keys.list("protect", str::parse),
+                half_open: HalfOpen::new(keys.integer("half-open", 1..=1 << 20, 128) as u32),
+                timeout_ns: keys.integer("timeout-s", 1..=600, 5) * SECOND_NS,
+                trust_ns: keys.integer("trust-s", 1..=86_400, 600) * SECOND_NS,
+                limits: Limits::new(
+                    keys.integer("source-syns-per-s", 0..=10_000_000, 100),
+                    keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
+                    keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
+                ),
+                pending: Flows::new(keys.integer("connections", 1..=1 << 24, 65_536) as u32)?,
+                sources: Flows::new(keys.integer("sources", 1..=1 << 24, 65_536) as u32)?,
+                clock: Clock::default(),
+            })
+        })?
     }
 
     /// Whether a packet is passed on; else a drop reason.
@@ -76,11 +65,9 @@ impl Filter {
         if !self.protects.is_empty() && !self.protects.iter().any(|prefix| prefix.contains(key.dst)) {
             return Ok(());
         }
-        let is_tcp = key.protocol == protocol::TCP && !layers.is_fragment;
-        let flags = match layers.trans.filter(|_| is_tcp) {
-            Some(trans) => Tcp::at(trans).check(packet, layers.end).map_err(|_| MALFORMED)?.flags,
-            None => 0,
-        };
+        let trans = layers.trans.filter(|_| !layers.is_fragment);
+        let flags = trans.map_or(Some(0), |trans| tcp_flags(packet, key.protocol, trans, layers.end));
+        let flags = flags.ok_or(MALFORMED)?;
         let opens = flags & (tcp::SYN | tcp::ACK) == tcp::SYN;
         let trusted = self.check_source(&key, opens, now_ns, link)?;
         if opens {
@@ -103,11 +90,7 @@ impl Filter {
         let due_ns = now_ns + self.limits.memory_ns(self.trust_ns);
         let found = self.sources.find(&own).or_else(|| {
             // In a full table, the stored source that expires first makes room.
-            let new = Source::default();
-            self.sources.insert(&own, new, due_ns).or_else(|| {
-                self.sources.evict()?;
-                self.sources.insert(&own, Source::default(), due_ns)
-            })
+            self.sources.insert_evicting(&own, Source::default(), due_ns).map(|(id, _)| id)
         });
         let Some((id, source)) = found.and_then(|id| Some((id, self.sources.get(id)?))) else {
             return Ok(false);
@@ -188,15 +171,7 @@ impl Filter {
 impl Nf for Filter {
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
-        while let Some(packet) = batch.next() {
-            match self.judge(&packet, now_ns, batch.link()) {
-                Ok(()) => {
-                    batch.link().count(PASSED, 1);
-                    batch.link().pass(packet);
-                }
-                Err(reason) => batch.drop_for(packet, reason),
-            }
-        }
+        pass_each(batch, |packet, link| self.judge(packet, now_ns, link).map(|()| PASSED));
         self.age(now_ns, batch.link());
     }
 

@@ -1,8 +1,8 @@
 //! A VXLAN gateway (RFC 7348): it encapsulates frames of the local network in UDP for the other end of the tunnel, and
 //! decapsulates those from there.
 
-use millrace_nfs::check_pair;
 use millrace_nfs::configuration::{ipv4, mac, read};
+use millrace_nfs::{check_pair, pass_each};
 use nf::{Batch, Nf, Options, Packet};
 use packet::view::ethernet::EthernetFacts;
 use packet::view::{Ethernet, Ipv4, Udp, ethernet, ipv4, protocol, udp};
@@ -155,17 +155,11 @@ impl Gateway {
 
 impl Nf for Gateway {
     fn batch(&mut self, batch: &mut Batch<'_>) {
-        while let Some(mut packet) = batch.next() {
+        pass_each(batch, |packet, _| {
             let wraps = packet.interface() == LAN;
-            let done = if wraps { self.wrap(&mut packet) } else { self.unwrap(&mut packet) };
-            match done {
-                Ok(()) => {
-                    batch.link().count(usize::from(!wraps), 1);
-                    batch.link().pass(packet);
-                }
-                Err(reason) => batch.drop_for(packet, reason),
-            }
-        }
+            let done = if wraps { self.wrap(packet) } else { self.unwrap(packet) };
+            done.map(|()| usize::from(!wraps))
+        });
     }
 }
 
