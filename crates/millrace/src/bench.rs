@@ -4,16 +4,13 @@
 
 mod breakdown;
 mod chain;
-mod deploy;
-mod dos;
 mod figures;
 mod latency;
 mod own;
 mod paper;
 mod peers;
+mod processes;
 mod report;
-mod steering;
-mod taps;
 mod throughput;
 
 pub use figures::warn;
@@ -128,18 +125,12 @@ enum Experiment {
     Report(report::ReportArgs),
     Peers(peers::PeersArgs),
     Throughput(throughput::ThroughputArgs),
-    Chain(own::ChainArgs),
-    Colocation(own::ColocationArgs),
-    Scale(own::ScaleArgs),
-    Acl(own::AclArgs),
-    Loss(own::LossArgs),
-    BackToBack(own::BackToBackArgs),
+    #[command(flatten)]
+    Own(own::OwnExperiment),
     Breakdown(breakdown::BreakdownArgs),
     Latency(latency::LatencyArgs),
-    Deploy(deploy::DeployArgs),
-    Dos(dos::DosArgs),
-    Steering(steering::SteeringArgs),
-    Taps(taps::TapArgs),
+    #[command(flatten)]
+    Processes(processes::ProcessExperiment),
 }
 
 /// A handler, and the file with what is written to it.
@@ -159,18 +150,10 @@ pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
         Some(Experiment::Report(args)) => return report::run(args),
         Some(Experiment::Peers(args)) => return peers::run(args),
         Some(Experiment::Throughput(args)) => return throughput::run(args),
-        Some(Experiment::Chain(args)) => return own::chain(args),
-        Some(Experiment::Colocation(args)) => return own::colocation(args),
-        Some(Experiment::Scale(args)) => return own::scale(args),
-        Some(Experiment::Acl(args)) => return own::acl(args),
-        Some(Experiment::Loss(args)) => return own::loss(args),
-        Some(Experiment::BackToBack(args)) => return own::back_to_back(args),
+        Some(Experiment::Own(experiment)) => return own::run(experiment),
         Some(Experiment::Breakdown(args)) => return breakdown::run(args),
         Some(Experiment::Latency(args)) => return latency::run(args),
-        Some(Experiment::Deploy(args)) => return deploy::run(args),
-        Some(Experiment::Dos(args)) => return dos::run(args),
-        Some(Experiment::Steering(args)) => return steering::run(args),
-        Some(Experiment::Taps(args)) => return taps::run(args),
+        Some(Experiment::Processes(experiment)) => return processes::run(experiment),
         None => {}
     }
     if let Some(chain) = &args.one {

@@ -128,21 +128,41 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
     }
 }
 
+/// Reads a chain, assembles it in each form, each with a state of its own, and prints the diagnostics; `None` after an
+/// error.
+///
+/// # Errors
+/// When the file cannot be read, or the assembly fails for a reason that is not the chain's.
+pub fn assembled<const FORMS: usize>(
+    path: &Path,
+    defines: &[String],
+    evaluator: bool,
+    forms: [FusedElements; FORMS],
+    short: bool,
+) -> anyhow::Result<Option<(SourceMap, Chain, [Assembly; FORMS])>> {
+    let Loaded { map, mut diags, chain, .. } = load(path, defines)?;
+    let mut assemblies = vec![];
+    for form in forms {
+        if let Some(chain) = chain.as_ref().filter(|_| !diags.has_errors()) {
+            assemblies.extend(assemble_dry(chain, evaluator, form, &mut diags)?);
+        }
+    }
+    show(&map, &diags, short);
+    let assemblies = <[Assembly; FORMS]>::try_from(assemblies).ok().filter(|_| !diags.has_errors());
+    Ok(chain.zip(assemblies).map(|(chain, assemblies)| (map, chain, assemblies)))
+}
+
 /// Runs `millrace check`.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
-    let mut loaded = load(&args.chain, &args.defines)?;
-    let assembly = match &loaded.chain {
-        Some(chain) => assemble_dry(chain, !args.programs, FusedElements::Nothing, &mut loaded.diags)?,
-        None => None,
-    };
-    show(&loaded.map, &loaded.diags, args.short);
-    if loaded.diags.has_errors() {
+    let form = [FusedElements::Nothing];
+    let Some((_, chain, [assembly])) =
+        assembled(&args.chain, &args.defines, !args.programs, form, args.short)?
+    else {
         return Ok(ExitStatus::Refused);
-    }
-    let (Some(chain), Some(assembly)) = (loaded.chain, assembly) else { return Ok(ExitStatus::Refused) };
+    };
     let nodes = &assembly.graphs[0];
     let transparent = nodes.iter().filter(|node| node.lowered.is_some()).count();
     let mut out = format!(

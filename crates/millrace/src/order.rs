@@ -1,7 +1,9 @@
 //! What is to run, and how, as the command line has it: for `run` and `chain load`, `chain swap`.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use control::api;
+use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 
 /// What is to run, and how.
@@ -31,16 +33,16 @@ pub struct OrderArgs {
     poll: bool,
 
     /// How transparent elements run
-    #[arg(long, value_enum, default_value_t)]
-    engine: Engine,
+    #[arg(long, value_parser = one_of::<api::Engine>(ENGINES), default_value = "native")]
+    engine: api::Engine,
 
     /// How NFs of this process run, whatever the chain file says
-    #[arg(long = "as", value_name = "MODE", value_enum)]
-    mode: Option<ExecutionMode>,
+    #[arg(long = "as", value_name = "MODE", value_parser = one_of::<api::ExecutionMode>(MODES))]
+    mode: Option<api::ExecutionMode>,
 
     /// Whether fused regions remember what becomes of a flow's packets
-    #[arg(long, value_enum, default_value_t)]
-    cache: Cache,
+    #[arg(long, value_parser = one_of::<api::Cache>(CACHES), default_value = "auto")]
+    cache: api::Cache,
 
     /// Packet slots
     #[arg(long, default_value_t = api::DEFAULT_SLOTS, value_parser = clap::value_parser!(u32).range(512..=4_194_304))]
@@ -50,65 +52,35 @@ pub struct OrderArgs {
 impl From<OrderArgs> for api::Order {
     fn from(args: OrderArgs) -> api::Order {
         let OrderArgs { chain, defines, workers, cores, burst, poll, engine, mode, cache, slots } = args;
-        let mode = mode.map(Into::into);
-        let (engine, cache) = (engine.into(), cache.into());
         api::Order { chain, defines, workers, cores, burst, poll, engine, mode, cache, slots }
     }
 }
 
-/// An enumeration of the command line, with the one of the interface that it stands for.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $word:ident),+ $(,)? }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-        pub enum $name {
-            $($(#[$of])* $word),+
-        }
+/// Words of the interface, each with its help.
+type Words = &'static [(&'static str, &'static str)];
 
-        impl From<$name> for api::$name {
-            fn from(word: $name) -> api::$name {
-                match word {
-                    $($name::$word => api::$name::$word),+
-                }
-            }
-        }
-    };
-}
+/// How NFs run.
+pub const MODES: Words = &[
+    ("modular", "Element by element"),
+    ("fused", "Every fused region of transparent elements as one native function"),
+];
+/// When fused regions have a flow cache.
+const CACHES: Words = &[
+    ("auto", "Where it saves more than it costs"),
+    ("off", "Never"),
+    ("eager", "For every flow at once: for comparing"),
+];
+/// How transparent elements run.
+const ENGINES: Words =
+    &[("native", "As machine code"), ("evaluator", "By the reference evaluator: slow, for comparing")];
 
-words! {
-    /// How NFs run.
-    ExecutionMode {
-        /// Element by element
-        Modular,
-        /// Every fused region of transparent elements as one native function
-        Fused,
-    }
-}
-
-words! {
-    /// When fused regions have a flow cache.
-    #[derive(Default)]
-    Cache {
-        /// Where it saves more than it costs
-        #[default]
-        Auto,
-        /// Never
-        Off,
-        /// For every flow at once: for comparing
-        Eager,
-    }
-}
-
-words! {
-    /// How transparent elements run.
-    #[derive(Default)]
-    Engine {
-        /// As machine code
-        #[default]
-        Native,
-        /// By the reference evaluator: slow, for comparing
-        Evaluator,
-    }
+/// Accepts one of the words, which the interface reads as a value.
+pub fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    words: Words,
+) -> impl TypedValueParser<Value = T> {
+    let value = |(word, help): &(&'static str, &'static str)| PossibleValue::new(*word).help(*help);
+    PossibleValuesParser::new(words.iter().map(value))
+        .try_map(|word| serde_json::from_value(serde_json::Value::String(word)))
 }
 
 /// Accepts `NAME=VALUE`.

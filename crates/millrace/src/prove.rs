@@ -331,26 +331,29 @@ fn leaves(of: &prove::FusedSubgraph<'_>, leaves: Leaves) -> String {
     }
 }
 
+/// The values that differ, each with its place, which counts from `first`; `None` when none does.
+fn differences<T: PartialEq>(
+    title: &str,
+    old: &[T],
+    new: &[T],
+    first: i64,
+    shown: impl Fn(&T) -> String,
+) -> Option<String> {
+    let all = (first..).zip(old.iter().zip(new)).filter(|(_, (old, new))| old != new);
+    let all: Vec<String> =
+        all.map(|(at, (old, new))| format!("{at}: {} -> {}", shown(old), shown(new))).collect();
+    (!all.is_empty()).then(|| format!("{title} {}", all.join(", ")))
+}
+
 /// What a side has written.
 fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
     let mut lines = vec![];
+    let hex = |byte: &u8| format!("{byte:02x}");
     if let Some(left) = &seen.left {
         let before = &found.compiled.packet;
-        let mut writes = vec![];
-        for (at, (old, new)) in found.compiled.buffer.iter().zip(&left.buffer).enumerate() {
-            if old != new {
-                writes.push(format!("{}: {old:02x} -> {new:02x}", at as i64 - i64::from(before.data())));
-            }
-        }
-        if !writes.is_empty() {
-            lines.push(format!("bytes {}", writes.join(", ")));
-        }
-        let annos = before.anno.iter().zip(&left.anno).enumerate().filter(|(_, (old, new))| old != new);
-        let annos: Vec<String> =
-            annos.map(|(at, (old, new))| format!("{at}: {old:02x} -> {new:02x}")).collect();
-        if !annos.is_empty() {
-            lines.push(format!("annotations {}", annos.join(", ")));
-        }
+        let first = -i64::from(before.data());
+        lines.extend(differences("bytes", &found.compiled.buffer, &left.buffer, first, hex));
+        lines.extend(differences("annotations", &before.anno, &left.anno, 0, hex));
         if left.places != [before.data(), before.mac, before.net, before.trans] {
             lines.push(format!(
                 "first byte moved by {}, headers at {}",
@@ -365,11 +368,7 @@ fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
             lines.push(format!("packet type {}", left.packet_type));
         }
     }
-    let cells = found.compiled.cells.iter().zip(&seen.cells).enumerate().filter(|(_, (old, new))| old != new);
-    let cells: Vec<String> = cells.map(|(at, (old, new))| format!("{at}: {old} -> {new}")).collect();
-    if !cells.is_empty() {
-        lines.push(format!("cells {}", cells.join(", ")));
-    }
+    lines.extend(differences("cells", &found.compiled.cells, &seen.cells, 0, u64::to_string));
     for (table, calls) in seen.calls.iter().flatten().enumerate() {
         for call in calls {
             lines.push(format!("table {table}: {call:?}"));

@@ -3,10 +3,10 @@
 use super::At;
 use super::stats;
 use crate::exit::ExitStatus;
-use crate::order::{ExecutionMode, OrderArgs};
+use crate::order::{MODES, OrderArgs, one_of};
 use crate::text::{print, print_json};
 use clap::{Args, Subcommand};
-use control::api::{ChainStatus, Order};
+use control::api::{ChainStatus, ExecutionMode, Order};
 
 /// Loads, exchanges, shows and ends the daemon's chain.
 #[derive(Debug, Args)]
@@ -33,6 +33,7 @@ enum Command {
     #[command(alias = "form")]
     Mode {
         /// The execution mode
+        #[arg(value_parser = one_of::<ExecutionMode>(MODES))]
         mode: ExecutionMode,
     },
     /// Ends the chain and shows its accounts
@@ -60,7 +61,7 @@ pub fn run(args: ChainArgs) -> anyhow::Result<ExitStatus> {
             Some(status) => show(&status)?,
             None => print("no chain is loaded\n")?,
         },
-        Command::Mode { mode } => show(&client.set_mode(mode.into())?)?,
+        Command::Mode { mode } => show(&client.set_mode(mode)?)?,
         Command::Unload => print(&stats::text(&client.unload()?, None, true))?,
         Command::Handler { handler, value: None } => {
             print(&format!("{}\n", client.read(&handler)?.trim_end()))?;

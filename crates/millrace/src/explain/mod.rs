@@ -3,7 +3,7 @@
 mod packet;
 mod walk;
 
-use crate::check::{self, Loaded};
+use crate::check;
 use crate::exit::ExitStatus;
 use crate::text;
 use anyhow::{Context, bail};
@@ -109,17 +109,10 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 /// # Errors
 /// When a file cannot be read, or the packet cannot enter.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
-    let mut loaded = check::load(&args.chain, &args.defines)?;
-    let mut forms = vec![];
-    for form in [FusedElements::Nothing, FusedElements::All] {
-        if let Some(chain) = loaded.chain.as_ref().filter(|_| !loaded.diags.has_errors()) {
-            // Each form has its own state, as fresh as the other's.
-            forms.extend(check::assemble_dry(chain, true, form, &mut loaded.diags)?);
-        }
-    }
-    check::show(&loaded.map, &loaded.diags, false);
-    let Loaded { map, chain: Some(chain), .. } = loaded else { return Ok(ExitStatus::Refused) };
-    let Ok([modular, fused]) = <[runtime::Assembly; 2]>::try_from(forms) else {
+    let forms = [FusedElements::Nothing, FusedElements::All];
+    let Some((map, chain, [modular, fused])) =
+        check::assembled(&args.chain, &args.defines, true, forms, false)?
+    else {
         return Ok(ExitStatus::Refused);
     };
     let door = choose(&chain, &modular.graphs[0], args.port.as_deref())?;

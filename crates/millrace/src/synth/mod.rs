@@ -114,41 +114,32 @@ struct Synthesis {
 /// # Errors
 /// When the file cannot be read, or no machine code can be made.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
-    let mut loaded = check::load(&args.chain, &args.defines)?;
-    let assembly = match &loaded.chain {
-        Some(chain) => check::assemble_dry(chain, true, FusedElements::All, &mut loaded.diags)?,
-        None => None,
-    };
-    check::show(&loaded.map, &loaded.diags, false);
-    let Some(mut assembly) = assembly.filter(|_| !loaded.diags.has_errors()) else {
+    let form = [FusedElements::All];
+    let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, form, false)?
+    else {
         return Ok(ExitStatus::Refused);
     };
+    let name = args.chain.display().to_string();
     if args.prove {
         let limits = prove::limits(args.limit, args.max_classes.unwrap_or(MAX_PROVEN_CLASSES));
-        return prove::run(&assembly, &args.chain.display().to_string(), &limits, args.json);
+        return prove::run(&assembly, &name, &limits, args.json);
     }
     if args.emit.is_some() {
         text::print(&emit(&assembly, args.emit)?).context("standard output")?;
         return Ok(ExitStatus::Good);
     }
     let sizes = sizes(&mut assembly);
-    let (shown, name) = (
-        synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES))?,
-        args.chain.display().to_string(),
-    );
+    let shown = synthesis(&assembly, &sizes, args.max_classes.unwrap_or(MAX_CLASSES))?;
     if let Some(file) = &args.svg {
         std::fs::write(file, svg::picture(&name, &assembly, &shown.regions))
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
-    let out = match (&loaded.chain, args.json) {
-        (Some(chain), _) if args.to == Some(Language::Openflow) => {
-            openflow::rules(&name, chain, &assembly, &shown.regions)
-        }
-        (Some(chain), _) if args.click || args.to.is_some() => {
-            click::configuration(&name, chain, &assembly, &shown.regions)?
-        }
-        (_, true) => serde_json::to_string_pretty(&shown)? + "\n",
-        (_, false) => shown.text(&name, args.classes),
+    let out = match args.to {
+        Some(Language::Openflow) => openflow::rules(&name, &chain, &assembly, &shown.regions),
+        Some(Language::Click) => click::configuration(&name, &chain, &assembly, &shown.regions)?,
+        None if args.click => click::configuration(&name, &chain, &assembly, &shown.regions)?,
+        None if args.json => serde_json::to_string_pretty(&shown)? + "\n",
+        None => shown.text(&name, args.classes),
     };
     text::print(&out).context("standard output")?;
     Ok(ExitStatus::Good)
