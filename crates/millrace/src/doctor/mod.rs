@@ -17,8 +17,6 @@ mod network;
 mod report;
 mod virtualization;
 
-use std::io::Write as _;
-
 use clap::Args;
 
 use machine::{LiveKernel, Machine};
@@ -60,16 +58,12 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
         }
         sections.retain(|(_, findings)| !findings.is_empty());
     }
-    let mut out = std::io::stdout();
     let text = if args.json {
         report::json(&sections)?
     } else {
-        report::table(&sections, crate::console::colours(&out))
+        report::table(&sections, crate::console::colours(&std::io::stdout()))
     };
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(crate::text::print(&text)?)
 }
 
 /// Findings by section. Probes run side by side, because some of them wait for a program.
