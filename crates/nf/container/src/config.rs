@@ -6,7 +6,7 @@
 //! namespaces and limits of its own.
 
 use crate::bundle::SOCKET;
-use crate::container_dirs::{self, Folder};
+use crate::container_dirs::Folder;
 use crate::identity::Ids;
 use chain::{Rights, Terms};
 use confine::{Applied, Comparison, Profile, Sockets};
@@ -219,7 +219,7 @@ fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
     }
     let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
     let mut resources = LinuxResources::default();
-    if container_dirs::control_group_trees().contains(&PathBuf::from("/sys/fs/cgroup")) {
+    if confine::control_group_trees().contains(&PathBuf::from("/sys/fs/cgroup")) {
         // Set directly for version 2: a runtime would convert shares into another weight.
         resources.set_unified(Some([("cpu.weight".to_string(), weight.to_string())].into()));
     } else {

@@ -4,6 +4,7 @@
 //! it locked as long as it lives. The next host that starts a container removes the directories whose lock is free: by
 //! then no process of those containers runs any more, because their enclosures ended with their host.
 
+use confine::control_group_trees;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -248,17 +249,6 @@ pub fn make_place(root: &Path, inside: &Path, is_folder: bool) -> io::Result<Pat
     Ok(place)
 }
 
-/// The mount points of the control group hierarchies.
-pub fn control_group_trees() -> Vec<PathBuf> {
-    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let tree = |line: &str| {
-        let mut words = line.split(' ');
-        let (place, kind) = (words.nth(1)?, words.next()?);
-        ["cgroup", "cgroup2"].contains(&kind).then(|| PathBuf::from(place))
-    };
-    mounts.lines().filter_map(tree).collect()
-}
-
 /// The directories of a process's control groups.
 pub fn control_groups_of(pid: u64) -> Vec<PathBuf> {
     let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
@@ -270,15 +260,6 @@ pub fn control_groups_of(pid: u64) -> Vec<PathBuf> {
         trees.iter().flat_map(|tree| paths.iter().map(|path| tree.join(path.trim_start_matches('/'))));
     // The root group belongs to no container.
     groups.filter(|group| !trees.contains(group)).collect()
-}
-
-/// Whether the kernel killed a process in one of these control groups for its memory limit; false for a removed group.
-pub fn ran_out_of_memory(groups: &[PathBuf]) -> bool {
-    let killed = |line: &str| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0");
-    let says_so = |file: PathBuf| std::fs::read_to_string(file).is_ok_and(|text| text.lines().any(killed));
-    groups
-        .iter()
-        .any(|group| ["memory.events", "memory.oom_control"].iter().any(|file| says_so(group.join(file))))
 }
 
 /// The PID namespace of a process.
@@ -324,23 +305,6 @@ mod tests {
         sweep(all.path(), &|_| panic!("no engine was used"));
         assert!(living.folder.join("state").exists());
         assert!(!all.path().join("1-dead").exists() && !all.path().join("1-dead.lock").exists());
-    }
-
-    #[test]
-    fn whoever_ran_out_of_memory_is_known_by_either_version() {
-        let group = tempfile::tempdir().expect("a folder");
-        let groups = [PathBuf::from("/nowhere"), group.path().to_path_buf()];
-        assert!(!ran_out_of_memory(&groups));
-        for (file, text, killed) in [
-            ("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 0\noom_group_kill 0\n", false),
-            ("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n", true),
-            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", false),
-            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", true),
-        ] {
-            std::fs::write(group.path().join(file), text).expect("written");
-            assert_eq!(ran_out_of_memory(&groups), killed, "{text}");
-            std::fs::remove_file(group.path().join(file)).expect("removed");
-        }
     }
 
     #[test]

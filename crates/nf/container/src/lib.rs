@@ -181,7 +181,7 @@ impl NfProcess for Contained {
 
     /// The runtime removes the control group, and with it the statistics.
     fn observe_memory(&mut self) {
-        self.out_of_memory |= container_dirs::ran_out_of_memory(&self.groups);
+        self.out_of_memory |= self.groups.iter().any(|group| confine::ran_out_of_memory(group));
     }
 
     fn out_of_memory(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Container runtimes: those of this machine, the one to use, and the command that runs a container.
 
 use crate::bundle::{ContainerParts, WITH_SOCKET};
-use crate::container_dirs::{self, Folder};
+use crate::container_dirs::Folder;
 use crate::identity::Ids;
 use crate::{config, program};
 pub use chain::RuntimeName as Runtime;
@@ -173,7 +173,7 @@ impl Chosen {
 
     /// Whether control groups of both versions are mounted.
     pub fn sees_both_versions() -> bool {
-        container_dirs::control_group_trees().contains(&PathBuf::from(UNIFIED))
+        confine::control_group_trees().contains(&PathBuf::from(UNIFIED))
     }
 
     /// The command of an engine, without a subcommand.

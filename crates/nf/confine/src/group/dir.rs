@@ -127,10 +127,9 @@ impl Dir {
         self.path.join(file).exists()
     }
 
-    /// A number in a file with lines `name number`.
-    pub fn number(&self, file: &str, name: &str) -> Option<u64> {
-        let text = fs::read_to_string(self.path.join(file)).ok()?;
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 }
 

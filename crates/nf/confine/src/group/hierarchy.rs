@@ -11,7 +11,7 @@ pub(super) const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
 /// A mounted hierarchy of control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
-    point: PathBuf,
+    pub point: PathBuf,
     /// The controllers of version 1; empty in version 2, where each group lists its own.
     controllers: Vec<String>,
     is_unified: bool,

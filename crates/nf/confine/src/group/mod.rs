@@ -11,6 +11,7 @@ use crate::ask;
 use dir::Dir;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -201,16 +202,26 @@ impl Group {
 
     /// Why the kernel, or this module, killed the NF; `None` if neither did.
     pub fn why_ended(&self) -> Option<Finding> {
-        let killed = |dir: &Dir| {
-            let of = |file| dir.number(file, "oom_kill ");
-            of("memory.events").or_else(|| of("memory.oom_control")).is_some_and(|count| count > 0)
-        };
         let placing = self.placing.get().cloned().map(Finding::Other);
         placing.or_else(|| {
             let dirs = self.unified.iter().chain(&self.legacy);
-            dirs.into_iter().any(killed).then_some(Finding::OutOfMemory)
+            dirs.into_iter().any(|dir| ran_out_of_memory(dir.path())).then_some(Finding::OutOfMemory)
         })
     }
+}
+
+/// The roots of all mounted hierarchies of control groups.
+pub fn control_group_trees() -> Vec<PathBuf> {
+    hierarchy::trees().into_iter().map(|tree| tree.point).collect()
+}
+
+/// Whether the kernel has killed a process of a control group because of its memory limit. The counter is in
+/// `memory.events` in version 2, and in `memory.oom_control` in version 1.
+pub fn ran_out_of_memory(group: &Path) -> bool {
+    let killed = |line: &str| line.strip_prefix("oom_kill ").is_some_and(|count| count.trim() != "0");
+    ["memory.events", "memory.oom_control"]
+        .iter()
+        .any(|file| std::fs::read_to_string(group.join(file)).is_ok_and(|text| text.lines().any(killed)))
 }
 
 /// Why an NF was killed for a limit.
@@ -253,4 +264,25 @@ pub(crate) fn offers() -> Offers {
     let mut limits: Vec<_> = has.into_iter().map(|name| (name, 2)).collect();
     limits.extend(legacy.iter().flat_map(|base| base.controllers.iter().map(|name| (*name, 1))));
     Offers { holds_descendants: has_kill && ask::can_clone_into_group(), limits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_ran_out_of_memory_is_known_by_either_version() {
+        let group = tempfile::tempdir().expect("a folder");
+        assert!(!ran_out_of_memory(Path::new("/nowhere")) && !ran_out_of_memory(group.path()));
+        for (file, text, killed) in [
+            ("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 0\noom_group_kill 0\n", false),
+            ("memory.events", "low 0\nhigh 0\nmax 7\noom 1\noom_kill 1\noom_group_kill 0\n", true),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", false),
+            ("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n", true),
+        ] {
+            std::fs::write(group.path().join(file), text).expect("written");
+            assert_eq!(ran_out_of_memory(group.path()), killed, "{text}");
+            std::fs::remove_file(group.path().join(file)).expect("removed");
+        }
+    }
 }
