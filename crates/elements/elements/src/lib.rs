@@ -17,6 +17,7 @@ pub mod resolve;
 pub mod rewrite;
 pub mod route;
 
+mod program;
 #[cfg(test)]
 mod testing;
 

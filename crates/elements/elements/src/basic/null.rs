@@ -1,8 +1,8 @@
 //! `Null` and `Align`: let packets pass.
 
-use click::config::parse;
-use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
-use ir::Builder;
+use crate::program::Program;
+use click::config::{Args, parse};
+use element::{Class, PortCodes, StateScope};
 
 /// The class.
 pub const NULL: Class = Class {
@@ -17,7 +17,7 @@ Passes packets unchanged.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.transparent(|_| Some(Null)),
+    make: |cx| cx.transparent(|_| Some(null("Null"))),
 };
 
 /// The class.
@@ -33,35 +33,22 @@ Passes packets unchanged.
 - **arguments**: `MODULUS` (2, 4 or 8) and `OFFSET` (below it) are checked and have no effect
 - **difference**: packets are not moved, because nothing here needs aligned packets
 ",
-    make: make_align,
+    make: |cx| cx.transparent(make_align),
     ..NULL
 };
 
-struct Null;
+fn null(class: &'static str) -> Program {
+    Program::new(class, &[], |f| f.emit(0))
+}
 
-fn make_align(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let mut args = cx.args();
+fn make_align(args: &mut Args<'_>) -> Option<Program> {
     let modulus = args.mandatory_positional("MODULUS", parse::u32);
     let offset = args.mandatory_positional("OFFSET", parse::u32);
-    let span = args.span();
-    let fine = args.finish();
-    let (modulus, offset) = (modulus?, offset?);
+    let (modulus, offset, span) = (modulus?, offset?, args.span());
     if !matches!(modulus, 2 | 4 | 8) {
-        cx.error(span, format!("MODULUS is {modulus}: it must be 2, 4 or 8"));
-        return None;
+        args.error(span, format!("MODULUS is {modulus}: it must be 2, 4 or 8"));
+    } else if offset >= modulus {
+        args.error(span, format!("OFFSET {offset} must be smaller than MODULUS {modulus}"));
     }
-    if offset >= modulus {
-        cx.error(span, format!("OFFSET {offset} must be smaller than MODULUS {modulus}"));
-        return None;
-    }
-    fine.then(|| BoxElement::transparent(Null))
+    Some(null("Null"))
 }
-
-impl Transparent for Null {
-    fn build(&self, f: &mut Builder) {
-        f.name("Null");
-        f.emit(0);
-    }
-}
-
-impl Element for Null {}

@@ -1,10 +1,11 @@
 //! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: spread packets over the outputs.
 
-use click::config::parse;
+use crate::program::Program;
+use click::config::{Args, parse};
 use element::random;
-use element::{Class, Element, PortCodes, StateScope, Transparent};
+use element::{Class, PortCodes, StateScope};
 use ir::expr::{cell, load, select};
-use ir::{Builder, Value};
+use ir::{Builder, Expr, Value};
 use packet::field::{Base, Field};
 use shm::chain::SEGMENT_BYTES;
 
@@ -21,7 +22,16 @@ Sends each packet to the output after the one that the last packet left by.
 ",
     codes: PortCodes::new("1/1-", "h/h"),
     state: StateScope::PerWorker,
-    make: |cx| cx.transparent(|_| Some(OutputPolicy::RoundRobin)),
+    make: |cx| {
+        let round_robin = |f: &mut Builder, outputs: u64| {
+            let next = f.cell("next", 0);
+            let output = f.eval(cell(next));
+            let after = f.eval(output + 1);
+            f.set_cell(next, select(after.less_than(outputs), after, 0));
+            output.into()
+        };
+        cx.transparent(|_| Some(spread(round_robin)))
+    },
 };
 
 /// The class.
@@ -40,7 +50,7 @@ short go to output 0.
 - **difference**: the bytes must lie in the first 2 kB of the packet, in its first segment
 ",
     state: StateScope::None,
-    make: |cx| cx.transparent(hash_arguments),
+    make: |cx| cx.transparent(make_hash),
     ..ROUND_ROBIN
 };
 
@@ -59,29 +69,41 @@ Sends each packet to an output chosen at random, each with the same probability.
 ",
     make: |cx| {
         let seed = random::seed(cx);
-        cx.transparent(|_| Some(OutputPolicy::Random { seed }))
+        cx.transparent(|_| {
+            Some(spread(move |f, outputs| {
+                let state = f.cell("state", seed);
+                random::next(f, state) % outputs
+            }))
+        })
     },
     ..ROUND_ROBIN
 };
 
-/// How to choose.
-enum OutputPolicy {
-    RoundRobin,
-    Hash { offset: u16, length: u16 },
-    Random { seed: u64 },
+/// A program that sends each packet to the output that `choose` computes from the number of outputs.
+fn spread(choose: impl Fn(&mut Builder, u64) -> Expr + Send + 'static) -> Program {
+    Program::new("Spread", &[], move |f| {
+        let outputs = f.outputs() as u64;
+        let none = f.drop_block("no-output");
+        let output = choose(f, outputs);
+        f.emit_to(output, none);
+    })
 }
 
-fn hash_arguments(args: &mut click::config::Args<'_>) -> Option<OutputPolicy> {
+fn make_hash(args: &mut Args<'_>) -> Option<Program> {
     let most = SEGMENT_BYTES as i64;
     let offset = args.mandatory_positional("OFFSET", parse::int_in(0..=most - 1));
     let length = args.mandatory_positional("LENGTH", parse::int_in(1..=most));
-    let (offset, length) = (offset?, length?);
-    if offset + length > most {
+    let (offset, length) = (offset? as u16, length? as u16);
+    if i64::from(offset + length) > most {
         let span = args.span();
         args.error(span, format!("OFFSET and LENGTH reach beyond the first {most} bytes"));
-        return None;
     }
-    Some(OutputPolicy::Hash { offset: offset as u16, length: length as u16 })
+    Some(spread(move |f, outputs| {
+        let short = f.aside(|f| f.emit(0));
+        f.need(Base::Data, usize::from(offset + length), short);
+        let sum = byte_sum(f, offset, length);
+        if matches!(outputs, 2 | 4 | 8) { (sum ^ (sum >> 4)) & (outputs - 1) } else { sum % outputs }
+    }))
 }
 
 /// Sum of bytes of the packet: eight at a time, in four lanes of 16 bits.
@@ -103,33 +125,3 @@ fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
     }
     total
 }
-
-impl Transparent for OutputPolicy {
-    fn build(&self, f: &mut Builder) {
-        f.name("Spread");
-        let outputs = f.outputs() as u64;
-        let none = f.drop_block("no-output");
-        let output = match *self {
-            OutputPolicy::RoundRobin => {
-                let next = f.cell("next", 0);
-                let output = f.eval(cell(next));
-                let after = f.eval(output + 1);
-                f.set_cell(next, select(after.less_than(outputs), after, 0));
-                output.into()
-            }
-            OutputPolicy::Hash { offset, length } => {
-                let short = f.aside(|f| f.emit(0));
-                f.need(Base::Data, usize::from(offset + length), short);
-                let sum = byte_sum(f, offset, length);
-                if matches!(outputs, 2 | 4 | 8) { (sum ^ (sum >> 4)) & (outputs - 1) } else { sum % outputs }
-            }
-            OutputPolicy::Random { seed } => {
-                let state = f.cell("state", seed);
-                random::next(f, state) % outputs
-            }
-        };
-        f.emit_to(output, none);
-    }
-}
-
-impl Element for OutputPolicy {}

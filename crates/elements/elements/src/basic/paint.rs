@@ -1,11 +1,11 @@
 //! `Paint`: sets a paint annotation.
 
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{byte_anno, cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::cell;
-use packet::anno::{self, Anno};
+use packet::anno;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -25,34 +25,19 @@ Sets each packet's paint annotation to COLOR, an integer 0..255.
     make: |cx| cx.transparent(make),
 };
 
-struct Paint {
-    color: u8,
-    anno: Anno,
-}
-
-fn make(args: &mut Args<'_>) -> Option<Paint> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     let color = args.mandatory_positional("COLOR", parse::u8);
     let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
-    Some(Paint { color: color?, anno })
-}
-
-impl Transparent for Paint {
-    fn build(&self, f: &mut Builder) {
-        f.name("Paint");
-        // The colour is a state cell, since the handler changes it while packets flow.
-        let color = f.cell("color", u64::from(self.color));
-        f.store_anno(self.anno, cell(color));
+    let color = color?;
+    Some(Program::new("Paint", HANDLERS, move |f| {
+        // The colour is in a cell, since the handler changes it while packets flow.
+        let color = f.cell("color", u64::from(color));
+        f.store_anno(anno, cell(color));
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for Paint {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<Paint>] = &[Row::read_write(
+const HANDLERS: &[Row<Program>] = &[Row::read_write(
     "color",
     |_, cells| cell_text(cells, 0),
     |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),

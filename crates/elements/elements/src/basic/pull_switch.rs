@@ -47,15 +47,14 @@ struct PullSwitch {
 
 fn make_switch(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let inputs = cx.shape.inputs;
-    let mut args = cx.args();
-    let input = args.positional("INPUT", parse::i32).unwrap_or(0);
-    let span = args.span();
-    let fine = args.finish();
-    if i64::from(input) >= inputs as i64 {
-        cx.error(span, format!("INPUT is {input}: it must be smaller than {inputs}"));
-        return None;
-    }
-    fine.then(|| BoxElement::opaque(PullSwitch { input, inputs, settable: true }))
+    cx.opaque(|args| {
+        let input = args.positional("INPUT", parse::i32).unwrap_or(0);
+        if i64::from(input) >= inputs as i64 {
+            let span = args.span();
+            args.error(span, format!("INPUT is {input}: it must be smaller than {inputs}"));
+        }
+        Some(PullSwitch { input, inputs, settable: true })
+    })
 }
 
 fn make_static(cx: &mut Configure<'_>) -> Option<BoxElement> {

@@ -1,5 +1,6 @@
 //! `Strip`, `Unstrip` and `StripToNetworkHeader`: move the packet's front.
 
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
@@ -61,27 +62,12 @@ stripped off it.
     ..STRIP
 };
 
-struct Strip {
-    length: u16,
-}
-
-fn make_strip(args: &mut Args<'_>) -> Option<Strip> {
-    let length = args.mandatory_positional("LENGTH", parse::u16);
-    Some(Strip { length: length? })
-}
-
-impl Transparent for Strip {
-    fn build(&self, f: &mut Builder) {
-        f.name("Strip");
-        f.pull(u64::from(self.length));
+fn make_strip(args: &mut Args<'_>) -> Option<Program> {
+    let length = u64::from(args.mandatory_positional("LENGTH", parse::u16)?);
+    Some(Program::new("Strip", &[], move |f| {
+        f.pull(length);
         f.emit(0);
-    }
-}
-
-impl Element for Strip {
-    fn writes(&self) -> bool {
-        false
-    }
+    }))
 }
 
 struct Unstrip {

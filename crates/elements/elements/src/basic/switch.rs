@@ -1,5 +1,6 @@
 //! `Switch` and `StaticSwitch`: all packets to one of several outputs.
 
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
 use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
@@ -52,15 +53,14 @@ struct Switch {
 
 fn make_switch(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
-    let mut args = cx.args();
-    let output = args.positional("OUTPUT", parse::i32).unwrap_or(0);
-    let span = args.span();
-    let fine = args.finish();
-    if i64::from(output) >= outputs as i64 {
-        cx.error(span, format!("OUTPUT is {output}: it must be smaller than {outputs}"));
-        return None;
-    }
-    fine.then(|| BoxElement::transparent(Switch { output, outputs }))
+    cx.transparent(|args| {
+        let output = args.positional("OUTPUT", parse::i32).unwrap_or(0);
+        if i64::from(output) >= outputs as i64 {
+            let span = args.span();
+            args.error(span, format!("OUTPUT is {output}: it must be smaller than {outputs}"));
+        }
+        Some(Switch { output, outputs })
+    })
 }
 
 impl Transparent for Switch {
@@ -88,20 +88,8 @@ const HANDLERS: &[Row<Switch>] = &[Row::read_write(
     },
 )];
 
-struct StaticSwitch {
-    output: i32,
+fn make_static(args: &mut Args<'_>) -> Option<Program> {
+    let output = args.mandatory_positional("OUTPUT", parse::i32)?;
+    let output = usize::try_from(output).unwrap_or(usize::MAX);
+    Some(Program::new("StaticSwitch", &[], move |f| f.emit_or_drop(output, OFF)))
 }
-
-fn make_static(args: &mut Args<'_>) -> Option<StaticSwitch> {
-    let output = args.mandatory_positional("OUTPUT", parse::i32);
-    Some(StaticSwitch { output: output? })
-}
-
-impl Transparent for StaticSwitch {
-    fn build(&self, f: &mut Builder) {
-        f.name("StaticSwitch");
-        f.emit_or_drop(usize::try_from(self.output).unwrap_or(usize::MAX), OFF);
-    }
-}
-
-impl Element for StaticSwitch {}

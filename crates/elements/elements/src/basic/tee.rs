@@ -95,15 +95,14 @@ struct Tee {
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
-    let mut args = cx.args();
-    let arms = args.positional("N", parse::u32).unwrap_or(outputs as u32);
-    let span = args.span();
-    let fine = args.finish();
-    if arms as usize != outputs {
-        cx.error(span, format!("N is {arms}, but {outputs} outputs are wired"));
-        return None;
-    }
-    fine.then(|| BoxElement::opaque(Tee { outputs, copier: Copier::default() }))
+    cx.opaque(|args| {
+        let arms = args.positional("N", parse::u32).unwrap_or(outputs as u32);
+        if arms as usize != outputs {
+            let span = args.span();
+            args.error(span, format!("N is {arms}, but {outputs} outputs are wired"));
+        }
+        Some(Tee { outputs, copier: Copier::default() })
+    })
 }
 
 impl Opaque for Tee {

@@ -1,8 +1,9 @@
 //! `OriginSwitch`: goes by the port that a packet came in by.
 
+use crate::program::Program;
 use click::config::parse;
-use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
-use ir::{Builder, Inst};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope};
+use ir::Inst;
 use shm::descriptor::NO_PORT;
 
 /// The class.
@@ -25,12 +26,6 @@ to the opposite side.
     state: StateScope::None,
     make,
 };
-
-struct OriginSwitch {
-    /// By output.
-    origins: Vec<u16>,
-    otherwise: Option<usize>,
-}
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
@@ -59,18 +54,11 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         cx.error(cx.config.span, message).help("one output for each port, and one more for OTHERWISE");
         return None;
     }
-    let otherwise = otherwise.map(|output| output as usize);
-    Some(BoxElement::transparent(OriginSwitch { origins, otherwise }))
-}
-
-impl Transparent for OriginSwitch {
-    fn build(&self, f: &mut Builder) {
-        f.name("OriginSwitch");
+    let otherwise = otherwise.map_or(usize::MAX, |output| output as usize);
+    Some(BoxElement::transparent(Program::new("OriginSwitch", &[], move |f| {
         let exit = |(output, origin): (usize, &u16)| (u64::from(*origin), f.aside(|f| f.emit(output)));
-        let exits = self.origins.iter().enumerate().map(exit).collect();
-        let other = f.bad_block(self.otherwise.unwrap_or(usize::MAX), "other-origin");
+        let exits = origins.iter().enumerate().map(exit).collect();
+        let other = f.bad_block(otherwise, "other-origin");
         f.switch(Inst::Origin, exits, other);
-    }
+    })))
 }
-
-impl Element for OriginSwitch {}

@@ -1,7 +1,8 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
+use crate::program::Program;
 use element::value::cell_text;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{Class, PortCodes, Row, StateScope};
 use ir::{Builder, Expr, Inst};
 use shm::descriptor::PacketType;
 
@@ -21,29 +22,18 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.transparent(|_| Some(DropBroadcasts)),
+    make: |cx| cx.transparent(|_| Some(Program::new("DropBroadcasts", HANDLERS, build))),
 };
 
-struct DropBroadcasts;
-
-impl Transparent for DropBroadcasts {
-    fn build(&self, f: &mut Builder) {
-        f.name("DropBroadcasts");
-        let drops = f.cell("drops", 0);
-        let bad = f.aside(|f| {
-            f.add_to_cell(drops, 1);
-            f.drop("link-broadcast");
-        });
-        let kind = Expr::from(Inst::PacketType);
-        f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
-        f.emit(0);
-    }
+fn build(f: &mut Builder) {
+    let drops = f.cell("drops", 0);
+    let bad = f.aside(|f| {
+        f.add_to_cell(drops, 1);
+        f.drop("link-broadcast");
+    });
+    let kind = Expr::from(Inst::PacketType);
+    f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
+    f.emit(0);
 }
 
-impl Element for DropBroadcasts {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<DropBroadcasts>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];
+const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

@@ -1,10 +1,11 @@
 //! `HostEtherFilter`: drops frames for others.
 
 use super::header::{self, to_number};
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{Class, PortCodes, Row, StateScope};
+use ir::Inst;
 use ir::expr::{cell, load, select};
-use ir::{Builder, Inst};
 use packet::field::{Base, Field};
 use shm::descriptor::PacketType;
 
@@ -31,32 +32,21 @@ destination address, and drops frames for others.
     make: |cx| cx.transparent(make),
 };
 
-struct HostEtherFilter {
-    address: [u8; 6],
-    drop_own: bool,
-    drop_other: bool,
-    offset: u16,
-}
-
-fn make(args: &mut Args<'_>) -> Option<HostEtherFilter> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     let address = args.mandatory_positional("ETHER", parse::ether);
     let drop_own = args.positional("DROP_OWN", parse::bool).unwrap_or(false);
     let drop_other = args.positional("DROP_OTHER", parse::bool).unwrap_or(true);
     let offset = args.keyword("OFFSET", parse::int_in(0..=2048)).unwrap_or(0) as u16;
-    Some(HostEtherFilter { address: address?, drop_own, drop_other, offset })
-}
-
-impl Transparent for HostEtherFilter {
-    fn build(&self, f: &mut Builder) {
-        f.name("HostEtherFilter");
-        let ours = f.cell("ether", to_number(self.address));
+    let address = to_number(address?);
+    Some(Program::new("HostEtherFilter", HANDLERS, move |f| {
+        let ours = f.cell("ether", address);
         let short = f.bad_block(1, "short-frame");
-        f.need(Base::Data, usize::from(self.offset) + 12, short);
-        let front = f.eval(load(Field::bytes(Base::Data, self.offset, 8)));
+        f.need(Base::Data, usize::from(offset) + 12, short);
+        let front = f.eval(load(Field::bytes(Base::Data, offset, 8)));
         let ours = f.eval(cell(ours));
-        if self.drop_own {
+        if drop_own {
             let own = f.bad_block(1, "own-frame");
-            let back = load(Field::bytes(Base::Data, self.offset + 8, 4));
+            let back = load(Field::bytes(Base::Data, offset + 8, 4));
             let src = ((front & 0xffff) << 32) | back;
             f.leave_if(src.equals(ours), own);
         }
@@ -66,18 +56,12 @@ impl Transparent for HostEtherFilter {
         let kind = select(everybody, PacketType::Broadcast as u64, kind);
         let kind = f.eval(select(dst.equals(ours), PacketType::Host as u64, kind));
         f.act(Inst::SetPacketType(kind));
-        if self.drop_other {
+        if drop_other {
             let other = f.bad_block(1, "other-host");
             f.leave_if(kind.equals(PacketType::OtherHost as u64), other);
         }
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for HostEtherFilter {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<HostEtherFilter>] = &[header::address("ether")];
+const HANDLERS: &[Row<Program>] = &[header::address("ether")];

@@ -1,8 +1,8 @@
 //! `MarkMACHeader`: says where the MAC header is.
 
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use packet::field::Base;
 
 /// The class.
@@ -23,21 +23,10 @@ Says that each packet's MAC header begins OFFSET bytes into it. Looks at no byte
     make: |cx| cx.transparent(make),
 };
 
-struct MarkMacHeader {
-    offset: u16,
-}
-
-fn make(args: &mut Args<'_>) -> Option<MarkMacHeader> {
-    let offset = args.positional("OFFSET", parse::u16).unwrap_or(0);
-    Some(MarkMacHeader { offset })
-}
-
-impl Transparent for MarkMacHeader {
-    fn build(&self, f: &mut Builder) {
-        f.name("MarkMACHeader");
-        f.set_base(Base::Mac, u64::from(self.offset));
+fn make(args: &mut Args<'_>) -> Option<Program> {
+    let offset = u64::from(args.positional("OFFSET", parse::u16).unwrap_or(0));
+    Some(Program::new("MarkMACHeader", &[], move |f| {
+        f.set_base(Base::Mac, offset);
         f.emit(0);
-    }
+    }))
 }
-
-impl Element for MarkMacHeader {}

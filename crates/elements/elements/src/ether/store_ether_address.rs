@@ -1,10 +1,10 @@
 //! `StoreEtherAddress`: writes an address into packets.
 
 use super::header::{self, to_number};
+use crate::program::Program;
 use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::{anno, cell};
 use packet::anno::{ANNO_BYTES, Anno};
 use packet::field::{Base, Field};
@@ -35,11 +35,6 @@ enum AddressSource {
     Annotation(u8),
 }
 
-struct StoreEtherAddress {
-    source: AddressSource,
-    offset: u16,
-}
-
 fn offset(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
     match text.as_str().to_ascii_lowercase().as_str() {
         "src" => Ok(6),
@@ -48,7 +43,7 @@ fn offset(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
     }
 }
 
-fn make(args: &mut Args<'_>) -> Option<StoreEtherAddress> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     // With ANNO, the only bare argument is the offset.
     let source = match args.keyword("ANNO", parse::any) {
         Some(anno) => {
@@ -58,34 +53,21 @@ fn make(args: &mut Args<'_>) -> Option<StoreEtherAddress> {
         None => args.mandatory_positional("ADDR", parse::ether).map(AddressSource::Given),
     };
     let offset = args.mandatory_positional("OFFSET", offset);
-    Some(StoreEtherAddress { source: source?, offset: offset? })
-}
-
-impl Transparent for StoreEtherAddress {
-    fn build(&self, f: &mut Builder) {
-        f.name("StoreEtherAddress");
+    let (source, offset) = (source?, offset?);
+    Some(Program::new("StoreEtherAddress", HANDLERS, move |f| {
         let short = f.bad_block(1, "short-frame");
-        f.need(Base::Data, usize::from(self.offset) + 6, short);
-        let address = match self.source {
-            AddressSource::Given(address) => {
-                let address = f.cell("addr", to_number(address));
-                cell(address)
-            }
+        f.need(Base::Data, usize::from(offset) + 6, short);
+        let address = match source {
+            AddressSource::Given(address) => cell(f.cell("addr", to_number(address))),
             // The annotation holds the bytes of the address in their order, which no wide read gives.
             AddressSource::Annotation(start) => {
                 let byte = |at| anno(Anno { offset: start + at, len: 1 });
                 (1..6).fold(byte(0), |address, at| (address << 8) | byte(at))
             }
         };
-        f.store(Field::bytes(Base::Data, self.offset, 6), address);
+        f.store(Field::bytes(Base::Data, offset, 6), address);
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for StoreEtherAddress {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<StoreEtherAddress>] = &[header::address("addr")];
+const HANDLERS: &[Row<Program>] = &[header::address("addr")];

@@ -1,6 +1,7 @@
 //! `VLANEncap` and `VLANDecap`: put a VLAN tag into Ethernet frames and take it out.
 
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{set, written};
 use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work};
@@ -220,44 +221,29 @@ const HANDLERS: &[Row<VlanEncap>] = &[
     ),
 ];
 
-struct VlanDecap {
-    anno: bool,
-    ethertype: u16,
-}
-
-fn make_decap(args: &mut Args<'_>) -> Option<VlanDecap> {
-    let anno = args.positional("ANNO", parse::bool).unwrap_or(true);
-    let ethertype = args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100);
-    Some(VlanDecap { anno, ethertype })
-}
-
-impl VlanDecap {
-    fn leave(&self, f: &mut Builder, tci: impl Into<Expr>) {
+fn make_decap(args: &mut Args<'_>) -> Option<Program> {
+    let sets_anno = args.positional("ANNO", parse::bool).unwrap_or(true);
+    let ethertype = u64::from(args.keyword("ETHERTYPE", parse::u16).unwrap_or(0x8100));
+    let leave = move |f: &mut Builder, tci: Expr| {
         set_headers(f, HEADER_BYTES);
-        if self.anno {
+        if sets_anno {
             f.store_anno(anno::VLAN_TCI, tci);
         }
         f.emit(0);
-    }
-}
-
-impl Transparent for VlanDecap {
-    fn build(&self, f: &mut Builder) {
-        f.name("VLANDecap");
-        let untagged = f.aside(|f| self.leave(f, 0));
+    };
+    Some(Program::new("VLANDecap", &[], move |f| {
+        let untagged = f.aside(|f| leave(f, 0.into()));
         f.need(Base::Data, HEADER_BYTES + TAG_BYTES, untagged);
         let tag = f.eval(load(TAG));
-        f.check((tag >> 16).equals(u64::from(self.ethertype)), untagged);
+        f.check((tag >> 16).equals(ethertype), untagged);
         // The addresses move back over the tag.
         let (front, back) = (f.eval(load(FIRST_BYTES)), f.eval(load(BACK_ADDRESS)));
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16, 8), front);
         f.store(Field::bytes(Base::Data, TAG_BYTES as u16 + 8, 4), back);
         f.pull(TAG_BYTES as u64);
-        self.leave(f, tag & 0xffff);
-    }
+        leave(f, tag & 0xffff);
+    }))
 }
-
-impl Element for VlanDecap {}
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,10 @@
 //! `SetVLANAnno`: sets the VLAN annotation.
 
 use super::vlan::{with_id, with_pcp};
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::cell;
 use packet::anno;
 
@@ -28,31 +28,16 @@ Sets each packet's VLAN annotation.
     make: |cx| cx.transparent(make),
 };
 
-struct SetVlanAnno {
-    tci: u16,
-}
-
-fn make(args: &mut Args<'_>) -> Option<SetVlanAnno> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     let tci = args.positional("VLAN_TCI", parse::u16);
     let pcp = args.positional("VLAN_PCP", parse::int_in(0..=7)).unwrap_or(0) as u16;
     let id = args.keyword("VLAN_ID", parse::int_in(0..=0xfff)).unwrap_or(0) as u16;
-    let tci = tci.unwrap_or(id) | pcp << 13;
-    Some(SetVlanAnno { tci })
-}
-
-impl Transparent for SetVlanAnno {
-    fn build(&self, f: &mut Builder) {
-        f.name("SetVLANAnno");
-        let tci = f.cell("vlan_tci", u64::from(self.tci));
+    let tci = u64::from(tci.unwrap_or(id) | pcp << 13);
+    Some(Program::new("SetVLANAnno", HANDLERS, move |f| {
+        let tci = f.cell("vlan_tci", tci);
         f.store_anno(anno::VLAN_TCI, cell(tci));
         f.emit(0);
-    }
-}
-
-impl Element for SetVlanAnno {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    }))
 }
 
 /// Changes the tag in the program's cell.
@@ -61,7 +46,7 @@ fn change(cells: &mut [u64], new: impl FnOnce(u16) -> Result<u16, String>) -> Re
     set_cell(cells, 0, new(tci)?)
 }
 
-const HANDLERS: &[Row<SetVlanAnno>] = &[
+const HANDLERS: &[Row<Program>] = &[
     Row::read_write(
         "vlan_tci",
         |_, cells| cell_text(cells, 0),

@@ -1,9 +1,9 @@
 //! `CheckLength`: sorts out long packets.
 
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::{anno, cell, packet_len};
 use packet::anno;
 
@@ -27,35 +27,20 @@ Packets of up to LENGTH bytes leave by output 0, longer ones by output 1.
     make: |cx| cx.transparent(make),
 };
 
-struct CheckLength {
-    most: u32,
-    extra: bool,
-}
-
-fn make(args: &mut Args<'_>) -> Option<CheckLength> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     let most = args.mandatory_positional("LENGTH", parse::u32);
     let extra = args.keyword("EXTRA_LENGTH", parse::bool).unwrap_or(false);
-    Some(CheckLength { most: most?, extra })
-}
-
-impl Transparent for CheckLength {
-    fn build(&self, f: &mut Builder) {
-        f.name("CheckLength");
-        let most = f.cell("length", u64::from(self.most));
+    let most = u64::from(most?);
+    Some(Program::new("CheckLength", HANDLERS, move |f| {
+        let most = f.cell("length", most);
         let long = f.bad_block(1, "too-long");
-        let length = if self.extra { packet_len() + anno(anno::EXTRA_LENGTH) } else { packet_len() };
+        let length = if extra { packet_len() + anno(anno::EXTRA_LENGTH) } else { packet_len() };
         f.check(length.at_most(cell(most)), long);
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for CheckLength {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<CheckLength>] = &[Row::read_write(
+const HANDLERS: &[Row<Program>] = &[Row::read_write(
     "length",
     |_, cells| cell_text(cells, 0),
     |_, value, cells| set_cell(cells, 0, written(value, parse::u32)?),

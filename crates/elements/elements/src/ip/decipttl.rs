@@ -1,9 +1,9 @@
 //! `DecIPTTL`: decrements the time to live.
 
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::{cell, csum_update, load};
 use packet::field::{Base, IP_DST, IP_SUM, IP_TTL};
 
@@ -32,23 +32,13 @@ live is 0 or 1 are not changed and leave by output 1; usually an ICMPError stand
 const DROPS: u16 = 0;
 const ACTIVE: u16 = 1;
 
-struct DecIpTtl {
-    active: bool,
-    multicast: bool,
-}
-
-fn make(args: &mut Args<'_>) -> Option<DecIpTtl> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let multicast = args.keyword("MULTICAST", parse::bool).unwrap_or(true);
-    Some(DecIpTtl { active, multicast })
-}
-
-impl Transparent for DecIpTtl {
-    fn build(&self, f: &mut Builder) {
-        f.name("DecIPTTL");
+    Some(Program::new("DecIPTTL", HANDLERS, move |f| {
         let drops = f.cell("drops", 0);
-        // A cell, since the handler changes it while packets flow.
-        let active = f.cell("active", u64::from(self.active));
+        // In a cell, since the handler changes it while packets flow.
+        let active = f.cell("active", u64::from(active));
         let headless = f.drop_block("no-ip-header");
         let untouched = f.aside(|f| f.emit(0));
         let expired = f.aside(|f| {
@@ -57,7 +47,7 @@ impl Transparent for DecIpTtl {
         });
         f.check(cell(active), untouched);
         f.need(Base::Net, 20, headless);
-        if !self.multicast {
+        if !multicast {
             f.leave_if((load(IP_DST) >> 28).equals(0xe), untouched);
         }
         let (ttl, one) = (f.eval(load(IP_TTL)), f.eval(1));
@@ -67,16 +57,10 @@ impl Transparent for DecIpTtl {
         f.store(IP_SUM, csum_update(load(IP_SUM), 0x0100, 0, 16));
         f.store(IP_TTL, ttl - one);
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for DecIpTtl {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<DecIpTtl>] = &[
+const HANDLERS: &[Row<Program>] = &[
     Row::sum("drops", |_, cells| cell_text(cells, DROPS)),
     Row::read_write(
         "active",

@@ -1,9 +1,9 @@
 //! `FixIPSrc`: sets the source address of packets that ask for it.
 
 use super::setipchecksum::compute;
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::anno;
 use packet::anno;
 use packet::field::{Base, IP_SRC};
@@ -29,28 +29,16 @@ interface that an error leaves by is known only here.
     make: |cx| cx.transparent(make),
 };
 
-struct FixIpSrc {
-    address: u32,
-}
-
-fn make(args: &mut Args<'_>) -> Option<FixIpSrc> {
-    let address = args.mandatory_positional("IPADDR", parse::ip4);
-    let address = u32::from(address?);
-    Some(FixIpSrc { address })
-}
-
-impl Transparent for FixIpSrc {
-    fn build(&self, f: &mut Builder) {
-        f.name("FixIPSrc");
+fn make(args: &mut Args<'_>) -> Option<Program> {
+    let address = u32::from(args.mandatory_positional("IPADDR", parse::ip4)?);
+    Some(Program::new("FixIPSrc", &[], move |f| {
         let bad = f.drop_block("bad-ip-header");
         let done = f.aside(|f| f.emit(0));
         f.check(anno(anno::FIX_IP_SRC), done);
         f.need(Base::Net, 20, done);
         f.store_anno(anno::FIX_IP_SRC, 0);
-        f.store(IP_SRC, u64::from(self.address));
+        f.store(IP_SRC, u64::from(address));
         compute(f, bad);
         f.jump(done);
-    }
+    }))
 }
-
-impl Element for FixIpSrc {}

@@ -2,12 +2,12 @@
 
 use super::argument::{annotation, offset};
 use super::value;
+use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{BoxElement, Class, Configure, PortCodes, Row, StateScope};
 use ir::expr::{cell, load};
-use packet::anno::{self, Anno};
+use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_SRC};
 
 /// `GetIPAddress`.
@@ -51,11 +51,6 @@ Sets the destination address annotation to IPADDR.
     make: |cx| cx.transparent(make_set),
 };
 
-struct Get {
-    field: Field,
-    anno: Anno,
-}
-
 fn make_get(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let span = cx.span;
     let mut args = cx.args();
@@ -73,49 +68,26 @@ fn make_get(cx: &mut Configure<'_>) -> Option<BoxElement> {
             return None;
         }
     };
-    Some(BoxElement::transparent(Get { field, anno }))
-}
-
-impl Transparent for Get {
-    fn build(&self, f: &mut Builder) {
-        f.name("GetIPAddress");
+    Some(BoxElement::transparent(Program::new("GetIPAddress", &[], move |f| {
         let short = f.drop_block("short-packet");
-        f.need(self.field.base, usize::from(self.field.end_byte()), short);
-        f.store_anno(self.anno, load(self.field));
+        f.need(field.base, usize::from(field.end_byte()), short);
+        f.store_anno(anno, load(field));
         f.emit(0);
-    }
+    })))
 }
 
-impl Element for Get {}
-
-struct Set {
-    address: u32,
-    anno: Anno,
-}
-
-fn make_set(args: &mut Args<'_>) -> Option<Set> {
+fn make_set(args: &mut Args<'_>) -> Option<Program> {
     let address = args.mandatory_positional("IPADDR", parse::ip4);
     let anno = args.keyword("ANNO", annotation(4)).unwrap_or(anno::DST_IP);
     let address = u32::from(address?);
-    Some(Set { address, anno })
-}
-
-impl Transparent for Set {
-    fn build(&self, f: &mut Builder) {
-        f.name("SetIPAddress");
-        let address = f.cell("addr", u64::from(self.address));
-        f.store_anno(self.anno, cell(address));
+    Some(Program::new("SetIPAddress", HANDLERS, move |f| {
+        let address = f.cell("addr", u64::from(address));
+        f.store_anno(anno, cell(address));
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for Set {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<Set>] = &[Row::read_write(
+const HANDLERS: &[Row<Program>] = &[Row::read_write(
     "addr",
     |_, cells| cells.first().map(|address| value::show_address(*address)),
     |_, value, cells| set_cell(cells, 0, written(value, value::address)?),

@@ -1,7 +1,8 @@
 //! `IPMirror`: turns packets round.
 
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent};
+use element::{Class, PortCodes, StateScope};
 use ir::expr::load;
 use ir::{Builder, Value};
 use packet::anno;
@@ -29,15 +30,6 @@ ports too; of TCP packets also sequence and acknowledgment number. Checksums sta
     make: |cx| cx.transparent(make),
 };
 
-struct IpMirror {
-    dst_anno: bool,
-}
-
-fn make(args: &mut Args<'_>) -> Option<IpMirror> {
-    let dst_anno = args.positional("DST_ANNO", parse::bool).unwrap_or(true);
-    Some(IpMirror { dst_anno })
-}
-
 /// Sequence and acknowledgment number together.
 const TCP_NUMBERS: Field = Field::bytes(Base::Trans, 4, 8);
 
@@ -48,14 +40,14 @@ fn swap(f: &mut Builder, field: Field) -> Value {
     both
 }
 
-impl Transparent for IpMirror {
-    fn build(&self, f: &mut Builder) {
-        f.name("IPMirror");
+fn make(args: &mut Args<'_>) -> Option<Program> {
+    let dst_anno = args.positional("DST_ANNO", parse::bool).unwrap_or(true);
+    Some(Program::new("IPMirror", &[], move |f| {
         let bad = f.drop_block("no-ip-header");
         let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
         let pair = swap(f, IP_PAIR);
-        if self.dst_anno {
+        if dst_anno {
             f.store_anno(anno::DST_IP, pair >> 32);
         }
         f.leave_if(load(IP_FRAG), done);
@@ -71,7 +63,5 @@ impl Transparent for IpMirror {
         f.need(Base::Trans, 12, done);
         swap(f, TCP_NUMBERS);
         f.jump(done);
-    }
+    }))
 }
-
-impl Element for IpMirror {}

@@ -1,7 +1,9 @@
 //! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
 
 use super::argument::offset;
-use element::{Class, Element, PortCodes, StateScope, Transparent};
+use crate::program::Program;
+use click::config::Args;
+use element::{Class, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::{self, avail, load};
 use packet::field::{Base, IP_HL};
@@ -24,7 +26,7 @@ start and the transport header annotation to where the IP header ends. Checks no
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.transparent(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
+    make: |cx| cx.transparent(make_mark),
 };
 
 /// `StripIPHeader`.
@@ -43,40 +45,29 @@ stands before it.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.transparent(|_| Some(Strip)),
+    make: |cx| cx.transparent(|_| Some(Program::new("StripIPHeader", &[], strip))),
 };
 
-struct Mark(u16);
-
-impl Transparent for Mark {
-    fn build(&self, f: &mut Builder) {
-        f.name("MarkIPHeader");
+fn make_mark(args: &mut Args<'_>) -> Option<Program> {
+    let offset = u64::from(args.positional("OFFSET", offset).unwrap_or(0));
+    Some(Program::new("MarkIPHeader", &[], move |f| {
         let short = f.aside(|f| {
             f.clear_base(Base::Trans);
             f.emit(0);
         });
-        let offset = f.eval(u64::from(self.0));
+        let offset = f.eval(offset);
         f.set_base(Base::Net, offset);
         f.need(Base::Net, 1, short);
         f.set_base(Base::Trans, (load(IP_HL) << 2) + offset);
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for Mark {}
-
-struct Strip;
-
-impl Transparent for Strip {
-    fn build(&self, f: &mut Builder) {
-        f.name("StripIPHeader");
-        let bad = f.drop_block("no-ip-header");
-        // An unset header and one before the packet's start are huge numbers.
-        let header = f.eval(expr::offset(Base::Trans));
-        f.check(header.at_most(avail(Base::Data)), bad);
-        f.pull(header);
-        f.emit(0);
-    }
+fn strip(f: &mut Builder) {
+    let bad = f.drop_block("no-ip-header");
+    // An unset header and one before the packet's start are huge numbers.
+    let header = f.eval(expr::offset(Base::Trans));
+    f.check(header.at_most(avail(Base::Data)), bad);
+    f.pull(header);
+    f.emit(0);
 }
-
-impl Element for Strip {}

@@ -1,7 +1,8 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
+use crate::program::Program;
 use element::value::cell_text;
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::{avail, ip_sum, load, offset};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP_HL, IP_SUM};
@@ -28,7 +29,7 @@ pub const SET: Class = Class {
     page: page!("SetIPChecksum", "Computes the IP header's checksum and writes it into the header."),
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| make(cx, "SetIPChecksum"),
+    make: |cx| cx.transparent(|_| Some(Program::new("SetIPChecksum", HANDLERS, build))),
 };
 
 /// `ResetIPChecksum`, FastClick's.
@@ -40,15 +41,9 @@ pub const RESET: Class = Class {
         "- **difference**: FastClick leaves the sum to the network card; it is computed here, because not\n",
         "  every port can\n"
     ),
-    make: |cx| make(cx, "ResetIPChecksum"),
+    make: |cx| cx.transparent(|_| Some(Program::new("ResetIPChecksum", HANDLERS, build))),
     ..SET
 };
-
-struct SetIpChecksum(&'static str);
-
-fn make(cx: &mut Configure<'_>, class: &'static str) -> Option<BoxElement> {
-    cx.transparent(|_| Some(SetIpChecksum(class)))
-}
 
 /// Computes the header checksum and writes it; `bad` where the header is cut off. The first 20 bytes
 /// must be there.
@@ -60,36 +55,27 @@ pub(super) fn compute(f: &mut Builder, bad: BlockId) {
     f.store(IP_SUM, ip_sum() ^ 0xffff);
 }
 
-impl Transparent for SetIpChecksum {
-    fn build(&self, f: &mut Builder) {
-        f.name(self.0);
-        let drops = f.cell("drops", 0);
-        let bad = f.aside(|f| {
-            f.add_to_cell(drops, 1);
-            f.drop("bad-ip-header");
-        });
-        let bad_unmarked = f.aside(|f| {
-            f.clear_base(Base::Net);
-            f.jump(bad);
-        });
-        let unmarked = f.block();
-        f.leave_if(offset(Base::Net).equals(u64::MAX), unmarked);
-        f.need(Base::Net, 20, bad);
-        compute(f, bad);
-        f.emit(0);
-        f.at(unmarked);
-        f.set_base(Base::Net, 0);
-        f.need(Base::Net, 20, bad_unmarked);
-        compute(f, bad_unmarked);
+fn build(f: &mut Builder) {
+    let drops = f.cell("drops", 0);
+    let bad = f.aside(|f| {
+        f.add_to_cell(drops, 1);
+        f.drop("bad-ip-header");
+    });
+    let bad_unmarked = f.aside(|f| {
         f.clear_base(Base::Net);
-        f.emit(0);
-    }
+        f.jump(bad);
+    });
+    let unmarked = f.block();
+    f.leave_if(offset(Base::Net).equals(u64::MAX), unmarked);
+    f.need(Base::Net, 20, bad);
+    compute(f, bad);
+    f.emit(0);
+    f.at(unmarked);
+    f.set_base(Base::Net, 0);
+    f.need(Base::Net, 20, bad_unmarked);
+    compute(f, bad_unmarked);
+    f.clear_base(Base::Net);
+    f.emit(0);
 }
 
-impl Element for SetIpChecksum {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<SetIpChecksum>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];
+const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

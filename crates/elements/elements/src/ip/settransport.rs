@@ -1,7 +1,8 @@
 //! `SetTCPChecksum` and `SetUDPChecksum`: compute transport checksums.
 
 use super::header::{from_network, transport_offset};
-use click::config::parse;
+use crate::program::Program;
+use click::config::{Args, parse};
 use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, select, transport_sum};
@@ -29,11 +30,7 @@ Computes the TCP checksum and writes it into the header.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| {
-        cx.transparent(|args| {
-            Some(SetTcp { fix_offset: args.positional("FIXOFF", parse::bool).unwrap_or(false) })
-        })
-    },
+    make: |cx| cx.transparent(make_tcp),
 };
 
 /// `SetUDPChecksum`.
@@ -58,13 +55,9 @@ Computes the UDP checksum and writes it into the header. The protocol field is n
 /// More fragments, or an offset.
 const FRAGMENT: u64 = 0x3fff;
 
-struct SetTcp {
-    fix_offset: bool,
-}
-
-impl Transparent for SetTcp {
-    fn build(&self, f: &mut Builder) {
-        f.name("SetTCPChecksum");
+fn make_tcp(args: &mut Args<'_>) -> Option<Program> {
+    let fix_offset = args.positional("FIXOFF", parse::bool).unwrap_or(false);
+    Some(Program::new("SetTCPChecksum", &[], move |f| {
         let bad = f.drop_block("bad-lengths");
         f.need(Base::Net, 20, bad);
         f.need(Base::Trans, 20, bad);
@@ -73,7 +66,7 @@ impl Transparent for SetTcp {
         let length = f.eval(load(IP_LEN));
         f.check((header + 20).at_most(length), bad);
         f.check(length.at_most(packet_len() - net), bad);
-        if self.fix_offset {
+        if fix_offset {
             let (words, five) = (f.eval(load(TCP_HL)), f.eval(5));
             let most = select(load(IP_OFF) & FRAGMENT, words, (length - header) >> 2);
             f.store(TCP_HL, select(words.less_than(five), five, words.min(most)));
@@ -81,10 +74,8 @@ impl Transparent for SetTcp {
         f.store(TCP_SUM, 0);
         f.store(TCP_SUM, transport_sum(6) ^ 0xffff);
         f.emit(0);
-    }
+    }))
 }
-
-impl Element for SetTcp {}
 
 struct SetUdp;
 

@@ -1,9 +1,10 @@
 //! `StoreIPAddress`: writes an address into packets.
 
 use super::argument;
-use click::config::{Names, Parsed, parse};
+use crate::program::Program;
+use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
+use element::{Class, PortCodes, StateScope};
 use ir::expr::{anno, csum_update, load, select};
 use ir::{BlockId, Builder, Value};
 use packet::anno;
@@ -30,13 +31,11 @@ no checksum is.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::None,
-    make,
+    make: |cx| {
+        let is_given = click::config::split_args(cx.config).len() > 1;
+        cx.transparent(|args| make(args, is_given))
+    },
 };
-
-struct StoreIpAddress {
-    address: Option<u32>,
-    field: Field,
-}
 
 fn place(text: &Spanned, names: &dyn Names) -> Parsed<Field> {
     match text.as_str().to_ascii_lowercase().as_str() {
@@ -46,40 +45,29 @@ fn place(text: &Spanned, names: &dyn Names) -> Parsed<Field> {
     }
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let count = click::config::split_args(cx.config).len();
-    cx.transparent(|args| {
-        let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip4) } else { None };
-        let field = args.mandatory_positional("OFFSET", place);
-        let (address, field) = (address.map(u32::from), field?);
-        Some(StoreIpAddress { address, field })
-    })
-}
-
-impl Transparent for StoreIpAddress {
-    fn build(&self, f: &mut Builder) {
-        f.name("StoreIPAddress");
+fn make(args: &mut Args<'_>, is_given: bool) -> Option<Program> {
+    let given = if is_given { args.mandatory_positional("ADDR", parse::ip4).map(u32::from) } else { None };
+    let field = args.mandatory_positional("OFFSET", place)?;
+    Some(Program::new("StoreIPAddress", &[], move |f| {
         let bad = f.bad_block(1, "out-of-range");
         let done = f.aside(|f| f.emit(0));
-        let address = match self.address {
+        let address = match given {
             Some(address) => f.eval(u64::from(address)),
             None => f.eval(anno(anno::DST_IP)),
         };
-        if self.address.is_none() {
+        if given.is_none() {
             f.check(address, done);
         }
-        if self.field.base == Base::Data {
-            f.need(Base::Data, usize::from(self.field.end_byte()), bad);
-            f.store(self.field, address);
+        if field.base == Base::Data {
+            f.need(Base::Data, usize::from(field.end_byte()), bad);
+            f.store(field, address);
             f.jump(done);
         } else {
             f.need(Base::Net, 20, bad);
-            replace_address(f, self.field, address, done);
+            replace_address(f, field, address, done);
         }
-    }
+    }))
 }
-
-impl Element for StoreIpAddress {}
 
 /// Writes an address of the IP header, updates the checksums that cover it, and goes on at `done`.
 /// The header must be there.

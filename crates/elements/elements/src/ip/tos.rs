@@ -1,5 +1,6 @@
 //! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
 
+use crate::program::Program;
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::value::{cell_text, set_cell, written};
@@ -169,18 +170,9 @@ const fn row(name: &'static str) -> Row<Set> {
     Row::read_write(name, |set, _| Some(set.text.clone()), Set::set)
 }
 
-struct MarkIpCe {
-    force: bool,
-}
-
-fn make_ce(args: &mut Args<'_>) -> Option<MarkIpCe> {
+fn make_ce(args: &mut Args<'_>) -> Option<Program> {
     let force = args.positional("FORCE", parse::bool).unwrap_or(false);
-    Some(MarkIpCe { force })
-}
-
-impl Transparent for MarkIpCe {
-    fn build(&self, f: &mut Builder) {
-        f.name("MarkIPCE");
+    Some(Program::new("MarkIPCE", HANDLERS, move |f| {
         let drops = f.cell("drops", 0);
         let bad = f.drop_block("no-ip-header");
         let deaf = f.aside(|f| {
@@ -190,19 +182,13 @@ impl Transparent for MarkIpCe {
         let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
         let ecn = f.eval(load(IP_ECN));
-        if !self.force {
+        if !force {
             f.check(ecn, deaf);
         }
         f.leave_if(ecn.equals(3), done);
         replace(f, |old| old | 3);
         f.jump(done);
-    }
+    }))
 }
 
-impl Element for MarkIpCe {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<MarkIpCe>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];
+const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

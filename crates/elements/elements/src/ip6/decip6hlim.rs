@@ -1,7 +1,8 @@
 //! `DecIP6HLIM`: decrements the hop limit.
 
+use crate::program::Program;
 use element::value::cell_text;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{Class, PortCodes, Row, StateScope};
 use ir::Builder;
 use ir::expr::load;
 use packet::field::{Base, IP6_HLIM};
@@ -23,32 +24,21 @@ output 1; usually an ICMP6Error stands there.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.transparent(|_| Some(DecIp6Hlim)),
+    make: |cx| cx.transparent(|_| Some(Program::new("DecIP6HLIM", HANDLERS, build))),
 };
 
-struct DecIp6Hlim;
-
-impl Transparent for DecIp6Hlim {
-    fn build(&self, f: &mut Builder) {
-        f.name("DecIP6HLIM");
-        let drops = f.cell("drops", 0);
-        let headless = f.drop_block("no-ip6-header");
-        let expired = f.aside(|f| {
-            f.add_to_cell(drops, 1);
-            f.emit_or_drop(1, "hop-limit-expired");
-        });
-        f.need(Base::Net, 40, headless);
-        let (limit, one) = (f.eval(load(IP6_HLIM)), f.eval(1));
-        f.check(limit.greater_than(one), expired);
-        f.store(IP6_HLIM, limit - one);
-        f.emit(0);
-    }
+fn build(f: &mut Builder) {
+    let drops = f.cell("drops", 0);
+    let headless = f.drop_block("no-ip6-header");
+    let expired = f.aside(|f| {
+        f.add_to_cell(drops, 1);
+        f.emit_or_drop(1, "hop-limit-expired");
+    });
+    f.need(Base::Net, 40, headless);
+    let (limit, one) = (f.eval(load(IP6_HLIM)), f.eval(1));
+    f.check(limit.greater_than(one), expired);
+    f.store(IP6_HLIM, limit - one);
+    f.emit(0);
 }
 
-impl Element for DecIp6Hlim {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<DecIp6Hlim>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];
+const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

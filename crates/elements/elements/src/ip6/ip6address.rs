@@ -2,13 +2,12 @@
 
 use super::address::{HIGH, LOW, fields, halves, store};
 use crate::ip::argument::offset;
-use click::config::{Names, Parsed, parse};
+use crate::program::Program;
+use click::config::{Args, Names, Parsed, parse};
 use diag::Spanned;
-use element::{BoxElement, Class, Configure, Element, PortCodes, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::{anno, load};
 use packet::field::{Base, Field};
-use std::net::Ipv6Addr;
 
 /// `GetIP6Address`.
 pub const GET: Class = Class {
@@ -28,7 +27,7 @@ destination stands in an IPv6 packet.
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.transparent(|args| Some(Get(args.mandatory_positional("OFFSET", offset)?))),
+    make: |cx| cx.transparent(make_get),
 };
 
 /// `SetIP6Address`.
@@ -44,9 +43,7 @@ Sets the destination address annotation to IPADDR.
 - **arguments**: `IPADDR`
 - **annotations**: sets `DST_IP6`
 ",
-    make: |cx: &mut Configure<'_>| {
-        cx.transparent(|args| Some(Set(args.mandatory_positional("IPADDR", parse::ip6)?)))
-    },
+    make: |cx| cx.transparent(make_set),
     ..GET
 };
 
@@ -68,42 +65,30 @@ header. No checksum is updated.
   from the IPv6 header)
 ",
     codes: PortCodes::CHECK,
-    make: make_store,
+    make: |cx| {
+        let is_given = click::config::split_args(cx.config).len() > 1;
+        cx.transparent(|args| make_store(args, is_given))
+    },
     ..GET
 };
 
-struct Get(u16);
-
-impl Transparent for Get {
-    fn build(&self, f: &mut Builder) {
-        f.name("GetIP6Address");
+fn make_get(args: &mut Args<'_>) -> Option<Program> {
+    let offset = args.mandatory_positional("OFFSET", offset)?;
+    Some(Program::new("GetIP6Address", &[], move |f| {
         let short = f.drop_block("short-packet");
-        f.need(Base::Data, usize::from(self.0) + 16, short);
-        let (high, low) = fields(Base::Data, self.0);
+        f.need(Base::Data, usize::from(offset) + 16, short);
+        let (high, low) = fields(Base::Data, offset);
         store(f, load(high), load(low));
         f.emit(0);
-    }
+    }))
 }
 
-impl Element for Get {}
-
-struct Set(Ipv6Addr);
-
-impl Transparent for Set {
-    fn build(&self, f: &mut Builder) {
-        f.name("SetIP6Address");
-        let (high, low) = halves(self.0);
+fn make_set(args: &mut Args<'_>) -> Option<Program> {
+    let (high, low) = halves(args.mandatory_positional("IPADDR", parse::ip6)?);
+    Some(Program::new("SetIP6Address", &[], move |f| {
         store(f, high, low);
         f.emit(0);
-    }
-}
-
-impl Element for Set {}
-
-struct Store {
-    address: Option<Ipv6Addr>,
-    high: Field,
-    low: Field,
+    }))
 }
 
 fn place(text: &Spanned, names: &dyn Names) -> Parsed<(Field, Field)> {
@@ -114,34 +99,23 @@ fn place(text: &Spanned, names: &dyn Names) -> Parsed<(Field, Field)> {
     }
 }
 
-fn make_store(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let count = click::config::split_args(cx.config).len();
-    cx.transparent(|args| {
-        let address = if count > 1 { args.mandatory_positional("ADDR", parse::ip6) } else { None };
-        let place = args.mandatory_positional("OFFSET", place);
-        let (high, low) = place?;
-        Some(Store { address, high, low })
-    })
-}
-
-impl Transparent for Store {
-    fn build(&self, f: &mut Builder) {
-        f.name("StoreIP6Address");
+fn make_store(args: &mut Args<'_>, is_given: bool) -> Option<Program> {
+    let given = if is_given { args.mandatory_positional("ADDR", parse::ip6).map(halves) } else { None };
+    let (high_field, low_field) = args.mandatory_positional("OFFSET", place)?;
+    Some(Program::new("StoreIP6Address", &[], move |f| {
         let bad = f.bad_block(1, "out-of-range");
         let done = f.aside(|f| f.emit(0));
-        let (high, low) = match self.address.map(halves) {
+        let (high, low) = match given {
             Some((high, low)) => (f.eval(high), f.eval(low)),
             None => (f.eval(anno(HIGH)), f.eval(anno(LOW))),
         };
-        if self.address.is_none() {
+        if given.is_none() {
             f.check(high | low, done);
         }
-        let whole = if self.high.base == Base::Net { 40 } else { self.low.end_byte() };
-        f.need(self.high.base, usize::from(whole), bad);
-        f.store(self.high, high);
-        f.store(self.low, low);
+        let whole = if high_field.base == Base::Net { 40 } else { low_field.end_byte() };
+        f.need(high_field.base, usize::from(whole), bad);
+        f.store(high_field, high);
+        f.store(low_field, low);
         f.jump(done);
-    }
+    }))
 }
-
-impl Element for Store {}

@@ -1,8 +1,9 @@
 //! `MarkIP6Header`: sets the IPv6 header annotation.
 
 use crate::ip::argument::offset;
-use element::{Class, Element, PortCodes, StateScope, Transparent};
-use ir::Builder;
+use crate::program::Program;
+use click::config::Args;
+use element::{Class, PortCodes, StateScope};
 use packet::field::Base;
 
 /// The class.
@@ -21,18 +22,14 @@ start and the transport header annotation to 40 bytes behind that. Checks nothin
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
-    make: |cx| cx.transparent(|args| Some(Mark(args.positional("OFFSET", offset).unwrap_or(0)))),
+    make: |cx| cx.transparent(make),
 };
 
-struct Mark(u16);
-
-impl Transparent for Mark {
-    fn build(&self, f: &mut Builder) {
-        f.name("MarkIP6Header");
-        f.set_base(Base::Net, u64::from(self.0));
-        f.set_base(Base::Trans, u64::from(self.0) + 40);
+fn make(args: &mut Args<'_>) -> Option<Program> {
+    let offset = u64::from(args.positional("OFFSET", offset).unwrap_or(0));
+    Some(Program::new("MarkIP6Header", &[], move |f| {
+        f.set_base(Base::Net, offset);
+        f.set_base(Base::Trans, offset + 40);
         f.emit(0);
-    }
+    }))
 }
-
-impl Element for Mark {}
