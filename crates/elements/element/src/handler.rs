@@ -67,6 +67,8 @@ pub type Read<T> = fn(&T, cells: &[u64]) -> Option<String>;
 pub type Ask<T> = fn(&T, argument: &str) -> Option<String>;
 /// Writes a value; a sentence that says what was expected where it is none.
 pub type Write<T> = fn(&mut T, value: &str, cells: &mut [u64]) -> Result<(), String>;
+/// Does what the handler is there for, whatever value is written.
+pub type Press<T> = fn(&mut T, cells: &mut [u64]);
 
 /// Reads and writes values that are told apart by numbers.
 struct Numbered<T> {
@@ -90,6 +92,7 @@ pub struct Row<T> {
     read: Option<Read<T>>,
     ask: Option<Ask<T>>,
     write: Option<Write<T>>,
+    press: Option<Press<T>>,
     numbered: Option<Numbered<T>>,
 }
 
@@ -131,6 +134,11 @@ impl<T> Row<T> {
         Row { write: Some(write), ..Row::none(name, Merge::First) }
     }
 
+    /// A button: a write handler that ignores its value, as Click's flag `BUTTON` marks one.
+    pub const fn button(name: &'static str, press: Press<T>) -> Row<T> {
+        Row { press: Some(press), ..Row::none(name, Merge::First) }
+    }
+
     /// A value that is the same at all workers, and is written, too.
     pub const fn read_write(name: &'static str, read: Read<T>, write: Write<T>) -> Row<T> {
         Row::read(name, read).or_write(write)
@@ -157,7 +165,7 @@ impl<T> Row<T> {
     }
 
     const fn none(name: &'static str, merge: Merge) -> Row<T> {
-        Row { name, merge, read: None, ask: None, write: None, numbered: None }
+        Row { name, merge, read: None, ask: None, write: None, press: None, numbered: None }
     }
 
     /// The same, written too.
@@ -175,7 +183,7 @@ impl<T> Row<T> {
             return numbers.map(handler).collect();
         }
         let reads = self.read.is_some() || self.ask.is_some();
-        let access = match (reads, self.write.is_some()) {
+        let access = match (reads, self.write.is_some() || self.press.is_some()) {
             (_, false) => Access::Read,
             (false, true) => Access::Write,
             (true, true) => Access::ReadWrite,
@@ -226,6 +234,10 @@ impl<T: 'static> Bound for Table<'_, T> {
         let Table(of, rows) = self;
         if let Some(write) = rows.iter().filter(|row| row.name == handler).find_map(|row| row.write) {
             return write(of, value, cells);
+        }
+        if let Some(press) = rows.iter().filter(|row| row.name == handler).find_map(|row| row.press) {
+            press(of, cells);
+            return Ok(());
         }
         match rows.iter().find_map(|row| row.by_number(of, handler)) {
             Some((numbered, number)) => (numbered.write)(of, number, value, cells),
@@ -279,10 +291,7 @@ mod tests {
                 Ok(())
             },
         ),
-        Row::write("off", |lamps, _, _| {
-            lamps.0.fill(0);
-            Ok(())
-        }),
+        Row::button("off", |lamps, _| lamps.0.fill(0)),
         Row::ask("brighter", |lamps, than| {
             let than = than.parse::<u8>().ok()?;
             Some(lamps.0.iter().filter(|lamp| **lamp > than).count().to_string())
