@@ -137,10 +137,9 @@ impl Counter {
     }
 
     /// Counts from zero again, and calls what was given as arguments.
-    fn reset(&mut self, _value: &str, cells: &mut [u64]) -> Result<(), String> {
+    fn reset(&mut self, cells: &mut [u64]) {
         cells.fill(0);
         cells.iter_mut().skip(COUNT_CALL.into()).zip(self.calls()).for_each(|(cell, at)| *cell = at);
-        Ok(())
     }
 }
 
@@ -169,6 +168,6 @@ const HANDLERS: &[Row<Counter>] = &[
     Row::write("byte_count_call", |counter, value, cells| {
         set(value, cells, BYTE_CALL, &mut counter.byte_call)
     }),
-    Row::write("reset_counts", Counter::reset),
-    Row::write("reset", Counter::reset),
+    Row::button("reset_counts", Counter::reset),
+    Row::button("reset", Counter::reset),
 ];

@@ -79,10 +79,9 @@ impl Element for Discard {
 
 const HANDLERS: &[Row<Discard>] = &[
     Row::sum("count", |discard, cells| Some((discard.pulled + cells.first().unwrap_or(&0)).to_string())),
-    Row::write("reset_counts", |discard, _, cells| {
+    Row::button("reset_counts", |discard, cells| {
         discard.pulled = 0;
         cells.fill(0);
-        Ok(())
     }),
     Row::read_write(
         "active",

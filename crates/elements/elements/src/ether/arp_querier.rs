@@ -356,14 +356,12 @@ impl ArpQuerier {
         Ok(())
     }
 
-    fn clear(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+    fn clear(&mut self, _cells: &mut [u64]) {
         for counter in [&self.common.queries, &self.common.responses, &self.common.drops] {
             counter.store(0, Relaxed);
         }
-        self.change(|neighbours, _| {
-            neighbours.clear();
-            Ok(())
-        })
+        self.neighbours.clear();
+        self.resolved.refresh(&self.neighbours, self.now_ns, self.poll_ns);
     }
 }
 
@@ -403,5 +401,5 @@ const HANDLERS: &[Row<ArpQuerier>] = &[
     Row::write("delete", |querier, value, _| {
         querier.change(|neighbours, now_ns| neighbours.delete_written(value, now_ns))
     }),
-    Row::write("clear", ArpQuerier::clear),
+    Row::button("clear", ArpQuerier::clear),
 ];

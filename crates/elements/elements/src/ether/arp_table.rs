@@ -70,8 +70,5 @@ const HANDLERS: &[Row<ArpTable>] = &[
     Row::read("length", |table, _| Some(table.neighbours.waiting.load(Relaxed).to_string())),
     Row::write("insert", |table, value, _| table.neighbours.insert_written(value, table.now_ns)),
     Row::write("delete", |table, value, _| table.neighbours.delete_written(value, table.now_ns)),
-    Row::write("clear", |table, _, _| {
-        table.neighbours.clear();
-        Ok(())
-    }),
+    Row::button("clear", |table, _| table.neighbours.clear()),
 ];

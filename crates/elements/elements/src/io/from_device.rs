@@ -240,8 +240,5 @@ const HANDLERS: &[Row<FromDevice>] = &[
             Ok(())
         },
     ),
-    Row::write("reset_counts", |device, _, _| {
-        (device.count, device.byte_count) = (0, 0);
-        Ok(())
-    }),
+    Row::button("reset_counts", |device, _| (device.count, device.byte_count) = (0, 0)),
 ];

@@ -182,8 +182,5 @@ impl Element for ToDevice {
 const HANDLERS: &[Row<ToDevice>] = &[
     Row::sum("count", |device, _| Some(device.count.to_string())),
     Row::sum("byte_count", |device, _| Some(device.byte_count.to_string())),
-    Row::write("reset_counts", |device, _, _| {
-        (device.count, device.byte_count) = (0, 0);
-        Ok(())
-    }),
+    Row::button("reset_counts", |device, _| (device.count, device.byte_count) = (0, 0)),
 ];

@@ -255,12 +255,6 @@ impl Queue {
         self.published.set(self.length());
         Ok(())
     }
-
-    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        self.doomed = self.ring.len();
-        self.published.set(0);
-        Ok(())
-    }
 }
 
 const HANDLERS: &[Row<Queue>] = &[
@@ -268,9 +262,9 @@ const HANDLERS: &[Row<Queue>] = &[
     Row::merged("highwater_length", Merge::Max, |queue, _| Some(queue.highwater.to_string())),
     Row::sum("drops", |queue, _| Some(queue.drops.to_string())),
     Row::read_write("capacity", |queue, _| Some(queue.capacity.to_string()), Queue::set_capacity),
-    Row::write("reset_counts", |queue, _, _| {
-        (queue.drops, queue.highwater) = (0, queue.length());
-        Ok(())
+    Row::button("reset_counts", |queue, _| (queue.drops, queue.highwater) = (0, queue.length())),
+    Row::button("reset", |queue, _| {
+        queue.doomed = queue.ring.len();
+        queue.published.set(0);
     }),
-    Row::write("reset", Queue::reset),
 ];

@@ -78,13 +78,6 @@ impl Element for Unqueue {
     }
 }
 
-impl Unqueue {
-    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
-        self.count = 0;
-        Ok(())
-    }
-}
-
 const HANDLERS: &[Row<Unqueue>] = &[
     Row::sum("count", |unqueue, _| Some(unqueue.count.to_string())),
     Row::read_write(
@@ -105,6 +98,6 @@ const HANDLERS: &[Row<Unqueue>] = &[
         |unqueue, _| Some(unqueue.limit.to_string()),
         |unqueue, value, _| set(&mut unqueue.limit, value, parse::i64),
     ),
-    Row::write("reset_counts", Unqueue::reset),
-    Row::write("reset", Unqueue::reset),
+    Row::button("reset_counts", |unqueue, _| unqueue.count = 0),
+    Row::button("reset", |unqueue, _| unqueue.count = 0),
 ];

@@ -306,10 +306,9 @@ const HANDLERS: &[Row<Resolver>] = &[
             if station.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
         })
     }),
-    Row::write("clear", |resolver, _, _| {
-        resolver.change(|station| {
-            station.with_table(|table| table.clear());
-            Ok(())
-        })
+    Row::button("clear", |resolver, _| {
+        if resolver.keeps_table {
+            resolver.interface.with_table(|table| table.clear());
+        }
     }),
 ];

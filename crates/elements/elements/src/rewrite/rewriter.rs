@@ -317,9 +317,8 @@ macro_rules! handlers {
             Row::sum("evictions", |rewriter, _| rewriter.text(|mappings| mappings.evicted)),
             Row::concat("patterns", |rewriter, _| rewriter.text(|mappings| mappings.show_inputs())),
             Row::sum("capacity", Rewriter::capacity).or_write(Rewriter::set_capacity),
-            Row::write("clear", |rewriter, _, _| {
+            Row::button("clear", |rewriter, _| {
                 rewriter.mappings.with(|mappings| mappings.clear(None));
-                Ok(())
             }),
             Row::numbered(
                 "pattern",
