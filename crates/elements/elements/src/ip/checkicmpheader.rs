@@ -1,8 +1,8 @@
 //! `CheckICMPHeader`: checks ICMP headers.
 
-use super::complaint::{Complaints, Faults};
+use super::complaint::{Checker, Complaints, Faults};
 use super::header::{from_network, transport_offset};
-use element::{Class, Element, Handlers, Opaque, PortCodes, StateScope, Work};
+use element::{Class, Opaque, PortCodes, StateScope, Work};
 use packet::Access;
 use packet::checksum::{Validity, verify_icmp};
 use packet::field::{ICMP_TYPE, IP_PROTO};
@@ -34,7 +34,7 @@ right.
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();
-        cx.opaque(|args| Some(CheckIcmp { complaints: Complaints::new(&FAULTS, element, args) }))
+        cx.opaque(|args| Some(Checker { complaints: Complaints::new(&FAULTS, element, args), check: Icmp }))
     },
 };
 
@@ -47,9 +47,7 @@ const FAULTS: Faults = Faults {
     texts: &["not ICMP", "bad packet length", "bad ICMP checksum"],
 };
 
-struct CheckIcmp {
-    complaints: Complaints,
-}
+struct Icmp;
 
 /// The reason why a packet is bad.
 fn fault(packet: &Packet) -> Result<(), usize> {
@@ -75,7 +73,7 @@ fn fault(packet: &Packet) -> Result<(), usize> {
     }
 }
 
-impl Opaque for CheckIcmp {
+impl Opaque for Checker<Icmp> {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             match fault(batch.packet(index)) {
@@ -83,19 +81,5 @@ impl Opaque for CheckIcmp {
                 Err(reason) => self.complaints.complain(index, reason, batch, work),
             }
         }
-    }
-}
-
-impl Element for CheckIcmp {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        FAULTS.names
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        self.complaints.handlers()
     }
 }

@@ -1,9 +1,9 @@
 //! `CheckIPHeader` and `CheckIPHeader2`: check the IP header.
 
 use super::argument::offset;
-use super::complaint::{Complaints, Faults};
+use super::complaint::{BadBlocks, Check, Checker, Complaints, Faults};
 use click::config::{Args, Ip4Prefix, parse};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, StateScope, Transparent, Work};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope, Work};
 use ir::expr::{avail, ip_sum, load, packet_len};
 use ir::{BlockId, Builder};
 use packet::anno;
@@ -96,7 +96,6 @@ struct CheckIpHeader {
     checksum: bool,
     bad_sources: Vec<u32>,
     good_destinations: Vec<u32>,
-    complaints: Complaints,
 }
 
 /// The addresses that are bad sources for every router.
@@ -131,14 +130,8 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     bad_sources.sort_unstable();
     bad_sources.dedup();
     let offset = at.unwrap_or(0);
-    Some(BoxElement::transparent(CheckIpHeader {
-        class,
-        offset,
-        checksum,
-        bad_sources,
-        good_destinations,
-        complaints,
-    }))
+    let check = CheckIpHeader { class, offset, checksum, bad_sources, good_destinations };
+    Some(BoxElement::transparent(Checker { complaints, check }))
 }
 
 /// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.
@@ -177,10 +170,12 @@ impl CheckIpHeader {
     }
 }
 
-impl Transparent for CheckIpHeader {
-    fn build(&self, f: &mut Builder) {
-        f.name(self.class);
-        let bad = self.complaints.blocks(f);
+impl Check for CheckIpHeader {
+    fn class(&self) -> &'static str {
+        self.class
+    }
+
+    fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         let chain = f.slow_block("trim-chain");
         let offset = u64::from(self.offset);
         f.need(Base::Data, usize::from(self.offset) + 20, bad.of(TINY));
@@ -206,24 +201,8 @@ impl Transparent for CheckIpHeader {
         f.emit(0);
     }
 
-    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+    fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let offset = usize::from(self.offset);
-        if !self.complaints.tell(path, batch, work) {
-            self.complaints.trim(batch, |bytes| offset + IP_LEN.load(bytes, offset).unwrap_or(0) as usize);
-        }
-    }
-}
-
-impl Element for CheckIpHeader {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        FAULTS.names
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        self.complaints.handlers()
+        complaints.trim(batch, |bytes| offset + IP_LEN.load(bytes, offset).unwrap_or(0) as usize);
     }
 }

@@ -1,8 +1,8 @@
 //! `CheckTCPHeader` and `CheckUDPHeader`: check transport headers.
 
-use super::complaint::{Complaints, Faults};
+use super::complaint::{BadBlocks, Check, Checker, Complaints, Faults};
 use super::header::{from_network, transport_offset};
-use element::{Class, Configure, Element, Handlers, PortCodes, StateScope, Transparent, Work};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, transport_sum};
 use packet::checksum::{self, Validity};
@@ -43,10 +43,7 @@ pub const TCP: Class = Class {
     ),
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| {
-        let element = cx.name.to_string();
-        cx.transparent(|args| Some(CheckTcp { complaints: Complaints::new(&TCP_FAULTS, element, args) }))
-    },
+    make: |cx| make(cx, &TCP_FAULTS, Tcp),
 };
 
 /// `CheckUDPHeader`.
@@ -58,10 +55,7 @@ pub const UDP: Class = Class {
         "Checks that packets are UDP, that their lengths agree, and that the UDP checksum is right or 0.",
         "`not-udp`, `bad-packet-length`, `bad-udp-checksum`"
     ),
-    make: |cx: &mut Configure<'_>| {
-        let element = cx.name.to_string();
-        cx.transparent(|args| Some(CheckUdp { complaints: Complaints::new(&UDP_FAULTS, element, args) }))
-    },
+    make: |cx| make(cx, &UDP_FAULTS, Udp),
     ..TCP
 };
 
@@ -79,14 +73,19 @@ const UDP_FAULTS: Faults = Faults {
     texts: &["not UDP", "bad packet length", "bad UDP checksum"],
 };
 
-struct CheckTcp {
-    complaints: Complaints,
+fn make<C: Check + 'static>(cx: &mut Configure<'_>, faults: &'static Faults, check: C) -> Option<BoxElement> {
+    let element = cx.name.to_string();
+    cx.transparent(|args| Some(Checker { complaints: Complaints::new(faults, element, args), check }))
 }
 
-impl Transparent for CheckTcp {
-    fn build(&self, f: &mut Builder) {
-        f.name("CheckTCPHeader");
-        let bad = self.complaints.blocks(f);
+struct Tcp;
+
+impl Check for Tcp {
+    fn class(&self) -> &'static str {
+        TCP.name
+    }
+
+    fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         f.need(Base::Net, 20, bad.of(PROTOCOL));
         let protocol = f.eval(load(IP_PROTO));
         f.check(protocol.equals(6), bad.of(PROTOCOL));
@@ -101,29 +100,10 @@ impl Transparent for CheckTcp {
         f.emit(0);
     }
 
-    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        let told = self.complaints.tell(path, batch, work);
-        debug_assert!(told, "slow path {path}");
-    }
+    fn slow(&self, _complaints: &mut Complaints, _batch: &mut Batch<'_>, _work: &mut Work<'_>) {}
 }
 
-impl Element for CheckTcp {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        TCP_FAULTS.names
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        self.complaints.handlers()
-    }
-}
-
-struct CheckUdp {
-    complaints: Complaints,
-}
+struct Udp;
 
 /// Verifies a datagram that ends before its IP packet does.
 fn udp_is_right(packet: &Packet) -> Option<bool> {
@@ -135,10 +115,12 @@ fn udp_is_right(packet: &Packet) -> Option<bool> {
     Some(checksum::verify_udp(&bytes, at, usize::from(length), pseudo) == Validity::Good)
 }
 
-impl Transparent for CheckUdp {
-    fn build(&self, f: &mut Builder) {
-        f.name("CheckUDPHeader");
-        let bad = self.complaints.blocks(f);
+impl Check for Udp {
+    fn class(&self) -> &'static str {
+        UDP.name
+    }
+
+    fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         let shorter = f.slow_block("shorter-than-ip");
         let unchecked = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad.of(PROTOCOL));
@@ -156,30 +138,13 @@ impl Transparent for CheckUdp {
         f.emit(0);
     }
 
-    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        if self.complaints.tell(path, batch, work) {
-            return;
-        }
+    fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         for &index in batch.list() {
             if udp_is_right(batch.packet(index)) == Some(true) {
                 batch.emit(index, 0);
             } else {
-                self.complaints.complain(index, CHECKSUM, batch, work);
+                complaints.complain(index, CHECKSUM, batch, work);
             }
         }
-    }
-}
-
-impl Element for CheckUdp {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        UDP_FAULTS.names
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        self.complaints.handlers()
     }
 }

@@ -5,7 +5,7 @@
 //! an element's own ([`element::Element::reasons`]), in the same order.
 
 use click::config::{Args, parse};
-use element::{Handlers, Row, Work};
+use element::{Element, Handlers, Row, Transparent, Work};
 use ir::{BlockId, Builder};
 use packet::Access;
 use shm::burst::Batch;
@@ -61,7 +61,7 @@ impl Complaints {
 
     /// Makes cells and a block for each reason; the current block stays. To be called before other
     /// cells and slow paths are made.
-    pub fn blocks(&self, f: &mut Builder) -> BadBlocks {
+    fn blocks(&self, f: &mut Builder) -> BadBlocks {
         let complained_of = self.faults.texts.iter().zip(self.faults.names);
         let blocks = complained_of.map(|(_, reason)| {
             let cell = f.cell(reason, 0);
@@ -74,7 +74,7 @@ impl Complaints {
     }
 
     /// Tells of packets that took the slow path of a reason; false for other slow paths.
-    pub fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
+    fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
         if !self.verbose || path >= self.faults.texts.len() {
             return false;
         }
@@ -106,8 +106,7 @@ impl Complaints {
         });
     }
 
-    /// The handlers.
-    pub fn handlers(&mut self) -> Handlers<'_> {
+    fn handlers(&mut self) -> Handlers<'_> {
         let rows = if self.details { DETAILED } else { PLAIN };
         Handlers::of(self, rows)
     }
@@ -123,6 +122,54 @@ impl Complaints {
         let lines = self.counts(cells).zip(self.faults.texts);
         let lines: Vec<String> = lines.map(|(count, text)| format!("{count}\t{text}")).collect();
         Some(lines.join("\n"))
+    }
+}
+
+/// An element that checks headers: `CheckIPHeader` and its kin.
+pub struct Checker<C> {
+    /// What it complains of.
+    pub complaints: Complaints,
+    /// What it checks.
+    pub check: C,
+}
+
+/// What the program of a [`Checker`] checks.
+pub trait Check: Send {
+    /// The class.
+    fn class(&self) -> &'static str;
+
+    /// Builds the program behind the blocks for bad packets.
+    fn build(&self, f: &mut Builder, bad: &BadBlocks);
+
+    /// Works on packets of its own slow paths.
+    fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, work: &mut Work<'_>);
+}
+
+impl<C: Check> Transparent for Checker<C> {
+    fn build(&self, f: &mut Builder) {
+        f.name(self.check.class());
+        let bad = self.complaints.blocks(f);
+        self.check.build(f, &bad);
+    }
+
+    fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        if !self.complaints.tell(path, batch, work) {
+            self.check.slow(&mut self.complaints, batch, work);
+        }
+    }
+}
+
+impl<C: Send> Element for Checker<C> {
+    fn writes(&self) -> bool {
+        false
+    }
+
+    fn reasons(&self) -> &'static [&'static str] {
+        self.complaints.faults.names
+    }
+
+    fn handlers(&mut self) -> Handlers<'_> {
+        self.complaints.handlers()
     }
 }
 

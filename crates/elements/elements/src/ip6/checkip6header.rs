@@ -2,9 +2,9 @@
 
 use super::address::halves;
 use crate::ip::argument::offset;
-use crate::ip::complaint::{Complaints, Faults};
+use crate::ip::complaint::{BadBlocks, Check, Checker, Complaints, Faults};
 use click::config::parse;
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, StateScope, Transparent, Work};
+use element::{BoxElement, Class, Configure, PortCodes, StateScope, Work};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
@@ -59,7 +59,6 @@ const HEADER: u16 = 40;
 struct CheckIp6Header {
     offset: u16,
     bad_sources: Vec<(u64, u64)>,
-    complaints: Complaints,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -75,7 +74,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     bad_sources.sort_unstable();
     bad_sources.dedup();
     let complaints = Complaints::silent(&FAULTS, element);
-    Some(BoxElement::transparent(CheckIp6Header { offset, bad_sources, complaints }))
+    Some(BoxElement::transparent(Checker { complaints, check: CheckIp6Header { offset, bad_sources } }))
 }
 
 impl CheckIp6Header {
@@ -88,10 +87,12 @@ impl CheckIp6Header {
     }
 }
 
-impl Transparent for CheckIp6Header {
-    fn build(&self, f: &mut Builder) {
-        f.name("CheckIP6Header");
-        let bad = self.complaints.blocks(f);
+impl Check for CheckIp6Header {
+    fn class(&self) -> &'static str {
+        CLASS.name
+    }
+
+    fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         let chain = f.slow_block("trim-chain");
         let front = self.offset + HEADER;
         f.need(Base::Data, usize::from(front), bad.of(TINY));
@@ -106,22 +107,8 @@ impl Transparent for CheckIp6Header {
         f.emit(0);
     }
 
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         let (offset, front) = (usize::from(self.offset), usize::from(self.offset + HEADER));
-        self.complaints.trim(batch, |bytes| front + IP6_PLEN.load(bytes, offset).unwrap_or(0) as usize);
-    }
-}
-
-impl Element for CheckIp6Header {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        FAULTS.names
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        self.complaints.handlers()
+        complaints.trim(batch, |bytes| front + IP6_PLEN.load(bytes, offset).unwrap_or(0) as usize);
     }
 }
