@@ -7,7 +7,6 @@
 
 use super::header::EtherHeader;
 use super::neighbours::{Known, Neighbours};
-use element::record::Records;
 use ir::{CacheValidity, Created, Lasting, Table};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
@@ -24,11 +23,7 @@ const CAPACITY: u32 = 1 << 16;
 /// The copy.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// Leads from an address to the number of its record.
-    index: FlowTable<1>,
-    records: Records,
-    /// By the index's numbers.
-    numbers: Vec<Option<u32>>,
+    table: FlowTable<1>,
     source: [u8; 6],
     seen: u64,
     /// How often something that was known was changed or forgotten.
@@ -41,24 +36,17 @@ impl Resolved {
     /// # Errors
     /// When the system refuses the memory.
     pub(super) fn new(source: [u8; 6], seed: u64) -> Result<Resolved, TableError> {
-        let config = FlowConfig { capacity: CAPACITY, initial_keys: 64, seed, ..FlowConfig::default() };
-        let records = Records::new(RECORD_BYTES);
-        Ok(Resolved {
-            index: FlowTable::new(&config)?,
-            records,
-            numbers: vec![],
-            source,
-            seen: 0,
-            changes: 0,
-        })
+        let config = FlowConfig {
+            record_bytes: RECORD_BYTES,
+            capacity: CAPACITY,
+            initial_keys: 64,
+            seed,
+            ..FlowConfig::default()
+        };
+        Ok(Resolved { table: FlowTable::new(&config)?, source, seen: 0, changes: 0 })
     }
 
-    fn number(&self, ip: u64) -> Option<u32> {
-        let place = self.index.find(&[ip])?;
-        *self.numbers.get(place.number() as usize)?
-    }
-
-    /// Notes what is known of a neighbour, or forgets it.
+    /// Stores what is known of a neighbour, or removes its record.
     pub(super) fn set(&mut self, ip: u32, known: Option<Known>) {
         match known {
             Some(known) => self.learn(u64::from(ip), known),
@@ -67,42 +55,29 @@ impl Resolved {
     }
 
     fn learn(&mut self, ip: u64, known: Known) {
-        // A table that is full takes no more: packets to those neighbours go the slow way.
-        let Ok((place, is_new)) = self.index.find_or_insert(&[ip]) else { return };
-        let place = place.number() as usize;
-        if self.numbers.len() <= place {
-            self.numbers.resize(place + 1, None);
-        }
-        let number = match self.numbers[place].filter(|_| !is_new) {
-            Some(number) => number,
-            None => self.records.add(),
-        };
-        self.numbers[place] = Some(number);
-        let at = self.records.address(number);
+        // A full table takes no more: packets to those neighbours take the slow path.
+        let Ok((record, is_new)) = self.table.find_or_insert(&[ip]) else { return };
+        let at = self.table.record_ptr(record) as u64;
         let header = EtherHeader { dst: known.mac, src: self.source, ethertype: 0 };
         let (front, until_ns) = (header.first_bytes(), known.until_ns);
         let stays =
-            self.records.load(at, FIRST_BYTES, 8) == front && self.records.load(at, UNTIL_NS, 8) <= until_ns;
-        // Who goes on with what he read uses it for too short, not too long, while only the time grows.
+            self.record_load(at, FIRST_BYTES, 8) == front && self.record_load(at, UNTIL_NS, 8) <= until_ns;
+        // While only the time grows, who keeps the old record uses it for too short, not for too long.
         self.changes += u64::from(!stays && !is_new);
-        self.records.store(at, FIRST_BYTES, 8, front);
-        self.records.store(at, UNTIL_NS, 8, until_ns);
+        self.record_store(at, FIRST_BYTES, 8, front);
+        self.record_store(at, UNTIL_NS, 8, until_ns);
     }
 
     fn forget(&mut self, ip: u64) {
-        let Some(place) = self.index.find(&[ip]) else { return };
-        self.changes += 1;
-        self.index.remove(place);
-        if let Some(number) = self.numbers.get_mut(place.number() as usize).and_then(Option::take) {
-            self.records.remove(number);
+        if let Some(record) = self.table.find(&[ip]) {
+            self.changes += 1;
+            self.table.remove(record);
         }
     }
 
     fn clear(&mut self) {
         self.changes += 1;
-        self.index.clear();
-        self.records.clear();
-        self.numbers.clear();
+        self.table.clear();
     }
 
     /// Catches up with the table behind it; takes its lock only where something has changed.
@@ -117,9 +92,11 @@ impl Resolved {
     }
 }
 
-// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added. The
-// index leads only to numbers in use: `forget` and `clear` take a key out together with its record. Records are
-// added and removed in `follow`, between bursts; `create` makes none.
+// Records are added and removed in `set` and `refresh`, between bursts or after the program's part of one;
+// `create` makes none.
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole with the
+// table, does not move, and lives as long as the table; all its bytes are initialised. A key leads to the start of a
+// record of `RECORD_BYTES`.
 unsafe impl Table for Resolved {
     fn key_words(&self) -> usize {
         1
@@ -130,7 +107,7 @@ unsafe impl Table for Resolved {
     }
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
-        self.number(*key.first()?).map(|number| self.records.address(number))
+        Some(self.table.find_address(&[*key.first()?])).filter(|record| *record != 0)
     }
 
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
@@ -162,10 +139,10 @@ unsafe impl Table for Resolved {
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        self.records.load(record, offset, bytes)
+        self.table.load(record, usize::from(offset), bytes)
     }
 
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        self.records.store(record, offset, bytes, value);
+        self.table.store(record, usize::from(offset), bytes, value);
     }
 }
