@@ -140,6 +140,11 @@ impl Configure<'_> {
         self.diags.error(span, message)
     }
 
+    /// The value of a result, or records its error.
+    pub fn accept<T>(&mut self, span: Span, result: Result<T, impl ToString>) -> Option<T> {
+        result.map_err(|error| drop(self.error(span, error.to_string()))).ok()
+    }
+
     /// State that several elements share, by key: the first who asks makes it. Elements that belong
     /// together (a rewriter and its ICMP companion) use the flat name of one of them as the key. `None`
     /// when somebody else keeps state of another type under it.
@@ -160,23 +165,13 @@ impl Configure<'_> {
 
     /// A way to an NF in a process of its own, or records why there is none.
     pub fn open_nf(&mut self, name: &Spanned) -> Option<Box<dyn NfLink>> {
-        match self.services.open_nf(name.as_str()) {
-            Ok(link) => Some(link),
-            Err(message) => {
-                self.diags.error(name.span, message);
-                None
-            }
-        }
+        let opened = self.services.open_nf(name.as_str());
+        self.accept(name.span, opened)
     }
 
     /// Opens a port, or records why it cannot be.
     pub fn open_port(&mut self, name: &Spanned, direction: Direction) -> Option<Box<dyn Port>> {
-        match self.services.open_port(name.as_str(), direction) {
-            Ok(port) => Some(port),
-            Err(message) => {
-                self.diags.error(name.span, message);
-                None
-            }
-        }
+        let opened = self.services.open_port(name.as_str(), direction);
+        self.accept(name.span, opened)
     }
 }

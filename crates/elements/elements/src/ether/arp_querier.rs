@@ -156,13 +156,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     };
     common.ip.store(ip, Relaxed);
     common.broadcast.store(broadcast.map_or(subnet_broadcast, u32::from), Relaxed);
-    let resolved = match Resolved::new(mac, u64::from(ip)) {
-        Ok(resolved) => resolved,
-        Err(error) => {
-            cx.error(cx.span, error.to_string());
-            return None;
-        }
-    };
+    let resolved = cx.accept(cx.span, Resolved::new(mac, u64::from(ip)))?;
     let waiting = Waiting::new(limits);
     fine.then(|| {
         BoxElement::transparent(ArpQuerier {

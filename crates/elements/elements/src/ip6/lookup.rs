@@ -42,14 +42,8 @@ struct Lookup {
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let (outputs, span) = (cx.shape.outputs, cx.span);
+    let mut routes = cx.accept(span, Routes::new())?;
     let mut args = cx.args();
-    let mut routes = match Routes::new() {
-        Ok(routes) => routes,
-        Err(error) => {
-            args.error(span, error.to_string());
-            return None;
-        }
-    };
     let mut again = vec![];
     for text in args.rest() {
         let Some((network, hop)) = args.read(&text, line::route(outputs)) else { continue };

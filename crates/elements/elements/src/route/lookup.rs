@@ -35,14 +35,8 @@ pub struct Lookup {
 /// Makes the element of a class.
 pub fn make(cx: &mut Configure<'_>, kind: &'static Kind) -> Option<BoxElement> {
     let (outputs, span) = (cx.shape.outputs, cx.span);
+    let mut routes = cx.accept(span, Routes::new())?;
     let mut args = cx.args();
-    let mut routes = match Routes::new() {
-        Ok(routes) => routes,
-        Err(error) => {
-            args.error(span, error.to_string());
-            return None;
-        }
-    };
     let mut again = vec![];
     let mut mistakes = 0;
     for text in args.rest() {
