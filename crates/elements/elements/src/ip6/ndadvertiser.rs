@@ -1,6 +1,7 @@
 //! `IP6NDAdvertiser`: answers neighbour solicitations.
 
 use super::line::{Network, network};
+use crate::ether::header::{EtherHeader, HEADER_BYTES as ETHER_BYTES, TYPE_IP6};
 use click::config::{parse, split_words};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::MacAddr;
@@ -37,10 +38,8 @@ them, where the target is one of its addresses or lies in one of its prefixes.
 const BAD_SOLICITATION: usize = 0;
 const NOT_MINE: usize = 1;
 
-pub(crate) const ETHER_BYTES: usize = 14;
 pub(crate) const IP6_BYTES: usize = 40;
 pub(crate) const ICMP6: u8 = 58;
-pub(crate) const ETHERTYPE: u16 = 0x86dd;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 struct Advertiser {
@@ -50,7 +49,6 @@ struct Advertiser {
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let span = cx.span;
     let mut args = cx.args();
     let mut stations: Vec<MacAddr> = vec![];
     let mut networks: Vec<(Network, u32)> = vec![];
@@ -87,13 +85,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         }
         Ok(prefixes)
     });
-    match table {
-        Ok(prefixes) => Some(BoxElement::opaque(Advertiser { prefixes, stations })),
-        Err(error) => {
-            cx.error(span, error.to_string());
-            None
-        }
-    }
+    Some(BoxElement::opaque(Advertiser { prefixes: cx.accept(cx.span, table)?, stations }))
 }
 
 /// A neighbour message in an Ethernet frame.
@@ -109,7 +101,7 @@ pub(crate) struct Received {
 pub(crate) fn read(packet: &Packet) -> Option<Received> {
     use packet::Access as _;
     let bytes = PacketBytes::new(packet);
-    if bytes.u16(12)? != ETHERTYPE || bytes.u8(ETHER_BYTES)? >> 4 != 6 {
+    if bytes.u16(12)? != TYPE_IP6 || bytes.u8(ETHER_BYTES)? >> 4 != 6 {
         return None;
     }
     let payload = usize::from(bytes.u16(ETHER_BYTES + 4)?);
@@ -136,9 +128,8 @@ pub(crate) fn write(
 ) -> bool {
     use packet::Access as _;
     let mut head = [0u8; ETHER_BYTES + IP6_BYTES];
-    head[..6].copy_from_slice(&to.0.0);
-    head[6..12].copy_from_slice(&from.0.0);
-    head[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+    let ether = EtherHeader { dst: to.0.0, src: from.0.0, ethertype: TYPE_IP6 };
+    head[..ETHER_BYTES].copy_from_slice(&ether.bytes());
     let ip = &mut head[ETHER_BYTES..];
     (ip[0], ip[6], ip[7]) = (0x60, ICMP6, nd::HOP_LIMIT);
     ip[4..6].copy_from_slice(&(message.message_bytes() as u16).to_be_bytes());

@@ -1,7 +1,8 @@
 //! `IP6NDSolicitor`: finds neighbours' Ethernet addresses.
 
 use super::address::destination;
-use super::ndadvertiser::{ETHER_BYTES, ETHERTYPE, IP6_BYTES, read, write};
+use super::ndadvertiser::{IP6_BYTES, read, write};
+use crate::ether::header::{EtherHeader, HEADER_BYTES as ETHER_BYTES, TYPE_IP6};
 use click::config::parse;
 use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use packet::MacAddr;
@@ -91,15 +92,12 @@ impl Solicitor {
     /// Puts an Ethernet header in front of a packet.
     fn encapsulate(&self, packet: &mut Packet, to: MacAddr) -> bool {
         use packet::Access as _;
-        let mut header = [0; ETHER_BYTES];
-        header[..6].copy_from_slice(&to.0);
-        header[6..12].copy_from_slice(&self.own_address.0);
-        header[12..].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        let header = EtherHeader { dst: to.0, src: self.own_address.0, ethertype: TYPE_IP6 };
         if !packet.make_headroom(ETHER_BYTES) || !packet.push(ETHER_BYTES) {
             return false;
         }
         packet.mac = packet.data();
-        PacketBytesMut::new(packet).copy_in(0, &header)
+        PacketBytesMut::new(packet).copy_in(0, &header.bytes())
     }
 
     /// Asks for an address, unless that was done within the last second.

@@ -1,7 +1,8 @@
 //! Frames of ARP and neighbour discovery: what they say, and questions to be sent. What comes in is anybody's.
 
 use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
-use crate::ip6::ndadvertiser::{self, ETHER_BYTES, IP6_BYTES, is_sound_question};
+use crate::ether::header::HEADER_BYTES as ETHER_BYTES;
+use crate::ip6::ndadvertiser::{self, IP6_BYTES, is_sound_question};
 use element::Work;
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
 use packet::view::nd::{self, Neighbor, SOLICITED};

@@ -142,33 +142,22 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Resolver {
-    fn arp(&self, index: u16, batch: &mut Batch<'_>) {
-        match message::arp(&self.interface, self.mac, &batch.bytes(index)) {
+    /// Sends a message on, drops it, or has `write` turn it into its answer; false where that has no room.
+    fn settle<T>(
+        &self,
+        answered: Answered<T>,
+        index: u16,
+        batch: &mut Batch<'_>,
+        write: impl FnOnce(&T, &mut Batch<'_>) -> bool,
+    ) {
+        match answered {
             Answered::Others => batch.emit(index, 0),
             Answered::Read => batch.drop(index, READ),
-            Answered::Malformed => batch.drop(index, MALFORMED),
-            Answered::Answer(reply) => {
-                arp_message::answer(batch, index, &reply);
+            Answered::Answer(answer) if write(&answer, batch) => {
                 self.interface.count(|counters| &counters.answers, 1);
                 batch.emit(index, 1);
             }
-        }
-    }
-
-    fn nd(&self, index: u16, batch: &mut Batch<'_>) {
-        match message::nd(&self.interface, self.mac, batch.packet(index)) {
-            Answered::Others => batch.emit(index, 0),
-            Answered::Read => batch.drop(index, READ),
-            Answered::Malformed => batch.drop(index, MALFORMED),
-            Answered::Answer(received) => {
-                if advertise(batch.packet_mut(index), &received, self.mac, ROUTER | OVERRIDE) {
-                    arp_message::forget_annotations(batch.packet_mut(index));
-                    self.interface.count(|counters| &counters.answers, 1);
-                    batch.emit(index, 1);
-                } else {
-                    batch.drop(index, MALFORMED);
-                }
-            }
+            Answered::Malformed | Answered::Answer(_) => batch.drop(index, MALFORMED),
         }
     }
 }
@@ -191,9 +180,21 @@ impl Transparent for Resolver {
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             if path == ARP_PATH {
-                self.arp(index, batch);
+                let answered = message::arp(&self.interface, self.mac, &batch.bytes(index));
+                self.settle(answered, index, batch, |reply, batch| {
+                    arp_message::answer(batch, index, reply);
+                    true
+                });
             } else {
-                self.nd(index, batch);
+                let answered = message::nd(&self.interface, self.mac, batch.packet(index));
+                self.settle(answered, index, batch, |received, batch| {
+                    let packet = batch.packet_mut(index);
+                    let fits = advertise(packet, received, self.mac, ROUTER | OVERRIDE);
+                    if fits {
+                        arp_message::forget_annotations(packet);
+                    }
+                    fits
+                });
             }
         }
     }
