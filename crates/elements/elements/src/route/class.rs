@@ -3,14 +3,27 @@
 use super::lookup::{CHANGING, FIXED, FLUSHING, Kind, make};
 use element::{Class, PortCodes, StateScope};
 
+/// What pages say of the handlers that change the table.
+macro_rules! changes {
+    (FIXED) => {
+        ""
+    };
+    (CHANGING) => {
+        "; `add`, `set`, `remove` (write): a route;\n  `ctrl` (write): lines of `add`, `set`, `remove` and a route, all of them or none"
+    };
+    (FLUSHING) => {
+        concat!(changes!(CHANGING), ";\n  `flush` (write): removes all routes")
+    };
+}
+
 macro_rules! page {
-    ($name:literal, $about:literal, $handlers:literal) => {
+    ($name:literal, $about:literal, $handlers:ident) => {
         concat!(
             "# ",
             $name,
             "(ADDR1/MASK1 [GW1] OUT1, ADDR2/MASK2 [GW2] OUT2, ...)\n\n",
             "Looks each packet's destination address annotation up by longest prefix, sets the annotation\n",
-            "to the route's gateway where it has one, and sends the packet out of the route's output.\n",
+            "to the route's gateway where it has one, and sends the packet out of the route's output.\n\n",
             $about,
             "\n\n- **ports**: 1 input, any number of outputs, push\n",
             "- **arguments**: routes: an address or prefix, a gateway or `-` or nothing, an output number.\n",
@@ -18,7 +31,7 @@ macro_rules! page {
             "- **annotations**: reads and writes `DST_IP`\n",
             "- **handlers**: `table` (read): the routes; `lookup ADDR` (read): output and gateway of an\n",
             "  address, -1 where there is no route",
-            $handlers,
+            changes!($handlers),
             "\n- **drop reasons**: `no-route`: no prefix covers the address\n",
             "- **difference**: a mask with holes is refused, because all of these elements match by\n",
             "  prefix here; `table` lists routes by address, because that is how they are kept; nothing is\n",
@@ -27,76 +40,37 @@ macro_rules! page {
     };
 }
 
-macro_rules! class {
-    ($konst:ident, $name:literal, $summary:literal, $about:literal, $handlers:literal, $list:expr, $deprecated:literal) => {
-        static $konst: Class = Class {
+macro_rules! classes {
+    ($($konst:ident, $name:literal, $handlers:ident, deprecated: $deprecated:literal, $summary:literal, $about:literal;)*) => {
+        $(static $konst: Class = Class {
             name: $name,
             summary: $summary,
             page: page!($name, $about, $handlers),
             codes: PortCodes::SORTER,
             state: StateScope::PerWorker,
             make: |cx| {
-                static KIND: Kind = Kind { name: $name, handlers: $list, deprecated: $deprecated };
+                static KIND: Kind = Kind { name: $name, handlers: $handlers, deprecated: $deprecated };
                 make(cx, &KIND)
             },
-        };
+        };)*
     };
 }
 
-class!(
-    STATIC,
-    "StaticIPLookup",
-    "simple static IP routing table",
-    "\nThe table cannot be changed while packets flow.",
-    "",
-    FIXED,
-    false
-);
-class!(
-    LINEAR,
-    "LinearIPLookup",
-    "simple IP routing table",
-    "\nIt searches as fast as the others: the name is Click's.",
-    "; `add`, `set`, `remove` (write): a route;\n  `ctrl` (write): lines of `add`, `set`, `remove` and a route, all of them or none",
-    CHANGING,
-    false
-);
-class!(
-    SORTED,
-    "SortedIPLookup",
-    "simple IP routing table",
-    "\nDeprecated: use LinearIPLookup or RadixIPLookup.",
-    "; `add`, `set`, `remove` (write): a route;\n  `ctrl` (write): lines of `add`, `set`, `remove` and a route, all of them or none",
-    CHANGING,
-    true
-);
-class!(
-    RADIX,
-    "RadixIPLookup",
-    "IP lookup using a radix trie",
-    "\nTakes the full table of the Internet.",
-    "; `add`, `set`, `remove` (write): a route;\n  `ctrl` (write): lines of `add`, `set`, `remove` and a route, all of them or none;\n  `flush` (write): removes all routes",
-    FLUSHING,
-    false
-);
-class!(
-    DIRECT,
-    "DirectIPLookup",
-    "IP routing lookup using direct-indexed tables",
-    "\nTakes the full table of the Internet.",
-    "; `add`, `set`, `remove` (write): a route;\n  `ctrl` (write): lines of `add`, `set`, `remove` and a route, all of them or none;\n  `flush` (write): removes all routes",
-    FLUSHING,
-    false
-);
-class!(
-    RANGE,
-    "RangeIPLookup",
-    "IP routing lookup through binary search in a very compact table",
-    "\nTakes the full table of the Internet.",
-    "; `add`, `set`, `remove` (write): a route;\n  `ctrl` (write): lines of `add`, `set`, `remove` and a route, all of them or none;\n  `flush` (write): removes all routes",
-    FLUSHING,
-    false
-);
+classes! {
+    STATIC, "StaticIPLookup", FIXED, deprecated: false, "simple static IP routing table",
+        "The table cannot be changed while packets flow.";
+    LINEAR, "LinearIPLookup", CHANGING, deprecated: false, "simple IP routing table",
+        "It searches as fast as the others: the name is Click's.";
+    SORTED, "SortedIPLookup", CHANGING, deprecated: true, "simple IP routing table",
+        "Deprecated: use LinearIPLookup or RadixIPLookup.";
+    RADIX, "RadixIPLookup", FLUSHING, deprecated: false, "IP lookup using a radix trie",
+        "Takes the full table of the Internet.";
+    DIRECT, "DirectIPLookup", FLUSHING, deprecated: false, "IP routing lookup using direct-indexed tables",
+        "Takes the full table of the Internet.";
+    RANGE, "RangeIPLookup", FLUSHING, deprecated: false,
+        "IP routing lookup through binary search in a very compact table",
+        "Takes the full table of the Internet.";
+}
 
 /// The classes.
 pub const CLASSES: &[&Class] = &[&STATIC, &LINEAR, &SORTED, &RADIX, &DIRECT, &RANGE];
