@@ -74,7 +74,8 @@ Has no effect.
     ..ALIGNMENT_INFO
 };
 
-struct Information;
+/// An element that no packet comes to.
+pub(crate) struct Information;
 
 impl Opaque for Information {}
 

@@ -61,8 +61,7 @@ impl FreeSearch {
         random: &mut Random,
         is_free: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        let offset = same.map(|same| same.wrapping_sub(self.first)).filter(|offset| *offset <= self.top);
-        let found = match offset {
+        let found = match self.offset(same) {
             Some(offset) if is_free(self.first + offset) => Some(offset),
             _ => self.search(crowd, random, &is_free),
         }?;
@@ -80,18 +79,22 @@ impl FreeSearch {
     ) -> Option<u32> {
         let first = self.first;
         let suits = |offset: &u32| suits(first.wrapping_add(*offset));
-        let offset = same.map(|same| same.wrapping_sub(first)).filter(|offset| *offset <= self.top);
-        let from = if self.sequential {
-            self.next.min(self.top)
-        } else {
-            random.below(u64::from(self.top) + 1) as u32
-        };
-        let values = u64::from(self.top) + 1;
-        let mut others = (0..PROBES.min(self.top.saturating_add(1)))
-            .map(|count| ((u64::from(from) + u64::from(count)) % values) as u32);
-        let found = offset.filter(suits).or_else(|| others.find(suits))?;
+        let mut others = (0..PROBES.min(self.top.saturating_add(1))).map(self.turn(random));
+        let found = self.offset(same).filter(suits).or_else(|| others.find(suits))?;
         self.take(found, crowd);
         Some(first.wrapping_add(found))
+    }
+
+    /// The offset of a value, where that lies in the range.
+    fn offset(&self, value: Option<u32>) -> Option<u32> {
+        value.map(|value| value.wrapping_sub(self.first)).filter(|offset| *offset <= self.top)
+    }
+
+    /// The offsets to probe, by number: in order from the next one, or from a random one.
+    fn turn(&self, random: &mut Random) -> impl Fn(u32) -> u32 + use<> {
+        let values = u64::from(self.top) + 1;
+        let from = if self.sequential { self.next.min(self.top).into() } else { random.below(values) };
+        move |count| ((from + u64::from(count)) % values) as u32
     }
 
     fn take(&mut self, found: u32, crowd: Key) {
@@ -108,19 +111,13 @@ impl FreeSearch {
         if let Some(found) = self.search_crowd(crowd, &free) {
             return found;
         }
-        let from = if self.sequential {
-            self.next.min(self.top)
-        } else {
-            random.below(u64::from(self.top) + 1) as u32
-        };
+        let turn = self.turn(random);
         let limit = match self.top {
             top if top < SMALL => top + 1,
             top if top > u32::from(u16::MAX) => PROBES_WIDE,
             _ => PROBES,
         };
-        let values = u64::from(self.top) + 1;
-        let turn = |count: u32| ((u64::from(from) + u64::from(count)) % values) as u32;
-        if let Some(found) = (0..limit).map(turn).find(|offset| free(*offset)) {
+        if let Some(found) = (0..limit).map(&turn).find(|offset| free(*offset)) {
             return Some(found);
         }
         if limit == PROBES {

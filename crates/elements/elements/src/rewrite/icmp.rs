@@ -50,15 +50,11 @@ mended: of both IP headers, of the inner transport header as far as it is there,
 
 const REASONS: &[&str] = &["no-ip-header", "not-icmp", "not-an-error", "unmapped", "cut-off"];
 
-/// Why an error is not rewritten, by place in [`REASONS`].
-#[derive(Clone, Copy)]
-enum Reason {
-    NoIpHeader = 0,
-    NotIcmp = 1,
-    NotAnError = 2,
-    Unmapped = 3,
-    CutOff = 4,
-}
+const NO_IP_HEADER: usize = 0;
+const NOT_ICMP: usize = 1;
+const NOT_AN_ERROR: usize = 2;
+const UNMAPPED: usize = 3;
+const CUT_OFF: usize = 4;
 
 struct Map {
     mappings: SharedMappings,
@@ -121,33 +117,33 @@ struct Inner {
     is_request: bool,
 }
 
-fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, Reason> {
+fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, usize> {
     if packet.net == NO_HEADER {
-        return Err(Reason::NoIpHeader);
+        return Err(NO_IP_HEADER);
     }
-    let ip = usize::from(packet.net).checked_sub(usize::from(packet.data())).ok_or(Reason::NoIpHeader)?;
-    let first = bytes.u8(ip).ok_or(Reason::NoIpHeader)?;
+    let ip = usize::from(packet.net).checked_sub(usize::from(packet.data())).ok_or(NO_IP_HEADER)?;
+    let first = bytes.u8(ip).ok_or(NO_IP_HEADER)?;
     let header = usize::from(first & 15) * 4;
     if first >> 4 != 4 || header < 20 || bytes.u32(ip + 16).is_none() {
-        return Err(Reason::NoIpHeader);
+        return Err(NO_IP_HEADER);
     }
     if bytes.u8(ip + 9) != Some(protocol::ICMP) {
-        return Err(Reason::NotIcmp);
+        return Err(NOT_ICMP);
     }
     let icmp = ip + header;
     let is_error = bytes.u8(icmp).is_some_and(is_error);
     if !is_error || bytes.u16(ip + 6).is_none_or(|offset| offset & 0x1fff != 0) {
-        return Err(Reason::NotAnError);
+        return Err(NOT_AN_ERROR);
     }
     let inner_ip = icmp + HEADER_BYTES;
-    let pair = bytes.u64(inner_ip + 12).ok_or(Reason::CutOff)?;
-    let first = bytes.u8(inner_ip).ok_or(Reason::CutOff)?;
+    let pair = bytes.u64(inner_ip + 12).ok_or(CUT_OFF)?;
+    let first = bytes.u8(inner_ip).ok_or(CUT_OFF)?;
     let inner_header = usize::from(first & 15) * 4;
     if first >> 4 != 4 || inner_header < 20 {
-        return Err(Reason::CutOff);
+        return Err(CUT_OFF);
     }
     let inner_transport = inner_ip + inner_header;
-    let protocol = bytes.u8(inner_ip + 9).ok_or(Reason::CutOff)?;
+    let protocol = bytes.u8(inner_ip + 9).ok_or(CUT_OFF)?;
     let first_fragment = bytes.u16(inner_ip + 6).is_some_and(|offset| offset & 0x1fff == 0);
     let start = bytes.u64(inner_transport).filter(|_| first_fragment);
     let mut inner = Inner {
@@ -214,9 +210,9 @@ impl IcmpRewriter {
     }
 
     /// Rewrites an error; its output.
-    fn rewrite(&self, index: u16, batch: &mut Batch<'_>) -> Result<usize, Reason> {
+    fn rewrite(&self, index: u16, batch: &mut Batch<'_>) -> Result<usize, usize> {
         let inner = parse_error(batch.packet(index), &batch.bytes(index))?;
-        let (entry, port_offset) = self.find(&inner).ok_or(Reason::Unmapped)?;
+        let (entry, port_offset) = self.find(&inner).ok_or(UNMAPPED)?;
         let mut bytes = batch.bytes_mut(index);
         // The inner packet becomes what the one who gets the error had sent: the reply turned round.
         let to = entry.to.reversed();
@@ -300,9 +296,9 @@ impl Opaque for IcmpRewriter {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             match self.rewrite(index, batch) {
-                Ok(output) => batch.emit_or_drop(index, output, Reason::Unmapped as usize),
-                Err(reason @ (Reason::NoIpHeader | Reason::NotIcmp)) => batch.drop(index, reason as usize),
-                Err(reason) => batch.emit_or_drop(index, 1, reason as usize),
+                Ok(output) => batch.emit_or_drop(index, output, UNMAPPED),
+                Err(reason @ (NO_IP_HEADER | NOT_ICMP)) => batch.drop(index, reason),
+                Err(reason) => batch.emit_or_drop(index, 1, reason),
             }
         }
     }

@@ -5,10 +5,11 @@ use super::model::{Outputs, Request};
 use super::pattern::Choice;
 use super::pattern::SharedPattern;
 use super::reader::SpecReader;
+use crate::basic::information::Information;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use element::steering::OwnerWorker;
-use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Scope, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, Scope, StateScope};
 use std::sync::{Arc, Mutex};
 use table::Random;
 
@@ -115,56 +116,56 @@ impl MapperCell {
 }
 
 fn make_round_robin(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let arguments = rest(cx)?;
-    if arguments.is_empty() {
-        let span = cx.span;
-        cx.error(span, "no patterns given");
-        return None;
-    }
-    let entries: Vec<Option<MapperEntry>> =
-        arguments.iter().map(|text| entry(cx, text, false)).map(first).collect();
-    install(cx, entries.into_iter().collect::<Option<Vec<_>>>()?, Turn::RoundRobin(0))
+    let patterns = rest(cx)?;
+    let (entries, _) = entries(cx, &patterns, false)?;
+    install(cx, entries, Turn::RoundRobin(0))
 }
 
 fn make_source_hash(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let arguments = rest(cx)?;
-    let [nodes, patterns @ ..] = arguments.as_slice() else {
-        let span = cx.span;
-        cx.error(span, "no hash seed given");
+    let Some((nodes, patterns)) = arguments.split_first() else {
+        cx.error(cx.span, "no hash seed given");
         return None;
     };
-    if patterns.is_empty() {
-        let span = cx.span;
-        cx.error(span, "no patterns given");
-        return None;
-    }
     let words = split_words(nodes);
     let numbers: Vec<u32> = words.iter().filter_map(|word| parse::u32(word, cx.names).ok()).collect();
-    let ([nodes_each @ 1..=65_536, seed], true) = (numbers.as_slice(), words.len() == 2) else {
-        cx.error(nodes.span, "expected the number of nodes of each pattern and a seed");
-        return None;
+    let numbers = match numbers.as_slice() {
+        [nodes_each @ 1..=65_536, seed] if words.len() == 2 => Some((*nodes_each, *seed)),
+        _ if patterns.is_empty() => None,
+        _ => {
+            cx.error(nodes.span, "expected the number of nodes of each pattern and a seed");
+            return None;
+        }
     };
-    let entries: Vec<Option<(MapperEntry, u32)>> =
-        patterns.iter().map(|text| entry(cx, text, true)).collect();
-    let entries = entries.into_iter().collect::<Option<Vec<_>>>()?;
+    let (entries, ids) = entries(cx, patterns, true)?;
+    let (nodes_each, seed) = numbers?;
     let mut places = vec![];
-    for (at, (_, id)) in entries.iter().enumerate() {
-        let mut random = Random::new(u64::from(*seed) << 32 | u64::from(*id));
-        places.extend((0..*nodes_each).map(|_| (random.bits() as u32, at)));
+    for (at, id) in ids.into_iter().enumerate() {
+        let mut random = Random::new(u64::from(seed) << 32 | u64::from(id));
+        places.extend((0..nodes_each).map(|_| (random.bits() as u32, at)));
     }
     places.sort_unstable();
-    let entries = entries.into_iter().map(|(entry, _)| entry).collect();
     install(cx, entries, Turn::Ring(places))
-}
-
-fn first(entry: Option<(MapperEntry, u32)>) -> Option<MapperEntry> {
-    entry.map(|(entry, _)| entry)
 }
 
 fn rest(cx: &mut Configure<'_>) -> Option<Vec<Spanned>> {
     let mut args = cx.args();
     let rest = args.rest();
     args.finish().then_some(rest)
+}
+
+/// Reads patterns with their outputs, and their IDs.
+fn entries(
+    cx: &mut Configure<'_>,
+    patterns: &[Spanned],
+    with_id: bool,
+) -> Option<(Vec<MapperEntry>, Vec<u32>)> {
+    if patterns.is_empty() {
+        cx.error(cx.span, "no patterns given");
+    }
+    let read: Vec<_> = patterns.iter().map(|text| entry(cx, text, with_id)).collect();
+    let read: Option<Vec<_>> = read.into_iter().collect();
+    read.filter(|read| !read.is_empty()).map(|read| read.into_iter().unzip())
 }
 
 /// Reads a pattern with its outputs, and its ID where it has one.
@@ -209,15 +210,9 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Mappe
     }
 }
 
-struct Mapper;
-
-impl Opaque for Mapper {}
-
-impl Element for Mapper {}
-
 fn install(cx: &mut Configure<'_>, entries: Vec<MapperEntry>, turn: Turn) -> Option<BoxElement> {
     let name = cx.name;
     let cell = cx.shared(Scope::Worker, name, || Mutex::new(MapperCell::default()))?;
     cell.lock().ok()?.0 = Some((entries, turn));
-    Some(BoxElement::opaque(Mapper))
+    Some(BoxElement::opaque(Information))
 }

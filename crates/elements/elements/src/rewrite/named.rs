@@ -2,9 +2,10 @@
 
 use super::pattern::SharedPattern;
 use super::reader::SpecReader;
+use crate::basic::information::Information;
 use click::config::split_words;
 use element::steering::OwnerWorker;
-use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Scope, StateScope};
+use element::{BoxElement, Class, Configure, PortCodes, Scope, StateScope};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -61,12 +62,6 @@ pub fn registry(cx: &mut Configure<'_>) -> Arc<Mutex<NamedPatterns>> {
         .unwrap_or_default()
 }
 
-struct Patterns;
-
-impl Opaque for Patterns {}
-
-impl Element for Patterns {}
-
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let rest = args.rest();
@@ -95,5 +90,5 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
             fine = false;
         }
     }
-    fine.then(|| BoxElement::opaque(Patterns))
+    fine.then(|| BoxElement::opaque(Information))
 }
