@@ -1,7 +1,7 @@
 //! Elements that are nothing but a program.
 
 use element::{Element, Handlers, Row, Transparent};
-use ir::Builder;
+use ir::{BlockId, Builder};
 
 /// An element without slow paths, tables and tasks, whose handlers read and write the cells of its program.
 pub(crate) struct Program {
@@ -33,3 +33,14 @@ impl Element for Program {
         Handlers::of(self, self.handlers)
     }
 }
+
+/// A block that counts a packet in a cell and emits it, or drops it for a reason where the output is not wired.
+pub(crate) fn counted_block(f: &mut Builder, cell: u16, output: usize, reason: &str) -> BlockId {
+    f.aside(|f| {
+        f.add_to_cell(cell, 1);
+        f.emit_or_drop(output, reason);
+    })
+}
+
+/// The output of [`counted_block`] for packets that are dropped.
+pub(crate) const NO_OUTPUT: usize = usize::MAX;

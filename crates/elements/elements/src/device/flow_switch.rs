@@ -1,5 +1,6 @@
 //! `FlowSwitch`: all packets of a flow leave by one output.
 
+use crate::instance_switch::buckets::mixed;
 use click::config::parse;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::access::Access;
@@ -38,14 +39,6 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.opaque(|args| {
         Some(FlowSwitch { symmetric: args.keyword("SYMMETRIC", parse::bool).unwrap_or(false), outputs })
     })
-}
-
-/// A bit of difference goes everywhere (the finalizer of MurmurHash3).
-fn mixed(mut word: u64) -> u64 {
-    for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
-        word = (word ^ word >> 33).wrapping_mul(factor);
-    }
-    word ^ word >> 33
 }
 
 impl FlowSwitch {

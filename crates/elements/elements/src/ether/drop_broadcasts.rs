@@ -1,6 +1,6 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
-use crate::program::Program;
+use crate::program::{NO_OUTPUT, Program, counted_block};
 use element::value::cell_text;
 use element::{Class, PortCodes, Row, StateScope};
 use ir::{Builder, Expr, Inst};
@@ -27,10 +27,7 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 
 fn build(f: &mut Builder) {
     let drops = f.cell("drops", 0);
-    let bad = f.aside(|f| {
-        f.add_to_cell(drops, 1);
-        f.drop("link-broadcast");
-    });
+    let bad = counted_block(f, drops, NO_OUTPUT, "link-broadcast");
     let kind = Expr::from(Inst::PacketType);
     f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
     f.emit(0);

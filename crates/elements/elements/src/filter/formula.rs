@@ -184,17 +184,19 @@ fn reach(base: Base, bytes: u16) -> Formula {
     Formula::Atom(Var::Reach(base, bytes), IntervalSet::one(1))
 }
 
-fn proto(values: &[u8]) -> Formula {
-    let ranges =
-        IntervalSet::from_intervals(values.iter().map(|value| (u64::from(*value), u64::from(*value))));
-    Formula::Atom(Var::Field(field::IP_PROTO), ranges)
-}
-
 fn masked(mask: u64, value: u64) -> Compare {
     Compare { mask: Some(mask), ..Compare::equal(value) }
 }
 
-const TCP_UDP: &[u8] = &[6, 17];
+const TCP_UDP: &[u64] = &[6, 17];
+
+/// Whether a field with a protocol's number is one of those that have ports.
+fn has_ports(field: Field, protocol: PortProtocol) -> Formula {
+    match protocol {
+        PortProtocol::TcpUdp => one_of(field, TCP_UDP),
+        PortProtocol::One(protocol) => one_of(field, &[protocol.into()]),
+    }
+}
 
 impl From<Test> for Formula {
     fn from(test: Test) -> Formula {
@@ -214,17 +216,14 @@ impl From<Test> for Formula {
                 Formula::All(vec![reach(Base::Mac, 12), pair(direction, address, negated)])
             }
             Test::Proto(wanted) => compare(field::IP_PROTO, wanted),
-            Test::TcpUdp => proto(TCP_UDP),
+            Test::TcpUdp => one_of(field::IP_PROTO, TCP_UDP),
             Test::Fragment(wanted) => {
                 let zero = |field| Formula::Atom(Var::Field(field), IntervalSet::one(0));
                 let whole = Formula::All(vec![zero(field::IP_FRAG), zero(field::IP_MF)]);
                 if wanted { not(whole) } else { whole }
             }
             Test::Port { direction, protocol, compare: wanted } => {
-                let protocol = match protocol {
-                    PortProtocol::TcpUdp => proto(TCP_UDP),
-                    PortProtocol::One(protocol) => proto(&[protocol]),
-                };
+                let protocol = has_ports(field::IP_PROTO, protocol);
                 let (positive, negated) = wanted.split();
                 let port = |src| compare(if src { field::L4_SPORT } else { field::L4_DPORT }, positive);
                 let ports = pair(direction, port, negated);
@@ -232,7 +231,11 @@ impl From<Test> for Formula {
             }
             Test::TcpFlags(flags) => {
                 let set = compare(field::TCP_FLAGS, masked(flags.into(), flags.into()));
-                Formula::All(vec![proto(&[6]), reach(Base::Trans, field::TCP_FLAGS.end_byte()), set])
+                Formula::All(vec![
+                    one_of(field::IP_PROTO, &[6]),
+                    reach(Base::Trans, field::TCP_FLAGS.end_byte()),
+                    set,
+                ])
             }
             Test::Field(at, wanted) => header_field(at, wanted),
             Test::Layer(layer, wanted) => of_layer(layer, wanted),
@@ -320,14 +323,9 @@ fn of_six(test: Six) -> Formula {
                 let mask = Ip6Prefix::mask(bits);
                 let word = |at: u16, number: u32| {
                     let shift = 96 - 32 * number;
-                    let field = bytes(at + 4 * number as u16, 4);
-                    compare(
-                        field,
-                        masked(
-                            mask.checked_shr(shift).unwrap_or(0) as u32 as u64,
-                            (address >> shift) as u32 as u64,
-                        ),
-                    )
+                    let mask = u64::from(mask.checked_shr(shift).unwrap_or(0) as u32);
+                    let wanted = masked(mask, u64::from((address >> shift) as u32));
+                    compare(bytes(at + 4 * number as u16, 4), wanted)
                 };
                 let equal = |src: bool| {
                     let words = (0..u32::from(bits).div_ceil(32))
@@ -339,10 +337,7 @@ fn of_six(test: Six) -> Formula {
             Six::Proto(wanted) => then.push(compare(next, wanted)),
             Six::Port { direction, protocol, compare: wanted } => {
                 reaches += PORT_BYTES;
-                then.push(match protocol {
-                    PortProtocol::TcpUdp => one_of(next, &[6, 17]),
-                    PortProtocol::One(protocol) => one_of(next, &[protocol.into()]),
-                });
+                then.push(has_ports(next, protocol));
                 let (positive, negated) = wanted.split();
                 let port = |src| compare(bytes(if src { 40 } else { 42 }, 2), positive);
                 then.push(pair(direction, port, negated));
@@ -359,8 +354,8 @@ fn header_field(at: HeaderField, wanted: Compare) -> Formula {
     let mut parts = vec![];
     match at.carrier {
         Carrier::Ip | Carrier::Transport => {}
-        Carrier::TcpUdp => parts.push(proto(TCP_UDP)),
-        Carrier::Protocol(protocol) => parts.push(proto(&[protocol])),
+        Carrier::TcpUdp => parts.push(one_of(field::IP_PROTO, TCP_UDP)),
+        Carrier::Protocol(protocol) => parts.push(one_of(field::IP_PROTO, &[protocol.into()])),
     }
     if base == Base::Trans || field.end_byte() > IP_BYTES {
         parts.push(reach(base, field.end_byte()));

@@ -68,13 +68,13 @@ impl Buckets {
 
 /// The one of these that a bucket ranks highest.
 fn highest(bucket: usize, up: u64) -> usize {
-    let rank = |instance: &usize| mixed((bucket * MOST + instance) as u64);
+    let rank =
+        |instance: &usize| mixed(((bucket * MOST + instance) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15));
     (0..MOST).filter(|instance| up >> instance & 1 == 1).max_by_key(rank).unwrap_or(0)
 }
 
-/// A bit of difference goes everywhere (the finalizer of MurmurHash3).
-fn mixed(mut word: u64) -> u64 {
-    word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+/// A hash of a word in which each bit of the word changes every bit (the finalizer of MurmurHash3).
+pub fn mixed(mut word: u64) -> u64 {
     for factor in [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53] {
         word = (word ^ word >> 33).wrapping_mul(factor);
     }

@@ -148,20 +148,21 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl ProcessNf {
-    /// Keeps so many packets from now on.
+    /// Holds so many packets more.
     fn hold(&mut self, count: usize, work: &mut Work<'_>) {
         work.hold(count);
-        if let Some(instance) = &mut self.instance {
-            instance.inside += count as u64;
-            instance.all.set_fill(instance.number, instance.inside);
-        }
+        self.publish_fill(|inside| inside + count as u64);
     }
 
-    /// Lets go of so many.
+    /// Holds so many packets less.
     fn release(&mut self, count: usize, work: &mut Work<'_>) {
         work.release(count);
+        self.publish_fill(|inside| inside.saturating_sub(count as u64));
+    }
+
+    fn publish_fill(&mut self, change: impl FnOnce(u64) -> u64) {
         if let Some(instance) = &mut self.instance {
-            instance.inside = instance.inside.saturating_sub(count as u64);
+            instance.inside = change(instance.inside);
             instance.all.set_fill(instance.number, instance.inside);
         }
     }

@@ -1,6 +1,6 @@
 //! `DecIPTTL`: decrements the time to live.
 
-use crate::program::Program;
+use crate::program::{Program, counted_block};
 use click::config::{Args, parse};
 use element::value::{cell_text, set_cell, written};
 use element::{Class, PortCodes, Row, StateScope};
@@ -41,10 +41,7 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
         let active = f.cell("active", u64::from(active));
         let headless = f.drop_block("no-ip-header");
         let untouched = f.aside(|f| f.emit(0));
-        let expired = f.aside(|f| {
-            f.add_to_cell(drops, 1);
-            f.emit_or_drop(1, "ttl-expired");
-        });
+        let expired = counted_block(f, drops, 1, "ttl-expired");
         f.check(cell(active), untouched);
         f.need(Base::Net, 20, headless);
         if !multicast {

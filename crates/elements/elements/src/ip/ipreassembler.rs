@@ -161,21 +161,22 @@ impl IpReassembler {
     fn give_up_oldest(&mut self, now_ns: u64, work: &mut Work<'_>) {
         let enough = self.most_bytes / 4 * 3;
         for age_ns in [10 * SECOND_NS, 5 * SECOND_NS, 0] {
-            let old = |datagram: &Datagram| now_ns.saturating_sub(datagram.last_ns) >= age_ns;
-            let mut keys: Vec<(u64, Key)> = self
-                .datagrams
-                .iter()
-                .filter(|(_, datagram)| old(datagram))
-                .map(|(key, datagram)| (datagram.last_ns, *key))
-                .collect();
-            keys.sort_unstable();
-            for (_, key) in keys {
+            for key in self.older(now_ns, age_ns) {
                 if self.used_bytes <= enough {
                     return;
                 }
                 self.give_up(&key, work);
             }
         }
+    }
+
+    /// The datagrams that got no fragment for so long, the oldest first.
+    fn older(&self, now_ns: u64, age_ns: u64) -> Vec<Key> {
+        let is_old = |datagram: &&Datagram| now_ns.saturating_sub(datagram.last_ns) >= age_ns;
+        let old = self.datagrams.iter().filter(|(_, datagram)| is_old(datagram));
+        let mut keys: Vec<(u64, Key)> = old.map(|(key, datagram)| (datagram.last_ns, *key)).collect();
+        keys.sort_unstable();
+        keys.into_iter().map(|(_, key)| key).collect()
     }
 
     /// Lets go of a datagram that will not be complete.
@@ -232,15 +233,7 @@ impl Element for IpReassembler {
 
     fn fire(&mut self, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
-        let late = |datagram: &Datagram| now_ns.saturating_sub(datagram.last_ns) >= TIMEOUT_NS;
-        let mut keys: Vec<(u64, Key)> = self
-            .datagrams
-            .iter()
-            .filter(|(_, datagram)| late(datagram))
-            .map(|(key, datagram)| (datagram.last_ns, *key))
-            .collect();
-        keys.sort_unstable();
-        keys.iter().for_each(|(_, key)| self.give_up(key, work));
+        self.older(now_ns, TIMEOUT_NS).iter().for_each(|key| self.give_up(key, work));
         if !self.datagrams.is_empty() {
             work.fire_at(now_ns + INTERVAL_NS);
         }

@@ -1,6 +1,6 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
-use crate::program::Program;
+use crate::program::{NO_OUTPUT, Program, counted_block};
 use element::value::cell_text;
 use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::{avail, ip_sum, load, offset};
@@ -57,10 +57,7 @@ pub(super) fn compute(f: &mut Builder, bad: BlockId) {
 
 fn build(f: &mut Builder) {
     let drops = f.cell("drops", 0);
-    let bad = f.aside(|f| {
-        f.add_to_cell(drops, 1);
-        f.drop("bad-ip-header");
-    });
+    let bad = counted_block(f, drops, NO_OUTPUT, "bad-ip-header");
     let bad_unmarked = f.aside(|f| {
         f.clear_base(Base::Net);
         f.jump(bad);

@@ -1,6 +1,6 @@
 //! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
 
-use crate::program::Program;
+use crate::program::{NO_OUTPUT, Program, counted_block};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::value::{cell_text, set_cell, written};
@@ -175,10 +175,7 @@ fn make_ce(args: &mut Args<'_>) -> Option<Program> {
     Some(Program::new("MarkIPCE", HANDLERS, move |f| {
         let drops = f.cell("drops", 0);
         let bad = f.drop_block("no-ip-header");
-        let deaf = f.aside(|f| {
-            f.add_to_cell(drops, 1);
-            f.drop("not-ect");
-        });
+        let deaf = counted_block(f, drops, NO_OUTPUT, "not-ect");
         let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
         let ecn = f.eval(load(IP_ECN));

@@ -1,6 +1,6 @@
 //! `DecIP6HLIM`: decrements the hop limit.
 
-use crate::program::Program;
+use crate::program::{Program, counted_block};
 use element::value::cell_text;
 use element::{Class, PortCodes, Row, StateScope};
 use ir::Builder;
@@ -30,10 +30,7 @@ output 1; usually an ICMP6Error stands there.
 fn build(f: &mut Builder) {
     let drops = f.cell("drops", 0);
     let headless = f.drop_block("no-ip6-header");
-    let expired = f.aside(|f| {
-        f.add_to_cell(drops, 1);
-        f.emit_or_drop(1, "hop-limit-expired");
-    });
+    let expired = counted_block(f, drops, 1, "hop-limit-expired");
     f.need(Base::Net, 40, headless);
     let (limit, one) = (f.eval(load(IP6_HLIM)), f.eval(1));
     f.check(limit.greater_than(one), expired);
