@@ -88,8 +88,5 @@ const HANDLERS: &[Row<AverageCounter>] = &[
     Row::sum("byte_rate", |counter, cells| counter.rate(cells, BYTES, 1.0)),
     Row::sum("bit_rate", |counter, cells| counter.rate(cells, BYTES, 8.0)),
     Row::merged("time", Merge::Max, |counter, cells| Some(counter.seconds(cells)?.to_string())),
-    Row::write("reset", |_, _, cells| {
-        cells.fill(0);
-        Ok(())
-    }),
+    Row::button("reset", |_, cells| cells.fill(0)),
 ];

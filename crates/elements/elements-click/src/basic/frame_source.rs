@@ -101,35 +101,16 @@ struct FrameSource {
     ended: bool,
 }
 
-/// The arguments that all sources have, read behind the positional ones.
-struct Common {
-    length: Option<usize>,
-    end_call: Option<HandlerCall>,
-}
-
-fn common(args: &mut Args<'_>) -> Common {
-    let length = Data::read_length(args);
-    let stop = args.keyword("STOP", parse::bool).unwrap_or(false);
-    let end_call = args.keyword("END_CALL", HandlerCall::parse);
-    let _ = args.keyword("HEADROOM", parse::u32);
-    if stop && end_call.is_some() {
-        let span = args.span();
-        args.error(span, "END_CALL and STOP are mutually exclusive");
-    }
-    Common { length, end_call: end_call.or(stop.then(HandlerCall::stop)) }
-}
-
 fn make_infinite(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let name = cx.name.to_string();
     cx.opaque(|args| {
         let text = args.positional("DATA", parse::bytes);
-        let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
+        let limit = args.positional("LIMIT", parse::i64);
         let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
-        let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+        let active = args.positional("ACTIVE", parse::bool);
         let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
-        let Common { length, end_call } = common(args);
-        let (data, pace) = (Data::new(text, length), Pace::Always(burst));
-        Some(FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false })
+        let source = FrameSource::read(name, args, text, limit, active, Pace::Always(burst));
+        Some(FrameSource { timestamp, ..source })
     })
 }
 
@@ -138,21 +119,25 @@ fn rated_burst(rate_per_s: u64) -> u64 {
     if rate_per_s < 200 { 2 } else { rate_per_s / 100 }
 }
 
+fn rated(rate_per_s: u64) -> Pace {
+    let mut bucket = TokenBucket::new(rate_per_s, rated_burst(rate_per_s));
+    bucket.set_level(1);
+    Pace::Rate(bucket)
+}
+
 fn make_rated(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let name = cx.name.to_string();
     cx.opaque(|args| {
         let text = args.positional("DATA", parse::bytes);
         let rate = args.positional("RATE", parse::u64).unwrap_or(10);
-        let limit = args.positional("LIMIT", parse::i64).unwrap_or(-1);
-        let active = args.positional("ACTIVE", parse::bool).unwrap_or(true);
+        let limit = args.positional("LIMIT", parse::i64);
+        let active = args.positional("ACTIVE", parse::bool);
         let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
-        let Common { length, end_call } = common(args);
-        let data = Data::new(text, length);
-        let rate = if bandwidth > 0 { bandwidth / (data.len() as u64).max(1) } else { rate };
-        let mut bucket = TokenBucket::new(rate, rated_burst(rate));
-        bucket.set_level(1);
-        let (pace, timestamp) = (Pace::Rate(bucket), true);
-        Some(FrameSource { name, data, pace, limit, active, timestamp, end_call, count: 0, ended: false })
+        let mut source = FrameSource::read(name, args, text, limit, active, rated(rate));
+        if bandwidth > 0 {
+            source.pace = rated(bandwidth / (source.data.len() as u64).max(1));
+        }
+        Some(source)
     })
 }
 
@@ -161,25 +146,44 @@ fn make_timed(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.opaque(|args| {
         let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
         let text = args.positional("DATA", parse::bytes);
-        let limit = args.keyword("LIMIT", parse::i64).unwrap_or(-1);
-        let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
-        let Common { length, end_call } = common(args);
-        let (data, pace) = (Data::new(text, length), Pace::Every { interval_ns, next_ns: 0 });
-        Some(FrameSource {
-            name,
-            data,
-            pace,
-            limit,
-            active,
-            timestamp: true,
-            end_call,
-            count: 0,
-            ended: false,
-        })
+        let limit = args.keyword("LIMIT", parse::i64);
+        let active = args.keyword("ACTIVE", parse::bool);
+        let pace = Pace::Every { interval_ns, next_ns: 0 };
+        Some(FrameSource::read(name, args, text, limit, active, pace))
     })
 }
 
 impl FrameSource {
+    /// Reads the arguments that all sources have, after those of the class.
+    fn read(
+        name: String,
+        args: &mut Args<'_>,
+        text: Option<Vec<u8>>,
+        limit: Option<i64>,
+        active: Option<bool>,
+        pace: Pace,
+    ) -> FrameSource {
+        let data = Data::new(text, Data::read_length(args));
+        let stop = args.keyword("STOP", parse::bool).unwrap_or(false);
+        let end_call = args.keyword("END_CALL", HandlerCall::parse);
+        let _ = args.keyword("HEADROOM", parse::u32);
+        if stop && end_call.is_some() {
+            let span = args.span();
+            args.error(span, "END_CALL and STOP are mutually exclusive");
+        }
+        FrameSource {
+            name,
+            data,
+            pace,
+            limit: limit.unwrap_or(-1),
+            active: active.unwrap_or(true),
+            timestamp: true,
+            end_call: end_call.or(stop.then(HandlerCall::stop)),
+            count: 0,
+            ended: false,
+        }
+    }
+
     /// Packets that are due now.
     fn due(&mut self, work: &mut Work<'_>) -> usize {
         match &mut self.pace {
@@ -282,12 +286,11 @@ impl Pace {
 }
 
 impl FrameSource {
-    fn reset(&mut self, _value: &str, _cells: &mut [u64]) -> Result<(), String> {
+    fn reset(&mut self, _cells: &mut [u64]) {
         (self.count, self.ended) = (0, false);
         if let Pace::Rate(bucket) = &mut self.pace {
             bucket.set_level(1);
         }
-        Ok(())
     }
 }
 
@@ -320,7 +323,7 @@ macro_rules! rows {
                 set(&mut source.active, value, parse::bool)
             }),
             Row::sum("count", |source, _| Some(source.count.to_string())),
-            Row::write("reset", FrameSource::reset),
+            Row::button("reset", FrameSource::reset),
         ]
     };
 }

@@ -3,8 +3,10 @@
 use element::Class;
 
 mod dpdk_info;
+mod dump_file;
 mod from_dump;
 mod replay;
+mod sink;
 mod summary;
 mod to_dump;
 

@@ -1,24 +1,17 @@
 //! `ToDump`: packets into a capture file.
 
-use super::from_dump::place_of;
+use super::dump_file::FileName;
+use super::sink::{Sink, Store, WRITE_FAILED};
 use click::config::{parse, split_words};
 use diag::{Spanned, did_you_mean};
-use element::{
-    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
-    Task, Work,
-};
-use elements::io::files::{self, FLUSH_NS};
+use element::{BoxElement, Class, Configure, Direction, PortCodes, Row, StateScope, Work};
 use elements::io::link_type;
 use packet::access::Access;
 use packet::anno::EXTRA_LENGTH;
 use port::capture::CaptureWriter;
-use port::{LINK_ETHERNET, OutputFile, PortError, PortStats};
+use port::{LINK_ETHERNET, OutputFile, PortError};
 use shm::Packet;
-use shm::burst::LIST_CAPACITY;
-use shm::burst::{Batch, Vector};
 use shm::bytes::PacketBytes;
-use shm::pool::Pool;
-use std::path::{Path, PathBuf};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -48,35 +41,26 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
     make,
 };
 
-const WRITE_FAILED: usize = 0;
 const DEFAULT_SNAP_BYTES: u32 = 2000;
 /// How long packets wait to be in the file: those of that time share a system call.
 const WAIT_NS: u64 = 50_000_000;
 
-struct ToDump {
-    shown: String,
+struct Capture {
     /// The file until it has a writer: until the link type is known.
     file: Option<OutputFile>,
     writer: Option<CaptureWriter>,
-    /// Elements that say the link type, at the start.
+    /// The elements whose `encap` handlers give the link type when the run starts.
     encap_from: Vec<String>,
     snap_bytes: u32,
     extra_length: bool,
     unbuffered: bool,
-    forwards: bool,
-    failed: bool,
-    /// How many packets the writer has copied that are perhaps not in the file yet: held until they are.
+    /// Packets that the writer has copied and that may not be in the file yet. They are held until they are.
     waiting: usize,
-    /// Whether the run ends: nothing may wait any more.
-    stopped: bool,
-    /// Packets in the file that do not wait any more.
+    /// Packets in the file that no longer wait.
     settled: u64,
     count: u64,
-    stats: PortStats,
-    next_flush_ns: u64,
-    /// The part of a packet that is written, where that is not all of it.
+    /// The first bytes of a packet that is longer than `snap_bytes`.
     cut: Vec<u8>,
-    warnings: Vec<String>,
 }
 
 fn encap(text: &Spanned, names: &dyn click::config::Names) -> parse::Parsed<u32> {
@@ -91,9 +75,7 @@ fn encap(text: &Spanned, names: &dyn click::config::Names) -> parse::Parsed<u32>
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
-    let name = args.mandatory_positional("FILENAME", |text, names| {
-        parse::filename(text, names).map(|path| (path, text.span))
-    });
+    let name = args.mandatory_positional("FILENAME", FileName::parse);
     let snap_bytes = args.positional("SNAPLEN", parse::u32).unwrap_or(DEFAULT_SNAP_BYTES);
     let link_type = args.positional("ENCAP", encap);
     let from = args.keyword("USE_ENCAP_FROM", parse::any);
@@ -119,82 +101,41 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         cx.error(from.span, "USE_ENCAP_FROM names no element");
         fine = false;
     }
-    let (name, name_span) = name?;
+    let name = name?;
     if !fine {
         return None;
     }
-    let is_output = name == Path::new("-");
-    let path = if is_output { PathBuf::from("/dev/stdout") } else { place_of(cx, &name) };
-    let mut element = ToDump {
-        shown: if is_output { "<stdout>".into() } else { name.display().to_string() },
+    let mut capture = Capture {
         file: None,
         writer: None,
         encap_from,
         snap_bytes: if snap_bytes == 0 { u32::MAX } else { snap_bytes },
         extra_length,
         unbuffered,
-        forwards: cx.shape.outputs > 0,
-        failed: false,
         waiting: 0,
-        stopped: false,
         settled: 0,
         count: 0,
-        stats: PortStats::default(),
-        next_flush_ns: 0,
         cut: vec![],
-        warnings: vec![],
     };
     // A file is written by the first worker alone.
     if cx.worker == 0 {
-        let file = match OutputFile::open(&path) {
-            Ok(file) => file,
-            Err(error) => {
-                cx.error(name_span, error.to_string());
-                return None;
-            }
-        };
-        if !files::record_file(cx, &path, Direction::Send, name_span) {
-            return None;
-        }
-        if element.encap_from.is_empty() {
-            element.writer = Some(CaptureWriter::new(file, link_type.unwrap_or(LINK_ETHERNET)));
+        let file = name.open(cx, Direction::Send, |path| OutputFile::open(path))?;
+        if capture.encap_from.is_empty() {
+            capture.writer = Some(CaptureWriter::new(file, link_type.unwrap_or(LINK_ETHERNET)));
         } else {
-            element.file = Some(file);
+            capture.file = Some(file);
         }
     }
-    Some(BoxElement::opaque(element))
+    Some(BoxElement::opaque(Sink::new(capture, name.shown(Direction::Send), cx.shape.outputs > 0)))
 }
 
-impl ToDump {
-    /// Adds a packet to what is written; whether it was taken.
-    fn store(&mut self, packet: &Packet, now_ns: u64) -> bool {
-        let Some(writer) = self.writer.as_mut().filter(|_| !self.failed) else { return false };
-        let timestamp_ns = if packet.timestamp_ns == 0 { now_ns } else { packet.timestamp_ns };
-        let cut_off = if self.extra_length { EXTRA_LENGTH.load(&packet.anno) as u32 } else { 0 };
-        let original_bytes = packet.total().saturating_add(cut_off);
-        let result = if packet.total() <= self.snap_bytes {
-            writer.write_packet(timestamp_ns, original_bytes, packet)
-        } else {
-            self.cut.resize(self.snap_bytes as usize, 0);
-            // The packet is longer than that, so the copy is whole.
-            let _ = PacketBytes::new(packet).copy_out(0, &mut self.cut);
-            writer.write(timestamp_ns, original_bytes, &self.cut)
-        };
-        self.count += 1;
-        self.stats.tx_packets += 1;
-        self.stats.tx_bytes += u64::from(packet.total().min(self.snap_bytes));
-        if let Err(error) = result {
-            self.fail(&error);
-        }
-        true
-    }
-
-    /// Nothing can be written any more. What was held back is lost, too.
+impl Sink<Capture> {
+    /// Stops writing after an error. Packets that the writer held are lost, too.
     fn fail(&mut self, error: &PortError) {
         self.failed = true;
         self.warnings.push(error.to_string());
-        let lost = self.writer.as_ref().map(CaptureWriter::lost_frames).unwrap_or_default();
-        self.count = self.count.saturating_sub(lost.frames);
+        let lost = self.format.writer.as_ref().map(CaptureWriter::lost_frames).unwrap_or_default();
+        self.format.count = self.format.count.saturating_sub(lost.frames);
         self.stats.tx_packets = self.stats.tx_packets.saturating_sub(lost.frames);
         self.stats.tx_bytes = self.stats.tx_bytes.saturating_sub(lost.bytes);
         if self.forwards {
@@ -202,45 +143,10 @@ impl ToDump {
         }
     }
 
-    /// Holds packets that were stored, by number: the writer has copied them.
-    fn hold(&mut self, stored: usize, work: &mut Work<'_>) {
-        if self.waiting == 0 && stored > 0 {
-            work.fire_at(work.now_ns() + WAIT_NS);
-        }
-        self.waiting += stored;
-        work.hold(stored);
-        if self.unbuffered || self.stopped {
-            self.flush();
-        }
-        self.settle(work);
-    }
-
-    /// Counts packets that wait as sent when they are in the file, and as dropped when they never will be.
-    fn settle(&mut self, work: &mut Work<'_>) {
-        let written = self.writer.as_ref().map_or(0, CaptureWriter::written_frames);
-        let sent = ((written - self.settled) as usize).min(self.waiting);
-        self.settled += sent as u64;
-        self.waiting -= sent;
-        work.release(sent);
-        work.count_sent(sent);
-        if self.failed {
-            work.release(self.waiting);
-            work.count_dropped(WRITE_FAILED, self.waiting);
-            self.waiting = 0;
-        }
-    }
-
-    fn flush(&mut self) {
-        let Some(writer) = self.writer.as_mut().filter(|_| !self.failed) else { return };
-        if let Err(error) = writer.flush() {
-            self.fail(&error);
-        }
-    }
-
     /// The link type that other elements name; all must agree.
     fn ask_link_type(&self, work: &mut Work<'_>) -> Result<u32, String> {
         let mut agreed: Option<(u32, &str)> = None;
-        for element in &self.encap_from {
+        for element in &self.format.encap_from {
             let said = work.read_handler(&format!("{element}.encap"))?;
             let link_type = link_type::from_name(said.trim())
                 .ok_or_else(|| format!("`{element}` has the unknown encapsulation `{}`", said.trim()))?;
@@ -255,115 +161,83 @@ impl ToDump {
     }
 }
 
-impl Opaque for ToDump {
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        let (now_ns, list) = (work.now_ns(), batch.list());
-        let (mut stored, mut count) = ([0; LIST_CAPACITY], 0);
-        for &index in list {
-            let is_stored = self.store(batch.packet(index), now_ns);
-            if self.forwards {
-                self.stats.tx_errors += u64::from(!is_stored);
-                batch.emit(index, 0);
-            } else if is_stored {
-                stored[count] = index;
-                count += 1;
-            } else {
-                batch.drop(index, WRITE_FAILED);
-            }
-        }
-        if self.forwards && self.unbuffered {
-            self.flush();
-        }
-        if !self.forwards {
-            work.pool().free(batch.packets(), &stored[..count]);
-            self.hold(count, work);
-        }
-    }
-}
+impl Store for Sink<Capture> {
+    const HANDLERS: &'static [Row<Self>] = &[
+        Row::read("filename", |dump, _| Some(dump.shown.clone())),
+        Row::sum("count", |dump, _| Some(dump.format.count.to_string())),
+        Row::button("reset_counts", |dump, _| dump.format.count = 0),
+    ];
+    const PULLS_THROUGH: bool = false;
 
-impl Task for ToDump {
-    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        let burst = work.burst();
-        work.pull(0, burst, vector);
-        if vector.is_empty() {
-            return Progress::Idle;
-        }
-        let now_ns = work.now_ns();
-        let mut stored = 0;
-        for packet in vector.iter() {
-            if self.store(packet, now_ns) {
-                work.pool().free_all(std::slice::from_ref(packet));
-                stored += 1;
-            } else {
-                work.drop(WRITE_FAILED, std::slice::from_ref(packet));
-            }
-        }
-        vector.clear();
-        self.hold(stored, work);
-        Progress::Worked
-    }
-}
-
-impl Element for ToDump {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["write-failed"]
-    }
-
-    fn start(&mut self, work: &mut Work<'_>) {
-        if let Some(file) = self.file.take() {
+    fn begin(&mut self, work: &mut Work<'_>) {
+        if let Some(file) = self.format.file.take() {
             match self.ask_link_type(work) {
-                Ok(link_type) => self.writer = Some(CaptureWriter::new(file, link_type)),
+                Ok(link_type) => self.format.writer = Some(CaptureWriter::new(file, link_type)),
                 Err(message) => self.warnings.push(format!("{}: nothing is written: {message}", self.shown)),
             }
         }
-        self.flush();
     }
 
-    fn task(&mut self) -> Option<&mut dyn Task> {
-        // With an output, packets are pulled through it.
-        (!self.forwards).then_some(self)
+    fn store(&mut self, packet: &Packet, now_ns: u64) -> bool {
+        let capture = &mut self.format;
+        let Some(writer) = capture.writer.as_mut().filter(|_| !self.failed) else {
+            self.stats.tx_errors += u64::from(self.forwards);
+            return false;
+        };
+        let timestamp_ns = if packet.timestamp_ns == 0 { now_ns } else { packet.timestamp_ns };
+        let cut_off = if capture.extra_length { EXTRA_LENGTH.load(&packet.anno) as u32 } else { 0 };
+        let original_bytes = packet.total().saturating_add(cut_off);
+        let result = if packet.total() <= capture.snap_bytes {
+            writer.write_packet(timestamp_ns, original_bytes, packet)
+        } else {
+            capture.cut.resize(capture.snap_bytes as usize, 0);
+            // The packet is longer than that, so the copy is whole.
+            let _ = PacketBytes::new(packet).copy_out(0, &mut capture.cut);
+            writer.write(timestamp_ns, original_bytes, &capture.cut)
+        };
+        capture.count += 1;
+        self.stats.tx_packets += 1;
+        self.stats.tx_bytes += u64::from(packet.total().min(capture.snap_bytes));
+        if let Err(error) = result {
+            self.fail(&error);
+        }
+        true
     }
 
-    fn fire(&mut self, work: &mut Work<'_>) {
-        self.flush();
-        self.settle(work);
-    }
-
-    fn tick(&mut self, now_ns: u64) {
-        if now_ns >= self.next_flush_ns {
-            self.next_flush_ns = now_ns + FLUSH_NS;
+    /// Holds packets that the writer has copied. Counts them as sent when they are in the file, and as dropped when
+    /// they never will be.
+    fn settle(&mut self, stored: usize, work: &mut Work<'_>) {
+        if self.format.waiting == 0 && stored > 0 {
+            work.fire_at(work.now_ns() + WAIT_NS);
+        }
+        self.format.waiting += stored;
+        work.hold(stored);
+        if self.format.unbuffered || self.stopped {
             self.flush();
+        }
+        let capture = &mut self.format;
+        let written = capture.writer.as_ref().map_or(0, CaptureWriter::written_frames);
+        let sent = ((written - capture.settled) as usize).min(capture.waiting);
+        capture.settled += sent as u64;
+        capture.waiting -= sent;
+        work.release(sent);
+        work.count_sent(sent);
+        if self.failed {
+            work.release(capture.waiting);
+            work.count_dropped(WRITE_FAILED, capture.waiting);
+            capture.waiting = 0;
         }
     }
 
-    fn stop(&mut self, work: &mut Work<'_>) {
-        self.stopped = true;
-        self.flush();
-        self.settle(work);
+    fn flush(&mut self) {
+        if let Some(writer) = self.format.writer.as_mut().filter(|_| !self.failed)
+            && let Err(error) = writer.flush()
+        {
+            self.fail(&error);
+        }
     }
 
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.warnings)
-    }
-
-    fn port_stats(&self) -> Option<(String, PortStats)> {
-        self.writer.as_ref().map(|_| (self.shown.clone(), self.stats))
+    fn is_open(&self) -> bool {
+        self.format.writer.is_some()
     }
 }
-
-const HANDLERS: &[Row<ToDump>] = &[
-    Row::read("filename", |dump, _| Some(dump.shown.clone())),
-    Row::sum("count", |dump, _| Some(dump.count.to_string())),
-    Row::write("reset_counts", |dump, _, _| {
-        dump.count = 0;
-        Ok(())
-    }),
-];

@@ -74,8 +74,5 @@ const HANDLERS: &[Row<Shaper>] = &[
         |shaper, _| Some(shaper.limit.rate_text()),
         |shaper, value, _| shaper.limit.set_rate(value),
     ),
-    Row::write("reset", |shaper, _, _| {
-        shaper.limit.reset();
-        Ok(())
-    }),
+    Row::button("reset", |shaper, _| shaper.limit.reset()),
 ];

@@ -3,6 +3,7 @@
 mod capture_source;
 mod window;
 
+use super::dump_file::FileName;
 use super::replay::{Pace, SAMPLING_SHIFT, Sampler};
 use capture_source::{CaptureSource, Put};
 use click::config::{NoNames, parse, split_words};
@@ -12,13 +13,11 @@ use element::{
     BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
     Task, Work,
 };
-use elements::io::files;
 use elements::io::link_type;
 use port::{LINK_ETHERNET, PortStats};
 use shm::Packet;
 use shm::burst::Vector;
 use shm::pool::Pool;
-use std::path::{Path, PathBuf};
 use window::{Side, Window, WindowEdge};
 
 /// The class.
@@ -99,9 +98,7 @@ struct FromDump {
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
-    let name = args.mandatory_positional("FILENAME", |text, names| {
-        parse::filename(text, names).map(|path| (path, text.span))
-    });
+    let name = args.mandatory_positional("FILENAME", FileName::parse);
     let timing = args.positional("TIMING", parse::bool).unwrap_or(false);
     let stop = args.keyword("STOP", parse::bool).unwrap_or(false);
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
@@ -142,13 +139,13 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     } else if sample == 0 {
         cx.diags.warning(cx.config.span, "SAMPLE is 0: no packets will be emitted");
     }
-    let (name, name_span) = name?;
+    let name = name?;
     let begin =
         start.map(WindowEdge::At).or(start_after.map(WindowEdge::AfterFirst)).unwrap_or(WindowEdge::Open);
     let finish = end.map(WindowEdge::At).or(end_after.map(WindowEdge::AfterFirst));
     let finish = finish.or(interval.map(WindowEdge::AfterStart)).unwrap_or(WindowEdge::Open);
     let mut element = FromDump {
-        shown: if name == Path::new("-") { "<stdin>".into() } else { name.display().to_string() },
+        shown: name.shown(Direction::Receive),
         source: None,
         link_type: LINK_ETHERNET,
         force_ip,
@@ -167,22 +164,12 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     };
     // A file is read by the first worker alone.
     if cx.worker == 0 {
-        let path = place_of(cx, &name);
-        let mut source = match CaptureSource::open(&path) {
-            Ok(source) => source,
-            Err(error) => {
-                cx.error(name_span, error.to_string());
-                return None;
-            }
-        };
-        if !files::record_file(cx, &path, Direction::Receive, name_span) {
-            return None;
-        }
+        let mut source = name.open(cx, Direction::Receive, CaptureSource::open)?;
         element.link_type = source.link_type().unwrap_or(LINK_ETHERNET);
         if force_ip && !link_type::has_known_ip(element.link_type) {
             let link = link_type::name(element.link_type);
             let message = format!("FORCE_IP knows nothing of packets of link type {link}");
-            cx.error(name_span, message).help("leave FORCE_IP out, and strip the link header by elements");
+            cx.error(name.span, message).help("leave FORCE_IP out, and strip the link header by elements");
             return None;
         }
         element.force_ip |= link_type::is_raw_ip(element.link_type);
@@ -195,11 +182,6 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         element.source = Some(source);
     }
     fine.then(|| BoxElement::opaque(element))
-}
-
-/// Where a file lies that the configuration names; `-` stays what it is.
-pub(super) fn place_of(cx: &Configure<'_>, name: &Path) -> PathBuf {
-    if name == Path::new("-") { name.to_path_buf() } else { cx.services.path(name) }
 }
 
 /// `element.handler value`.
@@ -431,10 +413,7 @@ impl FromDump {
 
 const HANDLERS: &[Row<FromDump>] = &[
     Row::sum("count", |dump, _| Some(dump.count.to_string())),
-    Row::write("reset_counts", |dump, _, _| {
-        dump.count = 0;
-        Ok(())
-    }),
+    Row::button("reset_counts", |dump, _| dump.count = 0),
     Row::read("sampling_prob", |dump, _| Some(dump.sampler.text())),
     Row::read_write(
         "active",
@@ -454,13 +433,9 @@ const HANDLERS: &[Row<FromDump>] = &[
         dump.active = true;
         Ok(())
     }),
-    Row::write("reset_timing", |dump, _, _| {
+    Row::button("reset_timing", |dump, _| {
         dump.window.reset();
         dump.pace.iter_mut().for_each(Pace::reset);
-        Ok(())
     }),
-    Row::write("stop", |dump, _, _| {
-        (dump.active, dump.stop_asked) = (false, true);
-        Ok(())
-    }),
+    Row::button("stop", |dump, _| (dump.active, dump.stop_asked) = (false, true)),
 ];

@@ -1,6 +1,6 @@
 //! `FromIPSummaryDump`: packets from lines of text.
 
-use super::super::from_dump::place_of;
+use super::super::dump_file::FileName;
 use super::super::replay::{Pace, SAMPLING_SHIFT, Sampler};
 use super::build::{Built, Defaults, Draft, Flow, protocol_number, set_checksums};
 use super::field::{self, Field};
@@ -18,7 +18,7 @@ use packet::view::protocol;
 use port::PortStats;
 use shm::Packet;
 use shm::burst::Vector;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -91,8 +91,7 @@ struct FromSummary {
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
-    let name =
-        args.positional("FILENAME", |text, names| parse::filename(text, names).map(|path| (path, text.span)));
+    let name = args.positional("FILENAME", FileName::parse);
     let data = args.keyword("DATA", parse::string);
     let mut flag = |keyword, default| args.keyword(keyword, parse::bool).unwrap_or(default);
     let (stop, active, timing) = (flag("STOP", false), flag("ACTIVE", true), flag("TIMING", false));
@@ -152,19 +151,19 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         warnings: vec![],
         stats: PortStats::default(),
     };
-    if let Some((name, span)) = name {
-        element.shown = if name == Path::new("-") { "<stdin>".into() } else { name.display().to_string() };
-        let path = place_of(cx, &name);
+    if let Some(name) = name {
+        element.shown = name.shown(Direction::Receive);
+        let path = name.path(cx, Direction::Receive);
         // A file is read by the first worker alone.
         match (cx.worker == 0).then(|| Lines::open(&path)).transpose() {
             Ok(lines) => element.lines = lines,
             Err(error) if allow_nonexistent && error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
-                cx.error(span, format!("cannot open {}: {error}", element.shown));
+                cx.error(name.span, format!("cannot open {}: {error}", element.shown));
                 return None;
             }
         }
-        if !files::record_file(cx, &path, Direction::Receive, span) {
+        if !files::record_file(cx, &path, Direction::Receive, name.span) {
             return None;
         }
         element.path = Some(path);
@@ -474,8 +473,5 @@ const HANDLERS: &[Row<FromSummary>] = &[
     Row::read("filepos", |dump, _| {
         Some(dump.lines.as_ref().map_or("-".into(), |lines| lines.position().to_string()))
     }),
-    Row::write("stop", |dump, _, _| {
-        (dump.active, dump.stop_asked) = (false, true);
-        Ok(())
-    }),
+    Row::button("stop", |dump, _| (dump.active, dump.stop_asked) = (false, true)),
 ];

@@ -1,21 +1,14 @@
 //! `ToIPSummaryDump`: a line for each packet.
 
-use super::super::from_dump::place_of;
+use super::super::dump_file::FileName;
+use super::super::sink::{Sink, Store};
 use super::describe::{Description, Options, time_text};
 use super::field::{self, Field};
 use super::line_file::LineFile;
 use click::config::{parse, quote};
-use element::{
-    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
-    Task, Work,
-};
-use elements::io::files::{self, FLUSH_NS};
+use element::{BoxElement, Class, Configure, Direction, PortCodes, Row, StateScope, Work};
 use packet::anno::{EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP};
-use port::PortStats;
 use shm::Packet;
-use shm::burst::{Batch, Vector};
-use shm::pool::Pool;
-use std::path::{Path, PathBuf};
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -50,12 +43,10 @@ Writes a line for each packet, with the fields that are asked for.
     make,
 };
 
-const WRITE_FAILED: usize = 0;
 /// Lines that one packet may become with MULTIPACKET.
 const MOST_LINES: u64 = 1_000_000;
 
-struct ToSummary {
-    shown: String,
+struct Summary {
     file: Option<LineFile>,
     fields: Vec<Field>,
     header: bool,
@@ -64,20 +55,13 @@ struct ToSummary {
     multipacket: bool,
     bad_packets: bool,
     options: Options,
-    forwards: bool,
-    failed: bool,
-    /// The lines of the packet that is written.
+    /// The lines of the packet that is being written.
     lines: String,
-    next_flush_ns: u64,
-    stats: PortStats,
-    warnings: Vec<String>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
-    let name = args.mandatory_positional("FILENAME", |text, names| {
-        parse::filename(text, names).map(|path| (path, text.span))
-    });
+    let name = args.mandatory_positional("FILENAME", FileName::parse);
     let mut fields = None;
     for keyword in ["DATA", "CONTENTS", "FIELDS"] {
         fields = args.keyword(keyword, parse::any).or(fields);
@@ -105,42 +89,20 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
             fields
         }
     };
-    let (name, name_span) = name?;
+    let name = name?;
     if !fine {
         return None;
     }
-    let is_output = name == Path::new("-");
-    let path = if is_output { PathBuf::from("/dev/stdout") } else { place_of(cx, &name) };
-    let shown = if is_output { "<stdout>".to_string() } else { name.display().to_string() };
+    let shown = name.shown(Direction::Send);
     // A file is written by the first worker alone.
-    let file = match (cx.worker == 0).then(|| LineFile::create(&path, &shown)).transpose() {
-        Ok(file) => file,
-        Err(message) => {
-            cx.error(name_span, message);
-            return None;
-        }
+    let file = match cx.worker {
+        0 => Some(name.open(cx, Direction::Send, |path| LineFile::create(path, &shown))?),
+        _ => None,
     };
-    if file.is_some() && !files::record_file(cx, &path, Direction::Send, name_span) {
-        return None;
-    }
     let multipacket = multipacket && !fields.contains(&Field::Count);
-    Some(BoxElement::opaque(ToSummary {
-        shown,
-        file,
-        fields,
-        header,
-        verbose,
-        banner,
-        multipacket,
-        bad_packets,
-        options,
-        forwards: cx.shape.outputs > 0,
-        failed: false,
-        lines: String::new(),
-        next_flush_ns: 0,
-        stats: PortStats::default(),
-        warnings: vec![],
-    }))
+    let lines = String::new();
+    let summary = Summary { file, fields, header, verbose, banner, multipacket, bad_packets, options, lines };
+    Some(BoxElement::opaque(Sink::new(summary, shown, cx.shape.outputs > 0)))
 }
 
 /// A date of the Gregorian calendar from the days since 1970, after Hinnant's `civil_from_days`.
@@ -155,7 +117,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
-impl ToSummary {
+impl Summary {
     fn header_lines(&self, now_ns: u64) -> String {
         let mut lines = "!IPSummaryDump 1.3\n".to_string();
         if let Some(banner) = &self.banner {
@@ -214,138 +176,67 @@ impl ToSummary {
             one.timestamp_ns += step_ns;
         }
     }
+}
 
-    /// Writes a packet's lines; whether it was taken, as in `ToDump`.
-    fn store(&mut self, packet: &Packet) -> bool {
-        if self.failed || self.file.is_none() {
-            return false;
-        }
-        self.lines.clear();
-        if self.multipacket && EXTRA_PACKETS.load(&packet.anno) > 0 {
-            self.describe_all(packet);
-        } else {
-            self.describe(packet);
-        }
-        self.stats.tx_packets += 1;
-        self.stats.tx_bytes += self.lines.len() as u64;
-        let Some(file) = &mut self.file else { return false };
-        let result = file.packet(&self.lines);
-        self.settle(result);
-        true
-    }
-
-    fn settle(&mut self, result: Result<(), String>) {
+impl Sink<Summary> {
+    fn check(&mut self, result: Result<(), String>) {
         let Err(message) = result else { return };
         self.failed = true;
         self.warnings.push(message);
-        let written = self.file.as_ref().map_or(0, LineFile::written_packets);
+        let written = self.format.file.as_ref().map_or(0, LineFile::written_packets);
         self.stats.tx_errors = self.stats.tx_packets - written.min(self.stats.tx_packets);
         self.stats.tx_packets = written;
     }
-
-    fn flush(&mut self) {
-        if let Some(file) = self.file.as_mut().filter(|_| !self.failed) {
-            let result = file.flush();
-            self.settle(result);
-        }
-    }
 }
 
-impl Opaque for ToSummary {
-    fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        let mut sent = 0;
-        for &index in batch.list() {
-            let stored = self.store(batch.packet(index));
-            if self.forwards {
-                batch.emit(index, 0);
-            } else if stored {
-                work.pool().free_all(std::slice::from_ref(batch.packet(index)));
-                sent += 1;
-            } else {
-                batch.drop(index, WRITE_FAILED);
-            }
-        }
-        work.count_sent(sent);
-    }
-}
+impl Store for Sink<Summary> {
+    const HANDLERS: &'static [Row<Self>] = &[Row::write("flush", |dump, _, _| {
+        dump.flush();
+        if dump.failed { Err(format!("{} cannot be written", dump.shown)) } else { Ok(()) }
+    })];
+    const PULLS_THROUGH: bool = true;
 
-impl Task for ToSummary {
-    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        let burst = work.burst();
-        work.pull(0, burst, vector);
-        if vector.is_empty() {
-            return Progress::Idle;
-        }
-        let mut sent = 0;
-        for packet in vector.iter() {
-            let stored = self.store(packet);
-            if self.forwards {
-                continue;
-            }
-            if stored {
-                work.pool().free_all(std::slice::from_ref(packet));
-                sent += 1;
-            } else {
-                work.drop(WRITE_FAILED, std::slice::from_ref(packet));
-            }
-        }
-        if !self.forwards {
-            vector.clear();
-        }
-        work.count_sent(sent);
-        Progress::Worked
-    }
-}
-
-impl Element for ToSummary {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["write-failed"]
-    }
-
-    fn start(&mut self, work: &mut Work<'_>) {
-        let lines = self.header_lines(work.now_ns());
-        if let Some(file) = self.file.as_mut().filter(|_| self.header) {
+    fn begin(&mut self, work: &mut Work<'_>) {
+        let lines = self.format.header_lines(work.now_ns());
+        if let Some(file) = self.format.file.as_mut().filter(|_| self.format.header) {
             file.header(&lines);
         }
-        self.flush();
     }
 
-    fn task(&mut self) -> Option<&mut dyn Task> {
-        Some(self)
+    fn store(&mut self, packet: &Packet, _now_ns: u64) -> bool {
+        let summary = &mut self.format;
+        if self.failed || summary.file.is_none() {
+            return false;
+        }
+        summary.lines.clear();
+        if summary.multipacket && EXTRA_PACKETS.load(&packet.anno) > 0 {
+            summary.describe_all(packet);
+        } else {
+            summary.describe(packet);
+        }
+        self.stats.tx_packets += 1;
+        self.stats.tx_bytes += summary.lines.len() as u64;
+        let Some(file) = &mut summary.file else { return false };
+        let result = file.packet(&summary.lines);
+        self.check(result);
+        true
     }
 
-    fn tick(&mut self, now_ns: u64) {
-        if now_ns >= self.next_flush_ns {
-            self.next_flush_ns = now_ns + FLUSH_NS;
-            self.flush();
+    fn settle(&mut self, stored: usize, work: &mut Work<'_>) {
+        work.count_sent(stored);
+    }
+
+    fn flush(&mut self) {
+        if let Some(file) = self.format.file.as_mut().filter(|_| !self.failed) {
+            let result = file.flush();
+            self.check(result);
         }
     }
 
-    fn stop(&mut self, _work: &mut Work<'_>) {
-        self.flush();
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.warnings)
-    }
-
-    fn port_stats(&self) -> Option<(String, PortStats)> {
-        self.file.as_ref().map(|_| (self.shown.clone(), self.stats))
+    fn is_open(&self) -> bool {
+        self.format.file.is_some()
     }
 }
-
-const HANDLERS: &[Row<ToSummary>] = &[Row::write("flush", |dump, _, _| {
-    dump.flush();
-    if dump.failed { Err(format!("{} cannot be written", dump.shown)) } else { Ok(()) }
-})];
 
 #[cfg(test)]
 mod tests {
