@@ -1,5 +1,7 @@
 //! An IPv4 packet in one line, in the way of tcpdump, as Click's `IPPrint` writes it.
 
+use crate::ip::icmp_name;
+use packet::view::protocol::{ICMP, TCP, UDP};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
@@ -13,10 +15,6 @@ pub(super) struct Sight {
     /// Whether numbers of ICMP echoes are in network order.
     pub(super) swap: bool,
 }
-
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// Bytes, read without going beyond their end.
 struct Bytes<'a>(&'a [u8]);
@@ -196,28 +194,22 @@ impl Packet<'_> {
             3 => self.unreachable(code, line),
             _ => {
                 line.push_str("icmp ");
-                match type_name(kind) {
-                    Some(name) => line.push_str(name),
-                    None => {
-                        let _ = write!(line, "type {kind}");
-                    }
-                }
-                match code_name(kind, code) {
-                    Some(name) => {
-                        let _ = write!(line, " {name}");
-                    }
-                    None if code != 0 => {
-                        let _ = write!(line, " code {code}");
-                    }
-                    None => {}
-                }
+                let _ = match icmp_name::of_type(kind) {
+                    Some(name) => write!(line, "{name}"),
+                    None => write!(line, "type {kind}"),
+                };
+                let _ = match icmp_name::of_code(kind, code) {
+                    Some(name) => write!(line, " {name}"),
+                    None if code != 0 => write!(line, " code {code}"),
+                    None => Ok(()),
+                };
             }
         }
     }
 
     /// A destination that cannot be reached, with what the packet inside says of it.
     fn unreachable(&self, code: u8, line: &mut String) {
-        let code_text = code_name(3, code).map_or_else(|| format!("code {code}"), str::to_string);
+        let code_text = icmp_name::of_code(3, code).map_or_else(|| format!("code {code}"), str::to_string);
         let inner_bytes = self.there.saturating_sub(8);
         if inner_bytes < 20 {
             let _ = write!(line, "icmp unreachable {code_text} truncated-icmp");
@@ -228,21 +220,13 @@ impl Packet<'_> {
         let protocol = inner.u8(9);
         let known =
             [(ICMP, "icmp"), (TCP, "tcp"), (UDP, "udp")].into_iter().find(|(number, _)| *number == protocol);
-        match (code, known) {
-            (2 | 3, Some((_, name))) => {
-                let _ = write!(line, " {name}");
-            }
-            (2, None) => {
-                let _ = write!(line, " {protocol}");
-            }
-            (3, None) => {
-                let _ = write!(line, " protocol {protocol}");
-            }
-            (4, _) if self.trans.u16(6) != 0 => {
-                let _ = write!(line, " (mtu {})", self.trans.u16(6));
-            }
-            _ => {}
-        }
+        let _ = match (code, known) {
+            (2 | 3, Some((_, name))) => write!(line, " {name}"),
+            (2, None) => write!(line, " {protocol}"),
+            (3, None) => write!(line, " protocol {protocol}"),
+            (4, _) if self.trans.u16(6) != 0 => write!(line, " (mtu {})", self.trans.u16(6)),
+            _ => Ok(()),
+        };
         if code == 3 {
             let ports_at = inner.header_bytes();
             if inner_bytes < ports_at + 4 {
@@ -251,55 +235,4 @@ impl Packet<'_> {
             let _ = write!(line, "/{}", inner.u16(ports_at + 2));
         }
     }
-}
-
-/// Click's name of an ICMP type.
-fn type_name(kind: u8) -> Option<&'static str> {
-    Some(match kind {
-        0 => "echo-reply",
-        3 => "unreachable",
-        4 => "sourcequench",
-        5 => "redirect",
-        8 => "echo",
-        9 => "routeradvert",
-        10 => "routersolicit",
-        11 => "timeexceeded",
-        12 => "parameterproblem",
-        13 => "timestamp",
-        14 => "timestamp-reply",
-        15 => "inforeq",
-        16 => "inforeq-reply",
-        17 => "maskreq",
-        18 => "maskreq-reply",
-        _ => return None,
-    })
-}
-
-/// Click's name of an ICMP code.
-fn code_name(kind: u8, code: u8) -> Option<&'static str> {
-    let names: &[&str] = match kind {
-        3 => &[
-            "net",
-            "host",
-            "protocol",
-            "port",
-            "needfrag",
-            "srcroutefail",
-            "netunknown",
-            "hostunknown",
-            "hostisolated",
-            "netprohibited",
-            "hostprohibited",
-            "nettos",
-            "hosttos",
-            "filterprohibited",
-            "hostprecedence",
-            "precedencecutoff",
-        ],
-        5 => &["net", "host", "tosnet", "toshost"],
-        11 => &["transit", "reassembly"],
-        12 => &["erroratptr", "missingopt", "length"],
-        _ => &[],
-    };
-    names.get(usize::from(code)).copied()
 }

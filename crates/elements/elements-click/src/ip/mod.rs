@@ -1,7 +1,8 @@
-//! An element that answers pings.
+//! An element that answers pings, and Click's names of ICMP messages.
 
 use element::Class;
 
+pub(crate) mod icmp_name;
 mod icmppingresponder;
 
 /// The classes of this folder.

@@ -8,6 +8,15 @@ use element::{Work, random};
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
+/// Whose handler a script calls.
+enum Callee {
+    This,
+    /// Another script, with its full name.
+    Script(String, Arc<Mutex<Interpreter>>),
+    /// An element that is no script.
+    Element,
+}
+
 /// Scripts that call each other.
 const MOST_CALLS_DEEP: u32 = 16;
 /// Bytes of a file that `cat` reads.
@@ -32,18 +41,27 @@ impl Interpreter {
         self.read_handler(name, &args, work).map_err(|message| self.tell(message)).ok()
     }
 
-    fn read_handler(&mut self, name: &str, args: &str, work: &mut Work<'_>) -> Result<String, String> {
-        let (element, handler) = match name.rsplit_once('.') {
-            Some((element, handler)) if !element.is_empty() => (Some(element), handler),
-            _ => (None, name.trim_start_matches('.')),
+    /// The handler's name and whose it is.
+    fn callee<'a>(&self, name: &'a str) -> (&'a str, Callee) {
+        let Some((element, handler)) = name.rsplit_once('.').filter(|(element, _)| !element.is_empty())
+        else {
+            return (name.trim_start_matches('.'), Callee::This);
         };
-        let other = element.and_then(|element| self.find(element));
-        let is_own = element.is_none() || other.as_ref().is_some_and(|(full, _)| *full == self.name);
-        if is_own {
+        let callee = match self.find(element) {
+            Some((full, _)) if full == self.name => Callee::This,
+            Some((full, script)) => Callee::Script(full, script),
+            None => Callee::Element,
+        };
+        (handler, callee)
+    }
+
+    fn read_handler(&mut self, name: &str, args: &str, work: &mut Work<'_>) -> Result<String, String> {
+        let (handler, callee) = self.callee(name);
+        if matches!(callee, Callee::This) {
             if let Some(value) = self.own(handler, args, work) {
                 return value;
             }
-        } else if let Some((full, script)) = other {
+        } else if let Callee::Script(full, script) = callee {
             // Functions are the same in all scripts; the rest runs in the other one.
             let random = &mut self.random;
             if let Some(value) = function::call(handler, args, &mut |below| random::next_below(random, below))
@@ -122,29 +140,24 @@ impl Interpreter {
     }
 
     pub(super) fn write(&mut self, name: &str, value: &str, work: &mut Work<'_>) -> Result<(), String> {
-        let (element, handler) = match name.rsplit_once('.') {
-            Some((element, handler)) if !element.is_empty() => (Some(element), handler),
-            _ => (None, name.trim_start_matches('.')),
-        };
-        let other = element.and_then(|element| self.find(element));
-        let is_own = element.is_none() || other.as_ref().is_some_and(|(full, _)| *full == self.name);
-        match (is_own, handler, other) {
-            (true, "stop", _) => {
+        let (handler, callee) = self.callee(name);
+        match (callee, handler) {
+            (Callee::This, "stop") => {
                 self.flush(work);
                 work.stop();
                 Ok(())
             }
-            (true, "run", _) => {
+            (Callee::This, "run") => {
                 // Not as from outside: a script that starts itself again and again is looping.
                 self.run_args = value.to_string();
                 self.jump(0);
                 self.jumps += 1;
                 Ok(())
             }
-            (true, "step", _) => self.write_step(value),
-            (true, "goto", _) => self.go_to(value),
-            (true, "set", _) => self.write_set(value),
-            (false, "run", Some(_)) => self.read_handler(name, value, work).map(|_| ()),
+            (Callee::This, "step") => self.write_step(value),
+            (Callee::This, "goto") => self.go_to(value),
+            (Callee::This, "set") => self.write_set(value),
+            (Callee::Script(..), "run") => self.read_handler(name, value, work).map(|_| ()),
             _ => work.write_handler(name, value),
         }
     }

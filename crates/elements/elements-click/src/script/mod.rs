@@ -64,7 +64,7 @@ Carries out instructions: sets variables, reads and writes handlers, waits, and 
 ",
     codes: PortCodes::new("-/-", "ah/ah"),
     state: StateScope::OneWorker,
-    make: make_script,
+    make: |cx| make(cx, None),
 };
 
 const DRIVER_MANAGER: Class = Class {
@@ -78,7 +78,7 @@ or that comes when all sources have ended. There is at most one.
 
 Instructions, substitution, handlers and differences are those of Script.
 ",
-    make: make_driver,
+    make: |cx| make(cx, Some(Type::Driver)),
     ..SCRIPT
 };
 
@@ -104,14 +104,6 @@ struct Script {
     outputs: usize,
     /// All scripts of the worker; kept here, since they know it only weakly.
     _scripts: Arc<Scripts>,
-}
-
-fn make_script(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    make(cx, None)
-}
-
-fn make_driver(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    make(cx, Some(Type::Driver))
 }
 
 fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<BoxElement> {

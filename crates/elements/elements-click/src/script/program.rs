@@ -81,48 +81,18 @@ pub struct Program {
     pub exported: Vec<usize>,
 }
 
-const NAMES: &[&str] = &[
-    "append",
-    "end",
-    "error",
-    "errorq",
-    "exit",
-    "export",
-    "exportq",
-    "goto",
-    "init",
-    "initq",
-    "label",
-    "loop",
-    "pause",
-    "print",
-    "printn",
-    "printnq",
-    "printq",
-    "read",
-    "readq",
-    "return",
-    "returnq",
-    "save",
-    "set",
-    "setq",
-    "stop",
-    "wait",
-    "wait_for",
-    "wait_step",
-    "wait_stop",
-    "wait_time",
-    "write",
-    "writeq",
-];
+const NAMES: &str = "append end error errorq exit export exportq goto init initq label loop pause print printn \
+                     printnq printq read readq return returnq save set setq stop wait wait_for wait_step wait_stop \
+                     wait_time write writeq";
 
 impl Program {
     /// Whether the script itself ends the run somewhere.
     pub fn stops_the_run(&self) -> bool {
         let stops = |instruction: &Instruction| {
-            let stop = Instruction::End(End::Stop);
-            *instruction == stop
-                || matches!(instruction, Instruction::Goto { target: Target::Out(End::Stop), .. })
+            matches!(
+                instruction,
+                Instruction::End(End::Stop) | Instruction::Goto { target: Target::Out(End::Stop), .. }
+            )
         };
         self.instructions.iter().any(stops)
     }
@@ -282,7 +252,7 @@ fn instruction(
             })
         }
         unknown => {
-            let help = did_you_mean(unknown, NAMES.iter().copied());
+            let help = did_you_mean(unknown, NAMES.split(' '));
             args.error(name.span, format!("`{unknown}` is no instruction")).maybe_help(help);
             None
         }

@@ -1,10 +1,11 @@
 //! Makes a packet from the fields of a line.
 
-use super::field::{Field, ICMP_TYPES, TCP_FLAGS, icmp_has_flow};
+use super::field::{Field, TCP_FLAGS};
+use crate::ip::icmp_name;
 use click::config::{NoNames, parse, unquote_bytes};
 use diag::{Span, Spanned};
 use packet::checksum::{self, Sum};
-use packet::view::protocol;
+use packet::view::{icmp, protocol};
 use std::net::Ipv4Addr;
 
 const ETHERNET_BYTES: usize = 14;
@@ -61,10 +62,8 @@ pub struct Built {
 /// The fields of a line.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    timestamp_ns: u64,
-    first_timestamp_ns: u64,
-    count: u32,
-    paint: u8,
+    /// The packet, with what does not depend on other fields.
+    built: Built,
     aggregate: Option<u32>,
     ethernet: Option<[u8; ETHERNET_BYTES]>,
     addresses: [Option<Ipv4Addr>; 2],
@@ -155,7 +154,7 @@ fn tcp_flags(text: &str) -> Option<u16> {
 impl Draft {
     /// No fields yet.
     pub fn new() -> Draft {
-        Draft { count: 1, ..Draft::default() }
+        Draft { built: Built { count: 1, ..Built::default() }, ..Draft::default() }
     }
 
     /// Takes a field; `None` where its text is not what it should be.
@@ -163,22 +162,23 @@ impl Draft {
         let byte = |text| at_most(text, 0xff).map(|value| value as u8);
         let word = |text| at_most(text, 0xffff).map(|value| value as u16);
         let long = |text| at_most(text, 0xffff_ffff).map(|value| value as u32);
+        let built = &mut self.built;
         match field {
             Field::None | Field::Thread | Field::CaptureLength => {}
-            Field::Timestamp | Field::NanoTimestamp => self.timestamp_ns = time_ns(text)?,
+            Field::Timestamp | Field::NanoTimestamp => built.timestamp_ns = time_ns(text)?,
             Field::Seconds => {
-                self.timestamp_ns =
-                    u64::from(long(text)?) * 1_000_000_000 + self.timestamp_ns % 1_000_000_000;
+                built.timestamp_ns =
+                    u64::from(long(text)?) * 1_000_000_000 + built.timestamp_ns % 1_000_000_000;
             }
             Field::Microseconds => {
                 let fraction_ns = at_most(text, 999_999)? * 1_000;
-                self.timestamp_ns = self.timestamp_ns / 1_000_000_000 * 1_000_000_000 + fraction_ns;
+                built.timestamp_ns = built.timestamp_ns / 1_000_000_000 * 1_000_000_000 + fraction_ns;
             }
-            Field::AllMicroseconds => self.timestamp_ns = number(text)?.checked_mul(1_000)?,
-            Field::FirstTimestamp | Field::FirstNanoTimestamp => self.first_timestamp_ns = time_ns(text)?,
-            Field::Count => self.count = long(text)?.max(1),
+            Field::AllMicroseconds => built.timestamp_ns = number(text)?.checked_mul(1_000)?,
+            Field::FirstTimestamp | Field::FirstNanoTimestamp => built.first_timestamp_ns = time_ns(text)?,
+            Field::Count => built.count = long(text)?.max(1),
             Field::Link | Field::Paint | Field::Direction => {
-                self.paint = match text {
+                built.paint = match text {
                     ">" | "L" => 0,
                     "<" | "R" | "X" => 1,
                     other => byte(other)?,
@@ -231,7 +231,8 @@ impl Draft {
             Field::TcpUrgent => self.tcp(18, &word(text)?.to_be_bytes()),
             Field::UdpLength => self.udp_len = Some(word(text)?),
             Field::IcmpType | Field::IcmpTypeName => {
-                let named = ICMP_TYPES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+                let named =
+                    icmp_name::TYPES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
                 self.icmp[0] = named.or_else(|| byte(text))?;
                 self.icmp_type_known = true;
             }
@@ -265,12 +266,8 @@ impl Draft {
     pub fn build(&self, defaults: &Defaults, checksum: bool) -> Built {
         let mut built = Built {
             has_ethernet: self.ethernet.is_some(),
-            timestamp_ns: self.timestamp_ns,
-            first_timestamp_ns: self.first_timestamp_ns,
-            count: self.count,
-            paint: self.paint,
             aggregate: self.aggregate.or(defaults.aggregate).unwrap_or(0),
-            ..Built::default()
+            ..self.built.clone()
         };
         built.bytes.extend(self.ethernet.iter().flatten());
         let net = built.bytes.len();
@@ -373,7 +370,7 @@ impl Draft {
             protocol::DCCP => vec![0; 12],
             protocol::ICMP => {
                 let mut header = self.icmp.to_vec();
-                let words = !self.icmp_type_known || icmp_has_flow(header[0]) || header[0] == 3;
+                let words = !self.icmp_type_known || icmp::has_id(header[0]) || header[0] == 3;
                 if self.has_icmp_words && !words {
                     header[4..].fill(0);
                 }

@@ -1,9 +1,10 @@
 //! Writes the fields of a packet as text.
 
-use super::field::{Field, ICMP_TYPES, TCP_FLAGS, icmp_has_flow};
+use super::field::{Field, TCP_FLAGS};
+use crate::ip::icmp_name;
 use packet::access::Access;
 use packet::anno::{AGGREGATE, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
-use packet::view::protocol;
+use packet::view::{icmp, protocol};
 use shm::Packet;
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
@@ -286,14 +287,14 @@ impl<'a> Description<'a> {
             Field::IcmpType => number(out, u64::from(self.icmp::<1>(0)?[0])),
             Field::IcmpTypeName => {
                 let icmp_type = self.icmp::<1>(0)?[0];
-                match ICMP_TYPES.iter().find(|(_, number)| *number == icmp_type) {
-                    Some((name, _)) => out.push_str(name),
+                match icmp_name::of_type(icmp_type) {
+                    Some(name) => out.push_str(name),
                     None => number(out, u64::from(icmp_type)),
                 }
             }
             Field::IcmpCode => number(out, u64::from(self.icmp::<1>(1)?[0])),
             Field::IcmpFlow | Field::IcmpSeq => {
-                if !icmp_has_flow(self.icmp::<1>(0)?[0]) {
+                if !icmp::has_id(self.icmp::<1>(0)?[0]) {
                     return None;
                 }
                 let at = if field == Field::IcmpFlow { 4 } else { 6 };

@@ -129,32 +129,8 @@ pub fn list(text: &Spanned) -> (Vec<Field>, Vec<Diagnostic>) {
     (fields, mistakes)
 }
 
-/// ICMP types with names.
-pub const ICMP_TYPES: &[(&str, u8)] = &[
-    ("echo-reply", 0),
-    ("unreachable", 3),
-    ("sourcequench", 4),
-    ("redirect", 5),
-    ("echo", 8),
-    ("routeradvert", 9),
-    ("routersolicit", 10),
-    ("timeexceeded", 11),
-    ("parameterproblem", 12),
-    ("timestamp", 13),
-    ("timestamp-reply", 14),
-    ("inforeq", 15),
-    ("inforeq-reply", 16),
-    ("maskreq", 17),
-    ("maskreq-reply", 18),
-];
-
 /// Characters of TCP flags, from the lowest bit on.
 pub const TCP_FLAGS: &str = "FSRPAUECN";
-
-/// Whether an ICMP type has an identifier and a sequence number.
-pub fn icmp_has_flow(icmp_type: u8) -> bool {
-    matches!(icmp_type, 0 | 8 | 13..=16)
-}
 
 #[cfg(test)]
 mod tests {
