@@ -219,7 +219,6 @@ impl<'a> Walker<'a> {
         let options = Options {
             entries: Some(&[input]),
             origins: &origins,
-            names: &names,
             frames: from_port,
             settled_cells: Some(&settled),
             max_ways: 2_000,
