@@ -158,7 +158,6 @@ impl Chain {
             rings,
             page,
             config: vec![],
-            makes: false,
             metadata: false,
             reasons: 1,
             counters: 0,
@@ -273,8 +272,7 @@ impl Chain {
             }
             Step::Work { member, keeps, shows, drops } => {
                 let Some(nf) = &mut self.lanes[member].nf else { return };
-                let mut came = vec![];
-                nf.ends.fetch_received(|input, enqueued| came.push((input, enqueued)));
+                let came: Vec<_> = nf.ends.fetch_all().collect();
                 for (at, (input, enqueued)) in came.into_iter().enumerate() {
                     if at < keeps {
                         nf.kept.push((input, enqueued));

@@ -42,10 +42,10 @@ fn idle(two_cores: bool) {
 /// Passes on the received packets; returns how many.
 fn turn(ends: &mut Ends) -> usize {
     let (mut came, mut count) = ([Received::default(); BURST], 0);
-    ends.fetch_received(|_, received| {
+    for (_, received) in ends.fetch_all() {
         came[count] = received;
         count += 1;
-    });
+    }
     came[..count].iter().for_each(|received| ends.give_received(received, Action::Emit, 0));
     count
 }
@@ -133,7 +133,6 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
         rings: mine,
         page: my_page,
         config: vec![],
-        makes: false,
         metadata: false,
         reasons: 1,
         counters: 0,

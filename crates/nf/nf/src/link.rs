@@ -348,8 +348,8 @@ impl Link {
         self.ends.leave_others();
         // Packets that the host enqueued and the NF has not received are returned, too.
         while !self.ends.is_backed_up() {
-            let mut left = vec![];
-            if self.ends.fetch_received(|_, received| left.push(received)) == 0 || Instant::now() > end {
+            let left: Vec<_> = self.ends.fetch_all().map(|(_, received)| received).collect();
+            if self.ends.fetched() == 0 || Instant::now() > end {
                 break;
             }
             left.iter().for_each(|received| self.ends.free_received(received, 0));
