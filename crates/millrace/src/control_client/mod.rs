@@ -18,11 +18,7 @@ pub struct At {
 }
 
 impl At {
-    fn place(&self) -> RuntimeDir {
-        RuntimeDir::new(self.at.as_deref())
-    }
-
     fn client(&self) -> anyhow::Result<Client> {
-        Ok(Client::new(&self.place())?)
+        Ok(Client::new(&RuntimeDir::new(self.at.as_deref()))?)
     }
 }

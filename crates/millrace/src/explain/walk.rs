@@ -104,11 +104,8 @@ impl<'a> Walker<'a> {
             .iter()
             .map(|region| region.linked.program.cells.iter().map(|cell| cell.init).collect())
             .collect();
-        let fused = regions.iter().map(|region| {
-            let leaves = crate::synth::fused_region::leaves(region, nodes, &assembly.cuts);
-            Walked::of(region, nodes, &leaves, max_classes)
-        });
-        let fused = fused.collect();
+        let walked = |region| Walked::of(region, nodes, &assembly.cuts, max_classes);
+        let fused = regions.iter().map(walked).collect();
         let cells = (of_nodes, of_regions);
         Walker { graph, assembly, cells, fused, open: VecDeque::new(), walk: Walk::default() }
     }

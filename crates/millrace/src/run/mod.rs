@@ -12,7 +12,6 @@ use anyhow::Context;
 use clap::Args;
 use control::api::Order;
 use nf_host::NfOutput;
-use runtime::running::Running;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -79,7 +78,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
         if interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|at| Instant::now() >= at) {
             // Nobody waits for NFs from now on.
             interrupted.store(true, Ordering::Relaxed);
-            handlers = read_handlers(&running, &args.handlers);
+            handlers = args.handlers.iter().map(|name| (name.clone(), running.read(name))).collect();
             running.stop();
             break;
         }
@@ -118,8 +117,4 @@ pub fn ending_signals() -> impl Iterator<Item = i32> {
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     let hangs_up = ignored & 1 << (SIGHUP - 1) == 0;
     [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP))
-}
-
-fn read_handlers(running: &Running, names: &[String]) -> Vec<(String, Result<String, String>)> {
-    names.iter().map(|name| (name.clone(), running.read(name))).collect()
 }

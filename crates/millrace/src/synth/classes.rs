@@ -7,7 +7,7 @@ use std::time::Instant;
 use synth::classes::expr::Node as Expr;
 use synth::classes::show::{Asked, Numbers, Show};
 use synth::classes::{Class, Classes, Exit, Options};
-use worker::fusion::FusedRegion;
+use worker::fusion::{Cut, FusedRegion};
 use worker::graph::Node;
 
 /// Classes that deliver frames: the MAC header is where the packet starts, no other is known.
@@ -22,7 +22,7 @@ pub struct Walked {
     /// Where each entry is.
     enters: Vec<String>,
     /// Where each output leads.
-    leaves: Vec<String>,
+    pub leaves: Vec<String>,
     /// The same as node and input.
     targets: Vec<Option<(usize, usize)>>,
     /// Cells behind this one count wires, and are nothing that an element has.
@@ -95,9 +95,25 @@ pub fn is_fed_by_port(nodes: &[Node], entry: (usize, usize)) -> bool {
     })
 }
 
+/// Where each exit of a fused region leads.
+fn leaves(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Vec<String> {
+    let shown = region.linked.outputs.iter().map(|&(part, port)| {
+        let (node, name) = (region.parts[part], &nodes[region.parts[part]].name);
+        match nodes[node].outputs.get(port).copied().flatten() {
+            Some(end) => {
+                let loops =
+                    if cuts.contains(&Cut { node, port }) { ", which enters it again: a loop" } else { "" };
+                format!("{name}[{port}] -> {}{loops}", nodes[end.node].name)
+            }
+            None => format!("{name}[{port}], which is not wired"),
+        }
+    });
+    shown.collect()
+}
+
 impl Walked {
     /// Walks a fused region; at most `most` classes for each kind of entry.
-    pub fn of(region: &FusedRegion, nodes: &[Node], leaves: &[String], most: usize) -> Walked {
+    pub fn of(region: &FusedRegion, nodes: &[Node], cuts: &[Cut], most: usize) -> Walked {
         let start = Instant::now();
         let linked = &region.linked;
         let names: Vec<String> = region.parts.iter().map(|part| nodes[*part].name.clone()).collect();
@@ -139,7 +155,7 @@ impl Walked {
             end.map(|end| (end.node, end.port))
         });
         let took_ms = start.elapsed().as_secs_f64() * 1e3;
-        let (enters, leaves, targets) = (enters.collect(), leaves.to_vec(), targets.collect());
+        let (enters, leaves, targets) = (enters.collect(), leaves(region, nodes, cuts), targets.collect());
         Walked { groups, names, enters, leaves, targets, cells, took_ms }
     }
 

@@ -3,6 +3,14 @@
 use super::classes::ClassShown;
 use synth::classes::show::Asked;
 
+/// The intervals of the conditions on a field, without those of which one of several must hold.
+pub fn intervals_of<'a>(conditions: &'a [Asked], field: &str) -> impl Iterator<Item = &'a [(u64, u64)]> {
+    conditions.iter().filter_map(move |asked| match asked {
+        Asked::Is { of, intervals, .. } if of == field => Some(intervals.as_slice()),
+        _ => None,
+    })
+}
+
 /// What a class is to somebody who looks at the IP header first.
 pub enum Kind {
     /// Frames that carry no IPv4.

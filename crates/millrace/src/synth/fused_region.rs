@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 use synth::classes::show::Numbers;
 use synth::optimize::Counts;
-use worker::fusion::{CompiledRegion, Cut, FusedRegion};
+use worker::fusion::{CompiledRegion, FusedRegion};
 use worker::graph::Node;
 
 /// A fused region.
@@ -17,7 +17,7 @@ use worker::graph::Node;
 pub struct RegionShown {
     pub elements: Vec<String>,
     enters: Vec<String>,
-    leaves: Vec<String>,
+    pub leaves: Vec<String>,
     drops: usize,
     slow_paths: Vec<String>,
     tables: Vec<TableShown>,
@@ -31,7 +31,7 @@ pub struct RegionShown {
     packet: BeforeAfter,
     /// The most that a class needs, where each field is read once and written once, and nothing is written to
     /// what is dropped.
-    least: Least,
+    least: Numbers,
     pub classes: Vec<ClassShown>,
     /// Packets that no class was found for, because there are more classes than were asked for.
     pub not_covered: Vec<String>,
@@ -71,14 +71,6 @@ impl From<Counts> for Operations {
             lookups: counts.lookups,
         }
     }
-}
-
-/// What classes need of header fields.
-#[derive(Debug, Serialize)]
-struct Least {
-    reads: usize,
-    writes: usize,
-    checksums: usize,
 }
 
 /// A state table.
@@ -156,22 +148,6 @@ fn scope(scope: StateScope) -> &'static str {
     }
 }
 
-/// Where each exit of a fused region leads.
-pub fn leaves(region: &FusedRegion, nodes: &[Node], cuts: &[Cut]) -> Vec<String> {
-    let shown = region.linked.outputs.iter().map(|&(part, port)| {
-        let (node, name) = (region.parts[part], &nodes[region.parts[part]].name);
-        match nodes[node].outputs.get(port).copied().flatten() {
-            Some(end) => {
-                let loops =
-                    if cuts.contains(&Cut { node, port }) { ", which enters it again: a loop" } else { "" };
-                format!("{name}[{port}] -> {}{loops}", nodes[end.node].name)
-            }
-            None => format!("{name}[{port}], which is not wired"),
-        }
-    });
-    shown.collect()
-}
-
 /// What tables take, by the number of their element and their own.
 pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
 
@@ -182,7 +158,6 @@ pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
 pub fn describe(
     region: &FusedRegion,
     nodes: &[Node],
-    cuts: &[Cut],
     walked: &Walked,
     sizes: &Sizes,
 ) -> anyhow::Result<RegionShown> {
@@ -218,7 +193,7 @@ pub fn describe(
     Ok(RegionShown {
         elements: (0..region.parts.len()).map(name).collect(),
         enters: region.entries().map(|(node, port)| format!("[{port}]{}", nodes[node].name)).collect(),
-        leaves: leaves(region, nodes, cuts),
+        leaves: walked.leaves.clone(),
         drops: linked.reasons.len(),
         slow_paths: linked.program.slow.clone(),
         tables: tables.collect(),
@@ -227,7 +202,7 @@ pub fn describe(
         counted_wires: linked.flow.counted.len(),
         program: BeforeAfter { before: report.before.into(), after: report.after.into() },
         packet: BeforeAfter { before: report.packet_before.into(), after: report.packet_after.into() },
-        least: Least {
+        least: Numbers {
             reads: most(|numbers| numbers.reads),
             writes: most(|numbers| numbers.writes),
             checksums: most(|numbers| numbers.checksums),
@@ -249,11 +224,6 @@ fn classes(count: usize) -> String {
 }
 
 impl RegionShown {
-    /// Where its outputs lead.
-    pub fn leaves(&self) -> &[String] {
-        &self.leaves
-    }
-
     /// As text; with every class, or with what they come to.
     pub fn text(&self, number: usize, every_class: bool) -> String {
         let mut out = format!(
@@ -306,7 +276,7 @@ impl RegionShown {
                 counts.lookups
             )
         };
-        let Least { reads, writes, checksums } = self.least;
+        let Numbers { reads, writes, checksums } = self.least;
         vec![
             format!("{title:<32}  reads  writes  checksums  updates  checks  tests  lookups"),
             row("  elements one by one", &self.packet.before),

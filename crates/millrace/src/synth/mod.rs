@@ -164,9 +164,8 @@ fn synthesis(assembly: &Assembly, sizes: &Sizes, max_classes: usize) -> anyhow::
     let shown = regions
         .iter()
         .map(|region| {
-            let leaves = fused_region::leaves(region, nodes, &assembly.cuts);
-            let walked = Walked::of(region, nodes, &leaves, max_classes);
-            fused_region::describe(region, nodes, &assembly.cuts, &walked, sizes)
+            let walked = Walked::of(region, nodes, &assembly.cuts, max_classes);
+            fused_region::describe(region, nodes, &walked, sizes)
         })
         .collect::<anyhow::Result<_>>()?;
     let is_part = |at: usize| regions.iter().any(|region| region.parts.contains(&at));

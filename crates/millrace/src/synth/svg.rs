@@ -350,7 +350,7 @@ fn draw_graph(
 
 /// Draws the list of classes, those that leave first.
 fn draw_classes(out: &mut String, shown: &RegionShown, y: &mut i64) {
-    let leaves = shown.leaves();
+    let leaves = &shown.leaves;
     *y += 18;
     label(
         out,

@@ -2,7 +2,8 @@
 
 use super::super::classes::ClassShown;
 use super::super::conditions::{
-    Kind, Known, complement, is_checked, is_long_enough, kind, learn, table_asked, unchecked, whole_field,
+    Kind, Known, complement, intervals_of, is_checked, is_long_enough, kind, learn, table_asked, unchecked,
+    whole_field,
 };
 use super::matches::{MOST, Match, crossed};
 use super::rule::{OF_OTHER_TYPES, OF_TYPE, OF_TYPE_LEFT, Rule};
@@ -129,29 +130,19 @@ fn list_asked(class: &ClassShown) -> Option<&str> {
 }
 
 fn has_lengths(conditions: &[Asked]) -> bool {
-    let types = conditions.iter().find_map(|asked| match asked {
-        Asked::Is { of, intervals, .. } if of == "eth.type" => Some(intervals),
-        _ => None,
-    });
+    let types = intervals_of(conditions, "eth.type").next();
     types.is_none_or(|types| types.iter().any(|(first, _)| *first <= LENGTHS))
 }
 
 /// Whether only later fragments are meant.
 fn is_fragments(conditions: &[Asked]) -> bool {
-    conditions.iter().any(|asked| match asked {
-        Asked::Is { of, intervals, .. } => of == "ip.frag" && intervals.iter().all(|(first, _)| *first > 0),
-        Asked::Any { .. } => false,
-    })
+    intervals_of(conditions, "ip.frag").any(|intervals| intervals.iter().all(|(first, _)| *first > 0))
 }
 
 /// Whether only frames are meant that are too short for a network.
 fn is_runt(conditions: &[Asked]) -> bool {
-    conditions.iter().any(|asked| match asked {
-        Asked::Is { of, intervals, .. } => {
-            of == "first segment" && intervals.last().is_some_and(|(_, last)| *last < SHORTEST)
-        }
-        Asked::Any { .. } => false,
-    })
+    let mut lengths = intervals_of(conditions, "first segment");
+    lengths.any(|intervals| intervals.last().is_some_and(|(_, last)| *last < SHORTEST))
 }
 
 /// Frames that are told by their type alone.
