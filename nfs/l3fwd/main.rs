@@ -70,7 +70,7 @@ impl Router {
     /// Looks up a packet's next hop, and updates the packet except for its Ethernet addresses.
     fn forward(&self, packet: &mut Packet) -> Result<Way, Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
-        if head.dst.is_multicast() || !self.routes.is_for_us(packet.interface(), head.dst) {
+        if head.dst.is_multicast() || head.dst != self.routes.mac(packet.interface()) {
             return Err(Stop::Drop(NOT_FOR_US));
         }
         let net = ethernet::HEADER_BYTES;

@@ -248,9 +248,4 @@ impl Routes {
     pub fn mac(&self, interface: usize) -> MacAddr {
         self.own(interface).mac
     }
-
-    /// Whether a frame that an interface received is for this router.
-    pub fn is_for_us(&self, interface: usize, mac: MacAddr) -> bool {
-        self.mac(interface) == mac
-    }
 }

@@ -41,13 +41,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Whether an NF's signals are restricted to itself.
-    pub fn holds_signals(&self) -> bool {
-        self.abi >= 6
-    }
-
-    /// Whether TCP and abstract UNIX sockets are restricted.
-    pub fn holds_sockets(&self) -> bool {
+    /// Whether signals are restricted to the NF itself, and TCP and abstract UNIX sockets are restricted.
+    pub fn holds_scopes(&self) -> bool {
         self.abi >= 6
     }
 

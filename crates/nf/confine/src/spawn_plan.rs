@@ -128,7 +128,7 @@ impl Confinement {
             }
             None => applied.lacking(Mechanism::Files, NO_LANDLOCK),
         }
-        let holds = files.is_some_and(Files::holds_sockets);
+        let holds = files.is_some_and(Files::holds_scopes);
         match self.sockets {
             Sockets::Inherited if has_filter => applied.enforced(Mechanism::Sockets, "inherited ones only"),
             Sockets::Local if has_filter => {
@@ -143,7 +143,7 @@ impl Confinement {
         }
         if own_pids {
             applied.enforced(Mechanism::Signals, "it sees no process but its own");
-        } else if files.is_some_and(Files::holds_signals) {
+        } else if holds {
             applied.enforced(Mechanism::Signals, "to its own processes only");
         } else {
             applied.lacking(

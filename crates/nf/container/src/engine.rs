@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::ffi::OsString;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -64,26 +64,11 @@ pub struct Engine {
     child: Option<Child>,
     chosen: Chosen,
     id: String,
-    pidfd: OwnedFd,
-    pid: u64,
+    pub pidfd: OwnedFd,
+    pub pid: u64,
 }
 
 impl Engine {
-    /// Whether nothing in it runs any more.
-    pub fn is_over(&self) -> bool {
-        peer::has_ended(&self.pidfd)
-    }
-
-    /// The pidfd of its first process.
-    pub fn pidfd(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
-    }
-
-    /// The process id of its first process.
-    pub fn pid(&self) -> u64 {
-        self.pid
-    }
-
     /// Kills all of it at once.
     pub fn kill(&self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
@@ -94,19 +79,15 @@ impl Engine {
         let patience = Timespec::try_from(patience).ok();
         let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], patience.as_ref());
     }
-
-    /// Has the engine remove it, on a thread: that takes a while.
-    fn forget(&mut self) {
-        let Some(child) = self.child.take() else { return };
-        let (chosen, id) = (self.chosen.clone(), self.id.clone());
-        let _ = std::thread::Builder::new().name("forget".into()).spawn(move || forget(&chosen, &id, child));
-    }
 }
 
 impl Drop for Engine {
+    /// Has the engine remove it, on a thread: that takes a while.
     fn drop(&mut self) {
         self.kill();
-        self.forget();
+        let Some(child) = self.child.take() else { return };
+        let (chosen, id) = (self.chosen.clone(), self.id.clone());
+        let _ = std::thread::Builder::new().name("forget".into()).spawn(move || forget(&chosen, &id, child));
     }
 }
 

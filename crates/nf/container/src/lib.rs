@@ -32,10 +32,10 @@ use confine::{Confined, Enclosure};
 use container_dirs::{Folder, pid_namespace};
 use nf::socket::Socket;
 use nf_host::process::{LaunchError, Launched, Launcher, NfProcess, alone, outputs, user};
-use nf_host::{Command, Instance};
+use nf_host::{Command, Instance, peer};
 use oci_spec::runtime::Spec;
 use runtime::{Chosen, Runtime};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -63,7 +63,7 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let chosen = chosen.map_err(|why| failed("start a container", &why))?;
     if chosen.runtime.is_engine() {
         let engine::Started { engine, folder, socket, log } = engine::spawn(instance, command, &chosen)?;
-        let pid = engine.pid();
+        let pid = engine.pid;
         let process = Box::new(Contained::new(Running::Engine(engine), chosen.runtime, folder));
         return Ok(Launched { process, pid, socket, log: Some(log) });
     }
@@ -165,7 +165,7 @@ impl Contained {
     fn new(running: Running, runtime: Runtime, folder: Folder) -> Contained {
         let groups = match &running {
             Running::Runtime(_) => folder.control_groups(),
-            Running::Engine(engine) => container_dirs::control_groups_of(engine.pid()),
+            Running::Engine(engine) => container_dirs::control_groups_of(engine.pid),
         };
         Contained { running, runtime, folder, refused: false, groups, out_of_memory: false }
     }
@@ -175,7 +175,7 @@ impl NfProcess for Contained {
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         Some(match &self.running {
             Running::Runtime(confined) => confined.pidfd(),
-            Running::Engine(engine) => engine.pidfd(),
+            Running::Engine(engine) => engine.pidfd.as_fd(),
         })
     }
 
@@ -199,7 +199,7 @@ impl NfProcess for Contained {
     fn exit_status(&mut self) -> Option<String> {
         let confined = match &mut self.running {
             Running::Runtime(confined) => confined,
-            Running::Engine(engine) if engine.is_over() => {
+            Running::Engine(engine) if peer::has_ended(&engine.pidfd) => {
                 self.observe_memory();
                 return Some("nothing in its container runs".into());
             }
@@ -234,7 +234,7 @@ impl NfProcess for Contained {
     fn init_pid(&self) -> Option<u64> {
         let runtime = match &self.running {
             Running::Runtime(confined) => confined.pid(),
-            Running::Engine(engine) => return Some(engine.pid()),
+            Running::Engine(engine) => return Some(engine.pid),
         };
         let own = pid_namespace(runtime);
         let threads = std::fs::read_dir(format!("/proc/{runtime}/task")).ok()?;

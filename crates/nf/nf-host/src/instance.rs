@@ -378,11 +378,6 @@ impl Instance {
         Ok(())
     }
 
-    /// Whether an external NF waits to be taken over.
-    pub fn has_external(&self) -> bool {
-        lock(&self.external).is_some()
-    }
-
     /// Takes the external NF that waits.
     pub fn take_external(&self) -> Option<ExternalNf> {
         lock(&self.external).take()

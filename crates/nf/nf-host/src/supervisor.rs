@@ -545,13 +545,14 @@ impl Watched {
         if self.start_at.is_some_and(|at| Instant::now() < at) || !self.instance.is_buried() {
             return;
         }
-        if self.instance.spec.command.is_none() && !self.instance.has_external() {
+        let external = self.instance.take_external();
+        if self.instance.spec.command.is_none() && external.is_none() {
             self.instance.set_state(NfState::Down);
             return;
         }
         self.start_at = None;
         self.instance.status().failure = None;
-        if let Some(external) = self.instance.take_external() {
+        if let Some(external) = external {
             let received = receive(external).map(|(launched, hello)| (launched, Some(hello)));
             return self.take_in(received);
         }
