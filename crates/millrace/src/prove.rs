@@ -64,8 +64,7 @@ pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> any
         all.push(prove(region, nodes, &assembly.cuts, limits)?);
     }
     let differs = all.iter().any(|shown| shown.result == RegionResult::Differs);
-    let out = if json { serde_json::to_string_pretty(&all)? + "\n" } else { listed(chain, &all) };
-    text::print(&out).context("standard output")?;
+    text::print_found(json, &all, || listed(chain, &all)).context("standard output")?;
     Ok(ExitStatus::of(!differs))
 }
 

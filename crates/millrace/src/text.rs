@@ -23,6 +23,14 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
     print(&(serde_json::to_string_pretty(value)? + "\n"))
 }
 
+/// Prints what was found, as JSON or as text.
+///
+/// # Errors
+/// See [`print`].
+pub fn print_found(json: bool, found: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
+    if json { print_json(found) } else { print(&text()) }
+}
+
 /// A count with thin separators: `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();

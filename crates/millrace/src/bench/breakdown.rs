@@ -81,7 +81,7 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
     let sound = breakdown.sound;
     let found = Found { figure: breakdown.figure(&args.command()), machine, breakdown };
     let text = || format!("{}\n{}", found.machine.processor, found.breakdown.text());
-    figures::print_found(args.json, &found, text)?;
+    crate::text::print_found(args.json, &found, text)?;
     Ok(ExitStatus::of(sound))
 }
 

@@ -1,13 +1,12 @@
 //! What experiments have in common as commands: how their chains start processes, and how figures are printed.
 
 use crate::exit::ExitStatus;
-use crate::text::{print, print_json};
+use crate::text::print_found;
 use ::bench::BenchError;
 use ::bench::experiment::{Effort, Lab, Setting};
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
 use anyhow::{Context, bail};
-use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -74,14 +73,6 @@ pub fn measured(
     let figures = measure(&mut progress)?;
     progress("");
     show(&figures, json)
-}
-
-/// Prints what was found, as JSON or as text.
-///
-/// # Errors
-/// When it cannot be printed.
-pub fn print_found(json: bool, found: &impl Serialize, text: impl FnOnce() -> String) -> anyhow::Result<()> {
-    Ok(if json { print_json(found) } else { print(&text()) }?)
 }
 
 /// The first lines of what was found: of what, on which machine.

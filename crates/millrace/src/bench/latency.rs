@@ -150,7 +150,7 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
     }
     let tally = trials.tally;
     let found = Found { machine, what: args.chain.what(), pdr, rows, tally, sound: chain.end()? };
-    figures::print_found(args.json, &found, || found.text())?;
+    crate::text::print_found(args.json, &found, || found.text())?;
     Ok(ExitStatus::of(found.sound))
 }
 

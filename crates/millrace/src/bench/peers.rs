@@ -114,7 +114,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
         eprintln!("SKIP: {}: {}", skipped.what, skipped.why);
     }
     let both = [&rates, &latencies];
-    figures::print_found(args.json, &both, || text(&both))?;
+    crate::text::print_found(args.json, &both, || text(&both))?;
     Ok(ExitStatus::of(rates.holds()))
 }
 

@@ -111,7 +111,7 @@ pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitStatus> {
         goals: goals.into_iter().zip(results).map(goal).collect(),
         sound: chain.end()?,
     };
-    figures::print_found(args.json, &found, || found.text())?;
+    crate::text::print_found(args.json, &found, || found.text())?;
     Ok(ExitStatus::of(found.sound))
 }
 

@@ -102,7 +102,7 @@ fn capabilities(machine: &Machine<'_>) -> Vec<Finding> {
     } else {
         Finding::limited(name, text)
     };
-    let withheld = lacking.iter().filter(|(number, ..)| !machine.capability_within_reach(*number));
+    let withheld = lacking.iter().filter(|(number, ..)| !machine.capability_in("CapBnd", *number));
     vec![finding.remedy(if withheld.count() == lacking.len() {
         "withheld by whatever started this system or container; for a container: docker run --cap-add"
     } else {

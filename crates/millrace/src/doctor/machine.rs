@@ -137,12 +137,8 @@ impl<'a> Machine<'a> {
         self.capability_in("CapEff", number)
     }
 
-    /// Whether any program started from here could get a capability.
-    pub fn capability_within_reach(&self, number: u32) -> bool {
-        self.capability_in("CapBnd", number)
-    }
-
-    fn capability_in(&self, set: &str, number: u32) -> bool {
+    /// Whether a set of capabilities of `/proc/self/status` has this one: `CapEff`, or `CapBnd` of those within reach.
+    pub fn capability_in(&self, set: &str, number: u32) -> bool {
         let bits = self.field("/proc/self/status", set).unwrap_or_default();
         u64::from_str_radix(&bits, 16).is_ok_and(|bits| bits >> number & 1 == 1)
     }

@@ -4,7 +4,15 @@ use super::machine::Machine;
 use super::report::{Finding, Probe};
 
 /// The probes of this section.
-pub const PROBES: &[Probe] = &[memory, small_huge_pages, large_huge_pages, locking];
+pub const PROBES: &[Probe] = &[
+    memory,
+    |machine| vec![huge_pages(machine, "2 MiB pages", 2048, "2M", "sysctl -w vm.nr_hugepages=1024")],
+    |machine| vec![huge_pages(machine, "1 GiB pages", 1 << 20, "1G", RESERVE_LARGE)],
+    locking,
+];
+
+const RESERVE_LARGE: &str = "add hugepagesz=1G hugepages=4 to GRUB_CMDLINE_LINUX in /etc/default/grub, \
+                             then update-grub && reboot (2 MiB pages do as well for most chains)";
 
 fn memory(machine: &Machine<'_>) -> Vec<Finding> {
     let gib = |key: &str| {
@@ -22,17 +30,6 @@ fn memory(machine: &Machine<'_>) -> Vec<Finding> {
         }
         _ => Finding::limited("memory", "unknown: /proc/meminfo cannot be read"),
     }]
-}
-
-fn small_huge_pages(machine: &Machine<'_>) -> Vec<Finding> {
-    let remedy = "sysctl -w vm.nr_hugepages=1024";
-    vec![huge_pages(machine, "2 MiB pages", 2048, "2M", remedy)]
-}
-
-fn large_huge_pages(machine: &Machine<'_>) -> Vec<Finding> {
-    let remedy = "add hugepagesz=1G hugepages=4 to GRUB_CMDLINE_LINUX in /etc/default/grub, \
-                  then update-grub && reboot (2 MiB pages do as well for most chains)";
-    vec![huge_pages(machine, "1 GiB pages", 1 << 20, "1G", remedy)]
 }
 
 fn huge_pages(machine: &Machine<'_>, name: &str, size_kib: u64, option: &str, remedy: &str) -> Finding {

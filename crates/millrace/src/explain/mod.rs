@@ -139,12 +139,8 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     let number = args.packet.number;
     let explained =
         Explained { packet: number, bytes, port: door.port, source, modular, fused, agree, places };
-    let out = if args.json {
-        serde_json::to_string_pretty(&explained)? + "\n"
-    } else {
-        explained.text(&args.packet.file.display().to_string())
-    };
-    text::print(&out).context("standard output")?;
+    let text = || explained.text(&args.packet.file.display().to_string());
+    text::print_found(args.json, &explained, text).context("standard output")?;
     Ok(ExitStatus::of(agree))
 }
 
