@@ -45,15 +45,17 @@ pub fn of_program(arguments: Vec<String>, user: u32) -> Spec {
 
 /// File systems of the kernel that programs need.
 pub fn mounts() -> Vec<Mount> {
-    let mount = |kind: &str, place: &str, options: &[&str]| {
-        let options = options.iter().map(|option| (*option).to_string()).collect::<Vec<_>>();
-        MountBuilder::default().typ(kind).source(kind).destination(place).options(options).build().ok()
-    };
     let devices = ["nosuid", "noexec", "strictatime", "mode=755", "size=64k"];
     [mount("proc", "/proc", &["nosuid", "noexec", "nodev"]), mount("tmpfs", "/dev", &devices)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// A mount of a file system that has no source.
+pub fn mount(kind: &str, place: &str, options: &[&str]) -> Option<Mount> {
+    let options = options.iter().map(|option| (*option).to_string()).collect::<Vec<_>>();
+    MountBuilder::default().typ(kind).source(kind).destination(place).options(options).build().ok()
 }
 
 /// Adds to a configuration what Millrace needs, and the confinement.

@@ -18,7 +18,6 @@ use digest::hex;
 use image_source::ImageSource;
 use nf_host::Command;
 use oci_spec::image::{ImageConfiguration, ImageIndex, ImageManifest};
-use oci_spec::runtime::{Mount, MountBuilder};
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io;
@@ -73,18 +72,13 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Contain
         process.set_cwd(folder.map_or_else(|| "/".into(), PathBuf::from));
     }
     let mut mounts = config::mounts();
-    mounts.extend(scratch());
+    let scratch = ["nosuid", "nodev", "noexec", "mode=1777", "size=16m"];
+    mounts.extend(config::mount("tmpfs", "/tmp", &scratch));
     spec.set_mounts(Some(mounts));
     let mut enclosure = Enclosure::new();
     program::bind_rootfs(&mut enclosure, &rootfs, folder, false)?;
     program::bind_granted(&mut enclosure, &rootfs, terms, folder, true)?;
     Ok(ContainerParts { spec, enclosure })
-}
-
-/// A directory for temporary files of programs.
-fn scratch() -> Option<Mount> {
-    let options = ["nosuid", "nodev", "noexec", "mode=1777", "size=16m"].map(str::to_owned).to_vec();
-    MountBuilder::default().typ("tmpfs").source("tmpfs").destination("/tmp").options(options).build().ok()
 }
 
 /// The user of an image, by number or by a name in its `/etc/passwd`.
