@@ -1,6 +1,6 @@
-//! `millrace plan`: what it takes to carry a load, and whether this machine does it.
+//! `millrace plan`: the resources that a load needs, and whether this machine has them.
 //!
-//! The arithmetic and the measurements are [`bench::capacity`]'s; here are the options.
+//! [`bench::capacity`] measures and computes; this module has the options and the output.
 
 use crate::exit::ExitStatus;
 use crate::text::{print, print_json};
@@ -19,9 +19,10 @@ use serde::Serialize;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
-/// Packet slots: those under way and in caches.
+/// Packet slots: for packets being processed, and for the mempool's caches.
 const SLOTS: u32 = 16_384;
-/// How often a plan is made and verified where the machine changes in between.
+/// The most times that a plan is made and verified. It is repeated if verification fails and the machine's speed
+/// changed meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to expect.
@@ -99,7 +100,7 @@ struct Found {
 /// Runs the command.
 ///
 /// # Errors
-/// When the chain has mistakes, or nothing can be measured.
+/// When the chain has errors, nothing can be measured, or packets are unaccounted for.
 pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let topology = Topology::look(&machine.cores);
@@ -145,17 +146,18 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::of(holds))
 }
 
-/// A plan, and how it came about.
+/// A plan, with its verification and the conditions of the measurement.
 struct CheckedPlan {
     plan: CapacityPlan,
     verified: Option<Verified>,
-    /// The share of the time in which something else had the core while it was measured.
+    /// The share of the measuring time in which other threads had the core.
     disturbed: f64,
-    /// Whether cores that share packets were far apart meanwhile.
+    /// Whether, during a part of that time, cores that share packets had different last-level caches (a hypervisor had
+    /// moved them).
     far: bool,
 }
 
-/// Measures, plans, and verifies where that is asked for.
+/// Measures, makes the plan, and verifies it with `--verify`.
 fn make_and_verify(args: &PlanArgs, topology: &Topology, run: &RunOptions) -> anyhow::Result<CheckedPlan> {
     let Measured { costs, facts, mean_bytes, disturbed, far } = measure(&args.chain, run, args.seconds)?;
     let ask = Ask {
@@ -167,7 +169,7 @@ fn make_and_verify(args: &PlanArgs, topology: &Topology, run: &RunOptions) -> an
         latency: args.latency,
     };
     let plan = make(&ask, &costs, &facts, topology);
-    // What is not carried cannot be waited for.
+    // At or above the capacity, queues are full and the latency depends on their size alone.
     let verified = match args.verify && plan.load < plan.capacity {
         true => Some(put_to_the_test(args, &plan, run.clone())?),
         false => None,
@@ -175,7 +177,8 @@ fn make_and_verify(args: &PlanArgs, topology: &Topology, run: &RunOptions) -> an
     Ok(CheckedPlan { plan, verified, disturbed, far })
 }
 
-/// Offers the load to the chain: to as many workers as are planned, or one worker's share where they are not all here.
+/// Offers the load to the chain with the planned number of workers, or one worker's share of it if this machine has too
+/// few cores.
 fn put_to_the_test(args: &PlanArgs, plan: &CapacityPlan, run: RunOptions) -> anyhow::Result<Verified> {
     let cores = plan.worker_cores();
     let cores = if plan.fits && cores.len() > 1 { cores } else { run.cores.clone() };
@@ -188,7 +191,7 @@ fn put_to_the_test(args: &PlanArgs, plan: &CapacityPlan, run: RunOptions) -> any
     let (loss_ratio, trial_s, trials) = (args.loss / 100.0, args.trial, args.trials);
     let how = VerifyOptions { loss_ratio, trial_s, trials, workers };
     let verified = verify(plan, under_test.as_mut(), &how);
-    // Whether the run ended well is another question than whether the plan was right.
+    // The chain is ended even if the verification failed.
     let sound = under_test.end()?;
     let verified = verified?;
     anyhow::ensure!(sound, "not every packet was accounted for");

@@ -41,7 +41,7 @@ pub struct FmtArgs {
     check: bool,
 }
 
-/// Variables of the command line, each with its place there.
+/// The variables of the command line, with the source locations of their names and values.
 fn given(defines: &[String], map: &mut SourceMap) -> Vec<Define> {
     let text: Vec<String> = defines.iter().map(|define| format!("-D {define}")).collect();
     let source = map.add("command line", text.join("\n"));
@@ -59,26 +59,25 @@ fn given(defines: &[String], map: &mut SourceMap) -> Vec<Define> {
     text.iter().filter_map(of_line).collect()
 }
 
-/// A chain with the texts that it was read from.
+/// A chain with its texts.
 pub struct Loaded {
-    /// The texts.
+    /// The texts, for messages.
     pub map: SourceMap,
-    /// What was found so far.
+    /// The errors and warnings so far.
     pub diags: Diagnostics,
-    /// The chain, unless it has mistakes.
+    /// The chain; `None` if it has errors.
     pub chain: Option<Chain>,
-    /// The texts, to be read again.
+    /// The texts by file, from which an NF's process loads the chain again.
     pub sources: Sources,
 }
 
-/// Reads a chain. Of one with mistakes the elements are looked at, too: whoever corrects it wants to know
-/// all of them.
+/// Reads a chain. If it has errors, its elements are checked, too, so that the user sees all errors at once.
 pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
     load_from(Sources::of_files(), path, defines)
 }
 
-/// The same, with texts from `sources`.
+/// [`load`] with texts from `sources`.
 pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
@@ -92,7 +91,8 @@ pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyho
     Ok(Loaded { map, diags, chain, sources })
 }
 
-/// Makes the elements of a chain and opens nothing that could change a file or a device.
+/// Makes the elements of a chain without opening anything that could change a file or a device; `None` if the chain has
+/// errors.
 pub fn assemble_dry(
     chain: &Chain,
     evaluator: bool,
@@ -104,7 +104,7 @@ pub fn assemble_dry(
     Ok(runtime::launch::dry(chain, &options, Box::new(runtime::traffic::declared), diags)?)
 }
 
-/// Looks for mistakes and runs nothing; what is wrong, as text.
+/// Checks a chain without running it. The inner error is the text of the chain's errors.
 ///
 /// # Errors
 /// When the chain cannot be read.
@@ -117,7 +117,7 @@ pub fn dry(path: &Path, defines: &[String]) -> anyhow::Result<Result<(), String>
     Ok(if wrong { Err(loaded.diags.render(&loaded.map, false)) } else { Ok(()) })
 }
 
-/// Shows what is wrong with a chain.
+/// Prints errors and warnings to standard error.
 pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
     let colours = console::colours(&std::io::stderr());
     let text = if short { diags.render_short(map) } else { diags.render(map, colours) };
@@ -155,7 +155,7 @@ pub fn assembled<const FORMS: usize>(
 /// Runs `millrace check`.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// When the file cannot be read, or standard output cannot be written.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
     let form = [FusedElements::Nothing];
     let Some((_, chain, [assembly])) =

@@ -1,8 +1,8 @@
-//! What all commands share of the terminal: which messages there are and where they go, and whether there are colours.
+//! The messages and colours of all commands.
 //!
-//! Messages are events of `tracing`, for those who run Millrace: what began, what ended, what the machine refused. They
-//! go to standard error, or to the journal where systemd connected standard error of the daemon to it. What a command
-//! was asked for is no message and goes to standard output. Nothing on the packet path makes a message.
+//! Messages are `tracing` events for operators: the start and end of chains and NFs, and errors of the system. They are
+//! written to standard error; the daemon writes them to the journal if systemd connected its standard error to that.
+//! The result of a command is not a message and is written to standard output. The packet path emits no messages.
 
 use anyhow::Context;
 use clap::{ArgAction, Args};
@@ -37,19 +37,19 @@ pub struct ConsoleArgs {
 }
 
 impl ConsoleArgs {
-    /// From now on there are messages, and colours where they are wanted. `daemon`: they may be for the journal.
+    /// Enables messages, and colours where they are wanted. With `daemon`, messages may go to the journal.
     ///
     /// # Errors
-    /// When MILLRACE_LOG says what is no filter.
+    /// When MILLRACE_LOG is not a filter.
     pub fn install(&self, daemon: bool) -> anyhow::Result<()> {
         self.color.write_global();
         let colours = colours(&io::stderr());
-        // `top` is drawn by crossterm.
+        // `top` draws with crossterm, which decides about colours by itself.
         ratatui::crossterm::style::force_color_output(self::colours(&io::stdout()));
         let journal = if daemon && is_journal(&io::stderr()) { tracing_journald::layer().ok() } else { None };
         let stderr = journal.is_none().then(|| {
             let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_ansi(colours);
-            // A reader that went away is no reason to panic.
+            // Without this, a closed pipe causes a panic.
             let lines = lines.log_internal_errors(false);
             if daemon { lines.boxed() } else { lines.without_time().boxed() }
         });
@@ -74,32 +74,34 @@ impl ConsoleArgs {
         if let Ok(text) = std::env::var("MILLRACE_LOG") {
             return filter(&text).map_err(anyhow::Error::msg).context("MILLRACE_LOG");
         }
-        // RUST_LOG is for other programs, too, and may say what only they understand.
+        // Other programs read RUST_LOG, too; a value that only they understand is ignored.
         let others = std::env::var("RUST_LOG").ok().and_then(|text| filter(&text).ok());
         Ok(others.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN)))
     }
 }
 
-/// Reads which messages are wanted.
+/// Parses a filter of messages.
 fn filter(text: &str) -> Result<Targets, String> {
     const SYNTAX: &str = "write a level (off, error, warn, info, debug, trace), or levels by part of the program as in `warn,nf_host=debug`";
-    // The library reads nothing as `error`.
+    // `LevelFilter` parses an empty string as `error`.
     let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
     let is_known = |part: &str| part.contains('=') || is_level(part.trim());
-    // A part without a level would be taken for all messages of it, and so would a level that is misspelt.
+    // `Targets` would read a word without `=` that is not a level, such as a misspelt level, as a part of the program,
+    // and enable all messages of that part.
     if !text.split(',').all(is_known) {
         return Err(SYNTAX.into());
     }
     text.parse().map_err(|_| SYNTAX.into())
 }
 
-/// Whether what is written there may have colours: what `--color` says, else NO_COLOR, CLICOLOR_FORCE and TERM, else
-/// whether it is a terminal.
+/// Whether text on this stream may have colours. In this order decide: `--color`; NO_COLOR, CLICOLOR_FORCE and TERM;
+/// whether the stream is a terminal.
 pub fn colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Whether systemd connected this to the journal: it says which file that is (systemd.exec(5), `$JOURNAL_STREAM`).
+/// Whether systemd connected this stream to the journal: `$JOURNAL_STREAM` has the device and inode of the journal's
+/// stream (systemd.exec(5)).
 fn is_journal(stream: &impl AsFd) -> bool {
     let Some(said) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(file) = stream.as_fd().try_clone_to_owned().map(std::fs::File::from) else { return false };

@@ -20,7 +20,7 @@ pub struct ElementsArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such class.
+/// When there is no such class, or standard output cannot be written.
 pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitStatus> {
     let mut classes: Vec<_> = registry::all().collect();
     classes.sort_by_key(|class| class.name);
@@ -54,7 +54,7 @@ pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// The codes of a class, as Click's pages give them.
+/// The codes and the state of a class as one line, in the notation of Click's element pages.
 fn shape(class: &element::Class) -> String {
     let state = match class.state {
         element::StateScope::None => "none",

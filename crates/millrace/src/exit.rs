@@ -1,20 +1,21 @@
-//! How a command ends, as whoever started the program sees it. The operators' guide says the same under "Exit status".
+//! The exit status of every command. The operators' guide lists the same values under "Exit status".
 
 use std::process::ExitCode;
 
 /// The program's exit status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExitStatus {
-    /// 0: all went well.
+    /// 0: success.
     Good = 0,
-    /// 1: what was asked for was done, and something is wrong with what came of it.
+    /// 1: the command was carried out, and its result has a problem.
     Failed = 1,
-    /// 2: what was asked for has mistakes, or cannot be had: nothing was done. Errors end so, too.
+    /// 2: the request has mistakes or cannot be satisfied, and nothing was done; also for every error that a command
+    /// returns.
     Refused = 2,
 }
 
 impl ExitStatus {
-    /// Of what was done: whether nothing is wrong with it.
+    /// The status of a command that was carried out: `Good` if its result has no problem, else `Failed`.
     pub fn of(is_good: bool) -> ExitStatus {
         if is_good { ExitStatus::Good } else { ExitStatus::Failed }
     }

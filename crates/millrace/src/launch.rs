@@ -1,4 +1,4 @@
-//! From what a user asks for to a chain that runs: for `millrace run` and for the daemon.
+//! Starts a chain from a request: for `millrace run` and for the daemon.
 
 use crate::check;
 use anyhow::bail;
@@ -15,19 +15,19 @@ use std::sync::atomic::AtomicBool;
 use worker::clock::Clock;
 use worker::fusion::FlowCache;
 
-/// Why nothing runs.
+/// The errors of a chain that cannot run.
 pub struct Mistakes {
-    /// The texts.
+    /// The texts of the chain file and the Click files.
     pub map: SourceMap,
-    /// What is wrong with them.
+    /// The errors, and any warnings.
     pub diags: Diagnostics,
 }
 
-/// A chain without mistakes, its ports open.
+/// A chain without errors, with open ports.
 pub struct Prepared {
-    /// The texts.
+    /// The texts of the chain file and the Click files.
     pub map: SourceMap,
-    /// What is worth knowing about them.
+    /// Warnings about the texts.
     pub warnings: Diagnostics,
     assembly: Assembly,
     resources: Resources,
@@ -36,22 +36,23 @@ pub struct Prepared {
     devices: Vec<String>,
 }
 
-/// A chain that runs.
+/// A running chain.
 pub struct Launched {
     /// Its ports, and the processes of its NFs.
     pub resources: Resources,
-    /// Its workers.
+    /// Its workers; `None` once the caller has taken them.
     pub running: Option<Running>,
-    /// The names of its NFs, those in this process among them.
+    /// The names of its NFs, including those in this process.
     pub nfs: Vec<String>,
-    /// The virtual devices, and what each is.
+    /// The virtual devices, each with a description.
     pub devices: Vec<String>,
 }
 
-/// Reads a chain, makes its elements and opens its ports; or says what is wrong with it.
+/// Reads a chain, makes its elements and opens its ports. The inner error is the errors of the chain.
 ///
 /// # Errors
-/// When it cannot be read, or the machine refuses something.
+/// When the chain cannot be read or has no elements for packets, a core is not available, or the system refuses a
+/// resource.
 pub fn prepare(
     order: &Order,
     output: NfOutput,
@@ -94,14 +95,14 @@ pub fn prepare(
     };
     let mut resources = launch.resources(&mut chain, &mut loaded.diags)?;
     if loaded.diags.has_errors() {
-        // What else is wrong is looked for, and nothing opened.
+        // The elements are still checked, to report all errors at once, but nothing is opened.
         resources = resources.dry();
     }
     let assembly = assemble(&chain.graph, &options, &mut resources, &mut loaded.diags)?;
     let Some(assembly) = assembly else {
         return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
     };
-    // What has no ports only tells other elements something.
+    // An element without ports and without a task only informs other elements.
     if assembly.graphs[0].iter().all(|node| node.class.codes.ports == "0/0" && !node.has_task) {
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
@@ -113,10 +114,10 @@ pub fn prepare(
 }
 
 impl Prepared {
-    /// Starts the workers; `print` gets what elements print.
+    /// Starts the workers. `print` is called with the text that elements print.
     ///
     /// # Errors
-    /// When the machine has no memory or no threads.
+    /// When the system has no memory or threads left.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
         let Prepared { assembly, resources, plan, nfs, devices, .. } = self;
         let running = launch::start(assembly, &resources, RunPlan { print, ..plan })?;
@@ -124,7 +125,7 @@ impl Prepared {
     }
 }
 
-/// What the chain file calls it.
+/// Converts the execution mode of the interface to that of the chain file.
 pub fn mode(form: ExecutionMode) -> chain::ExecutionMode {
     match form {
         ExecutionMode::Modular => chain::ExecutionMode::Modular,
@@ -132,7 +133,7 @@ pub fn mode(form: ExecutionMode) -> chain::ExecutionMode {
     }
 }
 
-/// When fused regions have a flow cache, as the host says it.
+/// Converts the flow-cache option of the interface to that of the host.
 pub fn flow_cache(cache: Cache) -> FlowCache {
     match cache {
         Cache::Auto => FlowCache::Auto,
@@ -141,7 +142,7 @@ pub fn flow_cache(cache: Cache) -> FlowCache {
     }
 }
 
-/// A worker on a core that is not there would run anywhere, and nobody would know.
+/// Checks that this process may run on these cores. Otherwise the workers would start unpinned, with only a warning.
 fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
     let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
     let is_allowed = |core: usize| core < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(core);

@@ -1,5 +1,4 @@
-//! The millrace binary: one command for each thing an operator does.
-//! How it ends is said by [`exit::ExitStatus`].
+//! The millrace binary: its commands, and their exit status ([`exit::ExitStatus`]).
 
 mod accounts;
 mod bench;

@@ -1,4 +1,4 @@
-//! What the process of an NF that is a Click configuration does.
+//! The process of an NF that is a Click configuration.
 
 use crate::check;
 use crate::exit::ExitStatus;
@@ -23,13 +23,13 @@ pub struct NfProcessArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When the NF cannot run.
+/// When this process was not started by a host, the NF is not in the chain or has errors, or the session fails.
 pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitStatus> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&stop))?;
-    // Ctrl-C goes to all processes of a terminal; the host says when it is over.
+    // Ctrl-C sends SIGINT to all processes of the terminal. It is ignored here: the host ends the session.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
-    // Whether its elements make packets shows only when they do.
+    // The handshake precedes the chain's text, so it is not known yet whether elements make packets.
     let mut attached = nf::attach(&nf::Options::new("click").metadata().makes_packets())
         .map_err(|error| anyhow!("{error}"))?;
     let brief: Brief = serde_json::from_slice(&std::mem::take(&mut attached.config)).context("the brief")?;

@@ -1,4 +1,4 @@
-//! The NF that the benchmark puts into processes: as little work as an NF can do that looks at its packets.
+//! The NF that benchmarks run in processes: the least work of an NF that reads and writes packets.
 
 use crate::exit::ExitStatus;
 use anyhow::anyhow;
@@ -8,10 +8,10 @@ use packet::access::Access;
 /// Bytes of an Ethernet header's two addresses.
 const ADDRESSES: usize = 12;
 
-/// Swaps the addresses of each frame, as EtherMirror does, and passes it on. An observer only reads.
+/// Runs the NF: it swaps the addresses of each frame, as EtherMirror does, and passes it on. An observer only reads.
 ///
 /// # Errors
-/// When this program was not started as an NF.
+/// When this process was not started as an NF.
 pub fn run() -> anyhow::Result<ExitStatus> {
     let relay = |batch: &mut Batch<'_>| {
         let writes = batch.link().is_writable();
@@ -21,7 +21,7 @@ pub fn run() -> anyhow::Result<ExitStatus> {
                 let mut swapped = [0; ADDRESSES];
                 swapped[..6].copy_from_slice(&addresses[6..]);
                 swapped[6..].copy_from_slice(&addresses[..6]);
-                // It was long enough to be read.
+                // Cannot fail: the same bytes were read.
                 let _ = packet.copy_in(0, &swapped);
             }
         }

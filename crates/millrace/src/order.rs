@@ -1,4 +1,4 @@
-//! What is to run, and how, as the command line has it: for `run` and `chain load`, `chain swap`.
+//! The arguments that select a chain and its execution mode, for `run`, `chain load` and `chain swap`.
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -87,7 +87,7 @@ pub fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 ///
 /// # Errors
 ///
-/// When it is not that.
+/// When `text` has no `=`, or no name before it.
 pub fn definition(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((name, _)) if !name.trim_start_matches('$').is_empty() => Ok(text.to_string()),

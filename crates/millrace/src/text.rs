@@ -1,12 +1,12 @@
-//! Words for people: numbers with separators, and printing that survives a closed pipe.
+//! Text for people: numbers with separators, and printing that accepts a closed pipe.
 
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Prints to standard output; a reader that went away is not an error.
+/// Prints to standard output; a closed pipe is not an error.
 ///
 /// # Errors
-/// When it cannot be written: a full disk, say.
+/// When the text cannot be written, to a full disk for example.
 pub fn print(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -37,17 +37,17 @@ pub fn count(count: u64) -> String {
     digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
 }
 
-/// So many of something: `1 core`, `2 cores`.
+/// A count with its noun: `1 core`, `2 cores`.
 pub fn plural(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Bytes in hexadecimal, with something in between.
+/// Bytes in hexadecimal, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(between)
 }
 
-/// Lines below each other, the first with a title in front, in a column of that width.
+/// Lines with a title in front of the first one, in a column of `width` characters.
 pub fn titled<L: AsRef<str>>(title: &str, width: usize, lines: &[L]) -> String {
     let titles = std::iter::once(title).chain(std::iter::repeat(""));
     lines.iter().zip(titles).map(|(line, title)| format!("{title:<width$} {}\n", line.as_ref())).collect()

@@ -1,12 +1,12 @@
 //! Times as users write them on the command line: `500ms`, `2s`, `1min 30s`.
 //!
-//! Every option that takes a time is read here. Options that took numbers before they took units still do, and each
-//! says in which unit.
+//! Every option that takes a time is parsed here. Options that took numbers before they took units still accept a
+//! number alone; the function of each states its unit.
 
 use ::bench::units::Nanoseconds;
 use std::time::Duration;
 
-/// Longer times are mistakes, and sums of two that are not are in range everywhere.
+/// The longest time that is accepted. The sum of two accepted times is in range of every type for times.
 const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 const SHORTEST_MEASUREMENT: Duration = Duration::from_millis(1);
 const LONGEST_MEASUREMENT: Duration = Duration::from_secs(3600);
@@ -14,7 +14,7 @@ const LONGEST_MEASUREMENT: Duration = Duration::from_secs(3600);
 /// A time; a number alone counts seconds.
 ///
 /// # Errors
-/// When it is none, with what to write.
+/// When `text` is not such a time; the message shows the syntax.
 pub fn time(text: &str) -> Result<Duration, String> {
     const SYNTAX: &str = "write a time as in `500ms`, `2s` or `1min 30s`; a number alone counts seconds";
     plain(text, 1.0).unwrap_or_else(|| with_unit(text)).ok_or_else(|| SYNTAX.into())
@@ -23,16 +23,16 @@ pub fn time(text: &str) -> Result<Duration, String> {
 /// A time above 0, in seconds; a number alone counts seconds.
 ///
 /// # Errors
-/// When it is none, with what to write.
+/// When `text` is not such a time; the message shows the syntax.
 pub fn seconds(text: &str) -> Result<f64, String> {
     let time = time(text)?;
     if time.is_zero() { Err("write a time above 0".into()) } else { Ok(time.as_secs_f64()) }
 }
 
-/// How long a measurement takes, in seconds; a number alone counts seconds.
+/// The length of a measurement, 1 ms to 1 h, in seconds; a number alone counts seconds.
 ///
 /// # Errors
-/// When it is none, or too short or too long, with what to write.
+/// When `text` is not a time, or it is too short or too long; the message shows what to write.
 pub fn measured(text: &str) -> Result<f64, String> {
     let time = time(text)?;
     let fits = (SHORTEST_MEASUREMENT..=LONGEST_MEASUREMENT).contains(&time);
@@ -42,7 +42,7 @@ pub fn measured(text: &str) -> Result<f64, String> {
 /// A time above 0; a number alone counts microseconds.
 ///
 /// # Errors
-/// When it is none, with what to write.
+/// When `text` is not such a time; the message shows the syntax.
 pub fn microseconds(text: &str) -> Result<Duration, String> {
     const SYNTAX: &str =
         "write a time above 0 as in `200us`, `1.5ms` or `2s`; a number alone counts microseconds";
@@ -53,14 +53,15 @@ pub fn microseconds(text: &str) -> Result<Duration, String> {
 /// A time above 0, always with a unit.
 ///
 /// # Errors
-/// When it is none, with what to write.
+/// When `text` is not such a time; the message shows the syntax.
 pub fn nanoseconds(text: &str) -> Result<Nanoseconds, String> {
     let time = with_unit(text).filter(|time| !time.is_zero());
     let time = time.ok_or("write a time with its unit as in `200us`, `1.5ms`, `800ns` or `2s`")?;
     Ok(Nanoseconds(time.as_nanos() as f64))
 }
 
-/// A number alone, in a unit of so many seconds: `None` where it is no number, `Some(None)` where it is no time.
+/// A number without a unit, times `unit` seconds: `None` if `text` is no number, `Some(None)` if the number is negative
+/// or too large for a time.
 fn plain(text: &str, unit: f64) -> Option<Option<Duration>> {
     let number = text.trim().parse::<f64>().ok()?;
     Some(Duration::try_from_secs_f64(number * unit).ok().filter(|time| *time <= LONGEST))
