@@ -1,6 +1,6 @@
-//! The accounts of a chain, for people: of one that was run, and of a daemon's.
+//! The packet accounting of a chain as text, for `run` and the control client.
 //!
-//! - [`view`]: from a chain that runs or has ended to what is shown, or sent
+//! - [`view`]: collects the counters of a chain, running or ended, into the types of the interface
 //! - [`mod@table`]: tables on terminals
 
 pub mod table;
@@ -10,7 +10,7 @@ use crate::text::count;
 use control::api::{Element, FlowCache, Stats};
 use table::{align_right, named, table};
 
-/// Elements as a table; without those that no packet reached, unless `all` are asked for.
+/// The elements as a table; with `all`, including those that no packet reached.
 pub fn elements(elements: &[Element], all: bool) -> String {
     let mut rows = table(["element", "class", "in", "out by port", "dropped", "why"]);
     for element in elements {
@@ -34,7 +34,7 @@ pub fn elements(elements: &[Element], all: bool) -> String {
     format!("{rows}\n\n")
 }
 
-/// The sum that must come out even.
+/// The packet accounting of the chain as one equation, and a line about the flow cache if it was used.
 pub fn sum(stats: &Stats) -> String {
     let balance = match stats.imbalance {
         0 => String::new(),

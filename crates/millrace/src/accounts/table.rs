@@ -12,7 +12,7 @@ pub fn table<'h>(header: impl IntoIterator<Item = &'h str>) -> Table {
     table
 }
 
-/// Aligns columns of numbers.
+/// Aligns these columns to the right, for numbers.
 pub fn align_right(table: &mut Table, columns: Range<usize>) {
     for column in columns {
         if let Some(column) = table.column_mut(column) {
@@ -21,7 +21,7 @@ pub fn align_right(table: &mut Table, columns: Range<usize>) {
     }
 }
 
-/// Named numbers in a line.
+/// Named numbers on one line, separated by commas.
 pub fn named(numbers: &[(String, u64)]) -> String {
     let each: Vec<String> =
         numbers.iter().map(|(name, number)| format!("{name} {}", count(*number))).collect();

@@ -1,4 +1,4 @@
-//! What a chain and its NFs look like from outside.
+//! The counters of a chain and its NFs, in the types of the daemon's interface.
 
 use control::api::{Element, FlowCache, Instance, InstanceState, Log, NfStatus, Stats};
 use nf_host::NfState;
@@ -11,7 +11,7 @@ use std::time::Instant;
 use worker::fusion::CacheCounts;
 use worker::report::{NodeReport, Report};
 
-/// The accounts of a chain that runs, or of one that has ended.
+/// The counters of a running chain, else those of `outcome`; zeros without either.
 pub fn stats(
     running: Option<&Running>,
     outcome: Option<&Outcome>,
@@ -64,7 +64,8 @@ fn flow_cache(running: Option<&Running>, outcome: Option<&Outcome>) -> FlowCache
     FlowCache { hits, whole, flows, templates, ended, cleared }
 }
 
-/// Packets that are kept, as far as it is known at this moment.
+/// Packets that are held. While a chain runs, its counters are read one after another, and the difference may be
+/// negative for a moment: then 0.
 fn kept(held: i64) -> u64 {
     u64::try_from(held).unwrap_or(0)
 }
@@ -134,7 +135,7 @@ fn state(state: NfState) -> InstanceState {
     }
 }
 
-/// Adds named numbers up.
+/// Adds named numbers to sums of the same names.
 fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
     for (name, count) in named {
         match sums.iter_mut().find(|(known, _)| *known == name) {
@@ -144,9 +145,10 @@ fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
     }
 }
 
-/// What the processes of an NF wrote, those of the first worker first; lines are numbered over all.
+/// The log lines of an NF's processes, from the number `from` on. Line `n` of process `p` of `count` has the number `n
+/// * count + p`.
 pub fn log(instances: &[Arc<nf_host::Instance>], from: u64) -> Log {
-    // Of several processes each line says whose it is; their order in time is not known beyond a call.
+    // With several processes, each line names its process. Lines of different processes are not in the order of time.
     let are_instances = instances
         .iter()
         .any(|instance| Some(&instance.spec.name) != instances.first().map(|instance| &instance.spec.name));

@@ -1,4 +1,4 @@
-//! `millrace chain`: what the daemon runs.
+//! `millrace chain`: loads, replaces, shows and ends the daemon's chain.
 
 use super::At;
 use super::stats;
@@ -71,7 +71,7 @@ pub fn run(args: ChainArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// With a path that means the same to the daemon, which runs in another folder.
+/// Converts the arguments, and makes the path absolute: the daemon has another working directory.
 fn absolute(order: OrderArgs) -> std::io::Result<Order> {
     let order = Order::from(order);
     Ok(Order { chain: std::path::absolute(&order.chain)?, ..order })

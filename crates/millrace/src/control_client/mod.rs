@@ -1,4 +1,4 @@
-//! Commands that steer and show a daemon.
+//! The control client: commands that send requests to a daemon and show its state.
 
 pub mod chain;
 pub mod nf;

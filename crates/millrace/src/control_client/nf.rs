@@ -60,7 +60,7 @@ enum Command {
     },
 }
 
-/// How often a log is asked for.
+/// How often a followed log is requested.
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// Runs the command.
@@ -91,7 +91,7 @@ pub fn run(args: NfArgs) -> anyhow::Result<ExitStatus> {
         Command::Attach { nf, program } => {
             let socket = client.status()?.nf_socket;
             let (name, arguments) = program.split_first().context("no program")?;
-            // From here on this process is the NF.
+            // The program replaces this process; `exec` returns only on failure.
             let error = std::process::Command::new(name)
                 .args(arguments)
                 .env(nf::ENVIRONMENT, socket)

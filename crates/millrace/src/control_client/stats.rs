@@ -1,4 +1,4 @@
-//! `millrace stats`: the accounts of the daemon's chain.
+//! `millrace stats`: the counters of the daemon's chain.
 
 use super::At;
 use super::nf;
@@ -68,7 +68,7 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// The accounts as text, with rates since the last ones.
+/// The counters as text, with rates since `last`. With `all`, elements that no packet reached are included.
 pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
     let mut text = accounts::elements(&stats.elements, all);
     if !stats.nfs.is_empty() {
@@ -85,10 +85,10 @@ pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
     text
 }
 
-/// Packets per second, of what came in, went out and was dropped.
+/// Packets received, sent and dropped in millions per second since `last`; `None` if the two cannot be compared.
 pub fn rates(stats: &Stats, last: &Stats) -> Option<String> {
     let seconds = stats.up_s - last.up_s;
-    // Another chain.
+    // `last` is of another chain.
     if seconds <= 0.0 || stats.received < last.received {
         return None;
     }

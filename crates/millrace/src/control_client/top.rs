@@ -29,7 +29,7 @@ pub struct TopArgs {
     at: At,
 }
 
-/// What is on the screen.
+/// The state of the screen.
 struct Screen {
     chain: String,
     now: Option<Stats>,
@@ -46,7 +46,7 @@ struct Screen {
 pub fn run(args: &TopArgs) -> anyhow::Result<ExitStatus> {
     let interval = args.interval.clamp(Duration::from_millis(100), Duration::from_secs(3600));
     let client = args.at.client()?;
-    // Nobody wants a screen that says this only.
+    // Without a daemon, the error is printed before the terminal is taken over.
     client.status()?;
     let mut screen =
         Screen { chain: String::new(), now: None, last: None, problem: None, paused: false, scrolled: 0 };
@@ -79,7 +79,7 @@ pub fn run(args: &TopArgs) -> anyhow::Result<ExitStatus> {
 }
 
 impl Screen {
-    /// Asks the daemon.
+    /// Gets the counters from the daemon, unless paused.
     fn look(&mut self, client: &Client) {
         if self.paused {
             return;
@@ -143,7 +143,7 @@ impl Screen {
     }
 }
 
-/// Packets per second since the last look, in words.
+/// Packets per second since the last refresh, as text; `-` where it is not known.
 fn rate(now: u64, before: Option<u64>, seconds: f64) -> String {
     match before {
         Some(before) if seconds > 0.0 => count((now.saturating_sub(before) as f64 / seconds).round() as u64),
@@ -155,7 +155,7 @@ fn seconds(now: &Stats, last: Option<&Stats>) -> f64 {
     last.map_or(0.0, |last| now.up_s - last.up_s)
 }
 
-/// A table with a frame, whose last column takes what room the others leave.
+/// A table with a frame, whose last column takes the remaining width.
 fn table<'a, const COLUMNS: usize, const WIDTHS: usize>(
     title: &'a str,
     header: [&'a str; COLUMNS],

@@ -1,4 +1,4 @@
-//! Where NFs attach that nobody here started: a socket next to that of the interface.
+//! The attach listener: external NFs attach to its socket, which is beside that of the interface.
 
 use super::controller::ChainController;
 use nf::message::{FromNf, ToNf};
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long an external NF may take to say who it is.
+/// How long an external NF may take to send its hello.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the listener checks whether it is to close.
 const TURN: Duration = Duration::from_millis(200);
-/// Visitors that may wait.
+/// External NFs that may wait to be accepted.
 const BACKLOG: i32 = 16;
 
 /// The listener; closed when it goes out of scope.
@@ -44,7 +44,7 @@ pub fn open(path: &Path, controller: Arc<ChainController>) -> std::io::Result<At
     let thread = std::thread::Builder::new().name("attach".into()).spawn(move || {
         while !flag.load(Ordering::Relaxed) {
             if let Some(external) = next(&listener) {
-                // One that says nothing must not keep others waiting.
+                // A thread for each: an external NF that sends no hello must not delay others.
                 let controller = Arc::clone(&controller);
                 let _ = std::thread::Builder::new()
                     .name("external-nf".into())
@@ -71,7 +71,8 @@ fn next(listener: &OwnedFd) -> Option<OwnedFd> {
     rustix::net::accept_with(listener, SocketFlags::CLOEXEC).ok()
 }
 
-/// Hears who comes, and offers the place that it names.
+/// Checks an external NF's user, receives its hello, and offers it to the instances of the NF that it names. The first
+/// instance without a process accepts it.
 fn welcome(external: OwnedFd, controller: &ChainController) {
     let (peer, pidfd) = (rustix::net::sockopt::socket_peercred(external.as_fd()), peer::pidfd(&external));
     let socket = Socket::new(external);

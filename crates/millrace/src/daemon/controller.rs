@@ -1,4 +1,4 @@
-//! The thread that owns the chain, and where others leave word for it.
+//! The chain controller: the thread that owns the daemon's chain, and the queue of requests to it.
 
 use crate::accounts::view;
 use crate::check;
@@ -15,38 +15,38 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the chain is looked after while nobody wants anything.
+/// How often the thread checks whether the chain has ended, while there are no requests.
 const TURN: Duration = Duration::from_millis(50);
-/// How long an NF may take to start or to stop before whoever asked gets an answer.
+/// How long an NF may take to start or stop, and fused regions to change their mode, before the request fails.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Work for the owner.
+/// A request to the controller thread.
 type Errand = Box<dyn FnOnce(&mut ControllerState) + Send>;
 
-/// The controller.
+/// The controller. Its methods may be called by any thread; they queue a request and wait for its result.
 pub struct ChainController {
     errands: Mutex<Option<Sender<Errand>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Ends waits inside the owner.
+    /// Set when the daemon ends: the chain does not wait for NFs then.
     interrupted: Arc<AtomicBool>,
 }
 
-/// What the owner's thread has.
+/// The state of the controller thread.
 struct ControllerState {
     since: Instant,
     nf_socket: PathBuf,
     interrupted: Arc<AtomicBool>,
     chain: Option<Chain>,
-    /// Chains that were started.
+    /// The number of chains that were started.
     version: u64,
 }
 
-/// The chain.
+/// The daemon's chain, running or ended.
 struct Chain {
     status: ChainStatus,
     since: Instant,
     launched: Launched,
-    /// How it ended, once it has.
+    /// The result of the run; `None` while it runs.
     outcome: Option<Outcome>,
 }
 
@@ -54,7 +54,7 @@ impl ChainController {
     /// Starts the thread.
     ///
     /// # Errors
-    /// When the system has no thread.
+    /// When the system has no threads left.
     pub fn open(nf_socket: PathBuf) -> std::io::Result<ChainController> {
         let (errands, waiting) = channel::<Errand>();
         let interrupted: Arc<AtomicBool> = Arc::default();
@@ -76,7 +76,7 @@ impl ChainController {
         })
     }
 
-    /// Ends the chain and the thread.
+    /// Ends the chain and the thread. Requests fail from then on.
     pub fn close(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
         drop(lock(&self.errands).take());
@@ -85,7 +85,7 @@ impl ChainController {
         }
     }
 
-    /// Has the owner do something, and waits for what comes of it.
+    /// Queues a request to the controller thread and waits for its result.
     fn ask<T: Send + 'static>(
         &self,
         errand: impl FnOnce(&mut ControllerState) -> Result<T, Refusal> + Send + 'static,
@@ -93,16 +93,17 @@ impl ChainController {
         let ending = || Refusal::Failed("the daemon is ending".into());
         let (reply, answer) = channel();
         let errand: Errand = Box::new(move |owner| {
-            // A panic here would end the thread, and with it the chain that runs.
+            // An uncaught panic would end the thread, and with it the running chain.
             let answer = diag::caught(|| errand(owner)).unwrap_or_else(|why| Err(Refusal::Failed(why)));
-            // Who asked may have given up waiting.
+            // Fails only if the caller's thread has ended.
             let _ = reply.send(answer);
         });
         lock(&self.errands).as_ref().ok_or_else(ending)?.send(errand).map_err(|_| ending())?;
         answer.recv().map_err(|_| ending())?
     }
 
-    /// The places of an NF, one for each worker, or those of all its instances.
+    /// The NF instances in processes that `nf` names: one for each worker; of an NF with several instances, those of
+    /// all.
     pub fn instances(&self, nf: &str) -> Result<Vec<Arc<Instance>>, Refusal> {
         let nf = nf.to_string();
         self.ask(move |owner| owner.instances(&nf))
@@ -113,7 +114,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Whether a process is one of an NF: that, or an instance of it.
+/// Whether `process` is the name of the NF `nf` or of one of its instances.
 fn is_of(process: &str, nf: &str) -> bool {
     process == nf || family(process) == nf
 }
@@ -190,7 +191,7 @@ impl ControllerState {
             return Err(Refusal::Conflict(text.into()));
         }
         if swap {
-            // What is wrong with the new one is found before the old one ends.
+            // Errors of the new chain are found before the old one ends.
             check::dry(&order.chain, &order.defines)
                 .map_err(|error| Refusal::Failed(format!("{error:#}")))?
                 .map_err(Refusal::Mistakes)?;
@@ -235,14 +236,14 @@ impl Chain {
         self.launched.resources.supervisor().map(|supervisor| supervisor.instances()).unwrap_or_default()
     }
 
-    /// Collects the accounts once the workers have ended by themselves.
+    /// Collects the final counters if the workers have ended by themselves.
     fn settle_when_over(&mut self) {
         if self.launched.running.as_ref().is_some_and(|running| running.is_over()) {
             self.end();
         }
     }
 
-    /// Ends the workers, if they move packets, and collects the accounts.
+    /// Ends the workers, unless they were ended before, and collects the final counters.
     fn end(&mut self) {
         let Some(running) = self.launched.running.take() else { return };
         running.stop();
@@ -255,7 +256,7 @@ impl Chain {
     }
 }
 
-/// Waits until every place is in one of those states.
+/// Waits until every instance is in one of these states; `false` after [`PATIENCE`].
 fn await_states(instances: &[Arc<Instance>], states: &[NfState]) -> bool {
     let end = Instant::now() + PATIENCE;
     while !instances.iter().all(|instance| states.contains(&instance.state())) {
@@ -302,7 +303,7 @@ impl Platform for ChainController {
         }
         if act != Act::Stop {
             want(true);
-            // One that attaches by itself comes when it comes.
+            // An external NF attaches at any time, and is not waited for.
             let attaches = instances.iter().all(|instance| instance.spec.command.is_none());
             if !attaches && !await_states(&instances, &[NfState::Up]) {
                 let why = instances.iter().find_map(|instance| instance.status().failure.clone());
@@ -343,7 +344,7 @@ impl Platform for ChainController {
             tracing::info!("the chain's elements are to run {}", if is_fused { "fused" } else { "modular" });
             Ok(())
         })?;
-        // Here, because making machine code takes its time: others have work for the owner.
+        // The caller's thread waits, because compilation takes long: the controller thread serves other requests.
         let end = Instant::now() + PATIENCE;
         loop {
             let status = self.ask(|owner| owner.status().chain.ok_or_else(no_chain))?;
@@ -368,7 +369,7 @@ impl Platform for ChainController {
                 (None, None) => Err(no_chain()),
             }
         })?;
-        // Here, because an NF may take its time: others have work for the owner.
+        // The caller's thread reads, because an NF may answer late: the controller thread serves other requests.
         ended.unwrap_or_else(|handlers| handlers.read(handler)).map_err(Refusal::Unknown)
     }
 
@@ -392,7 +393,7 @@ mod tests {
         let refusal = refusal.expect_err("it panics");
         assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
         assert!(refusal.text().contains("a mistake of Millrace") && refusal.text().contains("offset is odd"));
-        // The same thread, with what it had.
+        // The same thread answers, with its state.
         let version =
             |controller: &ChainController| controller.ask(|owner| Ok(owner.version)).expect("it answers");
         controller

@@ -1,7 +1,7 @@
-//! `millrace daemon`: keeps a chain running, and lets others steer it.
+//! `millrace daemon`: keeps a chain running, and serves control clients.
 //!
-//! - [`controller`]: one thread owns the chain; everybody else leaves word there
-//! - [`attach`]: where NFs attach that nobody here started
+//! - [`controller`]: one thread owns the chain and carries out the requests of all others
+//! - [`attach`]: the socket to which external NFs attach
 
 mod attach;
 mod controller;
@@ -31,13 +31,13 @@ pub struct DaemonArgs {
     at: Option<PathBuf>,
 }
 
-/// How often it is looked whether the daemon is to end.
+/// How often the main thread checks whether the daemon is to end.
 const TURN: Duration = Duration::from_millis(100);
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the sockets cannot be made, or the chain to start with has mistakes.
+/// When another daemon uses the folder, the sockets cannot be made, or serving them fails.
 pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
     let place = RuntimeDir::new(args.at.as_deref());
     let _claimed = place.lock()?;

@@ -1,4 +1,4 @@
-//! `millrace run`: runs a chain and says what went where.
+//! `millrace run`: runs a chain and prints its packet accounting.
 
 mod progress;
 mod show;
@@ -49,7 +49,7 @@ pub struct RunArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When the chain cannot be read or the machine refuses something.
+/// When the chain cannot be read, or the system refuses a resource that it needs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let order = Order::from(args.order.clone());
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -66,7 +66,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     if !prepared.warnings.is_empty() {
         check::show(&prepared.map, &prepared.warnings, false);
     }
-    // What elements print goes where Click's goes; standard output is for the accounts.
+    // Elements print to standard error, as in Click; standard output is for the packet accounting.
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
     let mut running = launched.running.take().context("it was started")?;
     tracing::info!("chain {} runs", order.chain.display());
@@ -76,7 +76,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let mut handlers = vec![];
     while !running.is_over() {
         if interrupted.load(Ordering::Relaxed) || deadline.is_some_and(|at| Instant::now() >= at) {
-            // Nobody waits for NFs from now on.
+            // After a deadline, too, the end must not wait for NFs.
             interrupted.store(true, Ordering::Relaxed);
             handlers = args.handlers.iter().map(|name| (name.clone(), running.read(name))).collect();
             running.stop();
@@ -91,7 +91,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     if handlers.is_empty() {
         handlers = args.handlers.iter().map(|name| (name.clone(), outcome.read(name))).collect();
     }
-    // Hints are no reason to fail: without huge pages, say, all is well and a little slower.
+    // Hints do not make a run fail: without huge pages, for example, it is only a little slower.
     let hints = launched.resources.take_warnings();
     drop(launched);
     outcome.close();
@@ -108,8 +108,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::of(sound && outcome.warnings.is_empty()))
 }
 
-/// Signals that end a run with its accounts: Ctrl-C, `kill`, and a terminal that is closed, unless `nohup`
-/// says that the run is to outlive it.
+/// The signals that end a run, after which its packet accounting is printed: SIGINT (Ctrl-C), SIGTERM (`kill`), and
+/// SIGHUP (the terminal is closed) unless it is ignored, as under `nohup`.
 pub fn ending_signals() -> impl Iterator<Item = i32> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

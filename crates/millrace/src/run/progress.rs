@@ -1,4 +1,4 @@
-//! The line that shows how a run gets on.
+//! The progress line of a run.
 
 use crate::text::count;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -16,7 +16,7 @@ pub struct Progress {
 const PERIOD: Duration = Duration::from_millis(200);
 
 impl Progress {
-    /// A line, shown or not.
+    /// A progress line; hidden if not `shown`.
     pub fn new(shown: bool) -> Progress {
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
@@ -26,7 +26,7 @@ impl Progress {
         Progress { bar, last: Cell::new((Instant::now(), 0)) }
     }
 
-    /// Shows where the run is.
+    /// Shows the counters of the run, at most once in a [`PERIOD`].
     pub fn update(&self, running: &Running) {
         let (at, before) = self.last.get();
         let passed = at.elapsed();
@@ -47,7 +47,7 @@ impl Progress {
         self.last.set((Instant::now(), received));
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! The end of a run in words and numbers.
+//! The packet accounting of a run that has ended, as text and as JSON.
 
 use crate::accounts::table::{align_right, table};
 use crate::accounts::{self, view};
@@ -8,10 +8,10 @@ use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// Values of the handlers that were asked for.
+/// The requested handlers, each with its value or the reason why it cannot be read.
 pub type Handlers = [(String, Result<String, String>)];
 
-/// The accounts as JSON.
+/// Prints the packet accounting as JSON.
 pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow::Result<()> {
     let handlers: serde_json::Map<String, serde_json::Value> = handlers
         .iter()
@@ -44,7 +44,7 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
     Ok(print_json(&report)?)
 }
 
-/// The accounts as text.
+/// Prints the packet accounting as text. With `all`, elements that no packet reached are included.
 pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool) -> anyhow::Result<()> {
     let mut out = String::new();
     // Writing to a string cannot fail.
@@ -124,7 +124,7 @@ fn speed(out: &mut String, report: &worker::report::Report) -> std::fmt::Result 
     )?;
     let all_s = report.busy_s * report.workers as f64;
     let worked_s = all_s - report.waited_s;
-    // What looking for packets in vain costs between two of them would be most of the figure.
+    // If workers were mostly idle, the figure would mostly be the cost of empty polls.
     let mostly_waited = worked_s < all_s / 2.0;
     match worker::clock::cycles_per_ns().filter(|_| !mostly_waited) {
         Some(per_ns) => {
