@@ -1,6 +1,6 @@
 //! `millrace gen`: writes a capture of generated traffic.
 //!
-//! Everything about the traffic itself is [`traffic`]'s; here are the options and the words.
+//! [`traffic`] generates the frames; this module has the options and the summary.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
@@ -177,7 +177,7 @@ Examples:
   millrace gen - --size imix --ipv6 50 | tshark -r -";
 
 impl GenArgs {
-    /// The settings: defaults, then the file's, then the options'.
+    /// The settings: the defaults, overridden by the file, overridden by the options.
     fn traffic(&self) -> anyhow::Result<TrafficSpec> {
         let mut traffic = match &self.spec {
             Some(path) => {
@@ -235,8 +235,8 @@ fn set<T: Clone>(setting: &mut T, option: &Option<T>) {
 ///
 /// # Errors
 ///
-/// Settings that contradict each other, a file that cannot be read, or a capture that cannot be
-/// written to its end; what was written until then stays readable.
+/// When settings contradict each other, a file cannot be read, or the capture cannot be written completely; the part
+/// written until then is a valid capture.
 pub fn run(args: GenArgs) -> anyhow::Result<()> {
     let traffic = args.traffic()?;
     let mut frames = traffic.frames()?;
@@ -247,7 +247,7 @@ pub fn run(args: GenArgs) -> anyhow::Result<()> {
     let mut progress = |done: u64| {
         if live {
             let percent = done.saturating_mul(100) / args.count.max(1);
-            // A lost progress line is no reason to stop.
+            // An error of the progress line does not stop the generation.
             let _ = write!(io::stderr(), "\r{percent:3} % of {} frames", args.count);
             shown = true;
         }
@@ -264,7 +264,8 @@ pub fn run(args: GenArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The summary in words. Sizes are those in the capture, except for the classes.
+/// The summary as text. Sizes are those in the capture, without FCS, unless the text says otherwise; the size classes
+/// count the FCS.
 fn describe(summary: &Summary, flows: u64) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

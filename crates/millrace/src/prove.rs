@@ -1,4 +1,4 @@
-//! `millrace synth --prove`: whether the fused program does what the elements do.
+//! `millrace synth --prove`: checks that the fused program does to each packet what its elements do.
 
 use crate::exit::ExitStatus;
 use crate::text;
@@ -15,26 +15,27 @@ use std::time::Duration;
 use worker::fusion::{CompiledRegion, Cut, FusedRegion};
 use worker::graph::Node;
 
-/// What is said of a fused region.
+/// The result for a fused region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum RegionResult {
-    /// For every packet and state.
+    /// The fused program and the elements are equal for every packet and state.
     Equal,
-    /// No packet was found for which they differ, but not all are covered.
+    /// No packet was found for which they differ, but not all packets are covered.
     NotRefuted,
-    /// For some packet they differ.
+    /// They differ for some packet.
     Differs,
 }
 
-/// A fused region's verdict, and what it rests on.
+/// The result for a fused region, with the numbers of the proof.
 #[derive(Debug, Serialize)]
 struct Shown {
     #[serde(rename = "verdict")]
     result: RegionResult,
     elements: Vec<String>,
-    /// Of the elements, and of the fused program.
+    /// Number of traffic classes: of the elements, and of the fused program.
     classes: [usize; 2],
+    /// Paths beyond the limit of classes: of the elements, and of the fused program.
     left_out: [usize; 2],
     pairs: usize,
     same_expressions: usize,
@@ -53,10 +54,10 @@ struct Shown {
     counterexample: Option<String>,
 }
 
-/// Proves every fused region of a chain, and says so.
+/// Proves every fused region of a chain and prints the results.
 ///
 /// # Errors
-/// When no machine code can be made, or standard output takes nothing.
+/// When a program cannot be compiled or breaks an invariant, or standard output cannot be written.
 pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> anyhow::Result<ExitStatus> {
     let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
     let mut all = vec![];
@@ -69,18 +70,18 @@ pub fn run(assembly: &Assembly, chain: &str, limits: &Limits, json: bool) -> any
 }
 
 fn prove(region: &FusedRegion, nodes: &[Node], cuts: &[Cut], limits: &Limits) -> anyhow::Result<Shown> {
-    // As the host makes it before the first packet.
+    // The program that the host compiles before the first packet.
     let made = CompiledRegion::of(&region.linked.program, &cells(region, nodes));
     held(region, nodes, cuts, &made.program, |of| Ok(shown(of, &prove::prove(of, limits)?, limits)))
 }
 
-/// What a fused region's cells start with: its elements', and those that count wires.
+/// The initial values of a fused region's cells: those of its elements, then zeros for the cells that count wires.
 fn cells(region: &FusedRegion, nodes: &[Node]) -> Vec<u64> {
     let own = region.parts.iter().flat_map(|node| nodes[*node].first_cells.iter().copied());
     own.chain(region.linked.flow.counted.iter().map(|_| 0)).collect()
 }
 
-/// Calls `with` for a fused region's elements and a program that is to do what they do.
+/// Calls `with` with a fused region's elements and the program that is compared with them.
 fn held<T>(
     region: &FusedRegion,
     nodes: &[Node],
@@ -154,7 +155,7 @@ fn shown(of: &prove::FusedSubgraph<'_>, proof: &Proof, limits: &Limits) -> Shown
     }
 }
 
-/// Most lines of what was not decided.
+/// The most lines about undecided pairs.
 const MOST_LINES: usize = 12;
 
 fn listed(chain: &str, all: &[Shown]) -> String {
@@ -205,7 +206,7 @@ fn listed(chain: &str, all: &[Shown]) -> String {
 /// Bytes in a line of hex.
 const HEX_BYTES: usize = 32;
 
-/// A packet, and what each side makes of it.
+/// A packet, and the result of each side: the elements, the fused program and its machine code.
 fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> String {
     let (part, input) = of.entries[found.entry];
     let packet = &found.compiled.packet;
@@ -225,7 +226,8 @@ fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> Stri
     let whole = |seen: &Observed| Observed { calls: None, ..seen.clone() };
     let sides = [("elements", &three.elements), ("program", &three.program), ("code", &three.code)];
     for (name, seen) in sides {
-        // Machine code that does what its program does is not told twice.
+        // Machine code with the same result as its program is not shown. It calls tables differently, so calls are not
+        // compared.
         if name == "code" && whole(seen) == whole(&three.program) {
             continue;
         }
@@ -246,7 +248,7 @@ fn places(places: [u16; 4]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// What a packet's readable fields depend on: the EtherType, and the IPv4 protocol.
+/// The fields that are shown of a packet, those of a transport header only for its IPv4 protocol.
 const SHOWN: &[(field::Field, Option<u64>, &str)] = &[
     (field::ETH_DST, None, "eth.dst"),
     (field::ETH_SRC, None, "eth.src"),
@@ -273,7 +275,8 @@ const SHOWN: &[(field::Field, Option<u64>, &str)] = &[
     (field::ICMP_CODE, Some(1), "icmp.code"),
 ];
 
-/// The fields of a packet that lie in it, by its headers as they are set, or as in an Ethernet frame.
+/// The fields of [`SHOWN`] that are completely inside the packet. A header that is not set is assumed where it is in an
+/// Ethernet frame: the network header 14 bytes behind the MAC header, the transport header behind the IP header.
 fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
     let data = usize::from(packet.data());
     let set = |at: u16, other: usize| if at == NO_HEADER { other } else { usize::from(at) };
@@ -381,7 +384,7 @@ fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
     lines
 }
 
-/// The limits that the command line gives.
+/// The limits of a proof, from the command line.
 pub fn limits(time: Duration, classes: usize) -> Limits {
     Limits { time, classes, ..Limits::default() }
 }

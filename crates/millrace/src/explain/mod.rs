@@ -1,4 +1,4 @@
-//! `millrace explain`: what a chain does to one packet, and what decided it.
+//! `millrace explain`: the path of one packet through a chain, with the decision of each element.
 
 mod packet;
 mod walk;
@@ -44,7 +44,7 @@ pub struct ExplainArgs {
     max_classes: usize,
 }
 
-/// What is said of a packet.
+/// The explanation of a packet, as it is printed or serialized.
 #[derive(Debug, Serialize)]
 struct Explained {
     packet: u64,
@@ -53,13 +53,13 @@ struct Explained {
     source: String,
     modular: Walk,
     fused: Walk,
-    /// Whether both forms do the same to it.
+    /// Whether the modular and the fused chain do the same to the packet.
     agree: bool,
-    /// Where the elements are declared that had a say.
+    /// The elements on its path or with a decision, each with the source location of its declaration.
     places: Vec<(String, String)>,
 }
 
-/// A port's element: where packets enter.
+/// An element that receives from a port.
 struct PacketEntrance {
     node: usize,
     port: String,
@@ -75,7 +75,7 @@ fn doors(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
     named.collect()
 }
 
-/// The door that the packet enters by.
+/// The element at which the packet enters: the only one that receives from a port, or the one that `wanted` names.
 fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<PacketEntrance> {
     let mut doors = doors(chain, nodes);
     let list =
@@ -107,7 +107,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 /// Runs the command.
 ///
 /// # Errors
-/// When a file cannot be read, or the packet cannot enter.
+/// When a file cannot be read, or it is not clear at which element the packet enters.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     let forms = [FusedElements::Nothing, FusedElements::All];
     let Some((map, chain, [modular, fused])) =

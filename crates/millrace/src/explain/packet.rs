@@ -1,4 +1,4 @@
-//! The packet to explain, as a port would deliver it.
+//! The packet to explain, as a port would receive it.
 
 use anyhow::{Context, bail};
 use packet::anno::EXTRA_LENGTH;
@@ -8,17 +8,17 @@ use shm::Packet;
 use shm::descriptor::{BUF_BYTES, HEADROOM};
 use std::path::PathBuf;
 
-/// Ethernet, as captures call it.
+/// The link type of Ethernet in captures (LINKTYPE_ETHERNET).
 const LINK_ETHERNET: u32 = 1;
 
-/// A packet of a capture: the file, and which of it, from 1.
+/// A packet of a capture: the file, and the packet's number, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Which {
     pub file: PathBuf,
     pub number: u64,
 }
 
-/// Reads `FILE` or `FILE:N`.
+/// Parses `FILE` or `FILE:N`; the number of `FILE` alone is 1.
 pub fn which(text: &str) -> Result<Which, String> {
     let Some((file, number)) = text.rsplit_once(':').filter(|_| !std::path::Path::new(text).exists()) else {
         return Ok(Which { file: text.into(), number: 1 });
@@ -29,7 +29,7 @@ pub fn which(text: &str) -> Result<Which, String> {
     }
 }
 
-/// A packet and the buffer that it lies in.
+/// A packet and its buffer.
 #[derive(Clone)]
 pub struct Held {
     pub packet: Packet,
@@ -37,17 +37,17 @@ pub struct Held {
 }
 
 impl Held {
-    /// Its bytes.
+    /// The packet's bytes.
     pub fn bytes(&self) -> &[u8] {
         let start = usize::from(self.packet.data());
         self.buffer.get(start..start + self.packet.len() as usize).unwrap_or_default()
     }
 }
 
-/// Finds the packet.
+/// Reads the packet from its capture.
 ///
 /// # Errors
-/// When the capture cannot be read, or has no such packet.
+/// When the capture cannot be read, it has no such packet, or the packet is too long for one buffer.
 pub fn read(which: &Which) -> anyhow::Result<Held> {
     let mut reader = CaptureReader::open(&which.file)?;
     for number in 1.. {
@@ -73,7 +73,7 @@ pub fn read(which: &Which) -> anyhow::Result<Held> {
             .copy_from_slice(frame.bytes);
         let data = HEADROOM as u16;
         let is_ethernet = frame.link_type == LINK_ETHERNET;
-        // It fits: its bytes were copied there.
+        // Its length is within the buffer: its bytes were copied there.
         let mut packet = Packet::detached(data, len as u32).unwrap_or(Packet::EMPTY);
         packet.mac = data;
         packet.packet_type = if is_ethernet { packet_type(frame.bytes) } else { 0 };

@@ -1,7 +1,8 @@
-//! A packet's walk through a graph: element by element, or with fused regions as one program.
+//! The path of a packet through a graph: element by element, or with fused regions as one program.
 //!
-//! Programs are run by the evaluator, and their classes say why they did what they did. What an element does in its
-//! own code is followed only where its class is known to pass packets on.
+//! The evaluator runs the programs; the traffic class of the packet gives the reasons for the result. Opaque elements
+//! and slow paths are not run: the path continues behind an opaque element only if its element class is known to pass
+//! packets on.
 
 use super::packet::Held;
 use crate::synth::classes::{Group, Walked};
@@ -17,36 +18,36 @@ use synth::classes::{Class, Classes, Options, expr};
 
 /// More hops than a chain without a loop has.
 const MOST_HOPS: usize = 1_000;
-/// The burst's clock: some time after the start.
+/// The time of the burst: one second after the start.
 const NOW_NS: u64 = 1_000_000_000;
 
-/// Something that happened to the packet.
+/// A step of the packet: an element, or a fused region.
 #[derive(Debug, Serialize)]
 pub struct Hop {
     /// The element, or the fused region.
     pub at: String,
-    /// Its class in the traffic's sense, of a fused region.
+    /// In a fused region, the number of the packet's traffic class, from 1.
     pub class: Option<usize>,
-    /// Classes that the fused region has.
+    /// The number of traffic classes of the fused region; 0 for an element.
     pub of: usize,
-    /// What was asked: the element, and what it found.
+    /// The decisions: the element, and the condition that held.
     pub decided: Vec<(String, String)>,
-    /// What was written.
+    /// The writes, as `field = value`.
     pub wrote: Vec<String>,
-    /// Where it went.
+    /// Where the packet continued, or why it did not.
     pub went: String,
 }
 
-/// What became of a packet.
+/// The end of a packet's path. A path with copies has several.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PacketOutcome {
     /// `sent`, `dropped` or `unknown`.
     pub ends: &'static str,
-    /// The element.
+    /// The element at the end.
     pub at: String,
-    /// Why, or what is not known.
+    /// The port, the drop reason, or why the path is not followed further.
     pub why: String,
-    /// What it was like then; nothing, where it is dropped.
+    /// The packet's bytes at the end; empty if it was dropped.
     #[serde(serialize_with = "as_hex")]
     pub bytes: Vec<u8>,
 }
@@ -55,17 +56,17 @@ fn as_hex<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> 
     to.serialize_str(&crate::text::hex(bytes, ""))
 }
 
-/// A walk's result.
+/// The path of a packet.
 #[derive(Debug, Default, Serialize)]
 pub struct Walk {
     pub hops: Vec<Hop>,
     pub fates: Vec<PacketOutcome>,
 }
 
-/// Tables of elements, which own them.
+/// The tables of a program, which belong to the elements of its nodes.
 struct PartTables<'a> {
     nodes: &'a mut [worker::graph::Node],
-    /// For each table of the program, the node and the table's number there.
+    /// For each table of the program, the node and the number of the table in its element.
     of: Vec<(usize, usize)>,
 }
 
@@ -76,27 +77,28 @@ impl Tables for PartTables<'_> {
     }
 }
 
-/// A packet at an input.
+/// A packet that has arrived at an input.
 struct Stop {
     node: usize,
     input: usize,
     held: Held,
 }
 
-/// Walks packets through a fresh chain.
+/// Walks a packet through a chain without earlier state.
 pub struct Walker<'a> {
     graph: &'a click::Graph,
     assembly: Assembly,
     /// The cells of each node, and of each fused region.
     cells: (Vec<Vec<u64>>, Vec<Vec<u64>>),
-    /// The classes of each fused region; none where it is to be walked element by element.
+    /// The traffic classes of each fused region; empty if the chain was assembled without fused regions.
     fused: Vec<Walked>,
     open: VecDeque<Stop>,
     walk: Walk,
 }
 
 impl<'a> Walker<'a> {
-    /// For a chain that has just been made. In fused form where its assembly has fused regions.
+    /// For a chain that has just been assembled. Its fused regions, if any, are walked as programs, with at most
+    /// `max_classes` traffic classes for each kind of entry.
     pub fn new(graph: &'a click::Graph, assembly: Assembly, max_classes: usize) -> Walker<'a> {
         let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
         let of_nodes = nodes.iter().map(|node| node.first_cells.clone()).collect();
@@ -113,7 +115,7 @@ impl<'a> Walker<'a> {
     /// Walks a packet that a source emits.
     ///
     /// # Errors
-    /// When a program does what it may not: a bug.
+    /// When a program breaks an invariant of the IR: a bug.
     pub fn walk(mut self, source: usize, held: Held) -> anyhow::Result<Walk> {
         self.leave(source, 0, held);
         while let Some(stop) = self.open.pop_front() {
@@ -138,7 +140,7 @@ impl<'a> Walker<'a> {
     }
 
     fn end(&mut self, node: usize, ends: &'static str, why: impl Into<String>, held: Held) {
-        // What is dropped may be dropped early, before it is written to.
+        // The fused program may drop a packet before the elements' writes to it, so the bytes would differ.
         let bytes = if ends == "dropped" { vec![] } else { held.bytes().to_vec() };
         self.walk.fates.push(PacketOutcome { ends, at: self.name(node), why: why.into(), bytes });
     }
@@ -166,7 +168,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An element whose code is its own.
+    /// Steps through an opaque element.
     fn through_code(&mut self, stop: Stop) {
         let node = &self.assembly.graphs[0][stop.node];
         let (class, processing, outputs) = (node.class.name, node.class.codes.processing, node.outputs.len());
@@ -201,7 +203,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// An element with a program.
+    /// Steps through a transparent element by its program.
     fn through_program(&mut self, stop: Stop) -> anyhow::Result<()> {
         let Stop { node, input, mut held } = stop;
         let nodes = &mut self.assembly.graphs[0];
@@ -249,7 +251,7 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// A packet that an element's program has left.
+    /// Continues behind an element's program.
     fn go_on(&mut self, left: Left, held: Held) {
         match left {
             Left::By(node, port) => self.leave(node, port, held),
@@ -262,7 +264,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A fused region.
+    /// Steps through a fused region by its program.
     fn through_region(&mut self, entry: worker::graph::RegionEntry, mut held: Held) -> anyhow::Result<()> {
         let region = &self.assembly.regions[0][entry.region];
         let (linked, parts) = (std::sync::Arc::clone(&region.linked), region.parts.clone());
@@ -316,21 +318,21 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// How a packet left an element: by a port, dropped for a reason, or by a slow path.
+/// How a packet left a node: by a port, dropped for a reason, or by a slow path.
 enum Left {
     By(usize, usize),
     Dropped(usize, String),
     Slow(usize, String),
 }
 
-/// Why a program did what it did.
+/// The reasons for the result of a program.
 struct Why {
     exit: Exit,
     decided: Vec<(String, String)>,
     wrote: Vec<String>,
 }
 
-/// What a class says of a packet, if it is in it.
+/// The decisions and writes of a class for a packet; `None` if the packet is not in the class.
 fn why(
     class: &Class,
     classes: &Classes,
@@ -349,7 +351,7 @@ fn why(
     let mut decided: Vec<(String, String)> = vec![];
     for step in concrete.decided(class) {
         let mut text = show.condition(step.of, &step.set);
-        // Of one of many, which it is.
+        // If the condition allows several values, the packet's value is added.
         if let (None, expr::Node::Atom(expr::Atom::Bits(_)), Some(value)) =
             (step.set.only(), classes.pool.node(step.of), concrete.value(step.of))
         {
@@ -380,7 +382,7 @@ fn why(
     Some(Why { exit: outcome.exit, decided, wrote })
 }
 
-/// Bits of a buffer, highest first.
+/// The value of `width` bits of a buffer from `bit` on, most significant first; `None` outside the buffer.
 fn bits_of(buffer: &[u8], bit: i64, width: u8) -> Option<u64> {
     let mut value = 0;
     for at in bit..bit + i64::from(width) {

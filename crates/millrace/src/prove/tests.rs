@@ -1,5 +1,5 @@
-//! Faults that are planted into the fused programs of real chains must be found: by the comparison of
-//! classes alone, and by packets alone.
+//! Faults are planted into the fused programs of the examples. Both the comparison of classes and the packets must find
+//! each of them, without the other.
 
 use super::{cells, held};
 use crate::check;
@@ -20,14 +20,14 @@ const ROUTER: &str = "router/chain.toml";
 const NAPT: &str = "bench/napt.click";
 const FIREWALL: &str = "bench/firewall-10.click";
 
-/// A chain of the examples.
+/// The assembly of an example chain.
 struct Chain(Assembly);
 
 impl Chain {
     fn of(example: &str) -> Chain {
         let examples = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples"));
         let mut path = examples.join(example);
-        // Those of the bench have no ports of their own, and some are an element class.
+        // The examples of the benchmark declare no ports, and some are only an element class.
         let folder = tempfile::tempdir().expect("a folder");
         if example.starts_with("bench/") {
             let mut text = std::fs::read_to_string(&path).expect("an example");
@@ -71,7 +71,7 @@ fn by_packets() -> Limits {
     Limits { symbolic: false, ..limits() }
 }
 
-/// Both ways find what was planted.
+/// Checks that both ways find the planted fault.
 fn is_found(example: &str, what: &str, plant: impl Fn(&mut Program) -> bool) {
     let chain = Chain::of(example);
     let mut planted = false;
@@ -125,7 +125,8 @@ fn a_lost_write_is_found() {
     });
 }
 
-/// Of the linked programs, in which more is written: the first two neighbours whose order packets show.
+/// Exchanges the first two adjacent writes of a linked program whose order changes the result for a packet; the
+/// comparison of classes must find that, too. Optimised programs have fewer writes.
 #[test]
 fn a_wrong_order_is_found() {
     let is_write = |inst: &Inst| !inst.has_result() || matches!(inst, Inst::Load(_));
@@ -174,7 +175,7 @@ fn a_missing_checksum_is_found() {
     }
 }
 
-/// The number that a constant holds is one more.
+/// Increments the constant that defines `value`.
 fn one_more(block: &mut Block, value: Value) -> bool {
     block.insts.iter_mut().any(|(result, inst)| match inst {
         Inst::Const(number) if *result == Some(value) => {
@@ -259,14 +260,14 @@ fn a_skipped_check_of_the_ttl_is_found() {
                 _ => None,
             });
             found.is_some_and(|(at, on, off)| {
-                // Both ways go on: the check is made and does not count.
+                // Both branches continue: the check is made and has no effect.
                 let Term::Branch(value, ..) = program.blocks[at].term else { return false };
                 let used =
                     program.blocks.iter().filter(|block| block.term.successors().contains(&off)).count();
                 if used > 1 {
                     program.blocks[at].term = Term::Jump(on, vec![]);
                 } else {
-                    // The other block would be reached from nowhere.
+                    // The block would become unreachable, which the verifier refuses.
                     let zero = Value(program.value_count() as u32);
                     program.blocks[at].insts.push((Some(zero), Inst::Bin(BinOp::Xor, value, value)));
                     program.blocks[at].term = Term::Branch(zero, off, on);
@@ -321,7 +322,7 @@ fn a_wrong_egress_is_found() {
     }
 }
 
-/// What is shown of a packet for which both differ.
+/// The text of a counterexample.
 #[test]
 fn a_counterexample_can_be_read() {
     let chain = Chain::of(BALANCER);
@@ -351,11 +352,11 @@ fn a_counterexample_can_be_read() {
     ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
-    // Machine code does what its program does, and is not told.
+    // Machine code with the same result as its program is not shown.
     assert!(!text.contains("  code "), "{text}");
 }
 
-/// A change to one instruction or one end, whatever it does.
+/// A random change of one instruction or terminator, with or without an effect.
 fn mutate(program: &mut Program, rng: &mut Pcg64) {
     let at = rng.random_range(0..program.blocks.len());
     let (outputs, reasons) = (program.outputs, program.reasons.len() as u16);
@@ -384,8 +385,8 @@ fn mutate(program: &mut Program, rng: &mut Pcg64) {
     }
 }
 
-/// Faults that nobody chose. What the comparison says of each must be what packets say: a packet that
-/// differs, or equality. Some change nothing, which the solver tells.
+/// Random changes: the comparison of classes finds a packet that differs, or proves that the change has no effect, and
+/// then no packet may differ.
 #[test]
 fn random_faults_are_told_from_changes_that_do_nothing() {
     let (mut differ, mut equal, mut open) = (0, 0, 0);
@@ -405,7 +406,7 @@ fn random_faults_are_told_from_changes_that_do_nothing() {
             if proof.differs.is_some() {
                 differ += 1;
             } else if !proof.is_equal() {
-                // Never called equal; what it is about is named.
+                // Undecided: not reported as equal, and the undecided pairs are named.
                 assert!(!proof.comparison.open.is_empty());
                 open += 1;
             } else {
