@@ -1,4 +1,4 @@
-//! What keeps NFs in processes of their own from each other and from the host.
+//! The mechanisms that isolate NFs in processes from each other and from the host.
 
 use confine::ProbeState;
 

@@ -1,4 +1,4 @@
-//! Containers and what they stand on: runtimes, namespaces, control groups, capabilities.
+//! Containers and their requirements: runtimes, namespaces, control groups, capabilities.
 
 use super::machine::{Answer, Machine};
 use super::report::{Finding, Probe};
@@ -24,7 +24,8 @@ fn docker(machine: &Machine<'_>) -> Vec<Finding> {
     runtime(machine, "docker", "apt install docker.io")
 }
 
-/// Whether it is there, and a container that does nothing can be made with it; nothing of that stays.
+/// Whether a container runtime is installed and can create containers: runc and crun create one that does nothing, and
+/// remove it; an engine (podman, docker) only has to answer.
 fn runtime(machine: &Machine<'_>, program: &str, install: &str) -> Vec<Finding> {
     let version = match version(machine, program) {
         Ok(version) => version,
@@ -39,7 +40,7 @@ fn runtime(machine: &Machine<'_>, program: &str, install: &str) -> Vec<Finding> 
 
 fn namespaces(machine: &Machine<'_>) -> Vec<Finding> {
     let works = |options: &[&str]| {
-        // Made in a child that ends at once: this process keeps its own.
+        // `unshare` makes the namespaces in a child that ends at once; this process keeps its own.
         let arguments = [options, &["--fork", "true"]].concat();
         matches!(machine.kernel.ask("unshare", &arguments), Answer::Output(_))
     };
@@ -77,7 +78,7 @@ fn control_groups(machine: &Machine<'_>) -> Vec<Finding> {
     }]
 }
 
-/// Capabilities that something here uses: number (`linux/capability.h`), name, what for.
+/// The capabilities that Millrace uses: number (`linux/capability.h`), name, purpose.
 const CAPABILITIES: [(u32, &str, &str); 7] = [
     (12, "NET_ADMIN", "interfaces and XDP programs"),
     (13, "NET_RAW", "AF_PACKET and AF_XDP ports"),

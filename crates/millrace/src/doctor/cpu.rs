@@ -1,4 +1,5 @@
-//! The processor: cores, instruction sets, caches, clock, what disturbs a pinned worker.
+//! The processor: cores, instruction sets, caches, frequency, cycle counter, isolation of pinned workers, performance
+//! counters.
 
 use std::collections::HashSet;
 
@@ -18,7 +19,7 @@ fn model(machine: &Machine<'_>) -> Vec<Finding> {
     vec![Finding::ok("CPU", format!("{name}{inside}"))]
 }
 
-/// Logical processors, distinct cores, distinct sockets.
+/// The numbers of logical processors, cores and sockets.
 fn topology(machine: &Machine<'_>) -> (usize, usize, usize) {
     let text = machine.read(CPUINFO).unwrap_or_default();
     let (mut logical, mut cores, mut sockets) = (0, HashSet::new(), HashSet::new());
@@ -29,7 +30,7 @@ fn topology(machine: &Machine<'_>) -> (usize, usize, usize) {
         };
         logical += 1;
         let socket = value("physical id").unwrap_or_default();
-        // Machines that do not number cores have one for each processor.
+        // If the cores have no numbers, each logical processor counts as a core.
         cores.insert((socket.clone(), value("core id").unwrap_or(processor)));
         sockets.insert(socket);
     }
@@ -171,7 +172,7 @@ fn isolation(machine: &Machine<'_>) -> Vec<Finding> {
 }
 
 fn counters(machine: &Machine<'_>) -> Vec<Finding> {
-    /// Number of CAP_PERFMON and of CAP_SYS_ADMIN, either of which lifts the restriction.
+    /// The numbers of CAP_PERFMON and CAP_SYS_ADMIN; either one lifts the restriction.
     const LIFTING: [u32; 2] = [38, 21];
     let name = "perf counters";
     let hardware = machine

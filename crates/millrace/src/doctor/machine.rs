@@ -1,4 +1,4 @@
-//! What probes look at: files below a root, and the running kernel.
+//! The machine that probes examine: files below a root folder, and the running kernel.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A socket family whose presence is asked for.
+/// A socket family whose support is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKind {
     /// AF_XDP.
@@ -15,23 +15,23 @@ pub enum SocketKind {
     Packet,
 }
 
-/// What asking for something of the kernel came to.
+/// The availability of a kernel feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offer {
     /// It works.
     Works,
-    /// It is there, and not for this process.
+    /// It exists, and this process may not use it.
     Denied,
-    /// It is not there.
+    /// It does not exist.
     Absent,
 }
 
-/// What a program said.
+/// The result of running a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It ended well, and this was on its standard output.
+    /// It succeeded; its standard output.
     Output(String),
-    /// It ended with an error.
+    /// It failed, or could not be started.
     Failed,
     /// It did not end in time and was stopped.
     TimedOut,
@@ -39,18 +39,19 @@ pub enum Answer {
     NotInstalled,
 }
 
-/// What can only be learnt by asking the running system. Tests answer in its place.
+/// Queries of the running system, which are no reads of files. Tests implement it with prepared answers.
 pub trait Kernel: Sync {
-    /// Opens such a socket and closes it.
+    /// Opens a socket of this kind and closes it.
     fn socket(&self, kind: SocketKind) -> Offer;
 
     /// Runs a program without input.
     fn ask(&self, program: &str, arguments: &[&str]) -> Answer;
 
-    /// What can confine NFs.
+    /// The mechanisms that can confine NFs.
     fn confinement(&self) -> Vec<confine::Offer>;
 
-    /// Whether a container runtime makes containers of NFs, or what it lacks; `None` for one that is not known here.
+    /// Whether this container runtime can run NFs in containers, else the reason; `None` if Millrace does not support
+    /// the runtime.
     fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>>;
 }
 
@@ -62,11 +63,11 @@ pub struct Machine<'a> {
     pub kernel: &'a dyn Kernel,
 }
 
-/// More of a file is never read: what the kernel shows is short.
+/// The most that is read of a file; the kernel's files are shorter.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl<'a> Machine<'a> {
-    /// A machine whose files lie below `root`.
+    /// A machine whose files are below `root`.
     pub fn new(root: &'a (impl AsRef<Path> + ?Sized), kernel: &'a dyn Kernel) -> Self {
         Self { root: root.as_ref(), kernel }
     }
@@ -83,12 +84,12 @@ impl<'a> Machine<'a> {
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
-    /// A file that holds one number.
+    /// The number in a file that contains nothing else.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.read(path)?.parse().ok()
     }
 
-    /// Names in a folder, sorted with numbers in their order; none if it cannot be read.
+    /// The names in a folder, those with numbers sorted by number; empty if it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
         let mut names: Vec<_> =
@@ -101,13 +102,13 @@ impl<'a> Machine<'a> {
         names
     }
 
-    /// The last part of what a symbolic link points to.
+    /// The last component of a symbolic link's target.
     pub fn link_name(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;
         Some(target.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Whether a path is there.
+    /// Whether a path exists.
     pub fn has(&self, path: &str) -> bool {
         self.path(path).exists()
     }
@@ -132,7 +133,7 @@ impl<'a> Machine<'a> {
         flags.is_some_and(|flags| flags.split_whitespace().any(|word| word == flag))
     }
 
-    /// Whether this process has a capability, by its number (`linux/capability.h`).
+    /// Whether this process has a capability in its effective set, by its number (`linux/capability.h`).
     pub fn capability(&self, number: u32) -> bool {
         self.capability_in("CapEff", number)
     }
@@ -152,10 +153,10 @@ pub fn value_of(text: &str, key: &str) -> Option<String> {
     })
 }
 
-/// The system that runs this program.
+/// The system on which this program runs.
 pub struct LiveKernel;
 
-/// A program that takes longer than this to say its version is of no use to a doctor.
+/// How long a program may run. Two programs in a row stay within the two seconds for all probes.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 impl Kernel for LiveKernel {
@@ -174,7 +175,7 @@ impl Kernel for LiveKernel {
             SocketKind::Xdp => AddressFamily::XDP,
             SocketKind::Packet => AddressFamily::PACKET,
         };
-        // The protocol stays 0, so that a packet socket takes in nothing.
+        // With protocol 0, a packet socket receives nothing.
         match socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, None) {
             Ok(_) => Offer::Works,
             Err(rustix::io::Errno::PERM | rustix::io::Errno::ACCESS) => Offer::Denied,
@@ -191,7 +192,7 @@ impl Kernel for LiveKernel {
             .spawn();
         let mut child = match child {
             Ok(child) => child,
-            // A search path with a folder that is closed to this user ends in "permission denied".
+            // The search fails with EACCES if this user may not read a folder of the search path.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
             {
@@ -205,7 +206,7 @@ impl Kernel for LiveKernel {
             Err(_) => return Answer::Failed,
         };
         let mut output = Vec::new();
-        // What a version says fits into a pipe's buffer: the program was not held up by it.
+        // The program has ended, so its output was shorter than the pipe's buffer.
         let read = child.stdout.take().map(|pipe| pipe.take(64 * 1024).read_to_end(&mut output));
         match read {
             Some(Ok(_)) if status.success() => Answer::Output(String::from_utf8_lossy(&output).into_owned()),

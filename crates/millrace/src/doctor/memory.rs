@@ -1,4 +1,4 @@
-//! Memory: how much, huge pages, and how much of it may be locked.
+//! Memory: its size, huge pages, and the limit of locked memory.
 
 use super::machine::Machine;
 use super::report::{Finding, Probe};
@@ -68,9 +68,9 @@ fn huge_pages(machine: &Machine<'_>, name: &str, size_kib: u64, option: &str, re
 }
 
 fn locking(machine: &Machine<'_>) -> Vec<Finding> {
-    /// Number of CAP_IPC_LOCK.
+    /// The number of CAP_IPC_LOCK.
     const IPC_LOCK: u32 = 14;
-    /// What a chain with its regions, rings and AF_XDP memory locks.
+    /// The memory that a chain locks, with its packet regions, rings and AF_XDP memory.
     const WANTED_BYTES: u64 = 512 << 20;
     let name = "locked memory";
     let limits = machine.read("/proc/self/limits").unwrap_or_default();

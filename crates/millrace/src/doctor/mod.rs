@@ -1,12 +1,11 @@
 //! `millrace doctor`: what this machine offers, and what to do about what it lacks.
 //!
-//! A list of probes, each of which looks at one thing and says what it found. Invariants: a probe
-//! changes nothing of the machine that stays, needs no root (what only root may see is said so), never panics, and
-//! ends within its time limit; all of them together take under two seconds. Probes read files below
-//! a root that tests replace by a tree of their own, and ask the running kernel only through
-//! [`machine::Kernel`].
+//! A list of probes, each of which examines one feature and returns findings. Invariants: a probe leaves the machine
+//! unchanged, needs no root (a finding states where a feature is denied to this user), never panics, and ends within
+//! its time limit; all probes together take less than two seconds. Probes read files below a root folder, which tests
+//! replace by a tree of their own, and ask the running kernel only through [`machine::Kernel`].
 //!
-//! What this deliberately does not do: measure. `millrace bench` does.
+//! It does not measure; `millrace bench` does.
 
 mod confinement;
 mod containers;
@@ -49,7 +48,7 @@ const SECTIONS: [(&str, &[Probe]); 6] = [
 ///
 /// # Errors
 ///
-/// Only if the report cannot be written to standard output; a reader that goes away early is none.
+/// Only if the report cannot be written to standard output; a closed pipe is not an error.
 pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
     let mut sections = examine(&Machine::new("/", &LiveKernel));
     if args.lacks {
@@ -66,7 +65,7 @@ pub fn run(args: DoctorArgs) -> anyhow::Result<()> {
     Ok(crate::text::print(&text)?)
 }
 
-/// Findings by section. Probes run side by side, because some of them wait for a program.
+/// The findings by section. Each probe runs in a thread of its own, because some of them wait for a program.
 fn examine(machine: &Machine<'_>) -> Vec<(&'static str, Vec<Finding>)> {
     std::thread::scope(|scope| {
         let running: Vec<_> = SECTIONS

@@ -39,7 +39,7 @@ fn tun(machine: &Machine<'_>) -> Vec<Finding> {
     }]
 }
 
-/// DPDK drivers that ports use, as their libraries are named.
+/// The DPDK drivers that ports use, by the names in their libraries' file names.
 const DRIVERS: [&str; 8] = ["af_packet", "af_xdp", "memif", "null", "pcap", "ring", "tap", "vhost"];
 
 fn dpdk(machine: &Machine<'_>) -> Vec<Finding> {
@@ -87,12 +87,12 @@ fn words(list: &[&&str]) -> String {
     list.iter().map(|word| **word).collect::<Vec<_>>().join(" ")
 }
 
-/// With more than this many, the rest is counted (a host of containers has hundreds).
+/// The most interfaces that are listed; further ones are only counted (a host of containers has hundreds).
 const INTERFACES_SHOWN: usize = 12;
 
 fn interfaces(machine: &Machine<'_>) -> Vec<Finding> {
     let folder = "/sys/class/net";
-    // The folder also holds files that are no interface (bonding_masters).
+    // The folder also contains files of drivers, such as bonding_masters.
     let mut names = machine.names(folder);
     names.retain(|name| name != "lo" && machine.has(&format!("{folder}/{name}/ifindex")));
     if names.is_empty() {
@@ -111,7 +111,7 @@ fn interfaces(machine: &Machine<'_>) -> Vec<Finding> {
             words.extend(machine.link_name(&format!("{folder}/{name}/device")));
             words.push(value("operstate").unwrap_or_else(|| "state unknown".into()));
             words.extend(value("mtu").map(|mtu| format!("MTU {mtu}")));
-            // An unknown speed reads as -1, an unknown node too.
+            // The kernel shows -1 for an unknown speed or node.
             let speed = value("speed").and_then(|speed| speed.parse::<u32>().ok());
             words.extend(speed.filter(|mbps| *mbps > 0).map(|mbps| format!("{mbps} Mb/s")));
             let node = value("device/numa_node").and_then(|node| node.parse::<u32>().ok());

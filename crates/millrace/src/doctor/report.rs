@@ -5,71 +5,71 @@ use serde::Serialize;
 
 use super::machine::Machine;
 
-/// How well the machine is off in one respect.
+/// The state of a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// All is there.
+    /// It is complete.
     Ok,
-    /// It works, with less.
+    /// It works with limitations.
     Limited,
-    /// It is not there.
+    /// It is missing.
     Missing,
 }
 
 /// What a probe found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The feature.
     pub name: String,
-    /// What was found.
+    /// The finding, as text.
     pub finding: String,
-    /// How good that is.
+    /// The state of the feature.
     pub status: Status,
-    /// What to do about it: a command for Debian 12 where one helps.
+    /// The remedy, if any: a command for Debian 12 where possible.
     pub remedy: Option<String>,
 }
 
 impl Finding {
     fn new(status: Status, name: impl Into<String>, finding: impl Into<String>) -> Self {
-        // Names and versions come from outside: nothing in them may steer the terminal.
+        // Names and versions come from other programs: they must not contain control sequences for the terminal.
         let plain = |text: String| text.replace(char::is_control, " ");
         Self { name: plain(name.into()), finding: plain(finding.into()), status, remedy: None }
     }
 
-    /// All is there.
+    /// A finding with [`Status::Ok`].
     pub fn ok(name: impl Into<String>, finding: impl Into<String>) -> Self {
         Self::new(Status::Ok, name, finding)
     }
 
-    /// It works, with less.
+    /// A finding with [`Status::Limited`].
     pub fn limited(name: impl Into<String>, finding: impl Into<String>) -> Self {
         Self::new(Status::Limited, name, finding)
     }
 
-    /// It is not there.
+    /// A finding with [`Status::Missing`].
     pub fn missing(name: impl Into<String>, finding: impl Into<String>) -> Self {
         Self::new(Status::Missing, name, finding)
     }
 
-    /// Adds what to do about it.
+    /// Adds a remedy.
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.remedy = Some(remedy.into());
         self
     }
 }
 
-/// One look at the machine.
+/// A probe examines one feature of the machine.
 pub type Probe = fn(&Machine<'_>) -> Vec<Finding>;
 
-/// Findings of one section.
+/// A section's name and findings.
 type Section = (&'static str, Vec<Finding>);
 
-/// The report for machines: one object with the findings by section and how many of each status.
+/// The report as JSON: one object with the findings by section and the number of findings of each status.
 ///
 /// # Errors
 ///
-/// None in practice; the serializer's, passed on.
+/// When the report cannot be serialized, which does not happen with these types.
 pub fn json(sections: &[Section]) -> Result<String, serde_json::Error> {
     let by_section: Vec<_> = sections
         .iter()
@@ -92,13 +92,13 @@ fn counts(sections: &[Section]) -> [usize; 3] {
         .map(|status| all().filter(|finding| finding.status == status).count())
 }
 
-/// Width where the output is no terminal.
+/// The width, in characters, if the output is not a terminal.
 const PLAIN_COLUMNS: u16 = 110;
 
-/// The report for people.
+/// The report as text.
 pub fn table(sections: &[Section], colour: bool) -> String {
     let names = sections.iter().flat_map(|(_, findings)| findings).map(|f| f.name.chars().count());
-    // One width for all sections, so that their columns stand below each other.
+    // One width for all sections, so that their columns are aligned.
     let name_columns = names.max().unwrap_or(0).clamp(8, 24) as u16 + 2;
     let mut text = String::new();
     for (section, findings) in sections {

@@ -182,7 +182,7 @@ fn an_empty_machine_is_described_without_a_panic() {
     let root = tree(&[]);
     let findings = all(root.path(), &Prepared::default());
     assert!(findings.iter().all(|finding| finding.name != "probe"), "{findings:?}");
-    // Whatever is missing and can be had says how.
+    // Every missing feature that can be installed or enabled has a remedy.
     for name in ["KVM", "DPDK", "QEMU", "runc", "AF_XDP", "TUN/TAP", "VFIO", "namespaces", "tshark"] {
         let finding = named(&findings, name);
         assert_eq!(finding.status, Status::Missing, "{name}");
@@ -262,7 +262,7 @@ fn what_confines_nfs_is_described_with_its_remedy() {
 fn the_live_machine_is_described_in_time() {
     let start = std::time::Instant::now();
     let sections = examine(&Machine::new("/", &LiveKernel));
-    // Generous: the limit is two seconds, and a busy machine runs this beside other tests.
+    // The limit is two seconds; a busy machine that runs other tests meanwhile needs more.
     assert!(start.elapsed().as_secs() < 10, "took {:?}", start.elapsed());
     assert!(sections.iter().all(|(_, findings)| !findings.is_empty()));
     assert!(report::table(&sections, false).contains("Processor"));

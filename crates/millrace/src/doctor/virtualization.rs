@@ -1,4 +1,4 @@
-//! Virtual machines and devices handed to programs: KVM, QEMU, vhost, VFIO, UIO, IOMMU.
+//! Virtual machines and devices that programs drive: KVM, QEMU, vhost, VFIO, UIO, IOMMU.
 
 use super::machine::{Answer, Machine, Offer};
 use super::report::{Finding, Probe};
@@ -6,11 +6,11 @@ use super::report::{Finding, Probe};
 /// The probes of this section.
 pub const PROBES: &[Probe] = &[kvm, qemu, vhost, vfio, iommu];
 
-/// What a program says its version is: the first thing on its first line that looks like one.
+/// The version that a program reports: the first word on its first line that looks like a version.
 ///
 /// # Errors
 ///
-/// Why it did not say, in words.
+/// The reason as text: the program is not installed, fails, or does not end in time.
 pub fn version(machine: &Machine<'_>, program: &str) -> Result<String, &'static str> {
     match machine.kernel.ask(program, &["--version"]) {
         Answer::Output(text) => {
@@ -32,7 +32,7 @@ fn kvm(machine: &Machine<'_>) -> Vec<Finding> {
     let hardware = machine.cpu_flag("vmx") || machine.cpu_flag("svm");
     vec![match machine.open("/dev/kvm") {
         Offer::Works if hardware => Finding::ok("KVM", "/dev/kvm opens, by hardware"),
-        // Such a device answers every question well and then takes minutes to boot a kernel.
+        // Without hardware support, every query of the device succeeds, but a guest may take minutes to boot.
         Offer::Works => Finding::limited(
             "KVM",
             "/dev/kvm opens, but the processor shows neither vmx nor svm: done in software, \
