@@ -1,4 +1,4 @@
-//! The traffic classes of a fused region, in its user's names.
+//! The traffic classes of a fused region, with the names of the chain's elements.
 
 use ir::Verified;
 use serde::Serialize;
@@ -10,46 +10,48 @@ use synth::classes::{Class, Classes, Exit, Options};
 use worker::fusion::{Cut, FusedRegion};
 use worker::graph::Node;
 
-/// Classes that deliver frames: the MAC header is where the packet starts, no other is known.
+/// Element classes that emit frames as a port received them: the MAC header is at the first byte, no other header is
+/// set.
 const PORTS: [&str; 2] = ["FromDevice", "FromDPDKDevice"];
 
 /// The classes of a fused region.
 pub struct Walked {
-    /// Of entries that ports feed, and of the others: less is known of what comes in there.
+    /// The classes of entries that only ports feed, and those of the other entries, whose packets may have any headers
+    /// set.
     pub groups: Vec<Group>,
     /// Names of the fused region's elements.
     pub names: Vec<String>,
-    /// Where each entry is.
+    /// The entries, as text.
     enters: Vec<String>,
     /// Where each output leads.
     pub leaves: Vec<String>,
     /// The same as node and input.
     targets: Vec<Option<(usize, usize)>>,
-    /// Cells behind this one count wires, and are nothing that an element has.
+    /// The number of the elements' cells. The cells behind them count wires.
     cells: usize,
-    /// What the walk took.
+    /// The time of the walk in milliseconds.
     pub took_ms: f64,
 }
 
 /// The classes of some entries.
 pub struct Group {
-    /// The linked program, with names that say whose things are.
+    /// The linked program, whose cells and tables have their elements in their names.
     pub program: Arc<Verified>,
-    /// The entries, as numbers of the fused region's.
+    /// The entries, as indices into those of the fused region.
     pub entries: Vec<usize>,
     /// The classes.
     pub classes: Classes,
 }
 
-/// A class as plain data.
+/// A class as data.
 #[derive(Debug, Serialize)]
 pub struct ClassShown {
     /// From 1.
     pub number: usize,
-    /// The fused region's entry.
+    /// The index of the fused region's entry.
     #[serde(skip)]
     pub entry: usize,
-    /// The node and input that its packets go to.
+    /// The node and input to which its packets are emitted.
     #[serde(skip)]
     pub to: Option<(usize, usize)>,
     /// Where its packets enter.
@@ -58,35 +60,35 @@ pub struct ClassShown {
     pub filter: String,
     /// The same as data: all must hold.
     pub conditions: Vec<Asked>,
-    /// Where its packets go.
+    /// The exit of its packets: a destination, a drop reason or a slow path.
     pub exit: String,
     /// `out`, `drop` or `slow`.
     pub ends: &'static str,
-    /// What is written: place and value.
+    /// Its writes: location and value.
     pub writes: Vec<(String, String)>,
-    /// What is done to counters and records.
+    /// Its changes of counters and records.
     pub effects: Vec<String>,
-    /// Operations of the elements one by one, the most on any way.
+    /// Operations of the elements one by one, the maximum over its paths.
     pub before: Numbers,
     /// Operations that the class needs.
     pub after: Numbers,
-    /// Writes of the elements that were for nothing, since the packets are dropped.
+    /// Unnecessary writes of the elements: the packets are dropped.
     pub saved_writes: Vec<String>,
-    /// Which element asked what.
+    /// The decisions, each with its element.
     pub steps: Vec<String>,
-    /// Ways through the elements that are this class.
+    /// Paths through the elements that were merged into this class.
     pub ways: usize,
 }
 
 impl ClassShown {
-    /// The element that drops its packets, or has them in its own code.
+    /// The element that drops its packets, or whose slow path they take.
     pub fn decider(&self) -> &str {
         let by = self.exit.trim_start_matches("dropped by ").trim_start_matches("own code of ");
         by.split_once(": ").map_or(by, |(element, _)| element)
     }
 }
 
-/// Whether a port delivers what enters at a node's input, and nothing else does.
+/// Whether ports or captures feed this input of a node, and no other element does.
 pub fn is_fed_by_port(nodes: &[Node], entry: (usize, usize)) -> bool {
     let feeds = |node: &&Node| node.outputs.iter().flatten().any(|end| (end.node, end.port) == entry);
     nodes.iter().filter(feeds).all(|node| {
@@ -121,14 +123,14 @@ impl Walked {
         let cells = program.cells.len() - linked.flow.counted.len();
         let settled: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
         for (at, cell) in program.cells.iter_mut().take(cells).enumerate() {
-            // The last part that starts there: those before it have no cells.
+            // The last part whose first cell is not behind this one: parts before it with the same start have no cells.
             let part = linked.cells.partition_point(|start| *start <= at).saturating_sub(1);
             cell.name = format!("{}.{}", names[part], cell.name);
         }
         for (table, (part, _)) in program.tables.iter_mut().zip(&linked.tables) {
             table.name = format!("{}.{}", names[*part], table.name);
         }
-        // Names mean nothing to the verifier.
+        // Cannot fail: the program differs from the verified one only in names.
         let program = Arc::new(Verified::new(program).unwrap_or_else(|_| linked.program.clone()));
         let entries: Vec<(usize, usize)> = region.entries().collect();
         let (fed, others): (Vec<usize>, Vec<usize>) =
@@ -169,12 +171,12 @@ impl Walked {
         self.groups.iter().flat_map(|group| group.classes.classes.iter().map(move |class| (group, class)))
     }
 
-    /// What shows a class.
+    /// The printer of a class.
     pub fn show<'a>(&'a self, group: &'a Group, class: &'a Class) -> Show<'a> {
         Show::of_class(&group.program, &self.names, &group.classes, class)
     }
 
-    /// Where packets of a class go.
+    /// The exit of a class as text.
     pub fn exit(&self, group: &Group, exit: Exit) -> String {
         let name = |names: &[String], at: u16| names.get(usize::from(at)).cloned().unwrap_or_default();
         match exit {
@@ -185,13 +187,13 @@ impl Walked {
         }
     }
 
-    /// Whether a cell is an element's.
+    /// Whether an effect is on an element's cell, not on a cell that counts a wire.
     fn is_own_cell(&self, effect: &str, group: &Group) -> bool {
         let counting = &group.program.cells[self.cells..];
         !counting.iter().any(|cell| effect == format!("cell {} += 1", cell.name))
     }
 
-    /// Everything as plain data.
+    /// All classes as data.
     pub fn shown(&self) -> Vec<ClassShown> {
         let shown = self.classes().enumerate().map(|(at, (group, class))| {
             let show = self.show(group, class);
@@ -221,7 +223,7 @@ impl Walked {
         shown.collect()
     }
 
-    /// What was not covered, where the limit was reached.
+    /// The packets that are not covered because the limit was reached, as filters.
     pub fn left(&self) -> Vec<String> {
         let of = |group: &Group| {
             let show = |left: &synth::classes::Left| {
@@ -233,7 +235,7 @@ impl Walked {
         self.groups.iter().flat_map(of).collect()
     }
 
-    /// For a table, how many classes ask it, and where their packets enter.
+    /// The number of classes that look up in a table, and where their packets enter.
     pub fn users(&self, table: usize) -> (usize, Vec<String>) {
         let (mut count, mut enters) = (0, vec![]);
         for (group, class) in self.classes() {
@@ -254,12 +256,12 @@ impl Walked {
     }
 }
 
-/// `element.reason` as it is told. Reasons have no dots; names of instances have.
+/// `element.reason` as `element: reason`. Reasons contain no dots; names of NF instances do.
 fn escaped(of: &str) -> String {
     of.rsplit_once('.').map_or_else(|| of.to_string(), |(element, reason)| format!("{element}: {reason}"))
 }
 
-/// The word for how a class ends.
+/// The kind of exit: `out`, `drop` or `slow`.
 fn ends(exit: Exit) -> &'static str {
     match exit {
         Exit::Emit(_) | Exit::EmitTo(_) => "out",

@@ -1,4 +1,4 @@
-//! What the conditions of classes ask, for who says a class in another language.
+//! Conditions of traffic classes, for the translation of classes into Click and OpenFlow.
 
 use super::classes::ClassShown;
 use synth::classes::show::Asked;
@@ -13,15 +13,15 @@ pub fn intervals_of<'a>(conditions: &'a [Asked], field: &str) -> impl Iterator<I
 
 /// What a class is to somebody who looks at the IP header first.
 pub enum Kind {
-    /// Frames that carry no IPv4.
+    /// Frames without IPv4.
     NotIp,
-    /// Those whose header is wrong.
+    /// Packets with an invalid IPv4 header.
     BadHeader,
-    /// Packets with a right header.
+    /// Packets with a valid IPv4 header.
     Ip,
 }
 
-/// What a condition says, by its text: those of header checks are no fields.
+/// Whether one of the conditions satisfies `holds`; of alternatives, every one must have such a condition.
 fn has(conditions: &[Asked], holds: &dyn Fn(&Asked) -> bool) -> bool {
     conditions.iter().any(|asked| match asked {
         Asked::Any { any } => any.iter().all(|list| has(list, holds)),
@@ -29,7 +29,7 @@ fn has(conditions: &[Asked], holds: &dyn Fn(&Asked) -> bool) -> bool {
     })
 }
 
-/// What a class is; `None` where it is asked for something else before its IP header.
+/// The kind of a class; `None` if the conditions do not show it: something else is tested before the IP header.
 pub fn kind(class: &ClassShown) -> Option<Kind> {
     let text =
         |wanted: &'static str| move |asked: &Asked| matches!(asked, Asked::Is { text, .. } if text == wanted);
@@ -59,7 +59,7 @@ pub fn kind(class: &ClassShown) -> Option<Kind> {
     says(&is_bad).then_some(Kind::BadHeader)
 }
 
-/// The first question to a table.
+/// The text of the first condition that is a table lookup.
 pub fn table_asked(conditions: &[Asked]) -> Option<&str> {
     conditions.iter().find_map(|asked| match asked {
         Asked::Any { any } => any.iter().find_map(|list| table_asked(list)),
@@ -67,16 +67,16 @@ pub fn table_asked(conditions: &[Asked]) -> Option<&str> {
     })
 }
 
-/// What is known where a condition is asked.
+/// Facts about a packet from conditions that hold with the one to translate.
 #[derive(Clone, Copy, Default)]
 pub struct Known {
-    /// It is TCP or UDP, and no later fragment: only such packets have ports.
+    /// Whether it is TCP or UDP, and whether it is not a later fragment: only packets with both have ports.
     pub ports: (bool, bool),
-    /// It is ICMP.
+    /// Whether it is ICMP.
     pub icmp: bool,
 }
 
-/// Notes what conditions say.
+/// Adds the facts that these conditions imply.
 pub fn learn(known: &mut Known, conditions: &[Asked]) {
     for asked in conditions {
         let Asked::Is { of, intervals, .. } = asked else { continue };
@@ -91,7 +91,7 @@ pub fn learn(known: &mut Known, conditions: &[Asked]) {
     }
 }
 
-/// What a check of the IP header asks.
+/// The conditions that a check of the IP header tests, as text.
 const CHECKED: [&str; 7] = [
     "eth.type ip",
     "ip.version 4",
@@ -102,15 +102,15 @@ const CHECKED: [&str; 7] = [
     "other segments 0",
 ];
 
-/// Whether lengths are all that are so long, of frames that lie in one buffer.
+/// Whether the lengths include all from `from` to the longest frame in one buffer.
 pub fn is_long_enough(intervals: &[(u64, u64)], from: u64) -> bool {
     matches!(intervals, [(first, last)] if *first <= from && *last >= LONGEST)
 }
 
-/// Longer ones lie in several.
+/// The most bytes of a packet in one buffer; longer packets have several segments.
 const LONGEST: u64 = 2_048;
 
-/// Whether a check of the IP header has asked it.
+/// Whether a check of the IP header tests this condition, too.
 pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
     match (of, text) {
         _ if CHECKED.contains(&text) => true,
@@ -120,12 +120,14 @@ pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
     }
 }
 
-/// What a condition on both ends of a value asks beside what a check of the IP header does.
+/// The parts of a condition's text that a check of the IP header does not test. A condition on both ends of a value has
+/// two parts.
 pub fn unchecked(text: &str) -> Vec<&str> {
     text.split(", ").filter(|end| !CHECKED.contains(end)).collect()
 }
 
-/// The field that a condition is about, and intervals of all of it: its first bits are ranges of the whole.
+/// The field of a condition, with intervals of its value. For the first bits of an IP address (`ip.src[0:8]`), these
+/// are the address and the corresponding intervals of addresses.
 pub fn whole_field<'a>(of: &'a str, intervals: &[(u64, u64)]) -> (&'a str, Vec<(u64, u64)>) {
     let bits = |bits: &str| bits.parse::<u32>().ok().filter(|bits| (1..32).contains(bits));
     let front = of.strip_suffix(']').and_then(|of| of.split_once("[0:"));
@@ -139,7 +141,7 @@ pub fn whole_field<'a>(of: &'a str, intervals: &[(u64, u64)]) -> (&'a str, Vec<(
     }
 }
 
-/// The numbers up to `max` that are in none of the intervals.
+/// The intervals of the numbers from 0 to `max` that are in none of the given intervals, which are in order.
 pub fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
     let (mut at, mut all) = (0, vec![]);
     for (first, last) in intervals {
@@ -154,7 +156,7 @@ pub fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
     all
 }
 
-/// The prefixes that an interval of numbers of so many bits is made of: first number and length.
+/// The prefixes that cover exactly the interval of numbers with `bits` bits: first number and prefix length.
 pub fn prefixes(first: u64, last: u64, bits: u8) -> impl Iterator<Item = (u64, u8)> {
     let mut at = first;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! A fused region as plain data, and as text.
+//! A fused region as data and as text.
 
 use super::classes::{ClassShown, Walked};
 use crate::text::{self, titled};
@@ -12,7 +12,7 @@ use synth::optimize::Counts;
 use worker::fusion::{CompiledRegion, FusedRegion};
 use worker::graph::Node;
 
-/// A fused region.
+/// A fused region as data.
 #[derive(Debug, Serialize)]
 pub struct RegionShown {
     pub elements: Vec<String>,
@@ -23,29 +23,29 @@ pub struct RegionShown {
     tables: Vec<TableShown>,
     blocks: usize,
     instructions: usize,
-    /// Wires that a cell counts, because ways part and meet again.
+    /// Wires whose packets are counted by a cell, because paths split and join: other wires do not give their count.
     counted_wires: usize,
-    /// Operations that stand in the program.
+    /// Operations in the program.
     program: BeforeAfter,
-    /// The most of each that one packet can meet.
+    /// The most operations of each kind on one packet's path.
     packet: BeforeAfter,
     /// The most that a class needs, where each field is read once and written once, and nothing is written to
     /// what is dropped.
     least: Numbers,
     pub classes: Vec<ClassShown>,
-    /// Packets that no class was found for, because there are more classes than were asked for.
+    /// Packets without a class, because there are more classes than the limit.
     pub not_covered: Vec<String>,
     build: Build,
 }
 
-/// Numbers of the elements one by one, and of the fused program.
+/// Operations of the elements one by one, and of the fused program.
 #[derive(Debug, Serialize)]
 struct BeforeAfter {
     before: Operations,
     after: Operations,
 }
 
-/// Operations, counted.
+/// Numbers of operations.
 #[derive(Debug, Serialize)]
 struct Operations {
     instructions: usize,
@@ -79,17 +79,17 @@ struct TableShown {
     name: String,
     key_bytes: usize,
     record_bytes: usize,
-    /// Who has it, where a chain runs on several workers.
+    /// The workers that share it, if the chain runs on several.
     #[serde(rename = "owner")]
     worker: &'static str,
-    /// How many classes ask it, and where their packets enter: these share it.
+    /// The number of traffic classes that look up in it; `entries` is where their packets enter.
     classes: usize,
     entries: Vec<String>,
-    /// What it takes.
+    /// Its size, if it is known.
     size: Option<SizeShown>,
 }
 
-/// What a table takes.
+/// The size of a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct SizeShown {
     entries: u64,
@@ -128,14 +128,14 @@ impl SizeShown {
     }
 }
 
-/// What it took to make it.
+/// The time and memory that it took to compile the fused region and find its classes.
 #[derive(Debug, Serialize)]
 struct Build {
     optimise_ms: f64,
     code_ms: f64,
     code_bytes: usize,
     classes_ms: f64,
-    /// Expressions that the classes are made of.
+    /// Expressions of the classes.
     expressions: usize,
 }
 
@@ -154,7 +154,7 @@ pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
 /// Describes a fused region.
 ///
 /// # Errors
-/// When no machine code can be made.
+/// When the fused program cannot be compiled.
 pub fn describe(
     region: &FusedRegion,
     nodes: &[Node],
@@ -261,7 +261,7 @@ impl RegionShown {
         out
     }
 
-    /// Operations before and after.
+    /// The table of operations before and after fusion.
     fn work(&self) -> Vec<String> {
         let title = "the most that one packet meets";
         let row = |name: &str, counts: &Operations| {
@@ -285,7 +285,7 @@ impl RegionShown {
         ]
     }
 
-    /// What the classes come to.
+    /// A summary of the classes.
     fn summary(&self) -> Vec<String> {
         let of = |ends: &str| self.classes.iter().filter(|class| class.ends == ends).count();
         let mut lines = vec![format!(
@@ -325,7 +325,7 @@ impl RegionShown {
     }
 }
 
-/// Writes as `element: field`, those of an element together.
+/// Writes of the form `element: field`, grouped by element.
 fn by_element(writes: &[&str]) -> String {
     let mut all: Vec<(&str, Vec<&str>)> = vec![];
     for (element, field) in writes.iter().filter_map(|write| write.split_once(": ")) {
@@ -338,7 +338,7 @@ fn by_element(writes: &[&str]) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// A value, where it can be read; a checksum that is mended says no more when it is written out.
+/// A value as short text. The expression of a checksum update is not shown: it repeats the other writes.
 fn readable(name: &str, value: &str) -> String {
     const MOST_CHARS: usize = 100;
     if name.ends_with(".sum") && value.contains(['(', ' ']) {
@@ -366,7 +366,7 @@ impl TableShown {
 }
 
 impl ClassShown {
-    /// What it writes, where it can be read.
+    /// Its writes as short text.
     pub fn readable_writes(&self) -> Vec<String> {
         self.writes.iter().map(|(name, value)| format!("{name} = {}", readable(name, value))).collect()
     }

@@ -1,4 +1,4 @@
-//! `millrace synth`: what becomes of a chain when its elements run as one program.
+//! `millrace synth`: shows the fused regions and traffic classes of a chain.
 
 pub mod classes;
 mod click;
@@ -70,12 +70,12 @@ pub struct SynthArgs {
     limit: Duration,
 }
 
-/// More classes than chains have as a rule, and still quickly found.
+/// The default limit of traffic classes: more than most chains have, and still fast to compute.
 pub const MAX_CLASSES: usize = 2_000;
-/// A proof is worth more than a list.
+/// The default limit for proofs, which may take longer.
 const MAX_PROVEN_CLASSES: usize = 20_000;
 
-/// A count of at least one.
+/// Parses a count of at least 1.
 fn most(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "a number from 1 on is expected".into())
 }
@@ -100,19 +100,20 @@ enum Emit {
     Asm,
 }
 
-/// What becomes of a chain.
+/// The fused regions of a chain.
 #[derive(Debug, Serialize)]
 struct Synthesis {
     elements: usize,
     regions: Vec<RegionShown>,
-    /// Elements that are not part of one, each with the reason.
+    /// Elements that are in no fused region, each with the reason.
     others: Vec<(String, String)>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the file cannot be read, or no machine code can be made.
+/// When a file cannot be read or written, a program cannot be compiled, or the chain cannot be written in the requested
+/// language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let form = [FusedElements::All];
     let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, form, false)?
@@ -145,7 +146,7 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// What the tables of the elements take.
+/// The sizes of the elements' tables.
 fn sizes(assembly: &mut Assembly) -> Sizes {
     let mut sizes = Sizes::new();
     for region in &assembly.regions[0] {

@@ -1,5 +1,5 @@
-//! Fused regions as a picture: their elements from left to right, a coloured strand on every wire for each way out that
-//! lies behind it, and the traffic classes below in the colour of their way out.
+//! Fused regions as a picture: their elements from left to right, on every wire a coloured line for each output that it
+//! leads to, and the traffic classes below in the colour of their output.
 
 use super::classes::ClassShown;
 use super::fused_region::RegionShown;
@@ -9,21 +9,21 @@ use std::collections::BTreeSet;
 use worker::fusion::{Cut, FusedRegion};
 use worker::graph::Node;
 
-/// Classes that are drawn.
+/// The most classes that are drawn.
 const MOST_CLASSES: usize = 80;
 const BOX: (i64, i64) = (150, 38);
 const STEP: (i64, i64) = (206, 66);
-/// Columns side by side: a long chain goes on below.
+/// Columns in a band: a longer chain continues in the next band below.
 const COLUMNS: i64 = 8;
-/// Between one band of columns and the next, for wires.
+/// The space between two bands of columns, for wires.
 const GAP: i64 = 26;
 const MARGIN: i64 = 24;
-/// What fits in a line of the list.
+/// The most characters on a line of the list of classes.
 const LINE_CHARS: usize = 230;
 const MOST_LINES: usize = 4;
 const LINE: i64 = 15;
 
-/// Colours that are told apart side by side, and by most people who see fewer of them.
+/// Colours that differ enough side by side, also for most colour-blind people.
 const WAYS: [&str; 10] = [
     "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#7f3c8d", "#8c6d31", "#17becf", "#3969ac", "#80ba5a",
     "#6b6ecf",
@@ -33,7 +33,7 @@ const SLOW: &str = "#bf8700";
 const INK: &str = "#1f2328";
 const PALE: &str = "#59636e";
 
-/// The last characters of a name that is too long for its place.
+/// The text, or its last characters behind `…` if it has more than `most` characters.
 fn fit(text: &str, most: usize) -> String {
     let count = text.chars().count();
     match count > most {
@@ -42,7 +42,8 @@ fn fit(text: &str, most: usize) -> String {
     }
 }
 
-/// Text in lines of about the same length, broken at spaces; what does not fit is said to be left out.
+/// Text in lines of about [`LINE_CHARS`] characters, broken at spaces; `…` replaces the text behind [`MOST_LINES`]
+/// lines.
 fn lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -93,7 +94,8 @@ impl Graph {
                 }
             }
         }
-        // Behind everything that leads there; what is outside may close a loop and waits for nobody.
+        // An element's column is behind those of all elements that feed it. An element outside that the region feeds
+        // may feed the region again: such a wire closes a loop and does not count.
         let mut columns = vec![0i64; nodes.len()];
         for _ in 0..inside.len() + 2 {
             let mut moved = false;
@@ -124,7 +126,7 @@ impl Graph {
             of_column.sort_unstable();
             let mut row = 0;
             for (pull, node) in of_column {
-                // Straight ways where there is room.
+                // Where there is room, the row of the elements in front, so that wires are straight.
                 row = row.max(pull / 1_000);
                 graph.places.push(BoxPlace { node, column, row, inside: inside.contains(&node) });
                 row += 1;
@@ -133,7 +135,8 @@ impl Graph {
         graph
     }
 
-    /// The middle of the rows of those in front, in thousandths.
+    /// The mean row of the elements that feed this one, in thousandths of a row. A higher output port counts as lower
+    /// down.
     fn pull(&self, node: usize) -> i64 {
         let before = self.wires.iter().filter(|wire| wire.to == node);
         let rows: Vec<i64> = before
@@ -142,13 +145,13 @@ impl Graph {
         if rows.is_empty() { 0 } else { rows.iter().sum::<i64>() / rows.len() as i64 }
     }
 
-    /// The first row that a band has something in.
+    /// The first row of a band with an element.
     fn first_row(&self, band: i64) -> i64 {
         let of_band = self.places.iter().filter(|place| place.column / COLUMNS == band);
         of_band.map(|place| place.row).min().unwrap_or(0)
     }
 
-    /// How many rows each band of columns has.
+    /// The number of rows of each band.
     fn bands(&self) -> Vec<i64> {
         let last = self.places.iter().map(|place| place.column / COLUMNS).max().unwrap_or(0);
         let rows = (0..=last).map(|band| {
@@ -162,7 +165,7 @@ impl Graph {
         self.places.iter().find(|place| place.node == node)
     }
 
-    /// The ways out that lie behind each node of a fused region, as numbers of its outputs.
+    /// The outputs of a fused region that a wire leads to.
     fn behind(&self, region: &FusedRegion, wire: &Wire) -> BTreeSet<usize> {
         let (mut seen, mut open) = (BTreeSet::new(), vec![]);
         let mut found = BTreeSet::new();
@@ -183,17 +186,17 @@ impl Graph {
     }
 }
 
-/// The row of an element in its band.
+/// The row of an element, counted from the first row of its band.
 fn place_row(graph: &Graph, place: &BoxPlace) -> i64 {
     place.row - graph.first_row(place.column / COLUMNS)
 }
 
-/// Whether an element outside stands behind the fused region, and feeds it again.
+/// Whether the fused region feeds the element at the start of a wire.
 fn feeds_from_behind(wire: &Wire, wires: &[Wire], inside: &BTreeSet<usize>) -> bool {
     wires.iter().any(|before| before.to == wire.from && inside.contains(&before.from))
 }
 
-/// The colour of a class: that of its way out.
+/// The colour of a class: that of its output.
 fn colour(class: &ClassShown, leaves: &[String]) -> &'static str {
     match class.ends {
         "drop" => DROPPED,
@@ -206,14 +209,14 @@ fn path(output: usize) -> &'static str {
     WAYS[output % WAYS.len()]
 }
 
-/// Text at a place.
+/// Adds text at a position.
 fn label(out: &mut String, at: (i64, i64), size: i64, colour: &str, text: &str) {
     let (x, y) = at;
     let label = html! { text x=(x) y=(y) font-size=(size) fill=(colour) xml:space="preserve" { (text) } };
     add(out, label);
 }
 
-/// An element on a line of its own.
+/// Adds an XML element on a line of its own.
 fn add(out: &mut String, shape: Markup) {
     out.push_str(&shape.into_string());
     out.push('\n');
@@ -257,7 +260,7 @@ pub fn picture(chain: &str, assembly: &Assembly, shown: &[RegionShown]) -> Strin
     picture.into_string() + "\n"
 }
 
-/// Draws the elements and wires; how wide that is.
+/// Draws the elements and wires. Returns the width, and moves `y` below them.
 fn draw_graph(
     out: &mut String,
     graph: &Graph,
@@ -278,14 +281,14 @@ fn draw_graph(
     let (mut right, mut bottom) = (0, top);
     for wire in &graph.wires {
         let (Some(from), Some(to)) = (graph.place(wire.from), graph.place(wire.to)) else { continue };
-        // Wires to other bands do not lie on each other.
+        // Wires to other bands get different lanes, so that they do not overlap.
         around += i64::from(from.column / COLUMNS != to.column / COLUMNS);
         let lane = around % 4 * 4 - 6;
         let ((x0, y0), (x1, y1)) = (corner(from), corner(to));
         let ports = nodes[wire.from].outputs.len().max(1) as i64;
         let start = y0 + BOX.1 * (2 * wire.port as i64 + 1) / (2 * ports);
         let ways = graph.behind(region, wire);
-        // A wire that nothing leaves the fused region by ends in drops.
+        // Every path behind a wire that leads to no output ends in a drop or a slow path.
         let strands: Vec<&str> =
             if ways.is_empty() { vec![DROPPED] } else { ways.iter().map(|output| path(*output)).collect() };
         let count = strands.len() as i64;
@@ -298,7 +301,7 @@ fn draw_graph(
                     let bend = ((to_x - from_x).abs() / 2).max(30);
                     format!("C{} {from_y} {} {to_y} {to_x} {to_y}", from_x + bend, to_x - bend)
                 }
-                // Around the end of the band, and back in front of the next.
+                // Around the right end of the band, and back to the start of the next one.
                 false => {
                     let edge = MARGIN + COLUMNS * STEP.0 + shift + lane;
                     right = right.max(edge);
@@ -348,7 +351,7 @@ fn draw_graph(
     right
 }
 
-/// Draws the list of classes, those that leave first.
+/// Draws the list of classes: first those that leave by an output.
 fn draw_classes(out: &mut String, shown: &RegionShown, y: &mut i64) {
     let leaves = &shown.leaves;
     *y += 18;
