@@ -1,13 +1,13 @@
-//! A chain as an equivalent Click configuration: what the classes say in front, the chain's elements for the rest.
+//! A chain as an equivalent Click configuration: its traffic classes as classifiers, with the chain's elements behind
+//! them for all other packets.
 //!
-//! Behind each port stands a front: an Ethernet test, a header check and one IPClassifier with an output for each
-//! class that can be said in Click, followed by what the class writes, as elements. A class that asks a table, or
-//! anything else that patterns do not know, is left to the chain's own elements, which are all there: packets that
-//! match no pattern enter them as they always did. So the whole does to each packet what the chain does; counters of
-//! elements that are passed over stay behind.
+//! Behind each port is a dispatcher: a test of the Ethernet type, a header check and one IPClassifier with an output
+//! for each class that can be translated, followed by elements for the class's writes. A class that looks up in a
+//! table, or has a condition that patterns do not have, is left to the chain's own elements: packets that match no
+//! pattern enter them as without the dispatcher. The configuration does to each packet what the chain does, but the
+//! counters of bypassed elements do not count the packets of translated classes.
 //!
-//! Conditions are taken from the classes as data ([`Asked`]). One that is not known here makes its class unsaid,
-//! never wrong.
+//! Conditions are taken from the classes as data ([`Asked`]). A class with an unknown condition is not translated.
 
 use super::classes::ClassShown;
 use super::conditions::{
@@ -20,27 +20,27 @@ use std::net::Ipv4Addr;
 use synth::classes::show::Asked;
 use worker::graph::Node;
 
-/// Patterns of one front.
+/// The most patterns of one dispatcher.
 const MOST_PATTERNS: usize = 500;
-/// Prefixes that an interval of addresses may take.
+/// The most prefixes of one condition on an address.
 const MOST_PREFIXES: usize = 40;
-/// Every port there is: the test fails where there are no ports.
+/// A pattern that every packet with ports matches, and no packet without.
 const HAS_PORTS: &str = "src port 0-65535";
-/// The same four bytes, of any protocol.
+/// A pattern that every packet with four bytes behind the IP header matches, whatever its protocol.
 const HAS_BYTES: &str = "transp[0:4] >= 0";
 
-/// A class in Click's words.
+/// A class as Click's pattern and elements.
 struct Said {
     pattern: String,
     steps: Vec<String>,
-    /// The node and its input; nowhere, where packets are dropped.
+    /// The destination, as node and input; `None` if the packets are dropped.
     to: Option<(usize, usize)>,
 }
 
-/// The configuration.
+/// The text of the configuration.
 ///
 /// # Errors
-/// Where the chain has NFs that are not made of elements.
+/// When the chain has an NF in a process.
 pub fn configuration(
     name: &str,
     chain: &Chain,
@@ -52,7 +52,7 @@ pub fn configuration(
     }
     let (graph, nodes) = (&chain.graph, &assembly.graphs[0]);
     let mut fronts = String::new();
-    // Of each front, its input in place of the element behind the port.
+    // For each input behind a port, the dispatcher that takes its place.
     let mut instead: BTreeMap<(usize, usize), String> = BTreeMap::new();
     let mut leads_to: BTreeSet<(usize, usize)> = BTreeSet::new();
     for (region, shown) in assembly.regions[0].iter().zip(shown) {
@@ -115,8 +115,8 @@ pub fn configuration(
     Ok(out)
 }
 
-/// Which elements packets may still come to, and those that stand by themselves. All of them, where one of the
-/// others is spoken of by its name, or an input would be left without a wire.
+/// For each element, whether it is part of the configuration: packets can still reach it, or it has no inputs. All
+/// elements are, if the configuration of one of these names another one, or if an input would have no wire.
 fn live(
     graph: &::click::Graph,
     instead: &BTreeMap<(usize, usize), String>,
@@ -148,13 +148,13 @@ fn live(
     if loses_wire || named { vec![true; live.len()] } else { live }
 }
 
-/// The elements in front of a fused region, and where they lead to.
+/// A dispatcher as text, with the inputs to which it emits.
 struct Dispatcher {
     text: String,
     leads_to: Vec<(usize, usize)>,
 }
 
-/// The elements that stand between a port and the fused region.
+/// The dispatcher between a port and an entry of a fused region, else why there is none.
 fn entry_elements(
     number: usize,
     classes: &[&ClassShown],
@@ -173,7 +173,8 @@ fn entry_elements(
             Some(Kind::NotIp) => not_ip.push(class),
             Some(Kind::BadHeader) => bad.push(class),
             Some(Kind::Ip) => ip.push(class),
-            // Packets of several buffers: the check in front joins them, as the element's own code does.
+            // Packets of several segments: the dispatcher's header check joins the segments, as the element's slow path
+            // does.
             None if class.filter.contains("other segments > 0") => {}
             None => {
                 return Err(format!("class {} is asked for before its IP header is checked", class.number));
@@ -209,7 +210,7 @@ fn entry_elements(
     out += &format!("front{number}[1] -> {};\n", together(&not_ip, &behind, nodes));
     out += &format!("check{number}[1] -> {};\n", together(&bad, &behind, nodes));
     let mut patterns: Vec<&str> = said.iter().map(|(_, one)| one.pattern.as_str()).collect();
-    // Where every class is said, nothing is left over.
+    // If every class is translated, every packet matches a pattern.
     if !unsaid.is_empty() {
         patterns.push("-");
     }
@@ -240,7 +241,8 @@ fn target(to: Option<(usize, usize)>, nodes: &[Node]) -> String {
     to.map_or("Discard".into(), |(node, port)| format!("[{port}]{}", nodes[node].name))
 }
 
-/// Where classes go that the front tells from others but not from each other.
+/// The destination of packets that the dispatcher does not classify further: dropped if all these classes drop, else
+/// the chain's elements.
 fn together(classes: &[&ClassShown], behind: &str, nodes: &[Node]) -> String {
     let all_dropped = classes.iter().all(|class| class.ends == "drop");
     match all_dropped && !classes.is_empty() {
@@ -253,7 +255,7 @@ fn is_trim(write: &(String, String)) -> bool {
     write.0 == "end" && write.1 == "headroom + ip.len + 14"
 }
 
-/// A class in Click's words, or why not.
+/// A class as Click's pattern and elements, else why it cannot be translated.
 fn say(class: &ClassShown, nodes: &[Node]) -> Result<Said, String> {
     if class.ends == "slow" {
         return Err(format!("it goes on by the {}", class.exit));
@@ -274,13 +276,14 @@ fn say(class: &ClassShown, nodes: &[Node]) -> Result<Said, String> {
     Ok(Said { pattern, steps: steps(class)?, to: Some(to) })
 }
 
-/// Its writes as elements.
+/// The writes of a class as elements.
 fn steps(class: &ClassShown) -> Result<Vec<String>, String> {
     let (mut ttl, mut sum, mut addresses) = (0, false, [None, None]);
     for write in &class.writes {
         let (name, value) = write;
         match name.as_str() {
-            // Annotations and places of headers end with the packet's way; the check has trimmed it.
+            // Annotations and header positions have no effect behind the last element; the header check trims the
+            // packet.
             "net header" | "trans header" | "mac header" => {}
             _ if is_trim(write)
                 || !name.contains('.') && name.chars().all(|c| c.is_ascii_uppercase() || c == '_') => {}
@@ -311,7 +314,7 @@ fn steps(class: &ClassShown) -> Result<Vec<String>, String> {
     Ok(steps)
 }
 
-/// Conditions as patterns that must all match.
+/// Conditions as patterns, all of which must match.
 fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> {
     let mut known = *known;
     learn(&mut known, conditions);
@@ -332,18 +335,18 @@ fn patterns(conditions: &[Asked], known: &Known) -> Result<Vec<String>, String> 
     Ok(all)
 }
 
-/// A condition as a pattern; nothing where the front's header check has asked it.
+/// A condition as a pattern; `None` if the dispatcher's header check tests it.
 fn pattern(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Option<String>, String> {
     let have_ports = known.ports == (true, true);
     let no = || format!("a pattern cannot ask `{text}`");
     if is_checked(of, intervals, text) {
         return Ok(None);
     }
-    // How much is behind the IP header: both ends of it are one condition.
+    // The number of bytes behind the IP header; a condition on both of its ends is one text.
     match unchecked(text).as_slice() {
         ["4*ip.hl + 4 <= ip.len"] if have_ports => return Ok(Some(HAS_PORTS.into())),
         ["4*ip.hl + 3 >= ip.len"] if have_ports => return Ok(Some(format!("!({HAS_PORTS})"))),
-        // Of other protocols, bytes as such.
+        // Protocols without ports.
         ["4*ip.hl + 4 <= ip.len"] if known.ports.1 => return Ok(Some(HAS_BYTES.into())),
         ["4*ip.hl + 3 >= ip.len"] if known.ports.1 => return Ok(Some(format!("!({HAS_BYTES})"))),
         _ => {}

@@ -1,14 +1,16 @@
-//! A chain's classification as OpenFlow 1.3 rules (SNF paper, hardware-accelerated section): a switch in front of
-//! the server drops what the chain is sure to drop, and lets everything else through unchanged.
+//! A chain's classification as OpenFlow 1.3 rules (SNF paper, hardware-accelerated section): a switch in front of the
+//! server drops what the chain is sure to drop, and lets everything else through unchanged.
 //!
-//! What the switch may drop is taken from the traffic classes, and from the list of rules that is asked first, if
-//! there is one. A class that asks state, or anything that a switch does not see, is the server's; so are fragments
-//! and tagged frames, of which a switch sees other fields than the chain does, and packets from port 0, which is
-//! how a switch shows that it found no ports. So the chain behind the switch does to each packet what it
-//! does without; its counters miss what the switch dropped, whose counters have it.
+//! The rules are derived from the traffic classes, and from the rule list that they look up first, if there is one. The
+//! server gets the packets of every class that depends on state or on a condition that a switch does not have. It also
+//! gets fragments and tagged frames, of which a switch sees other fields than the chain does, and packets from port 0,
+//! because a switch shows port 0 if it found no ports. The chain behind the switch does to each packet that it gets
+//! what it does without the switch. The switch's counters count the packets that the switch dropped; the chain's do
+//! not.
 //!
-//! Ranges of ports become numbers in the metadata: two tables cut the ports where ranges begin and end, and a range
-//! is a few prefixes of these numbers. The order of a list is priorities; neighbours that decide the same share one.
+//! Ranges of ports become numbers in the metadata: two tables divide the ports where ranges begin and end, and a range
+//! is a few prefixes of these numbers. The order of a list becomes priorities; adjacent rules with the same action
+//! share one.
 
 mod class;
 mod matches;
@@ -27,22 +29,23 @@ use std::fmt::Write;
 use table::acl::{FiveTuple, RuleList};
 use worker::graph::Node;
 
-/// What leads to the server's port has this much more than what leads to the network's, or a multiple of it.
+/// The switch's port to the server has the number of the port to the network plus this, or plus a multiple of it if
+/// there are more ports.
 const SERVER: usize = 100;
-/// The table that decides.
+/// The flow table that drops or forwards.
 const DECIDES: usize = 3;
-/// An entry's part.
+/// The rules for one port of the switch and the entry behind it.
 struct Part {
-    /// The switch's port.
+    /// The switch's port to the network, from 1.
     port: usize,
-    /// Where it enters.
+    /// The entry, as text.
     enters: String,
     rules: Vec<Rule>,
-    /// What is left to the server, and why.
+    /// The packets that are left to the server, with the reason.
     left: Vec<String>,
 }
 
-/// The rules, as `ovs-ofctl add-flows -O OpenFlow13` reads them.
+/// The rules in the format of `ovs-ofctl -O OpenFlow13 add-flows`.
 pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[RegionShown]) -> String {
     let nodes = &assembly.graphs[0];
     let mut numbers: Vec<String> = chain.ports.iter().map(|port| port.name.clone()).collect();
@@ -68,7 +71,7 @@ pub fn rules(name: &str, chain: &Chain, assembly: &Assembly, shown: &[RegionShow
     text(name, &numbers, &parts, &others)
 }
 
-/// The ports that deliver what enters at a node's input.
+/// The names of the ports that feed a node's input.
 fn sources(chain: &Chain, nodes: &[Node], entry: (usize, usize)) -> Vec<String> {
     let feeds = |node: &Node| node.outputs.iter().flatten().any(|end| (end.node, end.port) == entry);
     let elements = chain.graph.elements.iter().zip(nodes).filter(|(_, node)| feeds(node));
@@ -79,7 +82,7 @@ fn sources(chain: &Chain, nodes: &[Node], entry: (usize, usize)) -> Vec<String> 
         .collect()
 }
 
-/// The rules for what comes in by a port.
+/// The rules for packets from a port of the switch.
 fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_whole: bool) -> Part {
     let mut part = Part { port, enters: enters.into(), rules: vec![], left: vec![] };
     if !is_whole {
@@ -95,9 +98,10 @@ fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_w
         let node = nodes.iter().find(|node| node.name == *name)?;
         node.element.as_ref()?.first_match().map(|list| (name, list))
     });
-    // Of classes that a switch cannot see, why, and which.
+    // The classes that the switch cannot match: for each reason, their numbers.
     let mut unseen: Vec<(String, Vec<usize>)> = vec![];
-    // What does not ask the list must be told from what does, or the list cannot be asked here.
+    // The switch may apply the list only if it can separate the packets that the chain does not look up in it; else why
+    // it cannot.
     let mut not_list = None;
     for (class, said) in classes.iter().zip(&switch.said) {
         let why = match said {
@@ -107,7 +111,7 @@ fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_w
             }
             Said::Packets(seen) => {
                 let drop = class.ends == "drop";
-                // Where there is no list, the server is where packets go anyway.
+                // Without a list, packets that match no rule go to the server anyway.
                 if drop || list.is_some() {
                     let rule =
                         |what: &Match| Rule { priority: OF_CLASS, class: class.number, what: *what, drop };
@@ -151,7 +155,7 @@ fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_w
     part
 }
 
-/// A list of boxes as rules, in order; the number of the box that there is no priority for.
+/// A list of boxes as rules, in order; the error is the index of the first box for which no priority is left.
 fn listed(list: &RuleList) -> Result<Vec<Rule>, usize> {
     let (mut priority, mut last) = (OF_LIST.0, None);
     let mut rules = vec![];
@@ -188,9 +192,9 @@ fn has_ports(proto: u32) -> bool {
     ports::WITH_PORTS.iter().any(|(number, _)| u32::from(*number) == proto)
 }
 
-/// What a switch sees of a box.
+/// The matches of a box; empty if a switch cannot match its packets.
 fn boxed(five: &FiveTuple) -> Vec<Match> {
-    // Packets without ports are not seen.
+    // A box of packets without ports: the list's keys represent these by a port above 0xffff.
     if five.sport.0 > 0xffff {
         return vec![];
     }
@@ -213,8 +217,8 @@ fn boxed(five: &FiveTuple) -> Vec<Match> {
     found
 }
 
-/// Protocols of a box that asks for ports which a switch does not see: from there on they are the server's, whatever
-/// the list says.
+/// Matches for the protocols of a box with port ranges whose ports a switch does not see. From this box on, packets of
+/// these protocols are left to the server, whatever the list decides; `left` has the protocols so far.
 fn unseen(five: &FiveTuple, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
     if !asks_ports(five) {
         return vec![];

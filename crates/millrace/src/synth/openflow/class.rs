@@ -1,4 +1,4 @@
-//! What a switch can see of a class.
+//! A traffic class as a switch can match it.
 
 use super::super::classes::ClassShown;
 use super::super::conditions::{
@@ -9,37 +9,37 @@ use super::matches::{MOST, Match, crossed};
 use super::rule::{OF_OTHER_TYPES, OF_TYPE, OF_TYPE_LEFT, Rule};
 use synth::classes::show::Asked;
 
-/// A class as a switch sees it.
+/// A class as a switch can match it.
 pub enum Said {
-    /// Frames of some types.
+    /// Frames without IPv4, by their type; else why a switch cannot match them.
     Frames(Result<Frames, String>),
     /// IPv4 packets.
     Packets(SwitchView),
-    /// Those that ask the list of rules first: it stands in the switch.
+    /// Packets that are looked up in the rule list first: the rules of the list decide.
     AsksList,
-    /// What a switch never gets to decide: fragments, packets of several buffers, wrong headers.
+    /// Packets that the rules never decide: fragments, packets of several segments, short frames, invalid headers.
     Unseen,
-    /// What it cannot see.
+    /// Packets that a switch cannot match, with the reason.
     Not(String),
 }
 
-/// What a switch sees of a class.
+/// The packets of a class that a switch can match.
 pub struct SwitchView {
-    /// Packets of the class, no others.
+    /// Matches of packets of the class, and of no others.
     pub all: Vec<Match>,
-    /// Why these are not all that it ever gets to decide about.
+    /// Why the matches do not cover every packet of the class that rules may decide; `None` if they do.
     pub but: Option<String>,
 }
 
 /// Frames by their type.
 pub struct Frames {
-    /// These types, or all but these.
+    /// `Ok`: these types; `Err`: all types except these.
     types: Result<Vec<u16>, Vec<u16>>,
     drop: bool,
 }
 
 impl Frames {
-    /// Its rules: a switch knows one type, or all.
+    /// The rules of the class, which match one type or all; none unless it drops.
     pub fn rules(&self, class: usize) -> Vec<Rule> {
         let rule = |priority: u16, ethertype: Option<u16>, drop: bool| {
             let what = match ethertype {
@@ -61,24 +61,26 @@ impl Frames {
 
 /// The classes of an entry.
 pub struct Switch {
-    /// Of each class.
+    /// For each class, its matches.
     pub said: Vec<Said>,
-    /// The element whose list is asked first.
+    /// The element whose rule list is looked up first.
     pub list: Option<String>,
-    /// Why nothing may be dropped.
+    /// Why the switch may drop nothing; `None` if it may.
     pub nothing: Option<String>,
 }
 
-/// What the keys of a list are while nothing was written.
+/// The key of a rule-list lookup before any write, as text: of packets with ports, and of packets without.
 const KEYS: [&str; 2] =
     ["[ip.pair, ip.proto << 32 | l4.ports] ", "[ip.pair, ip.proto << 32 | 0x10000000000] "];
-/// Bytes of the shortest frames, which no rule is about: their headers may be cut off. (Ethernet's are of 60.)
+/// Shorter frames, in bytes without FCS, get no rule: their headers may be incomplete. (The shortest Ethernet frame has
+/// 60.)
 const SHORTEST: u64 = 42;
-/// Lengths instead of types: such frames may carry IPv4 for a switch, and never do for the chain.
+/// The largest value of the type field that is a length (IEEE 802.3). A switch may find IPv4 in such a frame; the chain
+/// never does.
 const LENGTHS: u64 = 0x5ff;
 
 impl Switch {
-    /// Looks at the classes of an entry.
+    /// Translates the classes of an entry.
     pub fn of(classes: &[&ClassShown]) -> Switch {
         let mut switch = Switch { said: vec![], list: None, nothing: None };
         let mut nothing = |why: String| {
@@ -96,7 +98,7 @@ impl Switch {
                 Some(Kind::NotIp) if own_code && has_lengths(&class.conditions) => {
                     nothing(format!("class {} keeps frames without a type", class.number));
                 }
-                // Its packets may have any header, and a switch sees other addresses in wrong ones.
+                // Its packets may have invalid headers, in which a switch sees other addresses than the chain.
                 None if own_code && !class.filter.contains("other segments > 0") => {
                     nothing(format!("class {} keeps packets whose header nobody checked", class.number));
                 }
@@ -122,7 +124,7 @@ impl Switch {
     }
 }
 
-/// The element whose list a class asks first, by what came in.
+/// The element whose rule list a class looks up first, by the header fields as they arrived.
 fn list_asked(class: &ClassShown) -> Option<&str> {
     let asked = table_asked(&class.conditions)?;
     let (name, rest) = asked.split_once(".rules")?;
@@ -134,18 +136,18 @@ fn has_lengths(conditions: &[Asked]) -> bool {
     types.is_none_or(|types| types.iter().any(|(first, _)| *first <= LENGTHS))
 }
 
-/// Whether only later fragments are meant.
+/// Whether a class has only later fragments.
 fn is_fragments(conditions: &[Asked]) -> bool {
     intervals_of(conditions, "ip.frag").any(|intervals| intervals.iter().all(|(first, _)| *first > 0))
 }
 
-/// Whether only frames are meant that are too short for a network.
+/// Whether a class has only frames that are shorter than [`SHORTEST`].
 fn is_runt(conditions: &[Asked]) -> bool {
     let mut lengths = intervals_of(conditions, "first segment");
     lengths.any(|intervals| intervals.last().is_some_and(|(_, last)| *last < SHORTEST))
 }
 
-/// Frames that are told by their type alone.
+/// A class of frames as Ethernet types, else why that is not possible.
 fn frames(class: &ClassShown) -> Result<Frames, String> {
     let mut types: Option<Vec<(u64, u64)>> = None;
     for asked in &class.conditions {
@@ -173,7 +175,7 @@ fn frames(class: &ClassShown) -> Result<Frames, String> {
     Ok(Frames { types, drop: class.ends == "drop" })
 }
 
-/// Packets that are told by their addresses, protocol and ports.
+/// A class of IPv4 packets as matches, else why that is not possible.
 fn packets(class: &ClassShown) -> Result<SwitchView, String> {
     if let Some(asked) = table_asked(&class.conditions) {
         let table = asked.split_once('[').map_or(asked, |asked| asked.0);
@@ -183,7 +185,7 @@ fn packets(class: &ClassShown) -> Result<SwitchView, String> {
     Ok(SwitchView { all: crossed(&[Match { ip: true, ..Match::ALL }], &found.all), but: found.but })
 }
 
-/// What meets all of the conditions, as matches of which one is met.
+/// The packets that satisfy all of the conditions, else why a switch cannot match any of them.
 fn all_of(conditions: &[Asked], known: &Known) -> Result<SwitchView, String> {
     let mut known = *known;
     learn(&mut known, conditions);
@@ -198,7 +200,7 @@ fn all_of(conditions: &[Asked], known: &Known) -> Result<SwitchView, String> {
                             some.all.extend(more.all);
                             some.but = some.but.or(more.but);
                         }
-                        // What can be told from the others is worth having.
+                        // The other alternatives are still matched.
                         Err(why) => some.but = some.but.or(Some(why)),
                     }
                 }
@@ -219,12 +221,12 @@ fn all_of(conditions: &[Asked], known: &Known) -> Result<SwitchView, String> {
     }
 }
 
-/// What meets a condition.
+/// The matches of packets that satisfy a condition.
 fn one(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<Vec<Match>, String> {
     let no = || format!("a switch cannot ask `{text}`");
     let have_ports = known.ports == (true, true);
     let asked = unchecked(text);
-    // A switch that finds no ports says port 0, and what comes from there is not decided here.
+    // A switch shows port 0 if it finds no ports; table 0 sends packets from port 0 to the server.
     let has_ports = have_ports && asked == ["4*ip.hl + 4 <= ip.len"];
     if is_checked(of, intervals, text) || asked.is_empty() || has_ports {
         return Ok(vec![Match::ALL]);
@@ -240,7 +242,7 @@ fn one(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<
         }
         "ip.proto" => Ok(Match::of_protocols(&intervals)),
         "ip.frag" if intervals.first().is_some_and(|one| one.0 == 0) => Ok(vec![Match::ALL]),
-        // Fragments are not decided here.
+        // Table 0 sends fragments to the server.
         "ip.frag" => Ok(vec![]),
         "ip.dscp" => {
             let all = intervals.iter().flat_map(|(first, last)| *first..=*last);

@@ -1,26 +1,26 @@
-//! What a rule matches, and how that is written.
+//! The match of a rule.
 
 use super::super::conditions::prefixes;
 
-/// Most matches that one class or box may take.
+/// The most matches of one class or box.
 pub const MOST: usize = 4_000;
 
-/// Frames of some type, or IPv4 packets; all that is said must hold.
+/// Frames of an Ethernet type, or IPv4 packets. All fields must match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Match {
-    /// The Ethernet type, of what is not IPv4.
+    /// The Ethernet type, if it is not IPv4; `None` matches every type.
     pub ethertype: Option<u16>,
-    /// IPv4.
+    /// Whether only IPv4 packets match.
     pub ip: bool,
-    /// Prefixes: address and length.
+    /// The prefix of the source address: address and length.
     pub src: (u32, u8),
-    /// The destination's.
+    /// The prefix of the destination address.
     pub dst: (u32, u8),
-    /// The protocol.
+    /// The IPv4 protocol.
     pub proto: Option<u8>,
-    /// First and last port; of protocols that have some.
+    /// First and last source port; only with a protocol that has ports.
     pub sport: Option<(u16, u16)>,
-    /// The destination's.
+    /// First and last destination port.
     pub dport: Option<(u16, u16)>,
     /// The six bits of the DSCP.
     pub dscp: Option<u8>,
@@ -39,7 +39,7 @@ impl Match {
         dscp: None,
     };
 
-    /// Packets with an address from an interval.
+    /// Packets with a source (`src`) or destination address in an interval.
     pub fn of_addresses(interval: (u32, u32), src: bool) -> Vec<Match> {
         let with = |prefix| match src {
             true => Match { src: prefix, ..Match::ALL },
@@ -60,7 +60,7 @@ impl Match {
         all.map(|proto| Match { proto: Some(proto as u8), ..Match::ALL }).collect()
     }
 
-    /// Both.
+    /// The packets that match both; `None` if there are none.
     pub fn and(&self, other: &Match) -> Option<Match> {
         fn same<T: PartialEq>(one: Option<T>, other: Option<T>) -> Option<Option<T>> {
             match (one, other) {
@@ -93,7 +93,7 @@ impl Match {
     }
 }
 
-/// Every pair that has packets in common.
+/// The intersections of every match of one list with every match of the other, without empty ones.
 pub fn crossed(some: &[Match], others: &[Match]) -> Vec<Match> {
     some.iter().flat_map(|one| others.iter().filter_map(move |other| one.and(other))).collect()
 }

@@ -1,7 +1,7 @@
-//! Ranges of ports as numbers in the metadata: OpenFlow 1.3 matches ports one by one.
+//! Ranges of ports as numbers in the metadata: OpenFlow 1.3 matches single ports only.
 //!
-//! The ports are cut where a range begins or ends; the pieces are numbered in order. So a range is some
-//! neighbouring numbers, which are few prefixes, and one rule's ranges do not multiply another's.
+//! The ports are divided where a range begins or ends, and the pieces are numbered in order. A range is an interval of
+//! these numbers, which is a few prefixes. The ranges of one rule do not multiply the matches of another.
 
 use super::super::conditions::prefixes;
 use super::matches::Match;
@@ -12,17 +12,17 @@ use std::net::Ipv4Addr;
 /// Protocols whose ports a switch sees.
 pub const WITH_PORTS: [(u8, &str); 3] = [(6, "tcp"), (17, "udp"), (132, "sctp")];
 
-/// The pieces that ports are cut into.
+/// The pieces into which the ports are divided.
 pub struct PortTables {
     sides: [Side; 2],
 }
 
-/// Source or destination.
+/// The pieces of source or destination ports.
 #[derive(Default)]
 struct Side {
-    /// Where each piece begins, in order.
+    /// The first port of each piece, in order.
     pieces: Vec<u32>,
-    /// Protocols that ranges are asked of.
+    /// The protocols of rules with ranges.
     protocols: BTreeSet<u8>,
 }
 
@@ -38,12 +38,12 @@ fn is_whole(range: (u16, u16)) -> bool {
 }
 
 impl PortTables {
-    /// For the ranges of these matches.
+    /// The pieces for the ranges of these matches.
     pub fn of<'a>(whats: impl Iterator<Item = &'a Match>) -> PortTables {
         let mut sides: [Side; 2] = Default::default();
         for what in whats {
             for (side, range) in sides.iter_mut().zip([what.sport, what.dport]) {
-                // One port is matched as it is.
+                // A single port is matched directly.
                 if let Some(range) = range.filter(|range| !is_whole(*range) && range.0 < range.1) {
                     side.pieces.extend([u32::from(range.0), u32::from(range.1) + 1]);
                     side.protocols.extend(what.proto);
@@ -59,12 +59,12 @@ impl PortTables {
         PortTables { sides }
     }
 
-    /// The two tables.
+    /// The rules of the two tables that write the numbers into the metadata.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for (at, (side, name)) in self.sides.iter().zip(["src", "dst"]).enumerate() {
             let (table, shift) = (at + 1, at * 16);
-            // Piece 0 is what the metadata says anyway.
+            // The metadata is 0 at first, which is the number of piece 0.
             for (number, first) in side.pieces.iter().enumerate().skip(1) {
                 let last = side.pieces.get(number + 1).map_or(u32::from(u16::MAX), |next| next - 1);
                 for (value, len) in prefixes((*first).into(), last.into(), 16) {
@@ -87,7 +87,8 @@ impl PortTables {
         out
     }
 
-    /// A match as Open vSwitch reads it, with a comma in front: several, where a range of ports is several prefixes.
+    /// A match in Open vSwitch's format, with a leading comma. There are several if a range of ports needs several
+    /// prefixes.
     pub fn text_of(&self, what: &Match) -> Vec<String> {
         let mut text = String::new();
         if let Some(ethertype) = what.ethertype {
@@ -110,7 +111,7 @@ impl PortTables {
         ports.into_iter().map(|ports| format!("{text}{ports}")).collect()
     }
 
-    /// Ranges as text, with a comma in front.
+    /// The matches of port ranges as text, with a leading comma.
     fn matches(
         &self,
         proto: Option<u8>,
@@ -119,7 +120,7 @@ impl PortTables {
     ) -> Vec<String> {
         let protocol = WITH_PORTS.iter().find(|known| Some(known.0) == proto).map_or("tcp", |known| known.1);
         let mut exact = String::new();
-        // Numbers of both sides, and their masks.
+        // The numbers of both sides with their masks: source in the low 16 bits, destination above.
         let mut numbers = vec![(0u32, 0u32)];
         for (at, (range, name)) in [(sport, "src"), (dport, "dst")].into_iter().enumerate() {
             let Some(range) = range.filter(|range| !is_whole(*range)) else { continue };
