@@ -1,6 +1,6 @@
-//! `millrace bench`: cycles per packet of the workloads that the field compares.
+//! `millrace bench`: cycles per packet of common workloads, and the experiments by name.
 //!
-//! Everything that is measured is [`bench::speed`]'s; here are the options.
+//! [`bench::speed`] measures the workloads; this module has the options.
 
 mod breakdown;
 mod chain;
@@ -98,8 +98,8 @@ pub struct BenchArgs {
     #[arg(long)]
     gate: bool,
 
-    /// Lays out the chains in the folder of `--keep`, measures nothing, and prints as JSON with which arguments each row is
-    /// measured
+    /// Lays out the chains in the folder of `--keep`, measures nothing, and prints as JSON with which arguments each
+    /// row is measured
     #[arg(long, hide = true, requires = "keep")]
     lay_out: bool,
 
@@ -133,7 +133,7 @@ enum Experiment {
     Processes(processes::ProcessExperiment),
 }
 
-/// A handler, and the file with what is written to it.
+/// Parses `HANDLER=FILE`: a handler, and the file whose text is written to it.
 fn write(text: &str) -> Result<(String, PathBuf), String> {
     let (handler, file) = text.split_once('=').ok_or("HANDLER=FILE")?;
     Ok((handler.into(), file.into()))
@@ -142,7 +142,7 @@ fn write(text: &str) -> Result<(String, PathBuf), String> {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such workload, or nothing can be laid out or started.
+/// When there is no such workload, or its chains cannot be written or started.
 pub fn run(args: &BenchArgs) -> anyhow::Result<ExitStatus> {
     match &args.experiment {
         Some(Experiment::All(args)) => return paper::all(args),
@@ -212,7 +212,8 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// The workloads with these names, or whose names begin so; with those that shares are taken of.
+/// The workloads with these names, or whose names begin with them; always with `floor` and `forward`, to which others
+/// are compared.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> {
     if names.is_empty() {
         return Ok(workload::all().collect());

@@ -1,4 +1,4 @@
-//! `millrace bench breakdown`: where a chain's cycles go.
+//! `millrace bench breakdown`: the cycles per packet of each stage of a chain.
 
 use super::figures;
 use crate::exit::ExitStatus;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use traffic::SizeMix;
 
-/// Packet slots: those under way and in caches.
+/// Packet slots: for packets being processed, and for the mempool's caches.
 const SLOTS: u32 = 16_384;
 
 /// Prints cycles per packet of each stage of a chain: ports, elements, programs, NFs in processes.
@@ -64,7 +64,7 @@ struct Found {
 /// Runs the command.
 ///
 /// # Errors
-/// When the chain has mistakes, or nothing can be measured.
+/// When the chain has errors, or nothing can be measured.
 pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let run = RunOptions {
@@ -86,7 +86,7 @@ pub fn run(args: &BreakdownArgs) -> anyhow::Result<ExitStatus> {
 }
 
 impl BreakdownArgs {
-    /// The command that measures it again.
+    /// The command line that repeats the measurement.
     fn command(&self) -> String {
         let size = self.size.as_ref().map(|size| format!(" --size {size}")).unwrap_or_default();
         format!(

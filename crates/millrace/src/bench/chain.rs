@@ -1,4 +1,4 @@
-//! Options of experiments on a chain of the user's.
+//! Options of experiments on a chain file of the user, or on a system between two devices.
 
 use crate::times;
 use ::bench::load::{Batching, ChainOptions, ChainUnderTest, UnderTest};
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use traffic::{AddressRange, MacAddress, ProtocolMix, SizeMix, TrafficSpec};
 
-/// Flows of a tester, where that is not said.
+/// The default number of flows of a tester.
 const FLOWS: u64 = 1_000;
 
 /// What is measured, and how it runs.
@@ -92,13 +92,13 @@ pub struct ChainArgs {
     cores: Vec<usize>,
 }
 
-/// Reads a number above 0.
+/// Parses a number above 0.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().map_err(|error| error.to_string())?;
     if number > 0.0 && number.is_finite() { Ok(number) } else { Err("a number above 0".into()) }
 }
 
-/// Reads frames a second, at least 1: `100`, or with a unit as everywhere else, `500kpps`.
+/// Parses frames per second, at least 1: a number alone (`100`) or with a unit (`500kpps`).
 pub fn frames_a_second(text: &str) -> Result<f64, String> {
     let with_unit = || match text.parse::<Rate>() {
         Ok(Rate::Frames(frames)) => Some(frames),
@@ -109,7 +109,7 @@ pub fn frames_a_second(text: &str) -> Result<f64, String> {
 }
 
 impl ChainArgs {
-    /// What is measured, in words.
+    /// The measured system as text: the chain with its execution mode, or the two devices.
     pub fn what(&self) -> String {
         match (&self.file, &self.send, &self.receive) {
             (Some(file), ..) => format!("{} ({})", file.display(), self.shape.name()),
@@ -120,10 +120,10 @@ impl ChainArgs {
         }
     }
 
-    /// Starts the chain, or the tester of what stands between two devices.
+    /// Starts the chain, or the tester of the system between two devices.
     ///
     /// # Errors
-    /// When a chain has mistakes, a device cannot be opened, or nothing can be measured.
+    /// When the chain has errors, a device cannot be opened, or nothing can be measured.
     pub fn start(&self, machine: &Machine) -> anyhow::Result<Box<dyn UnderTest>> {
         super::figures::warn();
         let Some(file) = &self.file else { return self.tester(machine) };

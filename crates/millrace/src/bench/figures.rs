@@ -1,4 +1,5 @@
-//! What experiments have in common as commands: how their chains start processes, and how figures are printed.
+//! Shared code of the experiments' commands: the programs that they start, their scratch folder, and the output of
+//! figures.
 
 use crate::exit::ExitStatus;
 use crate::text::print_found;
@@ -10,20 +11,24 @@ use anyhow::{Context, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// How the chains of experiments run: the packet thread on the last core, and this program in processes.
+/// The settings of an experiment's chains: the packet thread is on the last core, and this program runs the processes
+/// of NFs that are Click configurations.
 pub fn setting() -> Setting {
     Setting { core: Machine::look().cores.last().copied(), runs_click: true, ..Setting::default() }
 }
 
-/// This program as the NF of the benchmark.
+/// This program with the arguments that make it the benchmark's NF.
 ///
 /// # Errors
-/// When its file is not known.
+/// When the program's own file cannot be found.
 pub fn relay() -> anyhow::Result<(PathBuf, Vec<String>)> {
     Ok((std::env::current_exe()?, vec!["nf-relay".into()]))
 }
 
-/// Where experiments are carried out, with this program for what they start.
+/// The environment of experiments, which start this program as their NF and as `millrace`.
+///
+/// # Errors
+/// When the program's own file cannot be found.
 pub fn lab<'a>(
     effort: Effort,
     scratch: &Scratch,
@@ -35,13 +40,13 @@ pub fn lab<'a>(
     Ok(lab)
 }
 
-/// What the user typed.
+/// The command line of this program.
 pub fn typed() -> String {
     let words = std::env::args().skip(1);
     ["millrace".to_string()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Says aloud that figures of a debug build are none.
+/// Warns on standard error if this is a debug build, whose figures are meaningless.
 pub fn warn() {
     if cfg!(debug_assertions) {
         eprintln!("WARNING: not built in release mode: the figures say nothing");
@@ -61,7 +66,7 @@ pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// Measures figures, with a line about what is done now, and prints them.
+/// Measures figures, with a progress line, and prints them.
 ///
 /// # Errors
 /// When they cannot be measured or printed.
@@ -84,11 +89,11 @@ pub fn head(what: &str, machine: &Machine) -> String {
     text
 }
 
-/// Those of `all` that are meant by one of these names, or by the front of their own. A whole name means no longer one:
-/// `l3-10` is not `l3-10-spread`.
+/// The items of `all` that one of `names` selects. A name selects the item with this name; if there is none, all items
+/// whose names begin with it. So `l3-10` does not select `l3-10-spread`.
 ///
 /// # Errors
-/// When a name means none.
+/// When a name selects nothing.
 pub fn chosen<T>(
     all: Vec<T>,
     kind: &str,
@@ -108,7 +113,7 @@ pub fn chosen<T>(
     Ok(all.into_iter().zip(is_meant).filter_map(|(known, is_meant)| is_meant.then_some(known)).collect())
 }
 
-/// A line that replaces the one before, where somebody looks.
+/// Replaces the progress line, if standard error is a terminal.
 pub fn progress(line: &str) {
     let mut out = std::io::stderr().lock();
     if out.is_terminal() {
@@ -117,15 +122,15 @@ pub fn progress(line: &str) {
     let _ = out.flush();
 }
 
-/// A folder that goes away again, unless it is to be kept.
+/// A folder that is removed on drop, unless it is to be kept.
 pub struct Scratch {
-    /// Where it is.
+    /// Its path.
     pub folder: PathBuf,
     keep: bool,
 }
 
 impl Scratch {
-    /// This folder, to be kept, or a new one.
+    /// The folder `keep`, which is not removed, or a new temporary one.
     ///
     /// # Errors
     /// When it cannot be made.

@@ -1,4 +1,4 @@
-//! `millrace bench latency`: how long frames take through a chain.
+//! `millrace bench latency`: the latency of frames through a chain.
 
 use super::chain::{ChainArgs, frames_a_second, positive};
 use super::figures;
@@ -11,11 +11,11 @@ use ::bench::trial::{Tally, Trials};
 use clap::Args;
 use serde::Serialize;
 
-/// The load that counts as none, in frames a second: each frame finds the chain at rest.
+/// The load of an idle chain, in frames per second: no frame waits for another.
 const IDLE: f64 = 100.0;
-/// Frames that a row is made of, at least, so that p99 says something.
+/// The fewest frames of a row, so that the 99th percentile is meaningful.
 const LEAST_FRAMES: f64 = 200.0;
-/// Shares of what the chain carries.
+/// Loads as shares of the partial drop rate (PDR).
 const SHARES: [(&str, f64); 3] = [("10 % of PDR", 0.1), ("50 % of PDR", 0.5), ("90 % of PDR", 0.9)];
 
 /// Measures how long frames take through a chain, at rest, at shares of what it carries, and at set rates.
@@ -54,10 +54,10 @@ pub struct LatencyArgs {
 #[derive(Serialize)]
 struct Found {
     machine: Machine,
-    /// The chain and its form, or the devices.
+    /// The chain with its execution mode, or the devices.
     what: String,
-    /// What the chain carries of stamped frames with half a percent of loss, in frames a second, where that was
-    /// searched for.
+    /// The partial drop rate: stamped frames per second that the chain carries with half a percent of loss. `None` if
+    /// rates were given.
     pdr: Option<f64>,
     rows: Vec<Row>,
     #[serde(flatten)]
@@ -65,21 +65,21 @@ struct Found {
     sound: bool,
 }
 
-/// A rate, and what became of the frames.
+/// A rate with its results.
 #[derive(Serialize)]
 struct Row {
     name: String,
-    /// Frames a second.
+    /// Frames per second.
     rate: f64,
     frames: u64,
     #[serde(rename = "lost")]
     lost_packets: u64,
     duplicates: u64,
     reordered: u64,
-    /// Frames that came out and were not known: without room for a stamp, or made by the chain.
+    /// Received frames without a known stamp: too short for one, or made by the chain.
     strangers: u64,
     disturbed: bool,
-    /// Nanoseconds; nothing where no frame that was known came out.
+    /// Latencies in nanoseconds; `None` if no stamped frame was received.
     latency_ns: Option<Quantiles>,
 }
 
@@ -111,7 +111,7 @@ impl Quantiles {
 /// Runs the command.
 ///
 /// # Errors
-/// When the chain has mistakes, or nothing can be measured.
+/// When the chain has errors, or nothing can be measured.
 pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
     let machine = Machine::look();
     let mut chain = args.chain.start(&machine)?;

@@ -1,4 +1,4 @@
-//! `millrace bench chain | colocation | scale | acl | loss | back-to-back`: experiments on chains of the user's.
+//! `millrace bench chain | colocation | scale | acl | loss | back-to-back`: experiments on the user's chains.
 
 use super::chain::positive;
 use super::figures::{self, Scratch};
@@ -108,7 +108,7 @@ pub enum OwnExperiment {
 }
 
 impl How {
-    /// Carries out an experiment and prints its figures.
+    /// Runs an experiment and prints its figures.
     fn carry_out(
         &self,
         experiment: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, ::bench::BenchError>,

@@ -1,4 +1,4 @@
-//! `millrace bench paper` and `millrace bench all`: experiments of papers, and one report of all.
+//! `millrace bench paper` and `millrace bench all`: experiments from papers, and one report of all experiments.
 
 use super::figures::{self, Scratch};
 use crate::exit::ExitStatus;
@@ -16,7 +16,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Flows of the comparison with other systems, and its frames' size.
+/// The number of flows in the comparison with other systems, and the frame size in bytes, with FCS.
 const PEERS: (u64, u16) = (1_000, 64);
 
 /// How thoroughly to measure.
@@ -91,7 +91,7 @@ pub struct AllArgs {
 /// Runs `bench paper`.
 ///
 /// # Errors
-/// When there is no such experiment, or nothing at all can be measured.
+/// When there is no such experiment, or the report cannot be written.
 pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
     if args.list {
         let line = |paper: &Paper| format!("{:<20} {} [{}]\n", paper.name, paper.about, paper.source);
@@ -110,9 +110,9 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
 /// Runs `bench all`.
 ///
 /// # Errors
-/// When nothing at all can be measured, or the report cannot be written.
+/// When the folder cannot be made, the frames for other systems cannot be made, or the report cannot be written.
 pub fn all(args: &AllArgs) -> anyhow::Result<ExitStatus> {
-    // Not after half an hour.
+    // Made first, so that an error shows before the experiments run.
     std::fs::create_dir_all(&args.to).with_context(|| format!("cannot create {}", args.to.display()))?;
     let all: Vec<&Paper> = paper::ALL.iter().collect();
     let report = carry_out(&args.effort, &all, true)?;
@@ -120,7 +120,7 @@ pub fn all(args: &AllArgs) -> anyhow::Result<ExitStatus> {
     Ok(args.effort.exit_status(&report))
 }
 
-/// Writes a report, and says where, and what was not as expected.
+/// Writes a report, and prints its files, the skipped measurements and the expectations that do not hold.
 fn finish(report: &Report, folder: &Path) -> anyhow::Result<()> {
     let files = write(report, folder)?;
     let pages =
@@ -138,7 +138,7 @@ fn finish(report: &Report, folder: &Path) -> anyhow::Result<()> {
     Ok(print(&told)?)
 }
 
-/// The experiments with these names, or whose names begin so.
+/// The experiments with these names, or whose names begin with them.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Paper>> {
     figures::chosen(paper::ALL.iter().collect(), "experiment", |paper| paper.name, names)
 }
@@ -177,7 +177,7 @@ fn carry_out(args: &EffortArgs, papers: &[&Paper], with_peers: bool) -> anyhow::
     })
 }
 
-/// Other systems, with this effort.
+/// The options of the comparison with other systems, for this effort.
 fn beside(effort: &Effort, machine: &Machine) -> anyhow::Result<PeersOptions> {
     let core = machine.cores.last().copied().unwrap_or(0);
     let peers: Vec<Peer> = peer::built_in()?.iter().flat_map(peer::peers_of).collect();

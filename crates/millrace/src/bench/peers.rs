@@ -1,4 +1,4 @@
-//! `millrace bench peers`: Millrace beside other systems, on the same ports.
+//! `millrace bench peers`: compares Millrace with other systems on the same ports.
 
 use super::figures;
 use crate::exit::ExitStatus;
@@ -68,7 +68,7 @@ pub struct PeersArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such system, a file has mistakes, or frames cannot be made.
+/// When there is no such system, or the frames cannot be made.
 pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
     let mut adapters = peer::built_in()?;
     for file in &args.files {
@@ -79,7 +79,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
                 return Ok(ExitStatus::Refused);
             }
         };
-        // One of a user's takes the place of a built-in one of that name.
+        // A user's system replaces a built-in one of the same name.
         adapters.retain(|known| known.name != adapter.name);
         adapters.push(adapter);
     }
@@ -118,7 +118,7 @@ pub fn run(args: &PeersArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::of(rates.holds()))
 }
 
-/// The systems with these names, or whose names begin so.
+/// The systems with these names, or whose names begin with them; all if there are no names.
 fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
     if names.is_empty() {
         return Ok(all);
@@ -127,7 +127,7 @@ fn chosen(all: Vec<Peer>, names: &[String]) -> anyhow::Result<Vec<Peer>> {
         .map_err(|error| anyhow!("{error}; `--peer FILE` adds one"))
 }
 
-/// Figures as lines. What they have in common, which is all but their points, stands behind the last.
+/// Figures as text. Their settings and notes, which are the same, follow the last one.
 fn text(figures: &[&Figure]) -> String {
     let mut text = String::new();
     for figure in figures {

@@ -1,4 +1,4 @@
-//! `millrace bench report`: a saved report as pages and plots.
+//! `millrace bench report`: renders a saved report as pages and plots.
 
 use crate::exit::ExitStatus;
 use crate::text::print;
@@ -53,7 +53,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// The folder of a report, unless another one is kept there: that would be overwritten.
+/// The folder of a report.
+///
+/// # Errors
+/// When the folder contains another report, which would be overwritten.
 fn beside(file: &Path) -> anyhow::Result<PathBuf> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new(".")).to_path_buf();

@@ -9,7 +9,7 @@ use ::bench::trial::{Tally, Trials};
 use clap::Args;
 use serde::Serialize;
 
-/// Seconds after which a search is given up.
+/// A search that takes longer than this fails, in seconds.
 const PATIENCE_S: f64 = 3_600.0;
 
 /// Finds the rate that a chain carries: without loss (NDR), and with half a percent (PDR).
@@ -55,13 +55,14 @@ fn percent(text: &str) -> Result<f64, String> {
     positive(text).and_then(|number| if number < 50.0 { Ok(number) } else { Err("below 50 percent".into()) })
 }
 
-/// What was found.
+/// The result of the command.
 #[derive(Serialize)]
 struct Found {
     machine: Machine,
-    /// The chain and its form, or the devices.
+    /// The chain with its execution mode, or the devices.
     what: String,
-    /// What comes out for each frame that goes in where nothing is lost.
+    /// Frames that come out per frame that goes in, without loss: below 1 if the chain drops frames by its
+    /// configuration.
     passed: f64,
     goals: Vec<FoundGoal>,
     #[serde(flatten)]
@@ -80,7 +81,7 @@ struct FoundGoal {
 /// Runs the command.
 ///
 /// # Errors
-/// When the chain has mistakes, or nothing can be measured.
+/// When the chain has errors, or nothing can be measured.
 pub fn run(args: &ThroughputArgs) -> anyhow::Result<ExitStatus> {
     let width = args.width / 100.0;
     let goals: Vec<(&'static str, Goal)> = match args.rfc2544 {

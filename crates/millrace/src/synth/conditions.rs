@@ -102,12 +102,13 @@ const CHECKED: [&str; 7] = [
     "other segments 0",
 ];
 
-/// Whether the lengths include all from `from` to the longest frame in one buffer.
+/// Whether the lengths are all those from `from` on, for frames of up to [`LONGEST`] bytes.
 pub fn is_long_enough(intervals: &[(u64, u64)], from: u64) -> bool {
     matches!(intervals, [(first, last)] if *first <= from && *last >= LONGEST)
 }
 
-/// The most bytes of a packet in one buffer; longer packets have several segments.
+/// Lengths of frames above this are not distinguished, in bytes. (A buffer holds up to 2,112 bytes behind the headroom;
+/// longer packets have several segments.)
 const LONGEST: u64 = 2_048;
 
 /// Whether a check of the IP header tests this condition, too.
