@@ -40,7 +40,8 @@ pub struct Order {
     /// Variables of the configuration, as `NAME=VALUE`.
     #[serde(default)]
     pub defines: Vec<String>,
-    /// Number of workers (packet threads), 1 to 1,024; by default that of the chain file.
+    /// Number of workers (packet threads), 1 to 1,024; by default that of the chain file, else one for each core that
+    /// workers are pinned to, at least 1.
     #[serde(default)]
     pub workers: Option<u16>,
     /// Cores that workers are pinned to; those of the chain file by default.
@@ -260,7 +261,7 @@ pub struct Log {
     pub lines: Vec<String>,
     /// The number of the line that follows these.
     pub next: u64,
-    /// The number of older lines that were discarded.
+    /// The number of requested lines that the log does not contain any more.
     pub missed: u64,
 }
 

@@ -27,7 +27,7 @@ pub enum ClientError {
         /// The system's error.
         why: String,
     },
-    /// The daemon closed the connection, as it does for other users.
+    /// The daemon closed the connection: it does so if the client's user is neither its own nor root.
     #[error("the daemon at {0} hung up: it listens to its own user and to root only")]
     HungUp(PathBuf),
     /// The daemon refused the request.
@@ -66,7 +66,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When there is no answer.
+    /// When the daemon refuses it or there is no response.
     pub fn status(&self) -> Result<Status, ClientError> {
         self.get("/v1/status")
     }
@@ -75,7 +75,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When there is no answer.
+    /// When the daemon refuses it or there is no response.
     pub fn stats(&self) -> Result<Stats, ClientError> {
         self.get("/v1/stats")
     }
@@ -84,17 +84,17 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When there is no answer.
+    /// When the daemon refuses it or there is no response.
     pub fn metrics(&self) -> Result<String, ClientError> {
         let bytes = self.call(Method::GET, "/metrics", None::<&()>)?;
         String::from_utf8(bytes.to_vec()).map_err(|error| ClientError::BadAnswer(error.to_string()))
     }
 
-    /// Returns the NFs in processes.
+    /// Returns the NFs in processes of their own.
     ///
     /// # Errors
     ///
-    /// When there is no answer.
+    /// When the daemon refuses it or there is no response.
     pub fn nfs(&self) -> Result<Vec<NfStatus>, ClientError> {
         self.get("/v1/nfs")
     }
@@ -118,7 +118,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When there is no answer.
+    /// When the daemon refuses it or there is no response.
     pub fn log(&self, nf: &str, from: u64) -> Result<Log, ClientError> {
         self.get(&format!("/v1/nfs/{}/log/{from}", escaped(nf)))
     }

@@ -5,7 +5,7 @@ use crate::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, S
 /// Why a request was not carried out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The named NF, handler or chain does not exist.
+    /// The named NF, handler or request does not exist, or the handler refuses.
     Unknown(String),
     /// The current state does not allow it.
     Conflict(String),
@@ -68,7 +68,7 @@ pub trait Platform: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// When there is no such NF, or it does not start or stop.
+    /// When there is no such NF in a process, the chain has ended, or the NF does not start or stop in time.
     fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, Refusal>;
 
     /// Returns an NF's log from a line on.
@@ -82,7 +82,7 @@ pub trait Platform: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// When the chain has errors, or another one runs.
+    /// When the chain has errors or cannot be started, or another one runs and `swap` is not set.
     fn load(&self, order: Order, swap: bool) -> Result<ChainStatus, Refusal>;
 
     /// Ends the chain and returns its final counters.
@@ -96,20 +96,20 @@ pub trait Platform: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// When no chain runs, or none of its elements supports the mode.
+    /// When no chain runs, it has no fused region, or the mode has not changed in time.
     fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal>;
 
     /// Reads a handler.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When there is no such handler, or no chain.
     fn read(&self, handler: &str) -> Result<String, Refusal>;
 
     /// Writes a handler.
     ///
     /// # Errors
     ///
-    /// When there is none.
+    /// When there is no such handler, it refuses the value, or no chain runs.
     fn write(&self, handler: &str, value: &str) -> Result<(), Refusal>;
 }

@@ -43,7 +43,7 @@ pub enum PlaceError {
     },
 }
 
-/// A folder that one daemon has locked. Dropping this releases the lock.
+/// A folder that this daemon has locked. Dropping this removes the sockets and releases the lock.
 #[derive(Debug)]
 pub struct Claimed {
     place: RuntimeDir,
