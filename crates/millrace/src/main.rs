@@ -71,7 +71,8 @@ enum Command {
     Fmt(check::FmtArgs),
 }
 
-/// What Millrace starts itself. Apart from the commands, so that no hint for a typing error names one.
+/// Commands that Millrace starts itself. They are separate from the users' commands, so that no hint for a typing error
+/// names them.
 #[derive(Debug, Parser)]
 enum Internal {
     /// An NF that reads and writes each packet's first bytes and passes it on: what the benchmark measures

@@ -1,4 +1,4 @@
-//! `millrace doctor`: what this machine offers, and what to do about what it lacks.
+//! `millrace doctor`: the features of this machine, with remedies for missing ones.
 //!
 //! A list of probes, each of which examines one feature and returns findings. Invariants: a probe leaves the machine
 //! unchanged, needs no root (a finding states where a feature is denied to this user), never panics, and ends within
