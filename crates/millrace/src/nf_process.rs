@@ -12,8 +12,8 @@ use runtime::nf_process::serve;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs one NF of a chain on memory that its host shares with it. `millrace run` starts it for an NF with `runs =
-/// "process"`; users do not.
+/// Runs one NF of a chain on memory that its host shares with it. `millrace run` starts it for an NF with
+/// `runs = "process"`; users do not.
 #[derive(Debug, Args)]
 pub struct NfProcessArgs {
     /// The NF

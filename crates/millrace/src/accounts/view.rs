@@ -145,8 +145,8 @@ fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
     }
 }
 
-/// The log lines of an NF's processes, from the number `from` on. Line `n` of process `p` of `count` has the number `n
-/// * count + p`.
+/// The log lines of an NF's processes, from the number `from` on. Line `n` of process `p` of `count` has the number
+/// `n * count + p`.
 pub fn log(instances: &[Arc<nf_host::Instance>], from: u64) -> Log {
     // With several processes, each line names its process. Lines of different processes are not in the order of time.
     let are_instances = instances
