@@ -279,13 +279,6 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn cell(&self, block: BlockId, cell: u16) -> Result<(), VerifyError> {
-        if usize::from(cell) < self.program.cells.len() {
-            return Ok(());
-        }
-        Err(VerifyError::NoSuch(block, "cell", u64::from(cell)))
-    }
-
     fn inst(&self, id: BlockId, inst: Inst, extent: &Extent) -> Result<(), VerifyError> {
         let record_operand = matches!(inst, Inst::RecLoad(..) | Inst::RecStore(..));
         for operand in inst.operands().into_iter().skip(usize::from(record_operand)) {
@@ -294,8 +287,10 @@ impl Verifier<'_> {
         match inst {
             Inst::Load(field) | Inst::Store(field, _) => self.field(id, field, extent)?,
             Inst::LoadAnno(anno) | Inst::StoreAnno(anno, _) => self.anno(id, anno)?,
-            Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => {
-                self.cell(id, cell)?
+            Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _)
+                if usize::from(cell) >= self.program.cells.len() =>
+            {
+                return Err(VerifyError::NoSuch(id, "cell", cell.into()));
             }
             Inst::RecLoad(rec, offset, bytes) | Inst::RecStore(rec, offset, bytes, _) => {
                 self.record(id, rec, offset, bytes)?;

@@ -427,10 +427,7 @@ impl<'a> Walker<'a> {
             Term::EmitTo(value, els) => {
                 let port = Self::get(&path, *value);
                 let outputs = u64::from(self.program.outputs);
-                let range = match outputs.checked_sub(1) {
-                    Some(last) => IntervalSet::range(0, last),
-                    None => IntervalSet::empty(),
-                };
+                let range = IntervalSet::range(1, outputs).shifted_down(1);
                 let there = Self::make(&mut self.pool, &path).is_in(port, &range);
                 for (path, there) in self.split(path, there) {
                     match there {

@@ -13,7 +13,6 @@ use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, ones, yields};
 use ir::analysis::order::Order;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value};
-use packet::anno::Anno;
 use packet::field::{Base, Field};
 use std::collections::HashMap;
 
@@ -169,13 +168,19 @@ impl Forward<'_> {
         ByteRange { anchor: at.anchor, bit: at.bytes * 8 + i64::from(field.bit), width: field.width }
     }
 
-    pub(super) fn anno(&mut self, anno: Anno) -> ByteRange {
-        let anchor = self.anchors.of(Point::Anno);
-        ByteRange { anchor, bit: i64::from(anno.offset) * 8, width: anno.len * 8 }
-    }
-
-    pub(super) fn whole(&mut self, point: Point, width: u8) -> ByteRange {
-        ByteRange { anchor: self.anchors.of(point), bit: 0, width }
+    /// The location that an instruction reads or writes, except in a record.
+    fn location(&mut self, inst: Inst) -> ByteRange {
+        let (point, bit, width) = match inst {
+            Inst::Load(field) | Inst::Store(field, _) => return self.place(field),
+            Inst::LoadAnno(anno) | Inst::StoreAnno(anno, _) => {
+                (Point::Anno, i64::from(anno.offset) * 8, anno.len * 8)
+            }
+            Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => {
+                (Point::Cell(cell), 0, 64)
+            }
+            _ => (Point::Type, 0, 8),
+        };
+        ByteRange { anchor: self.anchors.of(point), bit, width }
     }
 
     fn record(&mut self, record: Value, offset: u16, bytes: u8) -> ByteRange {
@@ -200,20 +205,14 @@ impl Forward<'_> {
         number
     }
 
-    fn load(&mut self, place: ByteRange, inst: Inst, uses: OptimizationNote) -> Vn {
+    fn load(&mut self, place: ByteRange, inst: Inst) -> Vn {
         let number = self.content(place);
-        let note = OptimizationNote { reads: Reads::Bits(self.touch(place)), ..uses };
+        let note = OptimizationNote { reads: Reads::Bits(self.touch(place)), ..OptimizationNote::of(inst) };
         self.read(number, inst, note)
     }
 
     /// Writes to a location, unless it has that content already.
-    fn store(
-        &mut self,
-        place: ByteRange,
-        value: Vn,
-        inst: impl FnOnce(Value) -> Inst,
-        uses: OptimizationNote,
-    ) {
+    fn store(&mut self, place: ByteRange, value: Vn, inst: impl FnOnce(Value) -> Inst) {
         let mask = ones(place.width);
         let kept = self.values.bin_const(BinOp::And, value, mask, &self.state.facts);
         let held = self.state.held(place, &mut self.values, &self.anchors);
@@ -230,8 +229,9 @@ impl Forward<'_> {
             Some(operand) => operand,
             None => self.value(value),
         };
-        let note = OptimizationNote { writes: Some(self.touch(place)), ..uses };
-        self.act(inst(operand), note);
+        let inst = inst(operand);
+        let note = OptimizationNote { writes: Some(self.touch(place)), ..OptimizationNote::of(inst) };
+        self.act(inst, note);
         self.state.write(place, kept, &mut self.values, &self.anchors);
     }
 
@@ -261,26 +261,17 @@ impl Forward<'_> {
                     |walk: &mut Self| Inst::CsumUpdate(walk.value(a), walk.value(b), walk.value(c), width);
                 self.computed(number, inst, false)
             }
-            Inst::Load(field) => self.load(self.place(field), inst, OptimizationNote::using(field.base)),
-            Inst::LoadAnno(anno) => {
-                let place = self.anno(anno);
-                self.load(place, inst, OptimizationNote::PURE)
+            Inst::CellLoad(cell) if let Some(number) = self.known.cells.get(&cell) => {
+                self.values.constant(*number)
             }
-            Inst::CellLoad(cell) => match self.known.cells.get(&cell) {
-                Some(number) => self.values.constant(*number),
-                None => {
-                    let place = self.whole(Point::Cell(cell), 64);
-                    self.load(place, inst, OptimizationNote::PURE)
-                }
-            },
+            Inst::Load(_) | Inst::LoadAnno(_) | Inst::CellLoad(_) | Inst::PacketType => {
+                let place = self.location(inst);
+                self.load(place, inst)
+            }
             Inst::RecLoad(record, offset, bytes) => {
                 let place = self.record(record, offset, bytes);
                 let record = self.value(self.number(record));
-                self.load(place, Inst::RecLoad(record, offset, bytes), OptimizationNote::PURE)
-            }
-            Inst::PacketType => {
-                let place = self.whole(Point::Type, 8);
-                self.load(place, inst, OptimizationNote::PURE)
+                self.load(place, Inst::RecLoad(record, offset, bytes))
             }
             Inst::Len | Inst::Avail(_) | Inst::Offset(_) => self.extent(inst),
             Inst::IpSum => self.ip_sum(),
@@ -308,25 +299,20 @@ impl Forward<'_> {
     /// An instruction with an effect.
     fn effect(&mut self, inst: Inst) {
         match inst {
-            Inst::Store(field, value) => {
-                let value = self.number(value);
-                let make = |value| Inst::Store(field, value);
-                self.store(self.place(field), value, make, OptimizationNote::using(field.base));
-            }
-            Inst::StoreAnno(anno, value) => {
-                let (place, value) = (self.anno(anno), self.number(value));
-                self.store(place, value, |value| Inst::StoreAnno(anno, value), OptimizationNote::PURE);
-            }
-            Inst::SetPacketType(value) => {
-                let (place, value) = (self.whole(Point::Type, 8), self.number(value));
-                self.store(place, value, Inst::SetPacketType, OptimizationNote::PURE);
-            }
-            Inst::CellStore(cell, value) => {
-                let (place, value) = (self.whole(Point::Cell(cell), 64), self.number(value));
-                self.store(place, value, |value| Inst::CellStore(cell, value), OptimizationNote::PURE);
+            Inst::Store(_, value)
+            | Inst::StoreAnno(_, value)
+            | Inst::SetPacketType(value)
+            | Inst::CellStore(_, value) => {
+                let (place, value) = (self.location(inst), self.number(value));
+                let of = |value| {
+                    let mut inst = inst;
+                    inst.map_operands(|operand| *operand = value);
+                    inst
+                };
+                self.store(place, value, of);
             }
             Inst::CellAdd(cell, value) => {
-                let (place, value) = (self.whole(Point::Cell(cell), 64), self.number(value));
+                let (place, value) = (self.location(inst), self.number(value));
                 if self.values.number(value) == Some(0) {
                     return;
                 }
@@ -347,12 +333,7 @@ impl Forward<'_> {
                 let (place, value) = (self.record(record, offset, bytes), self.number(value));
                 let number = self.number(record);
                 let record = self.value(number);
-                self.store(
-                    place,
-                    value,
-                    |value| Inst::RecStore(record, offset, bytes, value),
-                    OptimizationNote::PURE,
-                );
+                self.store(place, value, |value| Inst::RecStore(record, offset, bytes, value));
             }
             Inst::SetBase(base, value) => self.set_base(base, self.number(value)),
             Inst::ClearBase(base) => self.clear_base(base),

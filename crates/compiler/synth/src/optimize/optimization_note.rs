@@ -2,6 +2,7 @@
 
 use super::byte_range::{Anchor, Anchors, ByteRange, Point};
 use super::value::{Facts, Values};
+use ir::Inst;
 use packet::field::Base;
 
 /// A range of bits that an instruction reads or writes.
@@ -105,6 +106,14 @@ impl OptimizationNote {
     /// For an instruction on values only.
     pub const PURE: OptimizationNote =
         OptimizationNote { reads: Reads::Nothing, writes: None, uses: 0, moves: None };
+
+    /// For an instruction that accesses a location.
+    pub fn of(inst: Inst) -> OptimizationNote {
+        match inst {
+            Inst::Load(field) | Inst::Store(field, _) => OptimizationNote::using(field.base),
+            _ => OptimizationNote::PURE,
+        }
+    }
 
     /// For an instruction relative to a base.
     pub fn using(base: Base) -> OptimizationNote {

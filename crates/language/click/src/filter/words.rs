@@ -200,34 +200,23 @@ pub fn meaning(word: &str, kind: Option<Kind>, proto: Option<Carrier>, names: &d
         Some(Carrier::TcpUdp) => numbers.contains(&TCP) || numbers.contains(&UDP),
         Some(Carrier::Transport | Carrier::Ip) => false,
     };
-    let mut found = vec![];
-    if let Some(protocol) = protocol.filter(|_| of(Kind::Proto)) {
-        found.push(Meaning::Protocol(protocol));
-    }
-    let mut ports: Vec<u16> = vec![];
-    ports.extend(tcp.filter(|_| of(Kind::Port) && carried_by(&[TCP])));
-    ports.extend(udp.filter(|udp| of(Kind::Port) && carried_by(&[UDP]) && !ports.contains(udp)));
-    found.extend(ports.into_iter().map(Meaning::Port));
-    if let Some(flag) = flag.filter(|_| of(Kind::TcpFlags) && carried_by(&[TCP])) {
-        found.push(Meaning::Flag(flag));
-    }
-    if let Some(icmp) = icmp.filter(|_| of(Kind::Field(ICMP_TYPE)) && carried_by(&[ICMP])) {
-        found.push(Meaning::IcmpType(icmp));
-    }
+    // Each meaning of the name, whether it fits here, and the qualifiers that require it.
+    let meanings = [
+        (protocol.map(Meaning::Protocol), of(Kind::Proto), "ip proto"),
+        (tcp.map(Meaning::Port), of(Kind::Port) && carried_by(&[TCP]), "tcp port"),
+        (udp.map(Meaning::Port), of(Kind::Port) && carried_by(&[UDP]), "udp port"),
+        (flag.map(Meaning::Flag), of(Kind::TcpFlags) && carried_by(&[TCP]), "tcp opt"),
+        (icmp.map(Meaning::IcmpType), of(Kind::Field(ICMP_TYPE)) && carried_by(&[ICMP]), "icmp type"),
+    ];
+    let fitting = meanings.iter().filter(|(_, fits, _)| *fits);
+    let mut found: Vec<Meaning> = fitting.filter_map(|(meaning, ..)| meaning.clone()).collect();
+    // One port of TCP and UDP is one meaning.
+    found.dedup();
     if found.len() == 1 {
         return found.remove(0);
     }
-    let mut instead = vec![];
-    let mut offer = |there: bool, text: &str| {
-        if there {
-            instead.push(format!("`{text} {word}`"));
-        }
-    };
-    offer(protocol.is_some(), "ip proto");
-    offer(tcp.is_some(), "tcp port");
-    offer(udp.is_some(), "udp port");
-    offer(flag.is_some(), "tcp opt");
-    offer(icmp.is_some(), "icmp type");
+    let known = meanings.iter().filter(|(meaning, ..)| meaning.is_some());
+    let instead: Vec<String> = known.map(|(.., text)| format!("`{text} {word}`")).collect();
     if instead.is_empty() {
         return Meaning::Unknown;
     }

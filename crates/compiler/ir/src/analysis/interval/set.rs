@@ -2,18 +2,11 @@
 //!
 //! Invariants: intervals are sorted, disjoint and not adjacent, so that equal sets are equal values.
 
-use std::fmt;
-
 /// A set of 64-bit numbers.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct IntervalSet(Vec<(u64, u64)>);
 
 impl IntervalSet {
-    /// No number.
-    pub fn empty() -> IntervalSet {
-        IntervalSet(vec![])
-    }
-
     /// Every number.
     pub fn full() -> IntervalSet {
         IntervalSet::range(0, u64::MAX)
@@ -165,41 +158,11 @@ impl IntervalSet {
         };
         IntervalSet(self.0.iter().map(wide).collect())
     }
-
-    /// The number of its elements; [`u64::MAX`] if there are more.
-    pub fn count(&self) -> u64 {
-        let sizes = self.0.iter().map(|(first, last)| (last - first).saturating_add(1));
-        sizes.fold(0, u64::saturating_add)
-    }
-
-    /// The element at that index of the sorted set; `None` past its end.
-    pub fn nth(&self, mut at: u64) -> Option<u64> {
-        for (first, last) in &self.0 {
-            if at <= last - first {
-                return Some(first + at);
-            }
-            at -= last - first + 1;
-        }
-        None
-    }
 }
 
 /// The largest number of that many bits.
 pub fn ones(width: u8) -> u64 {
     if width >= 64 { u64::MAX } else { (1 << width) - 1 }
-}
-
-impl fmt::Display for IntervalSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (first, last)) in self.0.iter().enumerate() {
-            let comma = if at > 0 { "," } else { "" };
-            match first == last {
-                true => write!(f, "{comma}{first}")?,
-                false => write!(f, "{comma}{first}-{last}")?,
-            }
-        }
-        if self.0.is_empty() { write!(f, "none") } else { Ok(()) }
-    }
 }
 
 #[cfg(test)]
@@ -253,16 +216,6 @@ mod tests {
                 prop_assert_eq!(wide.contains(number << bits | more & ones(bits as u8)), set.contains(number));
             }
         }
-
-        #[test]
-        fn places_lie_in_the_set(a in set(), at in 0..100u64) {
-            prop_assert_eq!(a.nth(at).is_some(), at < a.count());
-            if let Some(found) = a.nth(at) {
-                prop_assert!(a.contains(found));
-                prop_assert_eq!(at == 0, a.min() == Some(found));
-            }
-        }
-
         #[test]
         fn bits_of_a_set(first in 0..600u64, len in 0..300u64, low in 0..6u8, width in 1..6u8) {
             let set = IntervalSet::from_intervals([(first, first + len), (1000, 1003)]);
