@@ -125,12 +125,6 @@ impl Graph {
         (0..self.elements.len()).map(ElementId)
     }
 
-    /// The element that `name` refers to in the arguments of the element `context`: the one in the innermost
-    /// surrounding compound. (Builds an index; for many look-ups, use [`Graph::index`].)
-    pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
-        self.index().find(name, context)
-    }
-
     /// An index of the elements by name.
     pub fn index(&self) -> NameIndex<'_> {
         let names = self.elements.iter().enumerate();
@@ -145,7 +139,8 @@ pub struct NameIndex<'a> {
 }
 
 impl NameIndex<'_> {
-    /// As [`Graph::find`].
+    /// The element that `name` refers to in the arguments of the element `context`: the one in the innermost surrounding
+    /// compound.
     pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
         let mut scope = context;
         while let Some((outer, _)) = scope.rsplit_once('/') {

@@ -338,7 +338,8 @@ fn a_substituted_argument_names_its_user() {
     let ast = click::parse(&mut map, id, &mut diags);
     let graph = click::flatten(&ast, &click::AnyClass, &[], &mut diags);
     let element = graph.elements.iter().find(|e| e.class.as_str() == "StoreIPAddress").expect("is there");
-    let mut args = Args::of(element, &NoNames, &mut diags);
+    let what = format!("`{}` ({})", element.name, element.class);
+    let mut args = Args::new(what, &element.config, &NoNames, &mut diags);
     args.mandatory_positional("IPADDR", parse::ip4);
     args.finish();
     assert_eq!(
@@ -346,9 +347,9 @@ fn a_substituted_argument_names_its_user() {
         "f.click:2:11: error: IPADDR: expected an IP address, found `1.2.3.x`; used by \
          `R@2/StoreIPAddress@1` (StoreIPAddress) here (f.click:1:48)\n"
     );
-    let id = graph.find("R@2/StoreIPAddress@1", "x").expect("flat name");
-    assert_eq!(graph.find("StoreIPAddress@1", "R@2/other"), Some(id));
-    assert_eq!(graph.find("StoreIPAddress@1", "other"), None);
+    let id = graph.index().find("R@2/StoreIPAddress@1", "x").expect("flat name");
+    assert_eq!(graph.index().find("StoreIPAddress@1", "R@2/other"), Some(id));
+    assert_eq!(graph.index().find("StoreIPAddress@1", "other"), None);
 }
 
 proptest! {

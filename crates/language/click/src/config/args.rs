@@ -22,8 +22,7 @@
 use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Span, Spanned, did_you_mean};
 
 use super::parse::Parsed;
-use super::{Names, split_args, split_keyword, split_words};
-use crate::Element;
+use super::{Names, split_args, split_keyword};
 
 /// The state of an argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +44,7 @@ struct Arg {
     state: ArgumentState,
 }
 
-/// The arguments of one element, or the words of one argument, while they are read.
+/// The arguments of one element, while they are read.
 pub struct Args<'a> {
     what: String,
     place: Span,
@@ -65,43 +64,22 @@ impl<'a> Args<'a> {
         names: &'a dyn Names,
         diags: &'a mut Diagnostics,
     ) -> Args<'a> {
-        Args::from_parts(what.into(), config.span, split_args(config), names, diags)
-    }
-
-    /// The arguments of an element of the graph.
-    pub fn of(element: &Element, names: &'a dyn Names, diags: &'a mut Diagnostics) -> Args<'a> {
-        let what = format!("`{}` ({})", element.name, element.class);
-        let place = if element.config.is_empty() { element.class.span } else { element.config.span };
-        Args::from_parts(what, place, split_args(&element.config), names, diags)
-    }
-
-    /// The space-separated words of one argument.
-    pub fn words(
-        what: impl Into<String>,
-        arg: &Spanned,
-        names: &'a dyn Names,
-        diags: &'a mut Diagnostics,
-    ) -> Args<'a> {
-        Args::from_parts(what.into(), arg.span, split_words(arg), names, diags)
-    }
-
-    fn from_parts(
-        what: String,
-        place: Span,
-        args: Vec<Spanned>,
-        names: &'a dyn Names,
-        diags: &'a mut Diagnostics,
-    ) -> Args<'a> {
         let errors_before = diags.errors();
-        let args = args
-            .into_iter()
-            .map(|whole| {
-                let keyword = split_keyword(&whole);
-                let state = if keyword.is_some() { ArgumentState::Keyword } else { ArgumentState::Bare };
-                Arg { whole, keyword, state }
-            })
-            .collect();
-        Args { what, place, args, names, diags, declared: Vec::new(), errors_before }
+        let arg = |whole: Spanned| {
+            let keyword = split_keyword(&whole);
+            let state = if keyword.is_some() { ArgumentState::Keyword } else { ArgumentState::Bare };
+            Arg { whole, keyword, state }
+        };
+        let args = split_args(config).into_iter().map(arg).collect();
+        Args {
+            what: what.into(),
+            place: config.span,
+            args,
+            names,
+            diags,
+            declared: Vec::new(),
+            errors_before,
+        }
     }
 
     /// An optional argument, by keyword only.
@@ -111,15 +89,6 @@ impl<'a> Args<'a> {
         parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
     ) -> Option<T> {
         self.argument(keyword, false, false, parser)
-    }
-
-    /// A mandatory argument, by keyword only.
-    pub fn mandatory<T>(
-        &mut self,
-        keyword: &'static str,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Option<T> {
-        self.argument(keyword, false, true, parser)
     }
 
     /// An optional argument, by position or keyword.

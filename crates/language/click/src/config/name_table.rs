@@ -64,18 +64,6 @@ impl NameTable {
         }
     }
 
-    /// Defines the addresses of a device, which are visible in every scope.
-    pub fn device(&mut self, name: &str, ether: Option<[u8; 6]>, ip4: Option<Ip4Prefix>) {
-        let entry = Addresses {
-            ether,
-            ip4: ip4.map(|prefix| prefix.address),
-            ip4_prefix: ip4,
-            ..Addresses::default()
-        };
-        let key = (String::new(), name.to_owned());
-        self.addresses.entry(key).or_default().replace(entry);
-    }
-
     /// The names visible to the element with this (flat) name.
     pub fn scoped<'a>(&'a self, element: &'a str) -> ScopedNames<'a> {
         ScopedNames { table: self, scope: scope_of(element) }

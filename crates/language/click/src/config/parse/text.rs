@@ -71,7 +71,7 @@ pub fn filename(text: &Spanned, _names: &dyn Names) -> Parsed<std::path::PathBuf
     }
 }
 
-/// The name of an element, as written; [`crate::Graph::find`] resolves it.
+/// The name of an element, as written; [`crate::NameIndex::find`] resolves it.
 pub fn element(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
     let name = one_string(text, "the name of an element")?;
     let good = |c: char| c.is_ascii_alphanumeric() || "_@/".contains(c);
