@@ -94,7 +94,7 @@ pub struct AllArgs {
 /// When there is no such experiment, or the report cannot be written.
 pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
     if args.list {
-        let line = |paper: &Paper| format!("{:<20} {} [{}]\n", paper.name, paper.about, paper.source);
+        let line = |paper: &Paper| format!("{:<20} {} [{}]\n", paper.name, paper.about, paper.source());
         print(&paper::ALL.iter().map(line).collect::<String>())?;
         return Ok(ExitStatus::Good);
     }

@@ -18,6 +18,7 @@ pub struct Placement {
 }
 
 /// All of it.
+#[derive(Default)]
 pub(super) struct Layout {
     pub places: Vec<Placement>,
     pub servers: usize,
@@ -40,12 +41,7 @@ pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topol
     let wanted = workers + of_nfs.iter().map(Vec::len).sum::<usize>();
     let sockets = topology.sockets();
     let Some((socket, cores)) = sockets.first() else {
-        return Layout {
-            places: vec![],
-            servers: 1,
-            is_cut: false,
-            short: vec!["no core can be used".into()],
-        };
+        return Layout { servers: 1, short: vec!["no core can be used".into()], ..Layout::default() };
     };
     let cores = order(cores, topology, wanted);
     let room = cores.len();

@@ -42,27 +42,21 @@ impl CapacityPlan {
         }
         if let Some(whole) = &self.costs.whole {
             let ns = self.costs.ns_beside(self.burst);
-            line(
-                "",
-                format!(
-                    "{ns:.1} ns from packet to packet of the whole, with one process of each, in bursts of {}: {}pps [behind a \
-                     receive ring that is always full]; a frame takes {} where few come [median, at {}pps]",
-                    self.burst,
-                    scaled(1e9 / ns),
-                    Nanoseconds(whole.latency_ns),
-                    scaled(whole.load)
-                ),
+            let said = format!(
+                "{ns:.1} ns from packet to packet of the whole, with one process of each, in bursts of {}: {}pps [behind a \
+                 receive ring that is always full]; a frame takes {} where few come [median, at {}pps]",
+                self.burst,
+                scaled(1e9 / ns),
+                Nanoseconds(whole.latency_ns),
+                scaled(whole.load)
             );
+            line("", said);
         }
         line("workers", self.workers());
         if !self.facts.one_worker.is_empty() {
             let names = self.facts.one_worker.join("`, `");
-            line(
-                "",
-                format!(
-                    "`{names}` has state that one worker owns: more workers would only hand packets over to it"
-                ),
-            );
+            let why = "has state that one worker owns: more workers would only hand packets over to it";
+            line("", format!("`{names}` {why}"));
         }
         line("queues", self.queues());
         line("burst", self.burst());
@@ -171,10 +165,8 @@ impl CapacityPlan {
                 0 => " [one socket: Niu et al. section 4.3; a physical core each]",
                 _ => "",
             };
-            line(
-                if server == 0 { "places" } else { "" },
-                format!("{of}{}, socket {socket}{why}", named.join(", ")),
-            );
+            let name = if server == 0 { "places" } else { "" };
+            line(name, format!("{of}{}, socket {socket}{why}", named.join(", ")));
             // Servers that all have the same need not be told one by one.
             let same = |other: usize| {
                 let whats = |of: usize| {

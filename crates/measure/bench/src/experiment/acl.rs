@@ -3,7 +3,7 @@
 use super::lab::{Case, Lab, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
-use crate::load::{Batching, Offer};
+use crate::load::Batching;
 use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::{isp, workload};
@@ -62,10 +62,9 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
 
     let cases = shapes().filter(|(_, shape)| *shape != Shape::Fused).map(|((count, path), shape)| {
         Case::new(format!("{}, {count}", shape.name()), move |lab| {
-            let chain = trial::open(path, &lab.run_options(shape, Some(LATENCY_SIZE)), Batching::Adaptive)?;
-            let offer = Offer::sampled(LATENCY_RATE, trial::latency_s(lab, LATENCY_RATE));
-            let observed = trial::offered(chain, &[offer])?;
-            let samples = trial::latencies(shape.name(), &[*count as f64], &observed);
+            let run = lab.run_options(shape, Some(LATENCY_SIZE));
+            let loads = [(*count as f64, LATENCY_RATE)];
+            let samples = trial::latencies(lab, path, (&run, Batching::Adaptive), shape.name(), &loads)?;
             if samples.is_empty() { Err(failed("no frame came out with its stamp")) } else { Ok(samples) }
         })
     });

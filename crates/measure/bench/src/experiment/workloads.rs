@@ -61,7 +61,6 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
         Axis::linear("throughput", "Mpps"),
     );
     figure.command = format!("scripts/bench {} --ports pcap --flows {FLOWS}", WORKLOADS.join(" "));
-    figure.settings.retain(|(name, _)| name != "NFs in processes");
     let names = names(&report.rows);
     let mut curves: Vec<Series> = vec![];
     for row in &report.rows {

@@ -103,7 +103,7 @@ fn write(packet: &mut Packet, stamp: Stamp) {
 }
 
 /// The stamp of a packet.
-fn read(packet: &Packet) -> Option<Stamp> {
+pub(crate) fn read(packet: &Packet) -> Option<Stamp> {
     let bytes = PacketBytes::new(packet);
     Stamp::decode(&bytes.get(stamp::offset(bytes.len())?)?)
 }

@@ -124,16 +124,14 @@ impl Bench {
              peer name {theirs} address {their_mac} mtu {mtu} netns {pid}; ip link set {ours} up"
         );
         let made = self.tester.run_outside(&line);
-        made.and_then(|_| other.run_outside(&format!("ip link set {theirs} up"))).map_err(Missing)?;
-        Ok(())
+        made.and_then(|_| other.run_outside(&format!("ip link set {theirs} up"))).map(drop).map_err(Missing)
     }
 
     /// Has what a device receives worked on by a core, as a device with its interrupt there would have it. Without
     /// that the kernel works on it where it was sent: on the tester's core.
     fn pin_receive(&self, space: &Space, device: &str, core: usize) -> Result<(), Missing> {
         let line = format!("echo {} > /sys/class/net/{device}/queues/rx-0/rps_cpus", mask(core));
-        space.run(&line, None).map_err(Missing)?;
-        Ok(())
+        space.run(&line, None).map(drop).map_err(Missing)
     }
 
     fn launch(&mut self, adapter: &Adapter) -> Result<(), Missing> {

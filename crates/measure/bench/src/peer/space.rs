@@ -7,12 +7,12 @@
 
 use super::Missing;
 use crate::process::end_within;
+use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// How long a command may take that is to end by itself.
@@ -144,48 +144,30 @@ impl Drop for Space {
 /// Runs a command to its end, within some time.
 fn finish(mut command: Command, line: &str) -> Result<String, String> {
     let failed = |why: &str| format!("`{line}`: {}", last_lines(why));
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|error| failed(&error.to_string()))?;
-    let outputs = (Reader::of(child.stdout.take()), Reader::of(child.stderr.take()));
-    let status = end_within(&mut child, PATIENCE).map_err(|error| failed(&error.to_string()))?;
+    let mut run = || -> std::io::Result<_> {
+        let (said, complained) = (output()?, output()?);
+        let mut child = command.stdout(said.try_clone()?).stderr(complained.try_clone()?).spawn()?;
+        Ok((end_within(&mut child, PATIENCE)?, said, complained))
+    };
+    let (status, said, complained) = run().map_err(|error| failed(&error.to_string()))?;
     let status = status.ok_or_else(|| failed(&format!("did not end within {PATIENCE:?}")))?;
-    let (said, complained) = (outputs.0.text(), outputs.1.text());
+    let (said, complained) = (text(said), text(complained));
     match status.success() {
         true => Ok(said),
         false => Err(failed(if complained.trim().is_empty() { &said } else { &complained })),
     }
 }
 
-/// What a process says, read by a thread.
-struct Reader(Receiver<Vec<u8>>);
+/// Where a process says something, in memory: whoever it leaves behind may keep its output open, and nobody waits for
+/// that.
+fn output() -> std::io::Result<File> {
+    Ok(memfd_create("output", MemfdFlags::CLOEXEC)?.into())
+}
 
-impl Reader {
-    fn of(output: Option<impl Read + Send + 'static>) -> Reader {
-        let (tell, hear) = channel();
-        if let Some(mut output) = output {
-            std::thread::spawn(move || {
-                let mut bytes = [0; 4096];
-                while let Ok(read @ 1..) = output.read(&mut bytes) {
-                    if tell.send(bytes.get(..read).unwrap_or_default().to_vec()).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        Reader(hear)
-    }
-
-    /// All of it when its process has ended. One that it left behind may keep its output open: nobody waits for that.
-    fn text(&self) -> String {
-        let mut all = vec![];
-        while let Ok(some) = self.0.recv_timeout(Duration::from_millis(200)) {
-            all.extend(some);
-        }
-        String::from_utf8_lossy(&all).into_owned()
-    }
+fn text(mut output: File) -> String {
+    let mut bytes = vec![];
+    let _ = output.rewind().and_then(|()| output.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The last lines of what was said, in one.

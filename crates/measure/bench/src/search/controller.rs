@@ -62,11 +62,7 @@ struct Search<'a> {
 }
 
 /// The ends of the interval in which the answer lies, as far as there are any.
-#[derive(Clone, Copy, Default)]
-struct Interval {
-    lower: Option<f64>,
-    upper: Option<f64>,
-}
+type Interval = (Option<f64>, Option<f64>);
 
 impl Search<'_> {
     fn goal(&mut self, goal: &Goal) -> Result<GoalResult, BenchError> {
@@ -82,11 +78,10 @@ impl Search<'_> {
         }
         self.narrow(goal)?;
         let at = |load: f64| conditional_throughput(goal, &self.at(load));
-        let Interval { lower, upper } = self.interval(goal);
-        Ok(match (lower, upper) {
+        Ok(match self.interval(goal) {
             (Some(lower), Some(upper)) => GoalResult::Regular { lower, upper, throughput: at(lower) },
             (Some(highest), None) => GoalResult::AllCarried { highest, throughput: at(highest) },
-            (None, _) => GoalResult::NoneCarried { lowest: upper.unwrap_or(self.limits.least) },
+            (None, upper) => GoalResult::NoneCarried { lowest: upper.unwrap_or(self.limits.least) },
         })
     }
 
@@ -94,8 +89,7 @@ impl Search<'_> {
     fn narrow(&mut self, goal: &Goal) -> Result<(), BenchError> {
         let mut step = goal.width;
         loop {
-            let Interval { lower, upper } = self.interval(goal);
-            let load = match (lower, upper) {
+            let load = match self.interval(goal) {
                 (Some(lower), Some(upper)) if upper - lower <= upper * goal.width * (1.0 + 1e-9) => {
                     return Ok(());
                 }
@@ -163,17 +157,17 @@ impl Search<'_> {
         let mut loads: Vec<f64> = self.trials.iter().map(|trial| trial.load).collect();
         loads.sort_by(f64::total_cmp);
         loads.dedup();
-        let mut interval = Interval::default();
+        let (mut lower, mut upper) = (None, None);
         for load in loads {
             match classify(goal, &self.at(load)) {
-                Bound::Lower => interval.lower = Some(load),
+                Bound::Lower => lower = Some(load),
                 Bound::Upper => {
-                    interval.upper = Some(load);
+                    upper = Some(load);
                     break;
                 }
                 Bound::Open => {}
             }
         }
-        interval
+        (lower, upper)
     }
 }

@@ -6,12 +6,12 @@
 use super::options::{Ends, WireOptions};
 use super::schedule::Schedule;
 use crate::load::Recorder;
-use crate::load::stamp::{self, STAMP_BYTES, Stamp};
+use crate::load::ports::read;
+use crate::load::stamp::{self, Stamp};
 use crate::stats::histogram;
 use hdrhistogram::Histogram;
-use packet::access::Access;
 use port::{FrameSet, Moved, PortStats};
-use shm::{Frame, Packet, PacketBytes, Pool};
+use shm::{Frame, Packet, Pool};
 use std::time::Instant;
 
 /// What a tester counts besides.
@@ -224,12 +224,4 @@ fn fill(packet: &mut Packet, frame: &[u8], stamp: &Stamp) {
     if let Some((at, before)) = tail.and_then(|at| Some((at, frame.get(at..)?.first_chunk()?))) {
         let _ = Frame::of(packet).write(at, &stamp.encode(before));
     }
-}
-
-/// What a received frame says of itself.
-#[inline]
-fn read(packet: &Packet) -> Option<Stamp> {
-    let bytes = PacketBytes::new(packet);
-    let mut tail = [0; STAMP_BYTES];
-    bytes.copy_out(stamp::offset(bytes.len())?, &mut tail).then(|| Stamp::decode(&tail))?
 }

@@ -95,9 +95,21 @@ pub fn offered(mut chain: Box<ChainUnderTest>, offers: &[Offer]) -> Result<Vec<O
     observed
 }
 
-/// Median and 99th percentile of latency, in microseconds, where something was seen at a load.
-pub fn latencies(name: &str, loads: &[f64], observed: &[Observed]) -> Vec<Sample> {
-    let of = |(x, observed): (&f64, &Observed)| {
+/// Median and 99th percentile of latency, in microseconds, where something was seen: at each place of `loads` with frames
+/// that come at that rate.
+///
+/// # Errors
+/// As [`open`] and [`offered`].
+pub fn latencies(
+    lab: &Lab,
+    path: &Path,
+    (run, batching): (&RunOptions, Batching),
+    name: &str,
+    loads: &[(f64, f64)],
+) -> Result<Vec<Sample>, BenchError> {
+    let offers = loads.iter().map(|(_, rate)| Offer::sampled(*rate, latency_s(lab, *rate)));
+    let observed = offered(open(path, run, batching)?, &offers.collect::<Vec<_>>())?;
+    let of = |((x, _), observed): (&(f64, f64), &Observed)| {
         let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
         let sample = |(told, quantile): (&str, f64)| Sample {
             series: format!("{name}, {told}"),
@@ -107,7 +119,7 @@ pub fn latencies(name: &str, loads: &[f64], observed: &[Observed]) -> Vec<Sample
         };
         Some([("median", 0.5), ("99 %", 0.99)].map(sample))
     };
-    loads.iter().zip(observed).filter_map(of).flatten().collect()
+    Ok(loads.iter().zip(&observed).filter_map(of).flatten().collect())
 }
 
 /// How long a trial of latency takes at a rate.

@@ -27,43 +27,57 @@ pub struct Paper {
     pub name: &'static str,
     /// What it shows, in a few words.
     pub about: &'static str,
+    paper: &'static str,
     /// Where the paper has it.
-    pub source: &'static str,
+    place: &'static str,
     run: fn(&mut Lab) -> Result<Vec<Figure>, BenchError>,
 }
 
 const fn paper(
     name: &'static str,
     about: &'static str,
-    source: &'static str,
+    paper: &'static str,
+    place: &'static str,
     run: fn(&mut Lab) -> Result<Vec<Figure>, BenchError>,
 ) -> Paper {
-    Paper { name, about, source, run }
+    Paper { name, about, paper, place, run }
 }
+
+const NIU: &str = "Niu et al., Benchmarking NFV Software Dataplanes";
+const NIU2: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes";
+const MVMP: &str = "MVMP (SAC 2018)";
+const SNF: &str = "SNF (PeerJ CS 2016)";
+const NETVM: &str = "NetVM (IEEE TNSM 2015)";
 
 /// All of them.
 pub static ALL: &[Paper] = &[
-    paper("niu-baseline", "one NF: frame sizes, and the clock", niu::BASELINE, niu::baseline),
-    paper("niu-bottleneck", "more queues and cores for one NF", niu::BOTTLENECK, niu::bottleneck),
-    paper("niu-chain", "one to three NFs in a row", niu::CHAIN, niu::chain),
-    paper("niu-numa", "a chain across sockets", niu::NUMA, niu::numa),
-    paper("niu-colocation", "independent chains side by side", niu::COLOCATION, niu::colocation),
-    paper("niu-latency-rate", "latency over the rate, and batching", niu_latency::RATE, niu_latency::rate),
-    paper("niu-latency-chain", "latency over the length of a chain", niu_latency::CHAIN, niu_latency::chain),
-    paper("mvmp-forward", "forwarding in a process beside in one program", mvmp::FORWARD, mvmp::forward),
-    paper("mvmp-duplicate", "NFs that share a virtual device", mvmp::DUPLICATE, mvmp::duplicate),
-    paper("mvmp-chain", "one to five NFs in processes in a row", mvmp::CHAIN, mvmp::chain),
-    paper("snf-chain", "routers and NAPTs in a row, synthesized", snf::CHAIN, snf::chain),
-    paper("snf-sizes", "ten routers and NAPTs over frame sizes", snf::SIZES, snf::sizes),
-    paper("snf-acl", "an ISP's chain with many rules", snf::ACL, snf::acl),
-    paper("netvm-forward", "what is forwarded of what is offered", netvm::FORWARD, netvm::forward),
-    paper("netvm-sizes", "L3 forwarding over frame sizes", netvm::SIZES, netvm::sizes),
-    paper("netvm-chain", "NFs in processes, each in its own", netvm::CHAIN, netvm::chain),
-    paper("netvm-latency", "latency over the offered load", netvm::LATENCY, netvm::latency),
-    paper("netvm-breakdown", "where the time of a packet goes", netvm::BREAKDOWN, netvm::breakdown),
-    paper("netvm-steering", "instances of an NF share packets", netvm::STEERING, netvm::steering),
-    paper("netvm-deploy", "how long it takes to start an NF", netvm::DEPLOY, netvm::deploy),
-    paper("netvm-dos", "an attack is noticed and filtered", netvm::DOS, netvm::dos),
+    paper("niu-baseline", "one NF: frame sizes, and the clock", NIU, "figure 2 and table 1", niu::baseline),
+    paper(
+        "niu-bottleneck",
+        "more queues and cores for one NF",
+        NIU,
+        "figures 3 and 4, table 2",
+        niu::bottleneck,
+    ),
+    paper("niu-chain", "one to three NFs in a row", NIU, "figure 5", niu::chain),
+    paper("niu-numa", "a chain across sockets", NIU, "figure 7", niu::numa),
+    paper("niu-colocation", "independent chains side by side", NIU, "figure 8", niu::colocation),
+    paper("niu-latency-rate", "latency over the rate, and batching", NIU2, "figure 5", niu_latency::rate),
+    paper("niu-latency-chain", "latency over the length of a chain", NIU2, "figure 6", niu_latency::chain),
+    paper("mvmp-forward", "forwarding in a process beside in one program", MVMP, "figure 5", mvmp::forward),
+    paper("mvmp-duplicate", "NFs that share a virtual device", MVMP, "figure 6", mvmp::duplicate),
+    paper("mvmp-chain", "one to five NFs in processes in a row", MVMP, "figure 7", mvmp::chain),
+    paper("snf-chain", "routers and NAPTs in a row, synthesized", SNF, "figure 7", snf::chain),
+    paper("snf-sizes", "ten routers and NAPTs over frame sizes", SNF, "figure 8", snf::sizes),
+    paper("snf-acl", "an ISP's chain with many rules", SNF, "figure 10", snf::acl),
+    paper("netvm-forward", "what is forwarded of what is offered", NETVM, "figure 11", netvm::forward),
+    paper("netvm-sizes", "L3 forwarding over frame sizes", NETVM, "figure 12", netvm::sizes),
+    paper("netvm-chain", "NFs in processes, each in its own", NETVM, "figure 14", netvm::chain),
+    paper("netvm-latency", "latency over the offered load", NETVM, "figure 15", netvm::latency),
+    paper("netvm-breakdown", "where the time of a packet goes", NETVM, "table I", netvm::breakdown),
+    paper("netvm-steering", "instances of an NF share packets", NETVM, "figure 16", netvm::steering),
+    paper("netvm-deploy", "how long it takes to start an NF", NETVM, "figure 17", netvm::deploy),
+    paper("netvm-dos", "an attack is noticed and filtered", NETVM, "figure 18", netvm::dos),
 ];
 
 /// The one with that name.
@@ -72,6 +86,11 @@ pub fn find(name: &str) -> Option<&'static Paper> {
 }
 
 impl Paper {
+    /// The paper, and where it has that.
+    pub fn source(&self) -> String {
+        format!("{}, {}", self.paper, self.place)
+    }
+
     /// Carries it out: a figure, or several.
     ///
     /// # Errors
@@ -80,13 +99,11 @@ impl Paper {
         let mut figures = (self.run)(lab)?;
         for figure in &mut figures {
             figure.command = format!("millrace bench paper {} --{}", self.name, lab.effort.name);
-            figure.source = Some(self.source.into());
+            figure.source = Some(self.source());
         }
         Ok(figures)
     }
-}
 
-impl Paper {
     /// The same; where nothing at all can be measured, a figure that says why.
     pub fn run_or_skip(&self, lab: &mut Lab) -> Vec<Figure> {
         self.run(lab).unwrap_or_else(|why| {
@@ -97,7 +114,7 @@ impl Paper {
                 Axis::default(),
                 Axis::default(),
             );
-            figure.source = Some(self.source.into());
+            figure.source = Some(self.source());
             figure.skip("all of it", why);
             vec![figure]
         })
@@ -120,7 +137,7 @@ mod tests {
         assert_eq!(ALL.len(), 21);
         for paper in ALL {
             assert_eq!(ALL.iter().filter(|other| other.name == paper.name).count(), 1, "{}", paper.name);
-            assert!(find(paper.name).is_some() && !paper.source.is_empty() && !paper.about.is_empty());
+            assert!(find(paper.name).is_some() && !paper.source().is_empty() && !paper.about.is_empty());
         }
         assert!(find("niu").is_none());
     }

@@ -6,10 +6,6 @@ use crate::experiment::lab::{Case, Lab, Mode, Nf};
 use crate::experiment::taps::{SATURATING, TapOptions, taps};
 use crate::figure::{Axis, Figure, Series};
 
-pub const FORWARD: &str = "MVMP (SAC 2018), figure 5";
-pub const DUPLICATE: &str = "MVMP (SAC 2018), figure 6";
-pub const CHAIN: &str = "MVMP (SAC 2018), figure 7";
-
 /// What l2fwd and MVMP reach with 64 bytes, in Mpps, and how much less OpenNetVM does.
 const STATED: f64 = 14.3;
 const OPEN_NETVM: f64 = 0.7;

@@ -12,15 +12,6 @@ use crate::load::{Batching, Observed, Offer};
 use crate::start::failed;
 use crate::trial::Sample;
 
-pub const FORWARD: &str = "NetVM (IEEE TNSM 2015), figure 11";
-pub const SIZES: &str = "NetVM (IEEE TNSM 2015), figure 12";
-pub const CHAIN: &str = "NetVM (IEEE TNSM 2015), figure 14";
-pub const LATENCY: &str = "NetVM (IEEE TNSM 2015), figure 15";
-pub const BREAKDOWN: &str = "NetVM (IEEE TNSM 2015), table I";
-pub const STEERING: &str = "NetVM (IEEE TNSM 2015), figure 16";
-pub const DEPLOY: &str = "NetVM (IEEE TNSM 2015), figure 17";
-pub const DOS: &str = "NetVM (IEEE TNSM 2015), figure 18";
-
 const PLACE: &str = "NetVM, section V: KVM on a Xeon X5650 at 2.67 GHz, one 10 GbE port";
 /// What 10 GbE carries of 64-byte frames, in Mpps.
 const LINE: f64 = 14.880_952;
@@ -221,17 +212,8 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
                 continue;
             }
         };
-        let ns = |kinds: &[Kind]| {
-            let of = found.stages.iter().filter(|stage| kinds.contains(&stage.kind));
-            of.map(|stage| stage.cycles.median / found.cycles_per_ns).sum::<f64>()
-        };
-        let parts = [
-            ns(&[Kind::Receive]),
-            ns(&[Kind::ToNf]),
-            ns(&[Kind::InNf]),
-            ns(&[Kind::FromNf]),
-            ns(&[Kind::Send]),
-        ];
+        let parts = [Kind::Receive, Kind::ToNf, Kind::InNf, Kind::FromNf, Kind::Send]
+            .map(|kind| found.cycles(kind) / found.cycles_per_ns);
         let total: f64 = parts.iter().sum();
         let points = parts.into_iter().chain([total]).enumerate().map(|(x, ns)| Point {
             repeats: lab.effort.rounds,

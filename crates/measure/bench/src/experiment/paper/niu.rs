@@ -13,12 +13,6 @@ use crate::trial::Sample;
 use std::time::Duration;
 use worker::profile::Stage;
 
-pub const BASELINE: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 2 and table 1";
-pub const BOTTLENECK: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figures 3 and 4, table 2";
-pub const CHAIN: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 5";
-pub const NUMA: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 7";
-pub const COLOCATION: &str = "Niu et al., Benchmarking NFV Software Dataplanes, figure 8";
-
 /// Chains at once, at most: the papers'.
 const BUNDLES: usize = 3;
 

@@ -4,11 +4,8 @@ use super::curves::crowded;
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::figure::{Axis, Figure, Series};
-use crate::load::{Batching, Offer};
+use crate::load::Batching;
 use crate::start::RunOptions;
-
-pub const RATE: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 5";
-pub const CHAIN: &str = "Niu et al., Unveiling Performance of NFV Software Dataplanes, figure 6";
 
 /// Frames of 128 bytes, as in the paper.
 const SIZE: u16 = 128;
@@ -54,11 +51,8 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
                 polls: way.polls,
                 ..lab.run_options(Mode::CACHED, Some(SIZE))
             };
-            let chain = trial::open(&path, &run, way.batching)?;
-            let offers: Vec<Offer> =
-                rates.iter().map(|rate| Offer::sampled(*rate, trial::latency_s(lab, *rate))).collect();
-            let observed = trial::offered(chain, &offers)?;
-            Ok(trial::latencies(way.name, rates, &observed))
+            let loads: Vec<(f64, f64)> = rates.iter().map(|rate| (*rate, *rate)).collect();
+            trial::latencies(lab, &path, (&run, way.batching), way.name, &loads)
         })
     });
     let sheet = lab.sheet(
@@ -104,10 +98,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let cases = cases.map(|(x, nfs, form)| {
         Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name), move |lab| {
             let path = lab.row(nfs, form)?;
-            let chain = trial::open(&path, &lab.run_options(form, Some(SIZE)), Batching::Adaptive)?;
-            let observed = trial::offered(chain, &[Offer::sampled(load, trial::latency_s(lab, load))])?;
-            let all = trial::latencies(form.name, &[x as f64], &observed);
-            Ok(all)
+            let run = lab.run_options(form, Some(SIZE));
+            trial::latencies(lab, &path, (&run, Batching::Adaptive), form.name, &[(x as f64, load)])
         })
     });
     let sheet = lab.sheet(

@@ -12,10 +12,6 @@ use crate::speed::workload;
 use crate::start::failed;
 use std::path::PathBuf;
 
-pub const CHAIN: &str = "SNF (PeerJ CS 2016), figure 7";
-pub const SIZES: &str = "SNF (PeerJ CS 2016), figure 8";
-pub const ACL: &str = "SNF (PeerJ CS 2016), figure 10";
-
 const PLACE: &str = "SNF, Xeon E5-2667 v3 at 3.2 GHz, 8 cores, four 10 GbE ports";
 /// Flows of the traffic.
 const FLOWS: u64 = 1_000;
