@@ -191,11 +191,10 @@ pub fn restore_cost(
             };
             if usize::from(place.len) <= LINE_BYTES {
                 shm::stamp(packet, frames.first_line(place), place.len);
-                finish(packet, place, 0);
             } else {
                 let _ = packet.fill(frames.frame(place));
-                finish(packet, place, 0);
             }
+            finish(packet, place, 0);
         }
     }
     let elapsed = start.elapsed();

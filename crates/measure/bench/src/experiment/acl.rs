@@ -22,7 +22,7 @@ const LATENCY_SIZE: u16 = 128;
 fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
     let workload = workload::find("isp-file").ok_or_else(|| failed("there is no workload `isp-file`"))?;
     let folder = lab.folder().join(format!("rules-{rules}"));
-    let stage = Stage::new(&folder)?.with_rules(Some(isp::generated(rules)));
+    let stage = Stage::new(&folder, Some(isp::generated(rules)))?;
     // A flow for each rule, as far as the NAPT has ports.
     stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
 }

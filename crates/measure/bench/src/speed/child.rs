@@ -5,14 +5,8 @@ use crate::BenchError;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the parent learns.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Answer {
-    /// A figure.
-    Sample(Box<Sample>),
-    /// Why there is none, in a line.
-    Skip(String),
-}
+/// What a measurement came to, or why there is nothing.
+pub type Answer = Result<Sample, String>;
 
 /// Arguments of the hidden form of the command that measures one chain and prints a [`Sample`] as JSON.
 pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
@@ -65,16 +59,13 @@ pub fn measure(
 /// Reads what the process printed. Drivers may print, too: the figure is the last line that is one.
 fn answer(stdout: &str, stderr: &str, success: bool) -> Answer {
     let sample = stdout.lines().rev().find_map(|line| serde_json::from_str::<Sample>(line).ok());
-    match sample.filter(|_| success) {
-        Some(sample) => Answer::Sample(Box::new(sample)),
-        None => {
-            // Of a chain's mistakes the first one, without the place in a file that will be gone.
-            let mistake = stderr.lines().find_map(|line| Some(line.split_once(": error: ")?.1));
-            let last = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
-            let why = mistake.or_else(last).unwrap_or("it printed no figure");
-            Answer::Skip(why.trim_start_matches("millrace: ").to_string())
-        }
-    }
+    sample.filter(|_| success).ok_or_else(|| {
+        // Of a chain's mistakes the first one, without the place in a file that will be gone.
+        let mistake = stderr.lines().find_map(|line| Some(line.split_once(": error: ")?.1));
+        let last = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let why = mistake.or_else(last).unwrap_or("it printed no figure");
+        why.trim_start_matches("millrace: ").to_string()
+    })
 }
 
 #[cfg(test)]
@@ -86,17 +77,17 @@ mod tests {
         let sample = Sample { packets: 7, wall_ns: 1.0, ..Sample::default() };
         let json = serde_json::to_string(&sample).expect("json");
         let stdout = format!("a driver's line\n{json}\n\n");
-        assert_eq!(answer(&stdout, "", true), Answer::Sample(Box::new(sample)));
+        assert_eq!(answer(&stdout, "", true), Ok(sample));
     }
 
     #[test]
     fn without_a_figure_the_last_complaint_is_told() {
-        assert_eq!(answer("", "one\nmillrace: two\n\n", false), Answer::Skip("two".into()));
+        assert_eq!(answer("", "one\nmillrace: two\n\n", false), Err("two".into()));
         let mistakes = "millrace: /tmp/x:7:22: error: unknown element class `A`\n/tmp/x:8:1: error: more\n";
-        assert_eq!(answer("", mistakes, false), Answer::Skip("unknown element class `A`".into()));
-        assert_eq!(answer("", "", true), Answer::Skip("it printed no figure".into()));
+        assert_eq!(answer("", mistakes, false), Err("unknown element class `A`".into()));
+        assert_eq!(answer("", "", true), Err("it printed no figure".into()));
         let json = serde_json::to_string(&Sample::default()).expect("json");
-        assert_eq!(answer(&json, "it broke", false), Answer::Skip("it broke".into()));
+        assert_eq!(answer(&json, "it broke", false), Err("it broke".into()));
     }
 
     #[test]

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_floor_is_measured_in_memory() {
         let folder = tempfile::tempdir().expect("folder");
-        let stage = Stage::new(folder.path()).expect("folder");
+        let stage = Stage::new(folder.path(), None).expect("folder");
         let floor = workload::find("floor").expect("there");
         let chain = stage.lay_out(floor, scene::PortKind::Memory, 100).expect("written");
         let sample = measure_chain(&chain, &options()).expect("runs");
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn handlers_are_written_first() {
         let folder = tempfile::tempdir().expect("folder");
-        let stage = Stage::new(folder.path()).expect("folder");
+        let stage = Stage::new(folder.path(), None).expect("folder");
         let full = workload::find("l3-full").expect("there");
         let chain = stage.lay_out(full, scene::PortKind::Memory, 100).expect("written");
         // The lookup is what this is about; less of the library has to work then.

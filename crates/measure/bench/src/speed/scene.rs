@@ -91,11 +91,11 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// In that folder.
+    /// In that folder, with these rules for workloads that need some.
     ///
     /// # Errors
     /// When the folder cannot be made or DPDK could not take its name.
-    pub fn new(folder: &Path) -> Result<Stage, BenchError> {
+    pub fn new(folder: &Path, given_rules: Option<Vec<Filter>>) -> Result<Stage, BenchError> {
         let failed = |cause| BenchError::file("create", folder, cause);
         std::fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
@@ -105,13 +105,7 @@ impl Stage {
                 "{path}: DPDK takes no file whose name has a comma, a space or an equals sign"
             )));
         }
-        Ok(Stage { folder, given_rules: None })
-    }
-
-    /// The same with these rules for workloads that need some.
-    #[must_use]
-    pub fn with_rules(self, given_rules: Option<Vec<Filter>>) -> Stage {
-        Stage { given_rules, ..self }
+        Ok(Stage { folder, given_rules })
     }
 
     /// The file with what flows of a workload are to hit of its rules; written if it is not there yet.
@@ -230,7 +224,7 @@ mod tests {
     #[test]
     fn workloads_become_chains_without_mistakes() {
         let folder = tempfile::tempdir().expect("folder");
-        let stage = Stage::new(folder.path()).expect("folder").with_rules(Some(isp::generated(50)));
+        let stage = Stage::new(folder.path(), Some(isp::generated(50))).expect("folder");
         for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
             let path = stage.lay_out(workload, kind, 100).expect("written");
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
@@ -248,7 +242,7 @@ mod tests {
     #[test]
     fn names_that_dpdk_cannot_take_are_refused() {
         let folder = tempfile::tempdir().expect("folder");
-        assert!(Stage::new(&folder.path().join("a,b")).is_err());
+        assert!(Stage::new(&folder.path().join("a,b"), None).is_err());
     }
 
     #[test]

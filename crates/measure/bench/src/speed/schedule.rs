@@ -1,6 +1,6 @@
 //! All measurements, by turns.
 
-use super::child::{self, Answer};
+use super::child;
 use super::measure::MeasureOptions;
 use super::report::{Report, Row};
 use super::scene::{PortKind, Stage};
@@ -120,8 +120,8 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
             Job::Testpmd(how) => testpmd::measure(how)?,
         };
         match answer {
-            Answer::Sample(sample) => row.samples.push(*sample),
-            Answer::Skip(why) => row.skipped = Some(why),
+            Ok(sample) => row.samples.push(sample),
+            Err(why) => row.skipped = Some(why),
         }
         Ok::<(), BenchError>(())
     })?;
@@ -135,7 +135,7 @@ fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, R
     let main_core = machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core);
     let mut jobs = Vec::new();
     let rules = options.acl.as_deref().map(isp::read).transpose()?;
-    let stage = Stage::new(&options.folder)?.with_rules(rules);
+    let stage = Stage::new(&options.folder, rules)?;
     let routes = routes(options, &stage)?;
     for &port in &options.ports {
         // What a port without contents receives has no flows.

@@ -77,10 +77,10 @@ pub fn measure(options: &TestpmdOptions) -> Result<Answer, BenchError> {
     let answer = talk(&mut child, options);
     drop(child.stdin.take());
     let _ = end_within(&mut child, PATIENCE / 4);
-    Ok(answer.unwrap_or_else(|why| Answer::Skip(format!("{PROGRAM}: {why}"))))
+    Ok(answer.map_err(|why| format!("{PROGRAM}: {why}")))
 }
 
-fn talk(child: &mut Child, options: &TestpmdOptions) -> Result<Answer, String> {
+fn talk(child: &mut Child, options: &TestpmdOptions) -> Answer {
     let mut input = child.stdin.take().ok_or("no way to its input")?;
     let lines = lines_of(child)?;
     let mut say = |command: &str| writeln!(input, "{command}").map_err(|error| error.to_string());
@@ -99,14 +99,14 @@ fn talk(child: &mut Child, options: &TestpmdOptions) -> Result<Answer, String> {
     say("stop")?;
     say("quit")?;
     let rate = rx_pps(&told).filter(|rate| *rate > 0.0).ok_or("it forwarded nothing")?;
-    Ok(Answer::Sample(Box::new(Sample {
+    Ok(Sample {
         // Its rate is by its own clock; the time here is only the weight of the waiting.
         packets: (rate * wall_ns / 1e9) as u64,
         wall_ns,
         waited_ns: waited_ns as f64,
         sound: true,
         ..Sample::default()
-    })))
+    })
 }
 
 /// Its lines, read by a thread until it closes its output.

@@ -19,7 +19,7 @@ const FLOWS: u64 = 1_000;
 /// Lays out a workload of the benchmark, with ports in memory.
 fn laid_out(lab: &Lab, name: &str) -> Result<PathBuf, BenchError> {
     let workload = workload::find(name).ok_or_else(|| failed(format!("there is no workload `{name}`")))?;
-    Stage::new(lab.folder())?.lay_out(workload, PortKind::Memory, FLOWS)
+    Stage::new(lab.folder(), None)?.lay_out(workload, PortKind::Memory, FLOWS)
 }
 
 /// What a workload takes as fast as it goes, in Mpps.
