@@ -75,9 +75,9 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
     for burst in BURSTS {
         let run = RunOptions { burst, ..run.clone() };
         let looks = match has_ring {
-            true => behind_ring(path, run, seconds, |_, looks| Ok(looks)),
-            false => closed(path, &run, seconds),
-        }?;
+            true => behind_ring(path, run, seconds)?.1,
+            false => closed(path, &run, seconds)?,
+        };
         disturbed.extend(looks.iter().map(|look| look.disturbed));
         let ns = Quantiles::of(looks.iter().map(|look| look.ns));
         bursts.extend(ns.map(|ns| BurstCost { burst, ns: ns.median }));
@@ -113,19 +113,16 @@ pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look
     Ok(Look { ns, disturbed, is_far: observed.is_far })
 }
 
-/// Looks at a chain behind rings that are always full, and then does what there is to do.
-fn behind_ring<T>(
+/// Looks at a chain behind rings that are always full; the chain runs on.
+fn behind_ring(
     path: &Path,
     run: RunOptions,
     seconds: f64,
-    then: impl FnOnce(&mut dyn UnderTest, Vec<Look>) -> Result<T, BenchError>,
-) -> Result<T, BenchError> {
+) -> Result<(ChainUnderTest, Vec<Look>), BenchError> {
     let options = ChainOptions { run, ring: RING, batching: Batching::Adaptive };
-    let mut under_test: Box<dyn UnderTest> = Box::new(ChainUnderTest::start(path, &options)?);
-    let looks: Result<Vec<Look>, _> = (0..LOOKS).map(|_| flood(under_test.as_mut(), seconds)).collect();
-    let found = looks.and_then(|looks| then(under_test.as_mut(), looks));
-    under_test.end()?;
-    found
+    let mut under_test = ChainUnderTest::start(path, &options)?;
+    let looks: Result<Vec<Look>, _> = (0..LOOKS).map(|_| flood(&mut under_test, seconds)).collect();
+    Ok((under_test, looks?))
 }
 
 /// What a chain with NFs in processes takes as a whole, with bursts of several lengths. Also the largest share of the
@@ -135,16 +132,14 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64,
     let mut load = FEW;
     for burst in PROCESS_BURSTS {
         let run = RunOptions { burst, ..run.clone() };
-        let (ns, seen) = behind_ring(path, run, seconds, |under_test, looks| {
-            let ns = Quantiles::of(looks.iter().map(|look| look.ns)).map_or(0.0, |ns| ns.median);
-            load = load.min(1e9 / ns.max(1.0) * LITTLE);
-            let mut trials = Trials::new(under_test);
-            let seen = (0..LOOKS).map(|_| trials.offer(&Offer::sampled(load, seconds)));
-            let seen = seen.collect::<Result<Vec<_>, _>>()?;
-            far |= looks.iter().any(|look| look.is_far) || seen.iter().any(|observed| observed.is_far);
-            disturbed = looks.iter().map(|look| look.disturbed).fold(disturbed, f64::max);
-            Ok((ns, seen))
-        })?;
+        let (mut under_test, looks) = behind_ring(path, run, seconds)?;
+        let ns = Quantiles::of(looks.iter().map(|look| look.ns)).map_or(0.0, |ns| ns.median);
+        load = load.min(1e9 / ns.max(1.0) * LITTLE);
+        let mut trials = Trials::new(&mut under_test);
+        let seen = (0..LOOKS).map(|_| trials.offer(&Offer::sampled(load, seconds)));
+        let seen = seen.collect::<Result<Vec<_>, _>>()?;
+        far |= looks.iter().any(|look| look.is_far) || seen.iter().any(|observed| observed.is_far);
+        disturbed = looks.iter().map(|look| look.disturbed).fold(disturbed, f64::max);
         bursts.push(BurstCost { burst, ns });
         let timed = seen.iter().filter_map(|observed| observed.seen.as_ref()).filter(|seen| seen.frames > 0);
         latencies.extend(timed.map(|seen| seen.latency.value_at_quantile(0.5) as f64));

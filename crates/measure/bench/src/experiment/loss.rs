@@ -93,9 +93,8 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
         Case::new(format!("{}, {size} bytes", form.name), move |lab| {
             let mut chain = trial::open(path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
             let line = Rate::Bits(gbps * 1e9).frames(f64::from(size));
-            let found = longest(chain.as_mut(), line);
+            let (frames, disturbed) = longest(chain.as_mut(), line)?;
             trial::ended(chain)?;
-            let (frames, disturbed) = found?;
             Ok(vec![Sample { series: form.name.into(), x: f64::from(size), y: frames, disturbed }])
         })
     });
