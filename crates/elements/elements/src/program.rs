@@ -1,13 +1,19 @@
 //! Elements that are nothing but a program.
 
-use element::{Element, Handlers, Row, Transparent};
+use element::{Element, Handlers, Row, Transparent, Work};
 use ir::{BlockId, Builder};
+use shm::burst::Batch;
 
-/// An element without slow paths, tables and tasks, whose handlers read and write the cells of its program.
+type SlowPath = Box<dyn FnMut(&mut Batch<'_>, &mut Work<'_>) + Send>;
+
+/// An element without tables and tasks, whose handlers read and write the cells of its program.
 pub(crate) struct Program {
     class: &'static str,
     handlers: &'static [Row<Program>],
     build: Box<dyn Fn(&mut Builder) + Send>,
+    slow: SlowPath,
+    reasons: &'static [&'static str],
+    writes: bool,
 }
 
 impl Program {
@@ -17,7 +23,18 @@ impl Program {
         handlers: &'static [Row<Program>],
         build: impl Fn(&mut Builder) + Send + 'static,
     ) -> Program {
-        Program { class, handlers, build: Box::new(build) }
+        let (build, slow) = (Box::new(build), Box::new(|_: &mut Batch<'_>, _: &mut Work<'_>| {}));
+        Program { class, handlers, build, slow, reasons: &[], writes: false }
+    }
+
+    /// Adds a slow path, its drop reasons, and whether it writes bytes of packets that came in.
+    pub(crate) fn with_slow_path(
+        self,
+        reasons: &'static [&'static str],
+        writes: bool,
+        slow: impl FnMut(&mut Batch<'_>, &mut Work<'_>) + Send + 'static,
+    ) -> Program {
+        Program { slow: Box::new(slow), reasons, writes, ..self }
     }
 }
 
@@ -26,9 +43,21 @@ impl Transparent for Program {
         f.name(self.class);
         (self.build)(f);
     }
+
+    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
+        (self.slow)(batch, work);
+    }
 }
 
 impl Element for Program {
+    fn reasons(&self) -> &'static [&'static str] {
+        self.reasons
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
+    }
+
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, self.handlers)
     }

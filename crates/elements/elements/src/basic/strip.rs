@@ -2,11 +2,9 @@
 
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::offset;
 use packet::field::Base;
-use shm::burst::Batch;
 use shm::descriptor::{BUF_BYTES, NO_HEADER};
 
 /// The class.
@@ -58,7 +56,7 @@ stripped off it.
 - **annotations**: reads the network header
 - **drop reasons**: `no-network-header`: it is not set
 ",
-    make: |cx| cx.transparent(|_| Some(StripToNetworkHeader)),
+    make: |cx| cx.transparent(|_| Some(strip_to_network_header())),
     ..STRIP
 };
 
@@ -70,73 +68,41 @@ fn make_strip(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-struct Unstrip {
-    length: u16,
-}
-
-fn make_unstrip(args: &mut Args<'_>) -> Option<Unstrip> {
+fn make_unstrip(args: &mut Args<'_>) -> Option<Program> {
     let length = args.mandatory_positional("LENGTH", parse::int_in(0..=BUF_BYTES as i64));
-    let length = length? as u16;
-    Some(Unstrip { length })
+    Some(unstrip(length? as usize))
 }
 
-impl Transparent for Unstrip {
-    fn build(&self, f: &mut Builder) {
-        f.name("Unstrip");
+fn unstrip(length: usize) -> Program {
+    let program = Program::new("Unstrip", &[], move |f| {
         let cramped = f.slow_block("headroom");
-        f.room(usize::from(self.length), cramped);
-        f.push(usize::from(self.length));
+        f.room(length, cramped);
+        f.push(length);
         f.emit(0);
-    }
-
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
-        let length = usize::from(self.length);
+    });
+    // Bytes that have to move are copied first, if anybody else reads them.
+    program.with_slow_path(&["no-headroom"], false, move |batch, work| {
         batch.emit_if(0, |packet| {
             shm::chain::unshare(work.pool(), packet) && packet.make_headroom(length) && packet.push(length)
         });
-    }
+    })
 }
 
-impl Element for Unstrip {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
-    /// Where bytes have to move, it sees to it that nobody else reads them.
-    fn writes(&self) -> bool {
-        false
-    }
-}
-
-struct StripToNetworkHeader;
-
-impl Transparent for StripToNetworkHeader {
-    fn build(&self, f: &mut Builder) {
-        f.name("StripToNetworkHeader");
+fn strip_to_network_header() -> Program {
+    let program = Program::new("StripToNetworkHeader", &[], |f| {
         let before = f.slow_block("stripped");
         let offset = f.eval(offset(Base::Net));
         // Headers before the front, and those that are not set, are large numbers.
         f.check(offset.less_than(1 << 32), before);
         f.pull(offset);
         f.emit(0);
-    }
-
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    });
+    program.with_slow_path(&["no-network-header"], false, |batch, _| {
         batch.emit_if(0, |packet| {
             let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
             length.is_some_and(|length| packet.push(usize::from(length)))
         });
-    }
-}
-
-impl Element for StripToNetworkHeader {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-network-header"]
-    }
+    })
 }
 
 #[cfg(test)]
@@ -146,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_packet_without_headroom_is_moved_or_dropped() {
-        let mut unstrip = Unstrip { length: 20 };
+        let mut unstrip = unstrip(20);
         let (packet, bytes) = through_slow_path(&mut unstrip, &all_but(20)).unwrap();
         assert_eq!((&bytes[20..], packet.data(), packet.mac), (&all_but(20)[..], 0, 20));
         assert!(through_slow_path(&mut unstrip, &all_but(19)).is_none());

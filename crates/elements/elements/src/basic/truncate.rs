@@ -1,11 +1,10 @@
 //! `Truncate`: cuts packets that are too long.
 
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::{anno, packet_len};
 use packet::anno::EXTRA_LENGTH;
-use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -25,44 +24,23 @@ Cuts packets that are longer than LENGTH bytes.
     make: |cx| cx.transparent(make),
 };
 
-struct Truncate {
-    length: u16,
-    extra_length: bool,
-}
-
-fn make(args: &mut Args<'_>) -> Option<Truncate> {
+fn make(args: &mut Args<'_>) -> Option<Program> {
     let length = args.mandatory_positional("LENGTH", parse::u16);
     let extra_length = args.keyword("EXTRA_LENGTH", parse::bool).unwrap_or(true);
-    Some(Truncate { length: length?, extra_length })
-}
-
-impl Transparent for Truncate {
-    fn build(&self, f: &mut Builder) {
-        f.name("Truncate");
+    let limit = length?;
+    let program = Program::new("Truncate", &[], move |f| {
         let (short, chain) = (f.aside(|f| f.emit(0)), f.slow_block("chain"));
-        let most = f.eval(u64::from(self.length));
+        let most = f.eval(u64::from(limit));
         let length = f.eval(packet_len());
         f.leave_if(length.at_most(most), short);
-        if self.extra_length {
+        if extra_length {
             f.store_anno(EXTRA_LENGTH, anno(EXTRA_LENGTH) + (length - most));
         }
         f.take(most);
         f.check(packet_len().equals(most), chain);
         f.emit(0);
-    }
-
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        let length = usize::from(self.length);
-        batch.emit_if(0, |packet| packet.take((packet.total() as usize).saturating_sub(length)));
-    }
-}
-
-impl Element for Truncate {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["impossible-length"]
-    }
+    });
+    Some(program.with_slow_path(&["impossible-length"], false, move |batch, _| {
+        batch.emit_if(0, |packet| packet.take((packet.total() as usize).saturating_sub(limit.into())));
+    }))
 }

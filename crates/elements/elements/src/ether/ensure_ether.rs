@@ -1,12 +1,12 @@
 //! `EnsureEther`: puts an Ethernet header before IP packets that have none.
 
-use super::header::{EtherHeader, HEADER_BYTES, TYPE_IP, TYPE_IP6};
+use super::header::{BACK, EtherHeader, FIRST_BYTES, HEADER_BYTES, TYPE_IP, TYPE_IP6};
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
+use element::{Class, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::{load, offset};
 use packet::field::{Base, Field};
-use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -30,18 +30,6 @@ replaced by a new one.
     make: |cx| cx.transparent(make),
 };
 
-struct EnsureEther {
-    header: EtherHeader,
-}
-
-fn make(args: &mut Args<'_>) -> Option<EnsureEther> {
-    let ethertype = args.positional("ETHERTYPE", parse::u16).unwrap_or(TYPE_IP);
-    let src = args.positional("SRC", parse::ether).unwrap_or([1; 6]);
-    let dst = args.positional("DST", parse::ether).unwrap_or([2; 6]);
-    let header = EtherHeader { dst, src, ethertype };
-    Some(EnsureEther { header })
-}
-
 /// Goes on where the EtherType before the network header is that of no IP packet; else to `is_ip`. The
 /// Ethernet header stands at the front.
 fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
@@ -51,9 +39,15 @@ fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
     }
 }
 
-impl Transparent for EnsureEther {
-    fn build(&self, f: &mut Builder) {
-        f.name("EnsureEther");
+fn make(args: &mut Args<'_>) -> Option<Program> {
+    let ethertype = args.positional("ETHERTYPE", parse::u16).unwrap_or(TYPE_IP);
+    let src = args.positional("SRC", parse::ether).unwrap_or([1; 6]);
+    let dst = args.positional("DST", parse::ether).unwrap_or([2; 6]);
+    Some(ensure(EtherHeader { dst, src, ethertype }))
+}
+
+fn ensure(header: EtherHeader) -> Program {
+    let program = Program::new("EnsureEther", &[], move |f| {
         let unchanged = f.aside(|f| f.emit(0));
         let (behind, stripped, replace) = (f.block(), f.block(), f.block());
         let cramped = f.slow_block("headroom");
@@ -77,16 +71,14 @@ impl Transparent for EnsureEther {
         f.pull(net);
         f.room(HEADER_BYTES, cramped);
         f.push(HEADER_BYTES);
-        f.store(super::header::FIRST_BYTES, self.header.first_bytes());
-        f.store(super::header::BACK, self.header.back());
+        f.store(FIRST_BYTES, header.first_bytes());
+        f.store(BACK, header.back());
         f.emit(0);
-    }
-
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    });
+    program.with_slow_path(&["no-headroom"], true, move |batch, _| {
         batch.emit_if(0, |packet| {
-            let (mac, net) = (packet.mac, packet.net);
-            let before = packet.data();
-            if !self.header.push_onto(packet) {
+            let (mac, net, before) = (packet.mac, packet.net, packet.data());
+            if !header.push_onto(packet) {
                 return false;
             }
             // Only the bytes are new: header annotations stay where the bytes moved to.
@@ -94,13 +86,7 @@ impl Transparent for EnsureEther {
             (packet.mac, packet.net) = (mac.saturating_add(moved), net.saturating_add(moved));
             true
         });
-    }
-}
-
-impl Element for EnsureEther {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
+    })
 }
 
 #[cfg(test)]
@@ -111,7 +97,7 @@ mod tests {
     #[test]
     fn a_packet_without_headroom_is_moved_or_dropped() {
         let header = EtherHeader { dst: [1; 6], src: [2; 6], ethertype: 0x0800 };
-        let mut ensure = EnsureEther { header };
+        let mut ensure = ensure(header);
         let (packet, bytes) = through_slow_path(&mut ensure, &all_but(14)).unwrap();
         assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
         // The MAC header that was there is still that, and there is no network header.

@@ -3,15 +3,13 @@
 use super::header::{from_network, transport_offset};
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, PortCodes, StateScope, Transparent, Work};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::{load, offset, packet_len, select, transport_sum};
 use packet::Access;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
 use packet::view::Ipv4;
 use shm::Packet;
-use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 
 /// `SetTCPChecksum`.
@@ -48,7 +46,7 @@ Computes the UDP checksum and writes it into the header. The protocol field is n
 - **drop reasons**: `fragment-or-short`: a fragment, or the packet is shorter than its UDP length
 ",
     codes: PortCodes::CHECK,
-    make: |cx| cx.transparent(|_| Some(SetUdp)),
+    make: |cx| cx.transparent(|_| Some(set_udp())),
     ..TCP
 };
 
@@ -77,10 +75,8 @@ fn make_tcp(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-struct SetUdp;
-
 /// Computes the checksum of a datagram that ends before its IP packet does.
-fn set_udp(packet: &mut Packet) -> Option<()> {
+fn write_sum(packet: &mut Packet) -> Option<()> {
     let (mut from_net, at) = (from_network(packet)?, transport_offset(packet)?);
     let bytes = PacketBytes::new(&from_net);
     let length = UDP_LEN.load(&bytes, at)? as u16;
@@ -90,9 +86,8 @@ fn set_udp(packet: &mut Packet) -> Option<()> {
     PacketBytesMut::new(&mut from_net).put_u16(at + UDP_CHECK, sum).then_some(())
 }
 
-impl Transparent for SetUdp {
-    fn build(&self, f: &mut Builder) {
-        f.name("SetUDPChecksum");
+fn set_udp() -> Program {
+    let program = Program::new("SetUDPChecksum", &[], |f| {
         let bad = f.bad_block(1, "fragment-or-short");
         let shorter = f.slow_block("shorter-than-ip");
         f.need(Base::Net, 20, bad);
@@ -107,20 +102,13 @@ impl Transparent for SetUdp {
         // 0 would say that there is none (RFC 768).
         f.store(UDP_SUM, select(sum, sum, 0xffff));
         f.emit(0);
-    }
-
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    });
+    program.with_slow_path(&["fragment-or-short"], true, |batch, _| {
         for &index in batch.list() {
-            match set_udp(batch.packet_mut(index)) {
+            match write_sum(batch.packet_mut(index)) {
                 Some(()) => batch.emit(index, 0),
                 None => batch.emit_or_drop(index, 1, 0),
             }
         }
-    }
-}
-
-impl Element for SetUdp {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["fragment-or-short"]
-    }
+    })
 }
