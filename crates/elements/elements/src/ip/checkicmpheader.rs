@@ -34,7 +34,10 @@ right.
     state: StateScope::PerWorker,
     make: |cx| {
         let element = cx.name.to_string();
-        cx.opaque(|args| Some(Checker { complaints: Complaints::new(&FAULTS, element, args), check: Icmp }))
+        cx.opaque(|args| {
+            let complaints = Complaints::new(&FAULTS, element, args);
+            Some(Checker { class: "CheckICMPHeader", complaints, check: Icmp })
+        })
     },
 };
 

@@ -91,7 +91,6 @@ const FAULTS: Faults = Faults {
 const FIRST_BYTE: u64 = 0x45;
 
 struct CheckIpHeader {
-    class: &'static str,
     offset: u16,
     checksum: bool,
     bad_sources: Vec<u32>,
@@ -130,8 +129,8 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     bad_sources.sort_unstable();
     bad_sources.dedup();
     let offset = at.unwrap_or(0);
-    let check = CheckIpHeader { class, offset, checksum, bad_sources, good_destinations };
-    Some(BoxElement::transparent(Checker { complaints, check }))
+    let check = CheckIpHeader { offset, checksum, bad_sources, good_destinations };
+    Some(BoxElement::transparent(Checker { class, complaints, check }))
 }
 
 /// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.
@@ -171,10 +170,6 @@ impl CheckIpHeader {
 }
 
 impl Check for CheckIpHeader {
-    fn class(&self) -> &'static str {
-        self.class
-    }
-
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         let chain = f.slow_block("trim-chain");
         let offset = u64::from(self.offset);

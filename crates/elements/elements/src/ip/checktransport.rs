@@ -43,7 +43,7 @@ pub const TCP: Class = Class {
     ),
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| make(cx, &TCP_FAULTS, Tcp),
+    make: |cx| make(cx, "CheckTCPHeader", &TCP_FAULTS, Tcp),
 };
 
 /// `CheckUDPHeader`.
@@ -55,7 +55,7 @@ pub const UDP: Class = Class {
         "Checks that packets are UDP, that their lengths agree, and that the UDP checksum is right or 0.",
         "`not-udp`, `bad-packet-length`, `bad-udp-checksum`"
     ),
-    make: |cx| make(cx, &UDP_FAULTS, Udp),
+    make: |cx| make(cx, "CheckUDPHeader", &UDP_FAULTS, Udp),
     ..TCP
 };
 
@@ -73,18 +73,19 @@ const UDP_FAULTS: Faults = Faults {
     texts: &["not UDP", "bad packet length", "bad UDP checksum"],
 };
 
-fn make<C: Check + 'static>(cx: &mut Configure<'_>, faults: &'static Faults, check: C) -> Option<BoxElement> {
+fn make<C: Check + 'static>(
+    cx: &mut Configure<'_>,
+    class: &'static str,
+    faults: &'static Faults,
+    check: C,
+) -> Option<BoxElement> {
     let element = cx.name.to_string();
-    cx.transparent(|args| Some(Checker { complaints: Complaints::new(faults, element, args), check }))
+    cx.transparent(|args| Some(Checker { class, complaints: Complaints::new(faults, element, args), check }))
 }
 
 struct Tcp;
 
 impl Check for Tcp {
-    fn class(&self) -> &'static str {
-        TCP.name
-    }
-
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         f.need(Base::Net, 20, bad.of(PROTOCOL));
         let protocol = f.eval(load(IP_PROTO));
@@ -116,10 +117,6 @@ fn udp_is_right(packet: &Packet) -> Option<bool> {
 }
 
 impl Check for Udp {
-    fn class(&self) -> &'static str {
-        UDP.name
-    }
-
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         let shorter = f.slow_block("shorter-than-ip");
         let unchecked = f.aside(|f| f.emit(0));

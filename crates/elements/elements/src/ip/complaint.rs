@@ -127,6 +127,8 @@ impl Complaints {
 
 /// An element that checks headers: `CheckIPHeader` and its kin.
 pub struct Checker<C> {
+    /// The class.
+    pub class: &'static str,
     /// What it complains of.
     pub complaints: Complaints,
     /// What it checks.
@@ -135,9 +137,6 @@ pub struct Checker<C> {
 
 /// What the program of a [`Checker`] checks.
 pub trait Check: Send {
-    /// The class.
-    fn class(&self) -> &'static str;
-
     /// Builds the program behind the blocks for bad packets.
     fn build(&self, f: &mut Builder, bad: &BadBlocks);
 
@@ -147,7 +146,7 @@ pub trait Check: Send {
 
 impl<C: Check> Transparent for Checker<C> {
     fn build(&self, f: &mut Builder) {
-        f.name(self.check.class());
+        f.name(self.class);
         let bad = self.complaints.blocks(f);
         self.check.build(f, &bad);
     }

@@ -74,7 +74,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     bad_sources.sort_unstable();
     bad_sources.dedup();
     let complaints = Complaints::silent(&FAULTS, element);
-    Some(BoxElement::transparent(Checker { complaints, check: CheckIp6Header { offset, bad_sources } }))
+    let check = CheckIp6Header { offset, bad_sources };
+    Some(BoxElement::transparent(Checker { class: "CheckIP6Header", complaints, check }))
 }
 
 impl CheckIp6Header {
@@ -88,10 +89,6 @@ impl CheckIp6Header {
 }
 
 impl Check for CheckIp6Header {
-    fn class(&self) -> &'static str {
-        CLASS.name
-    }
-
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
         let chain = f.slow_block("trim-chain");
         let front = self.offset + HEADER;
