@@ -6,7 +6,7 @@ use packet::anno::ANNO_BYTES;
 use packet::checksum;
 use packet::field::IP_HL;
 use shm::Packet;
-use shm::bytes::PacketBytes;
+use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
 use std::ops::Range;
 
@@ -91,8 +91,31 @@ pub fn first_id(cx: &Configure<'_>) -> u16 {
     (cx.worker * 0x10000 / cx.workers.max(1)) as u16
 }
 
+/// Turns a packet into the ICMP message that answers it: cuts bytes off its end, and puts a head of an IP header
+/// and the front of a message before what is left. `sum` computes the message's checksum from its place on. False
+/// where there is no room.
+pub fn answer(
+    packet: &mut Packet,
+    cut: usize,
+    head: &[u8],
+    ip_bytes: usize,
+    sum: impl FnOnce(&PacketBytes<'_>) -> Option<u16>,
+) -> bool {
+    let made = packet.take(cut)
+        && packet.make_headroom(head.len())
+        && packet.push(head.len())
+        && PacketBytesMut::new(packet).copy_in(0, head);
+    let sum = if made { sum(&PacketBytes::new(packet)) } else { None };
+    let place = ip_bytes + checksum::ICMP_CHECK;
+    let summed = sum.is_some_and(|sum| PacketBytesMut::new(packet).put_u16(place, sum));
+    if summed {
+        begin_anew(packet, ip_bytes);
+    }
+    summed
+}
+
 /// Has a packet begin with an IP header of so many bytes, and nothing be known of it but that.
-pub fn begin_anew(packet: &mut Packet, header_bytes: usize) {
+fn begin_anew(packet: &mut Packet, header_bytes: usize) {
     (packet.mac, packet.net, packet.trans) = (NO_HEADER, packet.data(), packet.data() + header_bytes as u16);
     packet.anno = [0; ANNO_BYTES];
     (packet.packet_type, packet.flow_hash, packet.flags) = (PacketType::Host as u8, 0, 0);

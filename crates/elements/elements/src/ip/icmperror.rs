@@ -1,7 +1,7 @@
 //! `ICMPError`: answers packets with ICMP errors.
 
 use super::header::{
-    IP_BYTES, Ipv4Header, MOST_HEADER, begin_anew, first_id, from_network, option_at, set_checksum,
+    self, IP_BYTES, Ipv4Header, MOST_HEADER, first_id, from_network, option_at, set_checksum,
 };
 use super::icmpname;
 use super::value::address;
@@ -9,13 +9,13 @@ use click::config::parse;
 use element::value::set;
 use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
 use packet::anno;
-use packet::checksum::{self, ICMP_CHECK};
+use packet::checksum;
 use packet::view::icmp::{
     self, FRAGMENTATION_NEEDED, HEADER_BYTES as ICMP_BYTES, PARAMETER_PROBLEM, REDIRECT, UNREACHABLE,
 };
 use shm::Packet;
 use shm::burst::Batch;
-use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::bytes::PacketBytes;
 use shm::descriptor::PacketType;
 use std::net::Ipv4Addr;
 
@@ -165,7 +165,6 @@ impl IcmpError {
 
     /// Turns a packet into its error.
     fn answer(&mut self, packet: &mut Packet) -> Result<(), usize> {
-        use packet::Access as _;
         let mut answer = from_network(packet).ok_or(NO_IP_HEADER)?;
         let question = Ipv4Header::read(&answer).ok_or(NO_IP_HEADER)?;
         self.may_answer(&answer, &question)?;
@@ -208,19 +207,10 @@ impl IcmpError {
             _ => {}
         }
 
-        let made = answer.take(question.there - payload)
-            && answer.make_headroom(headers)
-            && answer.push(headers)
-            && PacketBytesMut::new(&mut answer).copy_in(0, &head[..headers]);
-        if !made {
+        let sum = |bytes: &PacketBytes<'_>| checksum::icmp(bytes, ip_bytes, ICMP_BYTES + payload);
+        if !header::answer(&mut answer, question.there - payload, &head[..headers], ip_bytes, sum) {
             return Err(NO_ROOM);
         }
-        let sum = checksum::icmp(&PacketBytes::new(&answer), ip_bytes, ICMP_BYTES + payload);
-        let place = ip_bytes + ICMP_CHECK;
-        if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
-            return Err(NO_ROOM);
-        }
-        begin_anew(&mut answer, ip_bytes);
         anno::DST_IP.store(&mut answer.anno, question.word(12).into());
         anno::FIX_IP_SRC.store(&mut answer.anno, self.set_fix_anno.into());
         *packet = answer;

@@ -1,15 +1,15 @@
 //! `ICMP6Error`: answers packets with ICMPv6 errors.
 
 use super::address::{destination, set_destination};
-use crate::ip::header::{begin_anew, from_network};
+use crate::ip::header::{self, from_network};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::{Class, Element, Opaque, PortCodes, StateScope, Work};
 use packet::anno;
-use packet::checksum::{self, ICMP_CHECK};
+use packet::checksum;
 use shm::Packet;
 use shm::burst::Batch;
-use shm::bytes::{PacketBytes, PacketBytesMut};
+use shm::bytes::PacketBytes;
 use shm::descriptor::PacketType;
 use std::net::Ipv6Addr;
 
@@ -162,9 +162,8 @@ impl Icmp6Error {
         Ok(())
     }
 
-    /// The message before what it quotes, and how many bytes of the packet it quotes.
-    fn message(&self, packet: &Packet, question: &Question) -> ([u8; REDIRECT_BYTES], usize, usize) {
-        let mut message = [0; REDIRECT_BYTES];
+    /// Writes the front of the message; its length, and how many bytes of the packet it quotes.
+    fn write_front(&self, message: &mut [u8], packet: &Packet, question: &Question) -> (usize, usize) {
         (message[0], message[1]) = (self.kind, self.code);
         if self.kind == REDIRECT {
             message[8..24].copy_from_slice(&destination(packet).octets());
@@ -172,44 +171,33 @@ impl Icmp6Error {
             // The option's length counts 8 bytes, its own header among them.
             let quoted = question.bytes.min(LEAST_MTU - IP6_BYTES - REDIRECT_BYTES) / 8 * 8;
             (message[40], message[41]) = (4, (quoted / 8 + 1) as u8);
-            return (message, REDIRECT_BYTES, quoted);
+            return (REDIRECT_BYTES, quoted);
         }
         match self.kind {
             TOO_BIG => message[4..8].copy_from_slice(&(LEAST_MTU as u32).to_be_bytes()),
             PARAMETER_PROBLEM => message[7] = anno::ICMP_PARAMPROB.load(&packet.anno) as u8,
             _ => {}
         }
-        (message, ERROR_BYTES, question.bytes.min(LEAST_MTU - IP6_BYTES - ERROR_BYTES))
+        (ERROR_BYTES, question.bytes.min(LEAST_MTU - IP6_BYTES - ERROR_BYTES))
     }
 
     /// Turns a packet into its error.
     fn answer(&self, packet: &mut Packet) -> Result<(), usize> {
-        use packet::Access as _;
         let question = Question::read(packet).ok_or(NO_IP6_HEADER)?;
         self.may_answer(packet, &question)?;
-        let (message, head, quoted) = self.message(packet, &question);
-        let mut header = [0u8; IP6_BYTES];
-        (header[0], header[6], header[7]) = (0x60, ICMP6, 255);
-        header[4..6].copy_from_slice(&((head + quoted) as u16).to_be_bytes());
-        header[8..24].copy_from_slice(&self.src.octets());
-        header[24..40].copy_from_slice(&question.src.octets());
+        let mut head = [0u8; IP6_BYTES + REDIRECT_BYTES];
+        let (front, quoted) = self.write_front(&mut head[IP6_BYTES..], packet, &question);
+        let length = front + quoted;
+        (head[0], head[6], head[7]) = (0x60, ICMP6, 255);
+        head[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+        head[8..24].copy_from_slice(&self.src.octets());
+        head[24..40].copy_from_slice(&question.src.octets());
         let mut answer = from_network(packet).ok_or(NO_IP6_HEADER)?;
-        let made = answer.take(question.bytes - quoted)
-            && answer.make_headroom(IP6_BYTES + head)
-            && answer.push(IP6_BYTES + head)
-            && PacketBytesMut::new(&mut answer).copy_in(0, &header)
-            && PacketBytesMut::new(&mut answer).copy_in(IP6_BYTES, &message[..head]);
-        if !made {
-            return Err(NO_ROOM);
-        }
-        let length = head + quoted;
         let pseudo = checksum::pseudo_ipv6(self.src, question.src, ICMP6, length as u32);
-        let sum = checksum::icmp6(&PacketBytes::new(&answer), IP6_BYTES, length, pseudo);
-        let place = IP6_BYTES + ICMP_CHECK;
-        if !sum.is_some_and(|sum| PacketBytesMut::new(&mut answer).put_u16(place, sum)) {
+        let sum = |bytes: &PacketBytes<'_>| checksum::icmp6(bytes, IP6_BYTES, length, pseudo);
+        if !header::answer(&mut answer, question.bytes - quoted, &head[..IP6_BYTES + front], IP6_BYTES, sum) {
             return Err(NO_ROOM);
         }
-        begin_anew(&mut answer, IP6_BYTES);
         anno::FIX_IP_SRC.store(&mut answer.anno, 1);
         set_destination(&mut answer, question.src);
         *packet = answer;
