@@ -147,10 +147,8 @@ struct Ways {
 impl Transparent for Peel {
     fn build(&self, f: &mut Builder) {
         f.name("Peel");
-        let truncated = f.drop_block("truncated");
-        let malformed = f.drop_block("malformed");
-        let fragment = f.drop_block("fragment");
-        let unknown = f.drop_block("unknown-payload");
+        let [truncated, malformed, fragment, unknown] =
+            ["truncated", "malformed", "fragment", "unknown-payload"].map(|reason| f.drop_block(reason));
         let lacks = self.strict.then(|| f.bad_block(1, "no-layer"));
         f.set_base(Base::Mac, 0);
         for (at, layer) in self.layers.iter().enumerate() {

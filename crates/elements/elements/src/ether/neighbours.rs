@@ -80,6 +80,15 @@ impl NeighbourEntry {
         self.mac.filter(|_| !self.is_expired(now_ns, timeout_ns))
     }
 
+    /// What is known of the neighbour, where anything is now.
+    fn known(&self, now_ns: u64, timeout_ns: u64, poll_ns: u64) -> Option<Known> {
+        let mac = self.mac_at(now_ns, timeout_ns)?;
+        // A time of 0 is none.
+        let after = |ns: u64| if ns == 0 { u64::MAX } else { self.live_at_ns.saturating_add(ns) };
+        let until_ns = after(timeout_ns).min(after(poll_ns).max(self.query_from_ns));
+        Some(Known { mac, until_ns })
+    }
+
     /// Whether a query may be sent now; says that one is.
     fn query(&mut self, now_ns: u64) -> bool {
         if now_ns < self.query_from_ns {
@@ -199,10 +208,10 @@ impl Neighbours {
     fn find(&self, inner: &mut Inner, ip: u32, now_ns: u64, poll_ns: u64) -> Option<Answer> {
         let timeout_ns = inner.limits.timeout_ns;
         let entry = inner.entries.get_mut(&ip)?;
-        let mac = entry.mac_at(now_ns, timeout_ns)?;
+        entry.mac_at(now_ns, timeout_ns)?;
         let poll_from_ns = entry.live_at_ns.saturating_add(poll_ns);
         let query = poll_ns > 0 && now_ns >= poll_from_ns && entry.query(now_ns);
-        Some(Answer::Known { known: known(entry, mac, timeout_ns, poll_ns), query })
+        Some(Answer::Known { known: entry.known(now_ns, timeout_ns, poll_ns)?, query })
     }
 
     /// Removes an old entry where there is no room for another.
@@ -282,11 +291,7 @@ impl Neighbours {
         let inner = self.lock();
         let version = self.version();
         let timeout_ns = inner.limits.timeout_ns;
-        let state = |ip: u32| {
-            let entry = inner.entries.get(&ip)?;
-            let mac = entry.mac_at(now_ns, timeout_ns)?;
-            Some(known(entry, mac, timeout_ns, poll_ns))
-        };
+        let state = |ip: u32| inner.entries.get(&ip)?.known(now_ns, timeout_ns, poll_ns);
         let behind = version.wrapping_sub(seen);
         match usize::try_from(behind).ok().and_then(|behind| inner.log.len().checked_sub(behind)) {
             Some(from) => inner.log.range(from..).for_each(|ip| each(Some((*ip, state(*ip))))),
@@ -326,16 +331,6 @@ impl Neighbours {
     pub(super) fn delete_written(&self, value: &str, now_ns: u64) -> Result<(), String> {
         written(value, parse::ip4).map(|ip| self.delete(ip.into(), now_ns))
     }
-}
-
-fn known(entry: &NeighbourEntry, mac: [u8; 6], timeout_ns: u64, poll_ns: u64) -> Known {
-    let expires_ns = if timeout_ns == 0 { u64::MAX } else { entry.live_at_ns.saturating_add(timeout_ns) };
-    let polled_ns = if poll_ns == 0 {
-        u64::MAX
-    } else {
-        entry.live_at_ns.saturating_add(poll_ns).max(entry.query_from_ns)
-    };
-    Known { mac, until_ns: expires_ns.min(polled_ns) }
 }
 
 /// `IP ETH`.

@@ -30,15 +30,6 @@ pub struct Age {
     pub last_ns: u64,
 }
 
-/// What of a line tells its mapping's age.
-struct Line {
-    last_ns: u64,
-    open_ns: u64,
-    fin_ns: u64,
-    rst_ns: u64,
-    seen: u64,
-}
-
 /// The longest round.
 const ROUND_NS: u64 = 10 * SECOND_NS;
 /// The most records that one tick looks at.
@@ -49,41 +40,33 @@ const VICTIMS: usize = 16;
 const SEARCH: usize = 1024;
 
 impl Mappings {
-    fn line(&self, address: u64) -> Line {
-        let get = |at: u16, bytes: u8| self.flows.load(address, usize::from(at), bytes);
-        Line {
-            last_ns: get(at::LAST_NS, 8),
-            open_ns: get(at::OPEN_NS, 8),
-            fin_ns: get(at::FIN_NS, 8),
-            rst_ns: get(at::RST_NS, 8),
-            seen: get(at::SEEN, 1),
-        }
-    }
-
     /// How old a mapping is.
     pub(super) fn age(&self, record: RecordId) -> Age {
         let first = self.flows.record_ptr(record) as u64;
-        let (forward, reply) = (self.line(first), self.line(first + LINE_BYTES as u64));
         let get = |at: u16| self.flows.load(first, usize::from(at), 1) as u8;
         let (input, protocol) = (get(at::INPUT), get(at::PROTOCOL));
-        let last_ns = forward.last_ns.max(reply.last_ns);
+        // Of the flow's line and that of its replies.
+        let lines = [first, first + LINE_BYTES as u64];
+        let both = |at: u16, bytes: u8| lines.map(|line| self.flows.load(line, usize::from(at), bytes));
+        let (seen, [forward_ns, reply_ns]) = (both(at::SEEN, 1), both(at::LAST_NS, 8));
+        let last_ns = forward_ns.max(reply_ns);
         let timeouts = &self.settings.timeouts;
         let (timeout_ns, guarantee_ns) = if timeouts.tcp && protocol == protocol::TCP {
-            let rst_ns = forward.rst_ns.max(reply.rst_ns);
-            let closed = |line: &Line| {
-                (line.fin_ns > 0 && line.fin_ns >= line.open_ns) || (rst_ns > 0 && rst_ns >= line.open_ns)
+            let rst_ns = both(at::RST_NS, 8).into_iter().fold(0, u64::max);
+            let (fin_ns, open_ns) = (both(at::FIN_NS, 8), both(at::OPEN_NS, 8));
+            let closed = |(fin_ns, open_ns): (u64, u64)| {
+                (fin_ns > 0 && fin_ns >= open_ns) || (rst_ns > 0 && rst_ns >= open_ns)
             };
-            let timeout_ns = if closed(&forward) && closed(&reply) {
+            let timeout_ns = if fin_ns.into_iter().zip(open_ns).all(closed) {
                 timeouts.tcp_done_ns
-            } else if forward.seen & reply.seen & 1 != 0 {
+            } else if seen[0] & seen[1] & 1 != 0 {
                 timeouts.tcp_data_ns
             } else {
                 timeouts.tcp_nodata_ns
             };
             (timeout_ns, timeouts.tcp_guarantee_ns)
         } else {
-            let streams =
-                self.settings.kind == Kind::Ports && reply.seen > 0 && forward.seen + reply.seen >= 3;
+            let streams = self.settings.kind == Kind::Ports && seen[1] > 0 && seen[0] + seen[1] >= 3;
             let timeout_ns = if streams { timeouts.streaming_ns } else { timeouts.other_ns };
             (timeout_ns, timeouts.guarantee_ns)
         };

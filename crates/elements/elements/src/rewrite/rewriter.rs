@@ -166,7 +166,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
     };
     let name = cx.name;
     let shared = mappings_of(cx, name)?;
-    shared.0.lock().ok()?.0 = Some(mappings);
+    *shared.0.lock().ok()? = Some(mappings);
     Some(BoxElement::transparent(Rewriter {
         mappings: shared,
         lowering,

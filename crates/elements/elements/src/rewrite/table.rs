@@ -10,22 +10,18 @@ use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The mappings of a rewriter on one worker; empty until the rewriter is made.
-#[derive(Default)]
-pub struct MappingsCell(pub Option<Mappings>);
-
-/// Mappings that several elements of a worker see.
+/// The mappings of a rewriter on one worker, which several of its elements see; none until the rewriter is made.
 #[derive(Clone, Default)]
-pub struct SharedMappings(pub Arc<Mutex<MappingsCell>>);
+pub struct SharedMappings(pub Arc<Mutex<Option<Mappings>>>);
 
 impl SharedMappings {
-    fn lock(&self) -> MutexGuard<'_, MappingsCell> {
+    fn lock(&self) -> MutexGuard<'_, Option<Mappings>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the mappings; `None` while there are none.
     pub fn with<T>(&self, what: impl FnOnce(&mut Mappings) -> T) -> Option<T> {
-        self.lock().0.as_mut().map(what)
+        self.lock().as_mut().map(what)
     }
 }
 
