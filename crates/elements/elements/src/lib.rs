@@ -1,8 +1,7 @@
-//! What chains are made of: where packets come in and go out, headers, filters, rewriters, routes, next hops, queues,
-//! instances of NFs.
+//! The elements of chains: devices, headers, filters, rewriters, routes, neighbours, queues, and instances of NFs.
 //!
-//! The elements stand in folders by what they are about; a folder's `mod.rs` lists its classes. What only
-//! configurations that were written for Click name stands in the crate `elements-click`.
+//! Each folder is about one subject, and its `mod.rs` lists the classes. The crate `elements-click` has those that only
+//! configurations written for Click use.
 
 pub mod basic;
 pub mod device;

@@ -36,14 +36,14 @@ Passes packets unchanged and counts them.
 const COUNT: u16 = 0;
 const BYTES: u16 = 1;
 const EPOCH: u16 = 2;
-/// The counts that call; the largest number when nothing is to be called (any more).
+/// The counts at which a handler is called; the largest number when none is to be called (any more).
 const COUNT_CALL: u16 = 3;
 const BYTE_CALL: u16 = 4;
 const NEVER: u64 = u64::MAX;
 const PACKET_RATE: Average = Average::new(COUNT, 5);
 const BYTE_RATE: Average = Average::new(BYTES, 7);
 
-/// Slow paths: which of the calls are due.
+/// Slow paths, by which calls are due.
 const PATHS: [&str; 3] = ["count-call", "byte-count-call", "both-calls"];
 
 struct Counter {
@@ -136,14 +136,14 @@ impl Counter {
         Some(fixed_point_text(average.rate(cells, epoch, self.now_ns)?, scale))
     }
 
-    /// Counts from zero again, and calls what was given as arguments.
+    /// Counts from zero again, and restores the calls of the arguments.
     fn reset(&mut self, cells: &mut [u64]) {
         cells.fill(0);
         cells.iter_mut().skip(COUNT_CALL.into()).zip(self.calls()).for_each(|(cell, at)| *cell = at);
     }
 }
 
-/// A new trigger, in the cell that says when it is due, too.
+/// Sets a trigger, and the cell that holds the count at which it is due.
 fn set(value: &str, cells: &mut [u64], cell: u16, trigger: &mut Option<Trigger>) -> Result<(), String> {
     let new = written(value, Trigger::parse)?;
     cells.iter_mut().skip(cell.into()).take(1).for_each(|cell| *cell = new.at);

@@ -26,7 +26,7 @@ Drops every packet it gets. On a pull input it pulls all the time.
 };
 
 struct Discard {
-    /// Packets that it pulled; those that were pushed are in its cell.
+    /// Packets that it pulled; its cell counts those that were pushed.
     pulled: u64,
     active: bool,
     burst: Option<usize>,

@@ -1,4 +1,4 @@
-//! Calls of write handlers that configurations ask for, such as `COUNT_CALL 1000 stop`.
+//! Calls of write handlers, as arguments such as `COUNT_CALL 1000 stop` ask for them.
 
 use click::config::{Names, Parsed, parse, split_words};
 use diag::{Diagnostic, Spanned};
@@ -39,7 +39,7 @@ impl HandlerCall {
     }
 }
 
-/// A number of packets or bytes, and what is to be called then.
+/// A number of packets or bytes, and the handler to call when it is reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Trigger {
     pub(super) at: u64,

@@ -1,6 +1,5 @@
-//! Elements without ports: names of addresses, which the host takes in before any element is made, and advice
-//! for Click's scheduler and packet alignment, which is taken, so that configurations load unchanged, and has
-//! no effect.
+//! Elements without ports. The host reads names of addresses before it makes any element. Advice for Click's
+//! scheduler and for packet alignment is accepted, so that configurations load unchanged, and has no effect.
 
 use click::config::{Args, parse, split_words};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope};

@@ -1,4 +1,4 @@
-//! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: spread packets over the outputs.
+//! `RoundRobinSwitch`, `HashSwitch` and `RandomSwitch`: distribute packets over the outputs.
 
 use crate::program::Program;
 use click::config::{Args, parse};
@@ -106,10 +106,10 @@ fn make_hash(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-/// Sum of bytes of the packet: eight at a time, in four lanes of 16 bits.
+/// Sums bytes of the packet, eight at a time, in four lanes of 16 bits.
 fn byte_sum(f: &mut Builder, offset: u16, length: u16) -> Value {
     const LANES: u64 = 0x00ff_00ff_00ff_00ff;
-    // A lane takes two bytes of each word, so that 128 words do not overflow it.
+    // A lane adds two bytes of each word: 128 words do not overflow it.
     const WORDS_PER_FOLD: usize = 128;
     let mut total = f.eval(0);
     let words: Vec<u16> = (0..length).step_by(8).collect();

@@ -1,4 +1,4 @@
-//! `PaintSwitch`, `CheckPaint` and `PaintTee`: go by the paint annotation.
+//! `PaintSwitch`, `CheckPaint` and `PaintTee`: decide by the paint annotation.
 
 use super::tee::Copier;
 use click::config::{Args, parse};
@@ -70,7 +70,7 @@ Passes packets unchanged, and pushes a copy of those whose paint annotation is C
     ..CHECK_PAINT
 };
 
-/// The paint that means every output.
+/// Packets of this paint leave by every output.
 const ALL: u64 = 255;
 
 struct PaintSwitch {
@@ -133,7 +133,7 @@ fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<BoxElement> {
 }
 
 impl Colored {
-    /// Whether a packet has the colour, which is in a cell since the handler changes it.
+    /// Whether a packet has the colour. The colour is in a cell, since the handler changes it.
     fn is_painted(&self, f: &mut Builder) -> Expr {
         let color = f.cell("color", u64::from(self.color));
         anno(self.anno).equals(cell(color))
@@ -172,7 +172,7 @@ impl Element for Colored {
     }
 }
 
-/// Those of `PaintTee`; `CheckPaint` has the first.
+/// The handlers of `PaintTee`; `CheckPaint` has the first.
 const HANDLERS: &[Row<Colored>] = &[
     Row::read_write(
         "color",

@@ -1,25 +1,24 @@
-//! Averages over time inside programs: exponentially weighted moving averages, as Click's `rate`
-//! handlers give.
+//! Exponentially weighted moving averages inside programs, as Click's `rate` handlers return.
 //!
-//! Time goes by *epochs* of 2^20 ns, about a millisecond (Click: a jiffy). At the end of an epoch the
-//! average moves by a 16th of its distance to what was counted in the epoch; epochs in which no packet
-//! came move it by the 16th of its value each, all at once when the next packet comes.
+//! Time is divided into *epochs* of 2^20 ns, about a millisecond (Click: a jiffy). At the end of an epoch the
+//! average moves by a 16th of its distance to the count of the epoch. An epoch without packets lowers it by a
+//! 16th; the next packet applies all idle epochs at once.
 
 use ir::expr::{cell, now_ns, select};
 use ir::{Builder, Value};
 
 /// Binary logarithm of an epoch's nanoseconds.
 const EPOCH_SHIFT: u64 = 20;
-/// Averages have so many bits behind the point.
+/// Bits of an average behind the point.
 pub(super) const SCALE: u32 = 10;
-/// The average moves by one part in two to this.
+/// Binary logarithm of the part by which the average moves.
 const STABILITY: u64 = 4;
 /// Bits behind the point of the decay factors.
 const FACTOR_SHIFT: u64 = 24;
-/// Longer idleness decays as much as this: (15/16)^255 is 7e-8.
+/// Longer idle times decay as much as this one: (15/16)^255 is 7e-8.
 const MOST_IDLE: u64 = 255;
 
-/// What is left of an average after 1, 2, 4, ... 128 idle epochs.
+/// The part of an average that is left after 1, 2, 4, ... 128 idle epochs.
 const FACTORS: [u64; 8] = {
     let one = 1u128 << 32;
     let mut factor = one / 16 * 15;
@@ -33,7 +32,7 @@ const FACTORS: [u64; 8] = {
     factors
 };
 
-/// The cells of something that is counted: its total is in a cell of the element's own.
+/// The cells of an average. The element has the cell of its total.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Average {
     /// The total's cell.
@@ -45,18 +44,18 @@ pub(super) struct Average {
 }
 
 impl Average {
-    /// The total in a cell, with the cells `own` and the one after it for what else is needed.
+    /// The average of the total in a cell; its other values are in the cell `own` and the one after it.
     pub const fn new(total: u16, own: u16) -> Average {
         Average { total, mark: own, average: own + 1 }
     }
 
-    /// Makes the cells, in their place.
+    /// Declares the cells; their numbers must be those that were reserved.
     pub(super) fn declare(self, f: &mut Builder) {
         let cells = (f.cell("mark", 0), f.cell("average", 0));
         debug_assert_eq!(cells, (self.mark, self.average));
     }
 
-    /// The average a second, scaled, at a time; `epoch` is the epoch in the cells.
+    /// The scaled average per second at a time; `epoch` is the epoch in the cells.
     pub(super) fn rate(self, cells: &[u64], epoch: u64, now_ns: u64) -> Option<u64> {
         let cell = |number: u16| cells.get(usize::from(number)).copied();
         let mut average = cell(self.average)?;
@@ -73,8 +72,8 @@ impl Average {
     }
 }
 
-/// Ends the epoch in the cell if a new one has begun: goes on in a new block either way. To be called
-/// before the packet is counted.
+/// Ends the epoch in the cell if a new one has begun, and continues in a new block. Must be called before the
+/// packet is counted.
 pub(super) fn turn(f: &mut Builder, epoch_cell: u16, averages: &[Average]) {
     let now = f.eval(now_ns() >> EPOCH_SHIFT);
     let then = f.eval(cell(epoch_cell));
@@ -87,7 +86,7 @@ pub(super) fn turn(f: &mut Builder, epoch_cell: u16, averages: &[Average]) {
     f.at(go_on);
 }
 
-/// Takes an epoch and the idle ones after it into an average.
+/// Adds an epoch and the idle ones after it to an average.
 fn close(f: &mut Builder, average: Average, idle: Value) {
     let (total, old) = (f.eval(cell(average.total)), f.eval(cell(average.average)));
     let counted = (total - cell(average.mark)) << (u64::from(SCALE) - STABILITY);

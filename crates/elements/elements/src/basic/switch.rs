@@ -67,7 +67,7 @@ impl Transparent for Switch {
     fn build(&self, f: &mut Builder) {
         f.name("Switch");
         let off = f.drop_block(OFF);
-        // A negative number is a large one here, and no output.
+        // A negative number becomes a large one, which is no output.
         let output = f.cell("switch", i64::from(self.output) as u64);
         f.emit_to(cell(output), off);
     }

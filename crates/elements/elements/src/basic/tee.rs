@@ -43,7 +43,7 @@ When a packet is pulled out of output 0, pushes a copy of it out of each other o
     ..TEE
 };
 
-/// Copies packets and counts what could not be copied.
+/// Copies packets, and counts the copies that could not be made.
 #[derive(Default)]
 pub(crate) struct Copier {
     failures: u64,
@@ -58,7 +58,7 @@ impl Copier {
         }
     }
 
-    /// Sends listed packets of a batch out of port `last`, and copies of them out of other ports.
+    /// Emits listed packets of a batch to port `last`, and copies of them to other ports.
     pub(crate) fn send_to_all(
         &mut self,
         batch: &mut Batch<'_>,
@@ -67,7 +67,7 @@ impl Copier {
         last: usize,
         work: &mut Work<'_>,
     ) {
-        // Port by port, so that the copies travel on as bursts.
+        // Port by port, so that the copies leave as bursts.
         for port in others {
             for &index in list {
                 self.send_copy(batch.packet(index), port, work);

@@ -1,7 +1,7 @@
-//! `Dispatch`: each frame to everybody who wants it.
+//! `Dispatch`: each frame to all outputs that want it.
 //!
-//! Where no frame is wanted twice it is a classifier, and runs as machine code. Where frames are, it is Rust: an output
-//! gets its packets in the order in which they came, originals and copies alike, so that no flow is turned around.
+//! If no frame matches two patterns, the element is a classifier and runs as machine code. Otherwise it is Rust, and an
+//! output gets originals and copies in the order in which they came, so that no flow is reordered.
 
 use crate::basic::tee::Copier;
 use crate::filter::expr::{self, Expr};
@@ -47,7 +47,7 @@ const UNWANTED: &str = "unwanted";
 struct Dispatch {
     policies: Arc<Policies>,
     copier: Copier,
-    /// What each packet of a batch matches.
+    /// The patterns that each packet of a batch matches, a bit each.
     sets: Box<[u32; LIST_CAPACITY]>,
 }
 
@@ -105,7 +105,7 @@ impl Opaque for Dispatch {
             }
             wanted += usize::from(*set != 0);
         }
-        // A packet goes on beside the batch, as its copies do: what was in the batch would overtake them.
+        // The packet leaves beside the batch, as its copies do: inside the batch it would overtake them.
         work.hold(wanted);
         work.release(wanted);
         for output in 0..batch.outputs() {

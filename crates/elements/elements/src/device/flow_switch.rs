@@ -1,4 +1,4 @@
-//! `FlowSwitch`: all packets of a flow leave by one output.
+//! `FlowSwitch`: all packets of a flow leave by the same output.
 
 use crate::instance_switch::buckets::mixed;
 use click::config::parse;
@@ -26,7 +26,7 @@ addresses and type.
     make,
 };
 
-/// The same in every run and every worker: a flow keeps its output.
+/// The same in every run and on every worker, so that a flow keeps its output.
 const SEED: u64 = 0x6d69_6c6c_7261_6365;
 
 struct FlowSwitch {

@@ -1,11 +1,11 @@
-//! What virtual devices of a chain file are made of: dispatch by policy, and ways to send.
+//! The elements behind virtual devices of a chain file: dispatch by policy, and ways to send.
 //!
-//! - `dispatch`: to all devices that want a frame
-//! - `origin_switch`: the port across from the one that a packet came in by
-//! - `peel`: tags and tunnels off frames
-//! - `flow_switch`: all packets of a flow by one port
+//! - `dispatch`: sends a frame to all devices that want it
+//! - `origin_switch`: chooses the output by the port that a packet came in by
+//! - `peel`: removes tags and tunnel headers
+//! - `flow_switch`: sends all packets of a flow to one port
 //!
-//! The chain file puts them into the configuration; they can stand in any Click configuration, too.
+//! The chain file adds them to the configuration; any Click configuration may use them, too.
 
 use element::class::Class;
 

@@ -1,4 +1,4 @@
-//! `OriginSwitch`: goes by the port that a packet came in by.
+//! `OriginSwitch`: chooses the output by the port that a packet came in by.
 
 use crate::program::Program;
 use click::config::parse;

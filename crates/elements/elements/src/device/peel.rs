@@ -1,7 +1,7 @@
-//! `Peel`: takes tags and tunnels off frames.
+//! `Peel`: removes tags and tunnel headers from frames.
 //!
-//! A frame goes in, a frame comes out: where what is inside has no Ethernet header, the outer one's addresses stay and
-//! its type becomes that of what is inside.
+//! The result is always a frame: if the inner packet has no Ethernet header, it keeps the outer one with the type
+//! changed.
 
 use click::config::Names;
 use diag::{Diagnostic, Spanned, did_you_mean};
@@ -48,7 +48,7 @@ frame.
 
 /// Most layers of one element.
 const MOST: usize = 8;
-/// Most labels that are taken off at once.
+/// Most labels that are removed at once.
 const MOST_LABELS: u16 = 8;
 /// Bytes of an Ethernet header.
 const ETHER: u16 = 14;
@@ -69,7 +69,7 @@ const fn data(at: u16, len: u8) -> Field {
     Field::bytes(Base::Data, at, len)
 }
 
-/// Bytes of what an IP header carries.
+/// Bytes of an IP header's payload.
 const fn trans(at: u16, len: u8) -> Field {
     Field::bytes(Base::Trans, at, len)
 }
@@ -131,16 +131,16 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     (layers.len() == given.len()).then(|| BoxElement::transparent(Peel { layers, strict }))
 }
 
-/// The ways out of the search for a layer.
+/// Where the search for a layer ends.
 #[derive(Clone, Copy)]
 struct Ways {
-    /// The frame has not that layer.
+    /// The frame does not have the layer.
     without: BlockId,
     truncated: BlockId,
     malformed: BlockId,
     fragment: BlockId,
     unknown: BlockId,
-    /// The layer was taken off.
+    /// The layer was removed.
     done: BlockId,
 }
 
@@ -180,12 +180,12 @@ impl Element for Peel {
     }
 }
 
-/// Whether a value is one of some.
+/// Whether a value is one of a list.
 fn is_one_of(value: Value, of: &[u64]) -> Expr {
     of.iter().fold(Expr::from(0), |found, one| found | value.equals(*one))
 }
 
-/// Takes bytes off behind the addresses, which move on, and gives the frame a type where one is known.
+/// Removes bytes behind the addresses, which move back, and sets the frame's type if one is given.
 fn shorten(f: &mut Builder, by: impl Into<Expr>, ethertype: Option<Expr>, ways: Ways) {
     let (front, back) = (f.eval(load(data(0, 8))), f.eval(load(data(8, 4))));
     f.pull(by);
@@ -210,7 +210,7 @@ fn untag(f: &mut Builder, tags: u16, ways: Ways) {
     shorten(f, u64::from(4 * tags), None, ways);
 }
 
-/// MPLS labels (RFC 3032). What is behind the last one shows by its first four bits (RFC 4928).
+/// Removes MPLS labels (RFC 3032). The first four bits behind the last one tell the payload (RFC 4928).
 fn unlabel(f: &mut Builder, ways: Ways) {
     let ethertype = f.eval(load(TYPE));
     f.check(is_one_of(ethertype, &TYPE_MPLS), ways.without);
@@ -230,11 +230,11 @@ fn unlabel(f: &mut Builder, ways: Ways) {
     f.jump(ways.malformed);
 }
 
-/// What an IP header carries of a tunnel.
+/// The payload of the outer IP header.
 struct Carried {
-    /// Bytes of it by the IP header's word.
+    /// Its length, as the IP header gives it.
     bytes: Value,
-    /// Bytes from the frame's start to it.
+    /// Its offset in the frame.
     at: Value,
 }
 
@@ -242,7 +242,7 @@ struct Carried {
 fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     let protocol = if layer == Layer::Gre { GRE } else { UDP };
     let (four, six) = (f.block(), f.block());
-    // Both versions come to the same tunnel, with what their headers say of it.
+    // Both versions continue at the same block, with the values from their headers.
     let inside = f.block();
     let carried = Carried { bytes: f.param(inside), at: f.param(inside) };
     let is_later = f.param(inside);
@@ -258,9 +258,9 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     let header = f.eval((first & 15) << 2);
     let total = f.eval(load(data(ETHER + 2, 2)));
     f.check(header.at_most(total), ways.malformed);
-    // All of it, also where it lies in several segments.
+    // The whole packet, also if it lies in several segments.
     f.check(total.at_most(packet_len() - u64::from(ETHER)), ways.truncated);
-    // More fragments, and where this one belongs.
+    // More fragments, and the fragment offset.
     let part = load(data(ETHER + 6, 2)) & 0x3fff;
     f.jump_with(inside, [total - header, header + u64::from(ETHER), part]);
 
@@ -280,7 +280,7 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
             gre(f, &carried, ways);
         }
         _ => {
-            // Only a first fragment shows to whom it goes.
+            // Only a first fragment has the destination port.
             f.leave_if(is_later & 0x1fff, ways.without);
             let wanted = if layer == Layer::Vxlan { VXLAN_PORT } else { GENEVE_PORT };
             enough(f, &carried, 4, ways.without, ways.without);
@@ -295,14 +295,14 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     }
 }
 
-/// Goes on where the IP header announces so many bytes, else to `short`, and they are there, else to `els`.
+/// Continues if the payload has so many bytes, else at `short`, and if they are in the packet, else at `els`.
 fn enough(f: &mut Builder, carried: &Carried, bytes: u16, short: BlockId, els: BlockId) {
     f.check(carried.bytes.at_least(u64::from(bytes)), short);
     f.need(Base::Trans, usize::from(bytes), els);
 }
 
-/// Takes off the outer frame up to so many bytes into what it carries: what is inside begins there. `kind` says
-/// what it is.
+/// Removes the outer frame with `header` bytes of its payload. The inner packet begins there; `kind` is its
+/// EtherType.
 fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: impl Into<Expr>, ways: Ways) {
     let (header, kind) = (f.eval(header), f.eval(kind));
     f.check(header.at_most(carried.bytes), ways.malformed);
@@ -314,7 +314,7 @@ fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: im
     f.need(Base::Data, usize::from(ETHER), ways.truncated);
     f.jump(ways.done);
     f.at(packet);
-    // The outer Ethernet header is not known to be there any more.
+    // After the branch the outer Ethernet header must be shown to be there again.
     f.need(Base::Data, usize::from(ETHER), ways.truncated);
     shorten(f, to - u64::from(ETHER), Some(kind.into()), ways);
 }
@@ -322,7 +322,7 @@ fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: im
 fn gre(f: &mut Builder, carried: &Carried, ways: Ways) {
     enough(f, carried, 4, ways.malformed, ways.truncated);
     let flags = f.eval(load(trans(0, 2)));
-    // Bits that are to be zero: routing and recursion of old, and the version (RFC 2784, section 2.3).
+    // Bits that must be zero: the obsolete routing and recursion bits, and the version (RFC 2784, section 2.3).
     f.leave_if(flags & 0x4fff, ways.malformed);
     let optional = |header, bit: u64| header + (((flags >> bit) & 1) << 2);
     let header = [15, 13, 12].into_iter().fold(Expr::from(4), optional);

@@ -32,15 +32,15 @@ pub struct End {
 pub struct Message {
     /// [`REQUEST`] or [`REPLY`].
     pub operation: u16,
-    /// Who tells its addresses.
+    /// The sender, with both its addresses.
     pub sender: End,
-    /// Whom it is told to, or asked for.
+    /// The receiver of a reply; of a request, the end that is asked for.
     pub target: End,
 }
 
 impl Message {
-    /// Reads the message of a frame whose Ethernet header stands at its front. `None` when it is too
-    /// short, or for other address spaces.
+    /// Reads the message of a frame that begins with its Ethernet header. `None` if the frame is too short, or
+    /// the message is for other address spaces.
     pub fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
         let mut bytes = [0; FRAME_BYTES];
         if !frame.copy_out(0, &mut bytes) {
@@ -75,17 +75,17 @@ impl Message {
     }
 }
 
-/// The question of `sender` who has an address.
+/// The request of `sender` for an address.
 pub fn request(sender: End, wanted: u32) -> Message {
     Message { operation: REQUEST, sender, target: End { mac: [0; 6], ip: wanted } }
 }
 
-/// Whether an address can be a station's.
+/// Whether an address can be that of a single station.
 pub fn is_station(mac: [u8; 6]) -> bool {
     mac[0] & 1 == 0 && mac != BROADCAST
 }
 
-/// Writes a reply into the packet that asked; it keeps the `VLAN_TCI` annotation and loses all others.
+/// Overwrites a request with its reply. The packet keeps the `VLAN_TCI` annotation and loses all others.
 pub fn answer(batch: &mut Batch<'_>, index: u16, reply: &[u8; FRAME_BYTES]) {
     let mut bytes = batch.bytes_mut(index);
     let excess = bytes.len().saturating_sub(reply.len());
@@ -96,7 +96,7 @@ pub fn answer(batch: &mut Batch<'_>, index: u16, reply: &[u8; FRAME_BYTES]) {
     forget_annotations(packet);
 }
 
-/// Makes a packet that asked one that answers: its annotations but for `VLAN_TCI` were the question's.
+/// Resets the annotations of a request that became a reply, except `VLAN_TCI`.
 pub fn forget_annotations(packet: &mut Packet) {
     let vlan = anno::VLAN_TCI.load(&packet.anno);
     packet.anno = [0; ANNO_BYTES];

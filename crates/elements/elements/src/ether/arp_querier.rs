@@ -1,9 +1,9 @@
-//! `ARPQuerier`: finds out Ethernet addresses.
+//! `ARPQuerier`: resolves Ethernet addresses.
 //!
-//! Packets to neighbours whose address is known take the program: one lookup in the worker's own copy
-//! of the table, no lock. All others take the slow path, which asks the table that all workers share,
-//! and keeps the packet while it asks the network. Replies reach one worker; the others see the change
-//! of the table's version at their next tick and send what waits for it.
+//! The program handles packets to known neighbours: one lookup in the worker's own copy of the table, no lock.
+//! All other packets take the slow path, which looks into the table that all workers share, and queues the packet
+//! while it sends queries. A reply reaches one worker; the others see the table's new version at their next tick
+//! and send their waiting packets.
 
 use super::arp_message::{self, End, FRAME_BYTES, Message, REPLY};
 use super::arp_resolved::{FIRST_BYTES, RECORD_BYTES, Resolved, UNTIL_NS};
@@ -83,11 +83,10 @@ const REPLY_READ: usize = 7;
 const NOT_REPLY: usize = 8;
 
 /// The slow paths. The first two are for IP packets: to neighbours that are not in the copy, and to those
-/// that are. Each keeps the order in which packets came; one for both would not, since lookups separate
-/// the two.
+/// that are. Lookups separate the two, so that one path for both would not keep the packets' order.
 const PATHS: [&str; 3] = ["unknown", "refresh", "reply"];
-/// The one of replies.
 const REPLY_PATH: usize = 2;
+
 /// What the instances of all workers share beside the table.
 #[derive(Debug, Default)]
 struct Common {
@@ -111,7 +110,7 @@ struct ArpQuerier {
     now_ns: u64,
 }
 
-/// This router's address; its Ethernet address too where the text is a name for both.
+/// This router's address, and its Ethernet address if the text is a name for both.
 fn own_address(
     text: &Spanned,
     names: &dyn click::config::Names,
@@ -204,7 +203,7 @@ impl ArpQuerier {
         batch.drop(index, reason);
     }
 
-    /// A packet that the program could not send.
+    /// Sends, queues or drops a packet that the program could not send.
     fn resolve(&mut self, index: u16, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let ip = destination(batch.packet(index));
         if self.common.ip.load(Relaxed) == 0 {
@@ -212,7 +211,7 @@ impl ArpQuerier {
         }
         let is_group = ip >> 28 == 0xe;
         if ip == u32::MAX || ip == self.common.broadcast.load(Relaxed) || ip == 0 || is_group {
-            // Somebody may have put the address into the table all the same.
+            // A handler may have put the address into the table.
             return match self.neighbours.known(ip, work.now_ns()) {
                 Some(mac) => self.send(index, mac, batch),
                 None if is_group => self.send(index, group_mac(ip), batch),
@@ -252,7 +251,7 @@ impl ArpQuerier {
         work.emit(self.query_output, &query);
     }
 
-    /// Looks what became of those who are waited for.
+    /// Sends the waiting packets whose neighbours are known by now.
     fn settle(&mut self, work: &mut Work<'_>) {
         let header = self.header([0; 6]);
         let cramped = self.waiting.settle(&self.neighbours, header, work);
@@ -301,7 +300,7 @@ impl Transparent for ArpQuerier {
 
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         self.now_ns = work.now_ns();
-        // A table that was named may have got its limits after this was made.
+        // A table that is named with TABLE may have got its limits after this element was made.
         self.limits = self.neighbours.limits();
         if path == REPLY_PATH {
             self.replies(batch, work);
@@ -343,7 +342,7 @@ impl ArpQuerier {
         self.common.drops.load(Relaxed) + self.neighbours.drops.load(Relaxed)
     }
 
-    /// Changes the table, as a handler was told to.
+    /// Changes the table for a handler, and updates the copy.
     fn change(&mut self, how: impl FnOnce(&Neighbours, u64) -> Result<(), String>) -> Result<(), String> {
         how(&self.neighbours, self.now_ns)?;
         self.resolved.refresh(&self.neighbours, self.now_ns, self.poll_ns);

@@ -1,8 +1,8 @@
-//! A worker's copy of the neighbours that are known: what the packet path looks up.
+//! A worker's copy of the known neighbours, for the packet path.
 //!
-//! A record is 16 bytes: the first 8 bytes of the Ethernet header to the neighbour, and the time until
-//! which it may be used without asking the table behind it ([`super::neighbours`]). The copy may be a
-//! millisecond behind.
+//! A record is 16 bytes: the first 8 bytes of the Ethernet header to the neighbour, and the time until which the
+//! record may be used without a look into the shared table ([`super::neighbours`]). The copy may be a millisecond
+//! old.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::header::EtherHeader;
@@ -11,13 +11,13 @@ use ir::{CacheValidity, Created, Lasting, Table};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
-/// Offset of the front of the Ethernet header in a record.
+/// Offset of the Ethernet header's first bytes in a record.
 pub(super) const FIRST_BYTES: u16 = 0;
 /// Offset of the time in a record.
 pub(super) const UNTIL_NS: u16 = 8;
 /// Bytes of a record.
 pub(super) const RECORD_BYTES: usize = 16;
-/// Neighbours that are copied at most; others are found the slow way.
+/// Most neighbours in the copy; packets to others take the slow path.
 const CAPACITY: u32 = 1 << 16;
 
 /// The copy.
@@ -26,7 +26,7 @@ pub(super) struct Resolved {
     table: FlowTable<1>,
     source: [u8; 6],
     seen: u64,
-    /// How often something that was known was changed or forgotten.
+    /// How often a record was changed or removed.
     changes: u64,
 }
 
@@ -62,7 +62,7 @@ impl Resolved {
         let (front, until_ns) = (header.first_bytes(), known.until_ns);
         let stays =
             self.record_load(at, FIRST_BYTES, 8) == front && self.record_load(at, UNTIL_NS, 8) <= until_ns;
-        // While only the time grows, who keeps the old record uses it for too short, not for too long.
+        // A cached record whose time only grew is used for too short, never for too long.
         self.changes += u64::from(!stays && !is_new);
         self.record_store(at, FIRST_BYTES, 8, front);
         self.record_store(at, UNTIL_NS, 8, until_ns);
@@ -80,7 +80,7 @@ impl Resolved {
         self.table.clear();
     }
 
-    /// Catches up with the table behind it; takes its lock only where something has changed.
+    /// Applies the changes of the shared table; takes its lock only if there are some.
     pub(super) fn refresh(&mut self, neighbours: &Neighbours, now_ns: u64, poll_ns: u64) {
         if neighbours.version() == self.seen {
             return;
@@ -94,7 +94,7 @@ impl Resolved {
 
 // Records are added and removed in `set` and `refresh`, between bursts or after the program's part of one;
 // `create` makes none.
-// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole with the
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer. It is reserved whole with the
 // table, does not move, and lives as long as the table; all its bytes are initialised. A key leads to the start of a
 // record of `RECORD_BYTES`.
 unsafe impl Table for Resolved {

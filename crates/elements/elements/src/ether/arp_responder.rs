@@ -42,7 +42,7 @@ struct ResponderEntry {
 }
 
 struct ArpResponder {
-    /// A prefix that lies inside another stands before it.
+    /// Longer prefixes come first.
     entries: Vec<ResponderEntry>,
 }
 
@@ -60,7 +60,7 @@ fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<ResponderEntry>> {
             (Err(mistake), Err(_)) => return Err(mistake),
         }
     }
-    // A name may stand for both addresses.
+    // A name may mean both addresses.
     let mac = mac.or_else(|| words.iter().find_map(|word| parse::ether(word, names).ok()));
     let Some(mac) = mac else { return Err(Diagnostic::error(text.span, "an Ethernet address is missing")) };
     if prefixes.is_empty() {
@@ -87,7 +87,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl ArpResponder {
-    /// Adds entries; of two for one prefix the later counts.
+    /// Adds entries; the later of two for one prefix counts.
     fn add(&mut self, new: Vec<ResponderEntry>) {
         for entry in new {
             self.entries.retain(|old| (old.network, old.mask) != (entry.network, entry.mask));
@@ -100,7 +100,7 @@ impl ArpResponder {
         self.entries.iter().find(|entry| ip & entry.mask == entry.network).map(|entry| entry.mac)
     }
 
-    /// The reply to a frame, if it is a request that is answered.
+    /// The reply to a frame, if the frame is a request for an address in the list.
     fn reply<A: Access + ?Sized>(&self, frame: &A) -> Option<[u8; FRAME_BYTES]> {
         let request = Message::read(frame).filter(|message| message.operation == REQUEST)?;
         let mut sender = request.target;

@@ -1,4 +1,4 @@
-//! `ARPTable`: a table of neighbours that several queriers use.
+//! `ARPTable`: a table of neighbours that several queriers share.
 
 use super::neighbours::{Limits, Neighbours};
 use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope};

@@ -1,6 +1,6 @@
-//! Packets of a worker that wait until their neighbours' addresses are known.
+//! A worker's packets that wait for their neighbours' addresses.
 //!
-//! Every packet here is accounted as held, and counted in [`Neighbours::waiting`].
+//! Each of them is accounted as held, and counted in [`Neighbours::waiting`].
 
 use super::header::EtherHeader;
 use super::neighbours::{Limits, Neighbours};
@@ -10,13 +10,13 @@ use shm::burst::Batch;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
-// Drop reasons of the querier that count packets which wait or have waited, by their places in its list.
+// The querier's drop reasons of packets that waited, by their index in its list.
 pub(super) const NO_HEADROOM: usize = 2;
 pub(super) const NO_ANSWER: usize = 3;
 pub(super) const QUEUE_FULL: usize = 4;
 pub(super) const CLEARED: usize = 5;
 
-/// How often a worker with waiting packets looks for news from other workers.
+/// How often a worker with waiting packets looks for replies that other workers got.
 const LOOK_NS: u64 = 1_000_000;
 
 struct WaitingEntry {
@@ -33,13 +33,14 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// None, with room for as many as the limits allow.
+    /// An empty queue, with room for as many packets as the limits allow.
     pub(super) fn new(limits: Limits) -> Waiting {
         let packets = VecDeque::with_capacity(limits.packets.min(1 << 16));
         Waiting { packets, seen_version: 0, seen_clears: 0 }
     }
 
-    /// Keeps a packet of a batch, or drops it where too many wait for the same; older ones make room.
+    /// Queues a packet of a batch, or drops it if too many wait for the same neighbour. If the queue is full, the
+    /// oldest packets are dropped.
     pub(super) fn keep(
         &mut self,
         ip: u32,
@@ -74,9 +75,9 @@ impl Waiting {
         }
     }
 
-    /// Sends the packets whose neighbours are known by now, and drops those that waited for too long or
-    /// whose table was cleared. `header` is that of IP packets but for the destination. Returns how many
-    /// had no room for it.
+    /// Sends the packets whose neighbours are known by now, and drops those that waited for too long or whose
+    /// table was cleared. `header` is the header of all of them, but for the destination. Returns how many
+    /// packets had no headroom.
     pub(super) fn settle(
         &mut self,
         neighbours: &Neighbours,
@@ -105,7 +106,7 @@ impl Waiting {
         cramped
     }
 
-    /// Goes once round the queue, so that the order stays.
+    /// Takes each packet off the queue once, so that the order stays.
     fn send_answered(&mut self, neighbours: &Neighbours, header: EtherHeader, work: &mut Work<'_>) -> u64 {
         let mut cramped = 0;
         for _ in 0..self.packets.len() {

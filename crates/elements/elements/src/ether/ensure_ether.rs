@@ -1,4 +1,4 @@
-//! `EnsureEther`: puts an Ethernet header before IP packets that have none.
+//! `EnsureEther`: adds an Ethernet header to IP packets that have none.
 
 use super::header::{BACK, EtherHeader, FIRST_BYTES, HEADER_BYTES, TYPE_IP, TYPE_IP6};
 use crate::program::Program;
@@ -30,8 +30,7 @@ replaced by a new one.
     make: |cx| cx.transparent(make),
 };
 
-/// Goes on where the EtherType before the network header is that of no IP packet; else to `is_ip`. The
-/// Ethernet header stands at the front.
+/// Continues at `is_ip` if the EtherType at the front of the packet is that of IPv4 or IPv6.
 fn leave_if_ip(f: &mut Builder, is_ip: ir::BlockId) {
     let ethertype = f.eval(load(Field::bytes(Base::Data, 12, 2)));
     for known in [TYPE_IP, TYPE_IP6] {

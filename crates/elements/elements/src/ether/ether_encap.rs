@@ -1,4 +1,4 @@
-//! `EtherEncap`: puts an Ethernet header before packets.
+//! `EtherEncap`: adds an Ethernet header to packets.
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
 use click::config::{Args, parse};
@@ -42,7 +42,7 @@ fn make(args: &mut Args<'_>) -> Option<EtherEncap> {
 impl Transparent for EtherEncap {
     fn build(&self, f: &mut Builder) {
         f.name("EtherEncap");
-        // The header is in cells, since handlers change it while packets flow.
+        // The header is in cells, since handlers change it while packets pass.
         let (front, back) = (f.cell("front", self.header.first_bytes()), f.cell("back", self.header.back()));
         let cramped = f.slow_block("headroom");
         f.room(HEADER_BYTES, cramped);

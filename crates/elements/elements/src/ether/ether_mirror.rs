@@ -26,7 +26,7 @@ Swaps the Ethernet source and destination address at the front of each packet.
 fn build(f: &mut Builder) {
     let short = f.drop_block("short-frame");
     f.need(Base::Data, 12, short);
-    // In pieces that machine code moves as they are.
+    // In pieces that machine code moves in one instruction.
     let pieces = |at: u16| [(at, 32), (at + 32, 16)].map(|(bit, bits)| Field::new(Base::Data, bit, bits));
     let (dst, src) = (pieces(0), pieces(48));
     let [old_dst, old_src] = [dst, src].map(|address| address.map(|piece| f.eval(load(piece))));

@@ -1,7 +1,7 @@
 //! `EtherSwitch`: a learning bridge.
 //!
-//! All workers learn into one table, which is locked once for each batch. It holds a bounded number of
-//! addresses: frames to those that do not fit go everywhere, as to any unknown one.
+//! All workers learn into one table, which is locked once for each batch. The number of addresses is bounded; frames
+//! to addresses that do not fit are flooded, as those to any unknown address.
 
 use crate::basic::tee::Copier;
 use click::config::parse;
@@ -47,7 +47,7 @@ const NO_OTHER_PORT: usize = 1;
 const SHORT_FRAME: usize = 2;
 
 const MOST_ADDRESSES: usize = 1 << 14;
-/// How often addresses are looked for that are to be forgotten.
+/// How often expired addresses are removed.
 const SWEEP_NS: u64 = 1_000_000_000;
 
 /// Where an address was last seen.
@@ -57,7 +57,7 @@ struct LearnedAddress {
     at_ns: u64,
 }
 
-/// What all workers know.
+/// The table that all workers share.
 struct Lans {
     seen: HashMap<[u8; 6], LearnedAddress>,
     timeout_ns: u64,

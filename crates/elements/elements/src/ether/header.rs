@@ -1,4 +1,4 @@
-//! The Ethernet header as two numbers, so that a program writes it by two stores.
+//! The Ethernet header as two numbers, which a program writes with two stores.
 
 use click::config::parse;
 use element::Row;
@@ -17,7 +17,7 @@ pub const TYPE_IP: u16 = 0x0800;
 pub(crate) const TYPE_IP6: u16 = 0x86dd;
 /// EtherType of ARP.
 pub(crate) const TYPE_ARP: u16 = 0x0806;
-/// Everybody.
+/// The broadcast address.
 pub(crate) const BROADCAST: [u8; 6] = [0xff; 6];
 
 /// Destination and the first two bytes of the source.
@@ -57,8 +57,8 @@ impl EtherHeader {
         u64::from_be_bytes([0, 0, s2, s3, s4, s5, high, low])
     }
 
-    /// Puts the header before a packet, moving its bytes where the headroom is too small; false, and
-    /// nothing changed, where that cannot be.
+    /// Adds the header to a packet, and moves the packet's bytes if the headroom is too small. False, with nothing
+    /// changed, if there is no room.
     pub(crate) fn push_onto(self, packet: &mut Packet) -> bool {
         if !packet.make_headroom(HEADER_BYTES) || !packet.push(HEADER_BYTES) {
             return false;
@@ -70,7 +70,7 @@ impl EtherHeader {
 }
 
 impl EtherHeader {
-    /// Puts what a handler changed into the program's cells: [`EtherHeader::first_bytes`] and [`EtherHeader::back`].
+    /// Writes the header into the program's cells: [`EtherHeader::first_bytes`] and [`EtherHeader::back`].
     fn store(self, cells: &mut [u64]) -> Result<(), String> {
         if let [front, back, ..] = cells {
             (*front, *back) = (self.first_bytes(), self.back());
@@ -83,9 +83,9 @@ impl EtherHeader {
         self.store(cells)
     }
 
-    /// The addresses, as handlers of elements that have a header.
+    /// The handlers of the addresses.
     pub(super) const ADDRESSES: &[Row<EtherHeader>] = Self::HANDLERS.split_at(2).0;
-    /// The addresses, and the type by both its names.
+    /// The handlers of the addresses, and of the type by both its names.
     pub(super) const HANDLERS: &[Row<EtherHeader>] = &[
         Row::read_write(
             "src",
@@ -108,7 +108,7 @@ impl EtherHeader {
     ];
 }
 
-/// The handler of an element that has an address in its program's first cell.
+/// A handler of the Ethernet address in the program's first cell.
 pub(super) const fn address<T>(name: &'static str) -> Row<T> {
     Row::read_write(
         name,
@@ -117,7 +117,7 @@ pub(super) const fn address<T>(name: &'static str) -> Row<T> {
     )
 }
 
-/// Puts a header before the packet, in a program that has shown the headroom to be free.
+/// Adds a header to the packet. The program must have checked the headroom.
 pub(crate) fn push_header(f: &mut Builder, front: impl Into<Expr>, back: impl Into<Expr>) {
     f.push(HEADER_BYTES);
     set_headers(f, HEADER_BYTES);
@@ -125,7 +125,7 @@ pub(crate) fn push_header(f: &mut Builder, front: impl Into<Expr>, back: impl In
     f.store(BACK, back);
 }
 
-/// Says that the MAC header stands at the front, and the network header so many bytes behind.
+/// Marks the front as the MAC header, and the network header so many bytes behind it.
 pub(crate) fn set_headers(f: &mut Builder, header_bytes: usize) {
     f.set_base(Base::Mac, 0);
     f.set_base(Base::Net, header_bytes as u64);

@@ -1,4 +1,4 @@
-//! `MarkMACHeader`: says where the MAC header is.
+//! `MarkMACHeader`: sets the MAC header annotation.
 
 use crate::program::Program;
 use click::config::{Args, parse};

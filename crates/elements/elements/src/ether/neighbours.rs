@@ -1,8 +1,8 @@
-//! Which Ethernet address belongs to which IP address, for all workers.
+//! The ARP table of all workers.
 //!
-//! The table stands behind a lock that the packet path never takes: queriers keep a copy of what is
-//! known ([`super::arp_resolved`]) and follow the [`Neighbours::version`], which counts changes. A log
-//! of the last changes lets them follow without reading everything.
+//! The packet path never takes the table's lock: each querier keeps a copy of the known neighbours
+//! ([`super::arp_resolved`]) and compares the [`Neighbours::version`], which counts changes. A log of the last changes
+//! lets it update the copy without reading the whole table.
 //!
 //! Times are nanoseconds of the workers' clock.
 
@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How much a table takes and for how long.
+/// How much a table holds, and for how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Limits {
     /// Waiting packets at a worker; 0 for no limit.
@@ -23,7 +23,7 @@ pub(super) struct Limits {
     pub(super) entries: usize,
     /// Waiting packets for an entry; 0 for no limit.
     pub(super) entry_packets: usize,
-    /// One of so many packets is dropped to make room.
+    /// When the queue is full, one of so many packets is dropped.
     pub(super) slim_factor: usize,
     /// Life of an entry; 0 for ever.
     pub(super) timeout_ns: u64,
@@ -37,7 +37,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Reads the arguments that tables and queriers have in common.
+    /// Reads the arguments that tables and queriers share.
     pub(super) fn read(args: &mut Args<'_>) -> Limits {
         let mut limits = Limits::default();
         let count = |args: &mut Args<'_>, keyword, default: usize| {
@@ -54,7 +54,7 @@ impl Limits {
     }
 }
 
-/// Queries for an address: ten a second, and one in two seconds once ten went without an answer.
+/// Queries for an address: ten a second, and one in two seconds after ten without an answer.
 const QUERY_INTERVAL_NS: u64 = 100_000_000;
 const PATIENT_INTERVAL_NS: u64 = 2_000_000_000;
 const PATIENT_AFTER: u32 = 10;
@@ -75,12 +75,12 @@ impl NeighbourEntry {
         NeighbourEntry { mac, live_at_ns: now_ns, query_from_ns: 0, queries: 0 }
     }
 
-    /// The address, where that is known now.
+    /// The address, if it is known now.
     fn mac_at(&self, now_ns: u64, timeout_ns: u64) -> Option<[u8; 6]> {
         self.mac.filter(|_| !self.is_expired(now_ns, timeout_ns))
     }
 
-    /// What is known of the neighbour, where anything is now.
+    /// What is known of the neighbour now.
     fn known(&self, now_ns: u64, timeout_ns: u64, poll_ns: u64) -> Option<Known> {
         let mac = self.mac_at(now_ns, timeout_ns)?;
         // A time of 0 is none.
@@ -89,7 +89,7 @@ impl NeighbourEntry {
         Some(Known { mac, until_ns })
     }
 
-    /// Whether a query may be sent now; says that one is.
+    /// Whether a query may be sent now; counts it as sent.
     fn query(&mut self, now_ns: u64) -> bool {
         if now_ns < self.query_from_ns {
             return false;
@@ -109,16 +109,16 @@ impl NeighbourEntry {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) mac: [u8; 6],
-    /// Until when nothing needs to be done about it: it does not expire nor is asked again.
+    /// Until then it neither expires nor has to be queried again.
     pub(super) until_ns: u64,
 }
 
 /// What to do with a packet to a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// Send it; and ask whether the address still holds, where `query`.
+    /// Send it, and with `query` ask whether the address still holds.
     Known { known: Known, query: bool },
-    /// Keep it; and ask, where `query`.
+    /// Queue it, and with `query` ask for the address.
     Unknown { query: bool },
 }
 
@@ -150,7 +150,7 @@ impl Neighbours {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a change; with the lock held.
+    /// Logs a change; the lock is held.
     fn changed(&self, inner: &mut Inner, ip: u32) {
         if inner.log.len() == LOG {
             inner.log.pop_front();
@@ -164,7 +164,7 @@ impl Neighbours {
         self.version.load(Relaxed)
     }
 
-    /// Number of times that the table was cleared: what waits is to be dropped then.
+    /// Number of times that the table was cleared: waiting packets are dropped then.
     pub(super) fn clears(&self) -> u64 {
         self.clears.load(Relaxed)
     }
@@ -179,8 +179,8 @@ impl Neighbours {
         self.lock().limits = limits;
     }
 
-    /// What to do with a packet to a neighbour; an unknown one becomes an entry. Entries that were not
-    /// refreshed for `poll_ns` (0: never) are asked for again.
+    /// What to do with a packet to a neighbour; an unknown neighbour gets an entry. An entry that was not
+    /// refreshed for `poll_ns` (0: never) is queried again.
     pub(super) fn ask(&self, ip: u32, now_ns: u64, poll_ns: u64) -> Answer {
         let mut inner = self.lock();
         if let Some(known) = self.find(&mut inner, ip, now_ns, poll_ns) {
@@ -192,7 +192,7 @@ impl Neighbours {
         }
         let timeout_ns = inner.limits.timeout_ns;
         let Some(entry) = inner.entries.get_mut(&ip) else { return Answer::Unknown { query: false } };
-        // As long as somebody sends to it, it does not expire; a known one becomes unknown.
+        // An entry with traffic does not expire, but a known neighbour becomes unknown.
         if entry.is_expired(now_ns, timeout_ns) {
             (entry.mac, entry.live_at_ns) = (None, now_ns);
         }
@@ -214,7 +214,7 @@ impl Neighbours {
         Some(Answer::Known { known: entry.known(now_ns, timeout_ns, poll_ns)?, query })
     }
 
-    /// Removes an old entry where there is no room for another.
+    /// Removes old entries until there is room for another.
     fn make_room(&self, inner: &mut Inner, now_ns: u64) {
         let most = inner.limits.entries;
         if most == 0 || inner.entries.len() < most {
@@ -239,7 +239,7 @@ impl Neighbours {
         }
     }
 
-    /// Removes what has expired, once in every timeout; not while somebody else holds the table.
+    /// Removes expired entries, once in every timeout. Skipped while another worker holds the lock.
     pub(super) fn tick(&self, now_ns: u64) {
         if now_ns < self.next_expiry_ns.load(Relaxed) {
             return;
@@ -252,7 +252,7 @@ impl Neighbours {
         }
     }
 
-    /// Notes a neighbour's address.
+    /// Stores a neighbour's address.
     pub(super) fn insert(&self, ip: u32, mac: [u8; 6], now_ns: u64) {
         let mut inner = self.lock();
         if !inner.entries.contains_key(&ip) {
@@ -262,25 +262,25 @@ impl Neighbours {
         self.changed(&mut inner, ip);
     }
 
-    /// Forgets a neighbour's address; the entry stays.
+    /// Removes a neighbour's address; the entry stays.
     pub(super) fn delete(&self, ip: u32, now_ns: u64) {
         let mut inner = self.lock();
         inner.entries.insert(ip, NeighbourEntry::new(None, now_ns));
         self.changed(&mut inner, ip);
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(super) fn clear(&self) {
         let mut inner = self.lock();
         inner.entries.clear();
         inner.log.clear();
-        // More changes than the log holds: who follows reads everything.
+        // More changes than the log holds: queriers read the whole table.
         self.version.fetch_add(LOG as u64 + 1, Relaxed);
         self.clears.fetch_add(1, Relaxed);
     }
 
-    /// Calls `each` for every neighbour that changed since version `seen`, or with `None` and then for all
-    /// that are known when the log does not reach back to it. Returns the version now.
+    /// Calls `each` for every neighbour that changed since version `seen`. If the log does not reach back to it,
+    /// calls `each` with `None` and then for all neighbours. Returns the current version.
     pub(super) fn changes_since(
         &self,
         seen: u64,
@@ -322,12 +322,12 @@ impl Neighbours {
         self.lock().entries.len()
     }
 
-    /// Notes `IP ETH`, as it was written to a handler.
+    /// Stores `IP ETH`, as written to a handler.
     pub(super) fn insert_written(&self, value: &str, now_ns: u64) -> Result<(), String> {
         mapping(value).map(|(ip, mac)| self.insert(ip, mac, now_ns))
     }
 
-    /// Forgets `IP`, as it was written to a handler.
+    /// Removes the address of `IP`, as written to a handler.
     pub(super) fn delete_written(&self, value: &str, now_ns: u64) -> Result<(), String> {
         written(value, parse::ip4).map(|ip| self.delete(ip.into(), now_ns))
     }

@@ -44,7 +44,7 @@ fn offset(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
 }
 
 fn make(args: &mut Args<'_>) -> Option<Program> {
-    // With ANNO, the only bare argument is the offset.
+    // With ANNO, the offset is the only positional argument.
     let source = match args.keyword("ANNO", parse::any) {
         Some(anno) => {
             let anno = args.read(&anno, parse::int_in(0..=ANNO_BYTES as i64 - 6));
@@ -59,7 +59,7 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
         f.need(Base::Data, usize::from(offset) + 6, short);
         let address = match source {
             AddressSource::Given(address) => cell(f.cell("addr", to_number(address))),
-            // The annotation holds the bytes of the address in their order, which no wide read gives.
+            // The annotation holds the address's bytes in network order, which a wide read would reverse.
             AddressSource::Annotation(start) => {
                 let byte = |at| anno(Anno { offset: start + at, len: 1 });
                 (1..6).fold(byte(0), |address, at| (address << 8) | byte(at))

@@ -1,4 +1,4 @@
-//! `VLANEncap` and `VLANDecap`: put a VLAN tag into Ethernet frames and take it out.
+//! `VLANEncap` and `VLANDecap`: add a VLAN tag to Ethernet frames and remove it.
 
 use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
 use crate::program::Program;
@@ -171,7 +171,7 @@ pub(super) fn with_pcp(tci: u16, value: &str) -> Result<u16, String> {
 }
 
 impl VlanEncap {
-    /// Puts what a handler changed into the program's cells.
+    /// Writes the values that handlers change into the program's cells.
     fn store(&self, cells: &mut [u64]) -> Result<(), String> {
         cells.iter_mut().zip(self.cells()).for_each(|(cell, value)| *cell = value);
         Ok(())

@@ -1,7 +1,7 @@
 //! Large rule lists as a lookup table.
 //!
-//! The key is two words: the addresses; and ports, protocol and bits. A record holds what a rule
-//! decides; rules that decide the same share one. Built once for all workers; each has its own lanes.
+//! A key is two words: the addresses; and ports, protocol and bits. A record holds a decision, which all rules with
+//! that decision share. The table is built once for all workers; each has its own lanes.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
@@ -17,9 +17,9 @@ use table::acl::{AclError, Classifier, FiveTuple, Limits, MISS, Rule, Schema};
 pub const KEY_WORDS: usize = 2;
 /// Bytes of a record: a decision.
 pub const RECORD_BYTES: usize = 8;
-/// Where the protocol lies in the second word; ports are below it.
+/// Shift of the protocol in the second word; the ports are below it.
 pub const PROTO_SHIFT: u64 = 32;
-/// The bit of the second word that says that there are no ports.
+/// The bit of the second word of packets without ports.
 pub const NO_PORTS_BIT: u64 = 40;
 /// The first bit of the second word for tests of other kinds.
 pub const TESTS_BIT: u64 = 41;
@@ -27,27 +27,26 @@ pub const TESTS_BIT: u64 = 41;
 /// Numbers of a packet in the classifier.
 const LANES: usize = SIDES;
 
-/// What building may cost where nothing else is said: no more than an operator waits for.
+/// Default limits of building: no longer than an operator waits.
 pub const LIMITS: Limits = Limits { max_bytes: 64 << 20, max_build_ms: 1_500 };
 
 /// A list of rules, ready.
 #[derive(Debug)]
 pub struct Acl {
     classifier: Classifier,
-    /// The list itself, for who wants to put it elsewhere.
+    /// The list itself, for offload to a switch.
     rules: Vec<Rule>,
     /// The record of each box.
     slots: Vec<u16>,
-    /// What is decided, by record.
-    /// Atomics because the workers' machine code is given their addresses.
+    /// The decisions, by record. Atomics, because the machine code of several workers has their addresses.
     decisions: Box<[AtomicU64]>,
-    /// The tests behind the bits.
+    /// The tests whose results are the key's bits.
     tests: Vec<Test>,
     ports: bool,
     limits: Limits,
 }
 
-/// Rules on their way to an [`Acl`].
+/// Collects rules for an [`Acl`].
 #[derive(Default, Debug)]
 pub struct AclBuilder {
     boxer: Boxer,
@@ -55,7 +54,7 @@ pub struct AclBuilder {
 }
 
 impl AclBuilder {
-    /// Adds a rule behind the others; false where it is none for a table.
+    /// Appends a rule; false if the table cannot hold it.
     pub fn add(&mut self, expr: &Expr, decision: u32) -> bool {
         let boxes = self.boxer.boxes(expr);
         let fits = boxes.is_some();
@@ -70,7 +69,7 @@ impl AclBuilder {
     pub fn build(self, limits: Limits) -> Result<Acl, AclError> {
         let tests = self.boxer.tests;
         let widths = LARGEST.map(|largest| (u64::BITS - largest.leading_zeros()) as u8);
-        // Bits that no rule asks for are no dimensions: the fewer there are, the faster it is.
+        // Bits that no rule tests are left out: a lookup gets faster with fewer dimensions.
         let schema = Schema::new(widths.get(..SIDES - MAX_BITS + tests.len()).unwrap_or(&widths))?;
         let mut rules = Vec::with_capacity(self.boxes.len());
         let mut decisions: Vec<u64> = vec![];
@@ -97,7 +96,7 @@ impl AclBuilder {
 }
 
 impl Acl {
-    /// The decision, where all rules decide the same.
+    /// The decision, if all rules have the same.
     pub fn only_decision(&self) -> Option<u32> {
         match &*self.decisions {
             [only] => Some(only.load(Ordering::Relaxed) as u32),
@@ -110,7 +109,7 @@ impl Acl {
         self.decisions.iter().map(|decision| decision.load(Ordering::Relaxed) as u32)
     }
 
-    /// The tests whose results stand from [`TESTS_BIT`] on.
+    /// The tests whose results are the bits from [`TESTS_BIT`] on.
     pub fn tests(&self) -> &[Test] {
         &self.tests
     }
@@ -125,7 +124,7 @@ impl Acl {
         (self.slots.len(), self.classifier.bytes() + size_of_val(self.rules.as_slice()))
     }
 
-    /// The boxes with their decisions, in order; `None` where rules ask more than addresses, protocol and ports.
+    /// The boxes with their decisions, in order; `None` if rules test more than addresses, protocol and ports.
     pub fn boxes(&self) -> Option<impl Iterator<Item = (FiveTuple, u32)> + '_> {
         self.tests.is_empty().then(|| {
             let decision = |slot: &u16| self.decision(usize::from(*slot)) as u32;
@@ -138,7 +137,7 @@ impl Acl {
         })
     }
 
-    /// How it is made.
+    /// How the table was built, for people.
     pub fn how(&self) -> String {
         let Limits { max_bytes, max_build_ms } = self.limits;
         format!(
@@ -166,7 +165,7 @@ impl Acl {
     }
 }
 
-/// A key's numbers for the classifier.
+/// The classifier's values of a key.
 fn lanes(addresses: u64, rest: u64) -> [u32; LANES] {
     let no_ports = (rest >> NO_PORTS_BIT & 1) as u32;
     let ports = rest as u32;
@@ -183,14 +182,14 @@ fn lanes(addresses: u64, rest: u64) -> [u32; LANES] {
     ]
 }
 
-/// What is between keys and records.
+/// Values between keys and records.
 #[derive(Debug)]
 struct Scratch {
     lanes: Vec<u32>,
     found: Vec<u32>,
 }
 
-/// An [`Acl`] as a worker's program looks it up.
+/// An [`Acl`] as a worker's program uses it.
 #[derive(Debug)]
 pub struct AclTable {
     acl: Arc<Acl>,

@@ -1,12 +1,11 @@
-//! Rules as boxes: what a large list is made of.
+//! Rules of a large list as boxes.
 //!
-//! A *box* is an interval for each of five dimensions, and a few bits. A rule becomes one box or
-//! several, if it is made of addresses, protocol and ports; up to [`MAX_BITS`] other tests of a list
-//! (`syn`, `ip frag`, …) become bits that are found out before. A rule that would need more boxes than
-//! [`MAX_BOXES`] does not become any.
+//! A *box* is an interval for each of five dimensions, and a few bits. A rule over addresses, protocol and ports
+//! becomes one or more boxes. Up to [`MAX_BITS`] other tests of a list (`syn`, `ip frag`, …) become bits, which the
+//! program computes before the lookup. A rule that would need more than [`MAX_BOXES`] boxes becomes none.
 //!
-//! That a packet has no ports is a value of its own of the source port, so that rules that do not look
-//! at ports match such packets and rules that do never match them.
+//! Packets without ports have a source port value of their own: rules that do not test ports match them, and rules
+//! that do never match.
 
 use super::expr::{Compare, Direction, Expr, PortProtocol, Test};
 use super::formula::values;
@@ -42,7 +41,7 @@ impl Cuboid {
         Cuboid(LARGEST.map(|largest| (0, largest)))
     }
 
-    /// Everything within an interval of one side.
+    /// All packets within an interval of one side.
     fn slab(side: usize, interval: (u64, u64)) -> Option<Cuboid> {
         let mut cuboid = Cuboid::whole();
         *cuboid.0.get_mut(side)? = interval;
@@ -61,7 +60,7 @@ impl Cuboid {
         self.intersection(other) == Some(*other)
     }
 
-    /// What is left of this box without another, in boxes.
+    /// Cuts another box out of this one; adds the boxes that are left.
     fn without(&self, other: &Cuboid, left: &mut Vec<Cuboid>) {
         let Some(hole) = self.intersection(other) else { return left.push(*self) };
         let mut rest = *self;
@@ -83,7 +82,7 @@ impl Cuboid {
     }
 }
 
-/// The boxes of rules, and the tests behind their bits.
+/// Makes the boxes of rules, and collects the tests behind their bits.
 #[derive(Default, Debug)]
 pub struct Boxer {
     /// The tests, by bit.
@@ -114,7 +113,7 @@ fn side(side: usize, set: &IntervalSet) -> Vec<Cuboid> {
     set.intervals().iter().filter_map(|interval| Cuboid::slab(side, *interval)).collect()
 }
 
-/// One of two dimensions, by direction; the opposite is taken of the whole.
+/// The region of one or both of two dimensions, by direction; `negated` complements all of it.
 fn pair(direction: Direction, src: usize, dst: usize, set: &IntervalSet, negated: bool) -> Cuboids {
     let (src, dst) = (side(src, set), side(dst, set));
     let region = match direction {
@@ -134,7 +133,7 @@ fn protocols(numbers: &[u8]) -> Vec<Cuboid> {
 }
 
 impl Boxer {
-    /// The boxes of a rule, in the rule's own bits; `None` where there would be too many.
+    /// The boxes of a rule; `None` if there would be too many.
     pub fn boxes(&mut self, expr: &Expr) -> Cuboids {
         let known = self.tests.len();
         let region = self.region(expr);
@@ -201,7 +200,7 @@ impl Boxer {
         }
     }
 
-    /// A test that is found out before.
+    /// A test that becomes a bit.
     fn bit(&mut self, test: Test) -> Cuboids {
         let at = self.tests.iter().position(|known| *known == test).unwrap_or_else(|| {
             self.tests.push(test);

@@ -1,17 +1,17 @@
-//! Rules as a chain of tests: as large as the rules are, whatever they are.
+//! Rules as a chain of tests, whose size is linear in the rules.
 //!
-//! Each atom becomes one node; what follows it, where it holds and where it does not, is known when it
-//! is made, so that nothing is copied. Then edges are threaded: where all ways to a node already
-//! decide what the next node tests, the edge skips that one (Click's classifiers do the same).
+//! Each atom becomes one node. Its two successors are known when it is made, so that nothing is copied. Then edges are
+//! threaded: if all paths to a node decide the next node's test, the edge skips that node (Click's classifiers do the
+//! same).
 
 use super::formula::{Formula, Var};
 use super::graph::{Graph, Node, To};
 use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
 
-/// Nodes that edges may skip, all together: bounds the time that threading takes.
+/// Most nodes that all edges together skip: bounds the time of threading.
 const MAX_SKIPS: usize = 1_000_000;
-/// Intervals of a fact; facts of more are forgotten.
+/// Most intervals of a fact; a fact with more is dropped.
 const MAX_INTERVALS: usize = 8;
 
 /// The first-match decision over rules as a chain.
@@ -20,7 +20,7 @@ pub fn chain(rules: &[(Formula, u32)], default: u32) -> Graph {
     let root = rules.iter().rev().fold(To::Leaf(default), |rest, (formula, decision)| {
         place(&mut nodes, formula, To::Leaf(*decision), rest)
     });
-    // Made from the last test to the first.
+    // The nodes were made from the last test to the first.
     threaded(Graph::turned(nodes, root)).pruned()
 }
 
@@ -53,12 +53,12 @@ fn place(nodes: &mut Vec<Node>, formula: &Formula, yes: To, no: To) -> To {
     }
 }
 
-/// What is known of the variables on a way: the values that each can still have.
+/// The values that each variable can still have on a path.
 #[derive(Clone, Default, PartialEq)]
 struct Facts(BTreeMap<Var, IntervalSet>);
 
 impl Facts {
-    /// What is known after a variable turned out to lie in a set.
+    /// The facts after a variable turned out to lie in a set.
     fn with(&self, var: Var, set: &IntervalSet) -> Facts {
         let mut facts = self.clone();
         let known = facts.0.remove(&var).unwrap_or_else(|| IntervalSet::range(0, var.largest()));
@@ -74,7 +74,7 @@ impl Facts {
         if let Some(known) = self.0.get(&var) {
             return Some(known.clone());
         }
-        // A header that reaches far reaches less far too.
+        // A header that has many bytes also has fewer.
         let Var::Reach(base, bytes) = var else { return None };
         self.0.iter().find_map(|(other, values)| match *other {
             Var::Reach(of, far) if of == base && far >= bytes && *values == IntervalSet::one(1) => {
@@ -87,7 +87,7 @@ impl Facts {
         })
     }
 
-    /// What is known on both of two ways.
+    /// Keeps what holds on both of two paths.
     fn meet(&mut self, other: &Facts) {
         self.0.retain(|var, values| {
             let Some(theirs) = other.0.get(var) else { return false };
@@ -97,7 +97,7 @@ impl Facts {
     }
 }
 
-/// Where a node leads for all values of a set, if that is one place.
+/// The successor of a node for all values of a set, if there is only one.
 fn only_way(node: &Node, values: &IntervalSet) -> Option<To> {
     let mut ways = node
         .spans()
@@ -116,13 +116,13 @@ fn threaded(mut graph: Graph) -> Graph {
     for at in 0..graph.nodes.len() {
         let Some(facts) = known[at].take() else { continue };
         let node = graph.nodes[at].clone();
-        // Several arms may lead to the same place: what is known there is that one of them holds.
+        // Several arms may lead to one place, where one of them is known to hold.
         let mut ways: BTreeMap<To, IntervalSet> = BTreeMap::new();
         for (first, last, to) in node.spans() {
             let set = ways.entry(to).or_default();
             *set = set.union(&IntervalSet::range(first, last));
         }
-        // All arms are led on at once: where one leads now, another may have led before.
+        // All arms are redirected at once: one may lead now where another led before.
         let mut led_on: BTreeMap<To, To> = BTreeMap::new();
         for (old, set) in ways {
             let facts = facts.with(node.var, &set);
@@ -152,7 +152,7 @@ fn threaded(mut graph: Graph) -> Graph {
     skip_decided(graph)
 }
 
-/// Takes out the nodes all of whose arms lead to one place.
+/// Removes nodes whose arms all lead to one place.
 fn skip_decided(mut graph: Graph) -> Graph {
     let mut target: Vec<Option<To>> = vec![None; graph.nodes.len()];
     let follow = |target: &[Option<To>], to: To| match to {

@@ -1,4 +1,4 @@
-//! `Classifier`: packets to outputs by bytes at offsets.
+//! `Classifier`: sorts packets by bytes at offsets.
 
 use super::filter_plan::FilterPlan;
 use super::formula::{Formula, Var};
@@ -38,7 +38,7 @@ everything. A packet too short for a clause does not match it.
     make,
 };
 
-/// Offsets that a clause may reach: frames are shorter.
+/// The highest offset of a clause: frames are shorter.
 const MAX_OFFSET: usize = 8000;
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -88,7 +88,7 @@ pub(super) fn pattern(text: &Spanned, diags: &mut Diagnostics) -> Formula {
     Formula::All(parts)
 }
 
-/// A digit's value and mask; `?` has neither.
+/// A digit's value and mask; both are 0 for `?`.
 fn digit(byte: u8) -> Option<(u8, u8)> {
     match byte {
         b'?' => Some((0, 0)),

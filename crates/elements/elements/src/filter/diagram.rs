@@ -1,28 +1,27 @@
-//! Decision diagrams: each variable is looked at once at most, in one order.
+//! Decision diagrams: each path tests a variable once at most, in a fixed order.
 //!
-//! This is an interval decision diagram (a "firewall decision diagram"): reduced and shared, so that
-//! rules that overlap, repeat or shadow each other cost nothing. Rules with many independent fields
-//! can make it explode, which is why building takes a budget of arms and may fail; [`super::chain`]
-//! never does.
+//! This is an interval decision diagram (a "firewall decision diagram"). It is reduced and shared, so that rules that
+//! overlap, repeat or shadow each other cost nothing. Rules with many independent fields can make it explode: building
+//! has a budget of arms and may fail. [`super::chain`] never fails.
 
 use super::formula::{Formula, IP_BYTES, Var};
 use super::graph::{Arm, Graph, Node, To};
 use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The budget did not suffice.
+/// The diagram needs more arms than the budget allows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooBig;
 
-/// Arms that the nodes of one diagram may have while it is built; intermediate ones count.
+/// Most arms of one diagram while it is built, intermediate nodes included.
 const MAX_ARMS: usize = 40_000;
-/// Arms that are made while orders are tried, all together.
+/// Most arms that all tried orders make together.
 const MAX_EFFORT: usize = 250_000;
 
 struct Builder<'a> {
     level: &'a HashMap<Var, usize>,
     order: &'a [Var],
-    /// Children stand before their parents here.
+    /// Children come before their parents.
     nodes: Vec<Node>,
     known: HashMap<Node, usize>,
     done: HashMap<(To, To, To), To>,
@@ -53,7 +52,7 @@ impl Builder<'_> {
         Ok(To::Node(self.nodes.len() - 1))
     }
 
-    /// `yes` where `condition` ends in 1, else `no`.
+    /// The diagram of `yes` where `condition` is 1, and of `no` elsewhere.
     fn choose(&mut self, condition: To, yes: To, no: To) -> Result<To, TooBig> {
         match condition {
             To::Leaf(0) => return Ok(no),
@@ -113,7 +112,7 @@ impl Builder<'_> {
     }
 }
 
-/// The first-match decision over rules, with variables in that order; also how many arms were made.
+/// The first-match decision over rules with variables in an order; also returns how many arms were made.
 fn build(rules: &[(Formula, u32)], default: u32, order: &[Var]) -> (Result<Graph, TooBig>, usize) {
     let level = order.iter().enumerate().map(|(level, var)| (*var, level)).collect();
     let (known, done) = (HashMap::new(), HashMap::new());
@@ -127,7 +126,7 @@ fn build(rules: &[(Formula, u32)], default: u32, order: &[Var]) -> (Result<Graph
     (graph, made)
 }
 
-/// The fields, and the reaches that each of them stands behind.
+/// The fields, and the reaches that guard each of them.
 #[derive(Default)]
 struct Fields {
     all: BTreeSet<Var>,
@@ -166,12 +165,12 @@ impl Fields {
         }
     }
 
-    /// An order of all variables, from one of the fields: each reach stands before its fields.
+    /// An order of all variables from an order of the fields: each reach comes before its fields.
     fn order(&self, fields: &[Var]) -> Vec<Var> {
         let behind = |field: &Var| self.behind.get(field).into_iter().flatten().copied();
         let fields = fields.iter().flat_map(|field| behind(field).chain([*field]));
         let mut order = vec![];
-        // Of rules over frames: what is known of the transport header rests on the IP header.
+        // In rules over frames the transport header depends on the IP header.
         let ip = Var::Reach(Base::Net, IP_BYTES);
         order.extend(self.reaches.contains(&ip).then_some(ip));
         for var in fields.chain(self.reaches.iter().copied()) {
@@ -183,8 +182,8 @@ impl Fields {
     }
 }
 
-/// What a packet is expected to cost, in tests, if at every node half of the packets spread over the
-/// arms and half over the values; with a little for every node, since code takes room.
+/// The expected number of tests for a packet, if at every node half of the packets are spread evenly over the arms
+/// and half over the values. Each arm adds a little, since code takes room.
 pub fn cost(graph: &Graph) -> f64 {
     let mut costs = vec![0.0; graph.nodes.len()];
     let of = |costs: &[f64], to: To| if let To::Node(node) = to { costs[node] } else { 0.0 };
@@ -207,7 +206,7 @@ pub fn diagram(rules: &[(Formula, u32)], default: u32) -> Result<Graph, TooBig> 
     let mut known = Fields::default();
     rules.iter().for_each(|(formula, _)| known.collect(formula, &[]));
     let mut fields: Vec<Var> = known.all.iter().copied().collect();
-    // A start that is good for firewalls: what most rules name, and what has few values, first.
+    // A good start for firewalls: variables that most rules name, and those with few values, come first.
     let mut uses: BTreeMap<Var, usize> = BTreeMap::new();
     rules.iter().for_each(|(formula, _)| formula.atoms(&mut |var, _| *uses.entry(var).or_default() += 1));
     fields.sort_by_key(|var| (std::cmp::Reverse(uses.get(var).copied().unwrap_or(0)), var.largest()));
@@ -227,7 +226,7 @@ pub fn diagram(rules: &[(Formula, u32)], default: u32) -> Result<Graph, TooBig> 
         (improved, effort < MAX_EFFORT)
     };
     attempt(&fields, &mut best);
-    // Each variable is tried in each place, as long as that helps and the effort allows.
+    // Each variable is tried at each position, as long as that helps and the effort allows.
     loop {
         let mut improved = false;
         for from in 0..fields.len() {

@@ -1,7 +1,7 @@
 //! Decision graphs to programs.
 //!
-//! A node becomes a block (a few where it has more than two arms). Fields are read where they are
-//! looked at: a path through a diagram reads each once.
+//! A node becomes a block, or a few if it has more than two arms. A field is read at the node that tests it: a path
+//! through a diagram reads each field once.
 
 use super::formula::Var;
 use super::graph::{Graph, Node, To};
@@ -9,9 +9,8 @@ use ir::expr::load;
 use ir::{BlockId, Builder, Expr, Term, Value};
 use packet::field::{self, Base};
 
-/// Ends the builder's current block with the decision that a graph comes to. `there` says how many
-/// bytes from each base are known to be there; `leaf` gives the block of a decision, and is asked once
-/// for each.
+/// Ends the builder's current block with a graph. `there` is the number of bytes from each base that are known to be
+/// in the packet; `leaf` returns the block of a decision, and is called once for each.
 pub fn emit(
     f: &mut Builder,
     graph: &Graph,
@@ -38,7 +37,7 @@ pub fn emit(
     }
 }
 
-/// Bytes that are known to be there at each node, on all ways to it.
+/// The bytes that are known to be in the packet at each node, on all paths to it.
 fn reached(graph: &Graph, there: [u16; 4]) -> Vec<[u16; 4]> {
     let mut known: Vec<Option<[u16; 4]>> = vec![None; graph.nodes.len()];
     if let To::Node(root) = graph.root {
@@ -74,7 +73,7 @@ impl Emitter {
             To::Node(node) => self.blocks.get(node).copied(),
             To::Leaf(decision) => self.leaves.iter().find(|(known, _)| *known == decision).map(|leaf| leaf.1),
         };
-        // Every place that a graph names exists.
+        // A graph names only nodes and leaves that exist.
         found.unwrap_or(BlockId(u32::MAX))
     }
 
@@ -114,12 +113,12 @@ fn within(value: Value, first: u64, last: u64, max: u64) -> Expr {
     }
 }
 
-/// Values that most packets have where they are singled out: TCP, UDP.
+/// Values that most packets have if a rule tests for them: TCP, UDP.
 const FREQUENT: [u64; 2] = [6, 17];
-/// Arms that are tested one after the other; more are halved first.
+/// Most arms that are tested one after the other; longer lists are halved first.
 const MAX_CUT_ARMS: usize = 9;
 
-/// Ends the current block by going to the block whose interval the value lies in.
+/// Ends the current block with a jump to the block whose interval the value lies in.
 fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max: u64) {
     loop {
         match arms.as_slice() {
@@ -129,7 +128,7 @@ fn decide(f: &mut Builder, value: Value, mut arms: Vec<(u64, u64, BlockId)>, max
             [(_, last, low), (_, _, high)] => return f.branch_to(value.at_most(*last), *low, *high),
             _ => {}
         }
-        // A range between two that lead to the same place is cut out: those two become one.
+        // A range between two with the same target is tested first: those two become one range.
         let between = |at: &usize| arms[at - 1].2 == arms[at + 1].2;
         let frequent = |at: &usize| !FREQUENT.contains(&arms[*at].0);
         let cut = (1..arms.len() - 1).filter(between).min_by_key(frequent);

@@ -1,10 +1,10 @@
-//! From rules to a program: which lowering they get, and the program itself.
+//! The lowering of rules, and the program.
 //!
-//! A few rules become a decision diagram, or a chain of tests where the diagram would be too big. Of a
-//! long list, runs of rules over addresses, protocols and ports become tables; what does not fit into
-//! one stays a diagram or chain before or behind it, so that the first match wins as ever.
+//! A few rules become a decision diagram, or a chain of tests if the diagram would be too big. In a long list, runs of
+//! rules over addresses, protocols and ports become tables. Other rules stay diagrams or chains before or behind the
+//! tables, so that the first match wins.
 //!
-//! Rules are numbered by what they decide: an output port, [`DENIED`] or [`NO_MATCH`].
+//! A rule's number is its decision: an output port, [`DENIED`] or [`NO_MATCH`].
 
 use super::acl::{self, Acl, AclBuilder};
 use super::chain::chain;
@@ -24,7 +24,7 @@ use table::acl::{AclError, Limits};
 pub const DENIED: u32 = u32::MAX;
 /// The decision where no rule matches.
 pub const NO_MATCH: u32 = u32::MAX - 1;
-/// The decision of a stage that the next one is asked.
+/// The decision of a stage to ask the next one.
 const NEXT: u32 = u32::MAX - 2;
 
 /// Most rules that become one diagram or chain.
@@ -34,12 +34,12 @@ const TABLE_RULES: usize = 16;
 /// Most tables of one list: each costs a stage.
 const MAX_TABLES: usize = 4;
 
-/// Rules made ready.
+/// The stages that rules were lowered to.
 #[derive(Debug)]
 pub struct FilterPlan {
-    /// Asked one after the other; the last one leaves nothing open.
+    /// Run one after the other; the last one always decides.
     stages: Vec<Stage>,
-    /// What becomes of packets without an IP header, where the rules are about IP packets.
+    /// The decision for packets without an IP header, if the rules are about IP packets.
     headless: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ enum RuleGroup {
     Table(AclBuilder),
 }
 
-/// One graph for rules, whichever way is best.
+/// The graph for rules: a diagram, or a chain if that would be too big.
 pub(super) fn graph(mut rules: Vec<(Formula, u32)>, default: u32, ip: bool) -> Graph {
     unify(rules.iter_mut().map(|(formula, _)| formula), ip);
     let small = rules.len() <= SHORT;
@@ -67,7 +67,7 @@ fn ip_graph(rules: &[(Expr, u32)], default: u32) -> Graph {
     graph(rules.iter().map(|(expr, decision)| (Formula::from(expr), *decision)).collect(), default, true)
 }
 
-/// Cuts a list into runs for tables and what is between.
+/// Splits a list into runs for tables and the rules between them.
 fn ranges(rules: &[(Expr, u32)]) -> Vec<RuleGroup> {
     let mut found: Vec<RuleGroup> = vec![];
     let other = |found: &mut Vec<RuleGroup>, rules: Vec<(Expr, u32)>| match found.last_mut() {
@@ -90,7 +90,7 @@ fn ranges(rules: &[(Expr, u32)]) -> Vec<RuleGroup> {
             continue;
         }
         close(&mut found, std::mem::take(&mut builder), std::mem::take(&mut run));
-        // The rule may need bits that the run before it took.
+        // The rule may need bits that the previous run used up.
         if builder.add(&rule.0, rule.1) {
             run.push(rule.clone());
         } else {
@@ -103,20 +103,19 @@ fn ranges(rules: &[(Expr, u32)]) -> Vec<RuleGroup> {
 }
 
 impl FilterPlan {
-    /// Makes rules over any packets ready.
+    /// Lowers rules over any packets.
     pub fn new(rules: Vec<(Formula, u32)>) -> FilterPlan {
         FilterPlan { stages: vec![Stage::Graph(graph(rules, NO_MATCH, false))], headless: None }
     }
 
-    /// Makes rules over IP packets ready. The header is made sure of first; where there is none, all
-    /// tests fail.
+    /// Lowers rules over IP packets. The program checks the header first; without one all tests fail.
     ///
     /// # Errors
     /// When a list does not fit into the limits.
     pub fn ip(rules: &[(Expr, u32)], limits: Limits) -> Result<FilterPlan, AclError> {
         let headless = rules.iter().find(|(expr, _)| expr.matches(&Headers::default()));
         let headless = Some(headless.map_or(NO_MATCH, |(_, decision)| *decision));
-        // Nothing gets past a rule for all packets.
+        // No packet passes a rule for all packets.
         let end = rules.iter().position(|(expr, _)| *expr == Expr::True);
         let default = end.and_then(|end| rules.get(end)).map_or(NO_MATCH, |(_, decision)| *decision);
         let rules = rules.get(..end.unwrap_or(rules.len())).unwrap_or(rules);
@@ -134,7 +133,7 @@ impl FilterPlan {
         Ok(FilterPlan { stages, headless })
     }
 
-    /// Whether some packet may get this decision.
+    /// Whether any packet may get this decision.
     pub fn decides(&self, decision: u32) -> bool {
         self.stages.iter().any(|stage| match stage {
             Stage::Graph(graph) => graph.leaves().contains(&decision),
@@ -150,7 +149,7 @@ impl FilterPlan {
         })
     }
 
-    /// The first list, where it is one of boxes and nothing stands before it.
+    /// The first stage as a list of boxes, if it is a table of nothing but boxes.
     pub fn first_match(&self) -> Option<RuleList> {
         let drops = |decision: u32| decision == DENIED || decision == NO_MATCH;
         let (Some(Stage::Table(acl)), rest) = (self.stages.first(), self.stages.get(1..)?) else {
@@ -167,7 +166,7 @@ impl FilterPlan {
     /// Builds the program of an element.
     pub fn build(&self, class: &str, f: &mut Builder) {
         f.name(class);
-        // The same for all rules: others may take their place while packets flow.
+        // The same for all rules, because other rules may replace these while packets pass.
         f.reason("no-match");
         if class == "IPFilter" {
             f.reason("denied");
@@ -221,7 +220,7 @@ fn decision_name(decision: u32) -> String {
     }
 }
 
-/// A new block that does what was decided.
+/// A new block that carries out a decision.
 fn exit(f: &mut Builder, decision: u32) -> BlockId {
     f.aside(|f| match decision {
         DENIED => f.drop("denied"),
@@ -230,7 +229,7 @@ fn exit(f: &mut Builder, decision: u32) -> BlockId {
     })
 }
 
-/// The blocks where packets leave, shared by all stages.
+/// The blocks of decisions, which all stages share.
 struct Exits {
     known: Vec<(u32, BlockId)>,
     /// Where the next stage starts.
@@ -251,7 +250,7 @@ impl Exits {
     }
 }
 
-/// Ends the current block with a lookup and what it finds.
+/// Ends the current block with a lookup and its decision.
 fn look_up(f: &mut Builder, acl: &Acl, there: [u16; 4], exits: &mut Exits) {
     let addresses = f.eval(load(field::IP_PAIR));
     let mut rest = f.eval(load(field::IP_PROTO) << acl::PROTO_SHIFT);
@@ -278,7 +277,7 @@ fn look_up(f: &mut Builder, acl: &Acl, there: [u16; 4], exits: &mut Exits) {
     f.emit_to(record(rule, 0, 4), denied);
 }
 
-/// Sets a bit of a number where a test holds; goes on in a new block.
+/// Sets a bit of a number if a test holds; continues in a new block.
 fn find_out(f: &mut Builder, test: Test, there: [u16; 4], rest: Value, bit: u64) -> Value {
     let rules = vec![(Formula::from(test), 1)];
     let joined = f.block();

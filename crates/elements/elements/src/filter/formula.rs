@@ -1,9 +1,8 @@
-//! Expressions over the field table: what lowering starts from.
+//! Expressions over the field table, from which lowering starts.
 //!
-//! An expression of [`super::expr`] becomes a formula over *variables*: the value of a header field,
-//! or whether a header reaches far enough. A field is only looked at where its header is known to
-//! reach: every atom of a field outside of the first 20 bytes of the IP header stands in a
-//! conjunction behind its [`Var::Reach`].
+//! An expression of [`super::expr`] becomes a formula over *variables*: the value of a header field, or whether the
+//! packet has enough bytes of a header. A field is read only if its header is known to be there: every atom of a field
+//! outside of the first 20 bytes of the IP header follows its [`Var::Reach`] in a conjunction.
 
 use super::expr::{
     Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
@@ -13,18 +12,18 @@ use ir::analysis::interval::IntervalSet;
 use packet::field::{self, Base, Field};
 use std::collections::BTreeMap;
 
-/// Bytes of the IP header that the elements make sure of before anything else.
+/// Bytes of the IP header that the elements check first.
 pub const IP_BYTES: u16 = 20;
 /// Bytes of the transport header that a test of ports needs.
 pub const PORT_BYTES: u16 = 4;
 
-/// Something that a packet has a number for.
+/// A value that every packet has.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Var {
     /// The value of a field.
     Field(Field),
-    /// 1 where that many bytes lie behind a header, else 0. For the transport header: where they do
-    /// and the packet is not a fragment other than the first.
+    /// 1 if the packet has that many bytes from a header on, else 0. For the transport header also 0 in
+    /// fragments other than the first.
     Reach(Base, u16),
 }
 
@@ -74,7 +73,7 @@ pub fn not(formula: Formula) -> Formula {
     }
 }
 
-/// The values that a comparison without a mask lets through, up to `max`.
+/// The values up to `max` for which a comparison without a mask holds.
 pub fn values(compare: Compare, max: u64) -> IntervalSet {
     let (compare, negated) = compare.split();
     let ranges = match (compare.relation, compare.values) {
@@ -169,7 +168,7 @@ fn compare(field: Field, compare: Compare) -> Formula {
     if negated { not(formula) } else { formula }
 }
 
-/// The fields of a pair, by direction; the opposite is taken of the whole.
+/// A formula over one or both fields of a pair, by direction; `negated` negates all of it.
 fn pair(direction: Direction, of: impl Fn(bool) -> Formula, negated: bool) -> Formula {
     let formula = match direction {
         Direction::Src => of(true),
@@ -253,7 +252,7 @@ fn one_of(field: Field, values: &[u64]) -> Formula {
     Formula::Atom(Var::Field(field), IntervalSet::from_intervals(values.iter().map(|value| (*value, *value))))
 }
 
-/// Behind exactly so many tags, all of which reach that far, what `then` says.
+/// `then`, behind exactly so many tags, in a frame of at least `reaches` bytes.
 fn behind(tags: usize, reaches: u16, then: Vec<Formula>) -> Formula {
     let mut parts = vec![reach(Base::Mac, reaches)];
     parts.extend(TYPES.iter().take(tags).map(|field| one_of(*field, TAGS)));
@@ -262,7 +261,7 @@ fn behind(tags: usize, reaches: u16, then: Vec<Formula>) -> Formula {
 }
 
 fn of_layer(layer: Layer, wanted: Option<Compare>) -> Formula {
-    // What stands behind each number of tags; a third tag is not followed.
+    // For each number of tags; a third tag is not followed.
     let typed = |of: &dyn Fn(Field) -> Formula, number: Option<Compare>| {
         let way = |(tags, field): (usize, &Field)| {
             let mut then = vec![of(*field)];
@@ -271,7 +270,7 @@ fn of_layer(layer: Layer, wanted: Option<Compare>) -> Formula {
             }
             let mut reaches = field.end_byte();
             if let Some(wanted) = number {
-                // Of a label's four bytes the last ones are no part of the number.
+                // The number is the first 20 bits of a label.
                 let label = Field::new(Base::Mac, reaches * 8, 20);
                 reaches += 4;
                 then.push(compare(label, wanted));
@@ -371,7 +370,7 @@ impl From<&Expr> for Formula {
 }
 
 impl Formula {
-    /// An expression over any frame: tests of IP make sure of the IP header's first bytes by themselves.
+    /// An expression over any frame: each test of IP checks the IP header's first bytes itself.
     pub fn of_frame(expr: &Expr) -> Formula {
         Formula::of(expr, &|test| match test.is_of_ip() {
             true => Formula::All(vec![reach(Base::Net, IP_BYTES), Formula::from(test)]),
@@ -418,14 +417,14 @@ impl Formula {
     }
 }
 
-/// Bytes that are there wherever a field of the base is looked at, whichever field it is.
+/// Bytes that are there wherever any field of the base is read.
 fn always_there(base: Base, ip: bool) -> u16 {
     if base == Base::Net && ip { IP_BYTES } else { 0 }
 }
 
-/// Replaces fields by wider ones that start at the same bit (`dscp` by `tos`, `10/8` by the whole
-/// address), so that tests of the same bits become tests of the same variable. `ip` says whether the
-/// first bytes of an IP header are there.
+/// Replaces fields by wider ones that start at the same bit (`dscp` by `tos`, `10/8` by the whole address), so that
+/// tests of the same bits become tests of the same variable. `ip` is whether the first bytes of an IP header are
+/// there.
 pub fn unify<'a>(formulas: impl Iterator<Item = &'a mut Formula>, ip: bool) {
     let mut formulas: Vec<&mut Formula> = formulas.collect();
     let mut widest: BTreeMap<(Base, u16), Vec<Field>> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! Decision graphs: what expressions become before they become programs.
+//! Decision graphs, between formulas and programs.
 //!
-//! A node looks at one variable and goes on by its value; leaves are decisions, as numbers. Nodes
-//! stand before those that they lead to.
+//! A node tests one variable and branches by its value; leaves are decisions, as numbers. A node comes before those
+//! that it leads to.
 
 use super::formula::Var;
 use ir::analysis::interval::IntervalSet;
@@ -16,7 +16,7 @@ pub enum To {
     Leaf(u32),
 }
 
-/// A range of values, from behind the previous arm's to `last`.
+/// A range of values, from behind the previous arm's `last` to its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Arm {
     /// The last value.
@@ -25,12 +25,12 @@ pub struct Arm {
     pub to: To,
 }
 
-/// A node: the arms cover all values of the variable, and neighbours lead to different places.
+/// A node. The arms cover all values of the variable, and adjacent arms lead to different places.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Node {
-    /// What it looks at.
+    /// The variable that it tests.
     pub var: Var,
-    /// Where it goes on.
+    /// Its branches.
     pub arms: Vec<Arm>,
 }
 
@@ -58,7 +58,7 @@ impl Node {
         firsts.zip(&self.arms).map(|(first, arm)| (first, arm.last, arm.to))
     }
 
-    /// Joins neighbours that lead to the same place.
+    /// Joins adjacent arms that lead to the same place.
     pub fn join(arms: &mut Vec<Arm>) {
         arms.dedup_by(|next, kept| {
             let same = next.to == kept.to;
@@ -80,7 +80,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// A graph of nodes whose children stand before them: the other way round, parents stand first.
+    /// A graph from nodes whose children come before them; reverses the order.
     pub fn turned(mut nodes: Vec<Node>, root: To) -> Graph {
         let last = nodes.len().saturating_sub(1);
         let turn = |to: To| match to {
@@ -92,7 +92,7 @@ impl Graph {
         Graph { nodes, root: turn(root) }
     }
 
-    /// The same without the nodes that are not reached, in the same order.
+    /// The graph without unreachable nodes, in the same order.
     pub fn pruned(self) -> Graph {
         let mut number: Vec<Option<usize>> = vec![None; self.nodes.len()];
         if let To::Node(root) = self.root
@@ -126,14 +126,14 @@ impl Graph {
         Graph { nodes: nodes.collect(), root }
     }
 
-    /// Every decision that it can come to.
+    /// Every decision that a packet may get.
     pub fn leaves(&self) -> std::collections::BTreeSet<u32> {
         let arms = self.nodes.iter().flat_map(|node| node.arms.iter().map(|arm| arm.to));
         let leaf = |to| if let To::Leaf(leaf) = to { Some(leaf) } else { None };
         arms.chain([self.root]).filter_map(leaf).collect()
     }
 
-    /// For people, in the manner of Click's `program` handler: a line for each step.
+    /// A line for each step, as Click's `program` handler writes it.
     pub fn describe(&self, decision: impl Fn(u32) -> String) -> String {
         let place = |to: To| match to {
             To::Node(node) => format!("step {node}"),

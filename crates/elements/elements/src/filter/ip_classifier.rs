@@ -1,4 +1,4 @@
-//! `IPClassifier`: IP packets to outputs by tcpdump-like patterns.
+//! `IPClassifier`: sorts IP packets by tcpdump-like patterns.
 
 use super::acl::LIMITS;
 use super::expr;

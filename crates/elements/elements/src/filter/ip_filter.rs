@@ -1,4 +1,4 @@
-//! `IPFilter`: IP packets let through or dropped by tcpdump-like patterns.
+//! `IPFilter`: passes or drops IP packets by tcpdump-like patterns.
 
 use super::acl::LIMITS;
 use super::expr::{self, Expr, parse::first_word};
@@ -117,7 +117,7 @@ fn rule(cx: &mut Configure<'_>, text: &Spanned) -> Option<(Expr, u32)> {
     expr.zip(decision)
 }
 
-/// Reads the rules of a file. Its mistakes are told with the line they are in.
+/// Reads the rules of a file. Its mistakes are reported with their line.
 fn file(cx: &mut Configure<'_>, whole: &Spanned, name: &Spanned, rules: &mut Vec<(Expr, u32)>) {
     if name.is_empty() {
         cx.error(whole.span, "`file` needs the name of a file");
@@ -140,7 +140,7 @@ fn file(cx: &mut Configure<'_>, whole: &Spanned, name: &Spanned, rules: &mut Vec
             cx.error(name.span, format!("more than {MAX_RULES} rules"));
             return;
         }
-        // A file is no source of the configuration: its lines are quoted instead of underlined.
+        // The file is not part of the configuration's source: its lines are quoted instead of underlined.
         let mut found = diag::Diagnostics::new();
         std::mem::swap(cx.diags, &mut found);
         let read = rule(cx, &Spanned::derived(line, name.span));

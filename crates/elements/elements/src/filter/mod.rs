@@ -1,10 +1,10 @@
-//! `Classifier`, `IPClassifier`, `IPFilter`: packets sorted by what is in them.
+//! `Classifier`, `IPClassifier`, `IPFilter`: sort packets by their contents.
 //!
-//! - [`expr`]: the expression language, with its own meaning (`click::filter`)
+//! - [`expr`]: the expression language (`click::filter`)
 //! - `formula`: expressions over the field table
-//! - `diagram`, `chain`: formulas to decision `graph`s
-//! - `boxes`, `acl`: long lists of rules to tables
-//! - `emit`, `plan`: graphs and tables to programs
+//! - `diagram`, `chain`: from formulas to decision `graph`s
+//! - `boxes`, `acl`: from long lists of rules to tables
+//! - `emit`, `filter_plan`: from graphs and tables to programs
 //! - `policies`: several expressions over frames at once
 //! - `sorter`: the element
 

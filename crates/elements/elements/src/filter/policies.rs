@@ -1,8 +1,8 @@
-//! Policies over frames: which of several expressions a frame matches, all at once.
+//! Policies over frames: all of several expressions that a frame matches, by one decision graph.
 //!
-//! The frames are cut into the classes that match the same expressions, and one decision graph tells them apart.
-//! Its decisions are sets: bit `n` is expression `n`. Classes that no frame falls in are found out and left out, so
-//! that policies that have nothing in common need no more classes than there are policies.
+//! Frames that match the same expressions are one class, and the graph's decisions are these classes as sets: bit `n`
+//! is expression `n`. Empty classes are left out, so that disjoint policies need no more classes than there are
+//! policies.
 
 use super::emit::emit;
 use super::expr::Expr;
@@ -18,26 +18,26 @@ use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 use std::collections::BTreeSet;
 
-/// Most expressions that are told apart.
+/// Most expressions.
 pub const MOST: usize = 16;
 /// Most classes of frames.
 const MOST_CLASSES: usize = 128;
 
-/// Expressions made ready.
+/// Expressions as one decision graph.
 #[derive(Debug)]
 pub struct Policies {
     graph: Graph,
 }
 
-/// They overlap in too many ways, or there are too many.
+/// There are too many expressions, or too many classes of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooMany;
 
 impl Policies {
-    /// Makes expressions ready.
+    /// Builds the graph of expressions.
     ///
     /// # Errors
-    /// When there are more classes of frames than are told apart.
+    /// When there are more classes of frames than a graph may have.
     pub fn new(expressions: &[Expr]) -> Result<Policies, TooMany> {
         if expressions.len() > MOST {
             return Err(TooMany);
@@ -66,13 +66,13 @@ impl Policies {
         self.graph.leaves()
     }
 
-    /// Ends a program with where frames of each set go. Marks the headers before.
+    /// Marks a frame's headers, and ends the program with the block of its set.
     pub fn emit(&self, f: &mut Builder, leaf: impl FnMut(&mut Builder, u32) -> BlockId) {
         find_headers(f);
         emit(f, &self.graph, [0; 4], leaf);
     }
 
-    /// The set that a frame matches; marks its headers.
+    /// Marks a frame's headers, and returns the set that it matches.
     pub fn find(&self, packet: &mut Packet) -> u32 {
         mark_headers(packet);
         let bytes = PacketBytes::new(packet);
@@ -84,7 +84,7 @@ impl Policies {
             };
             (at != NO_HEADER).then(|| usize::from(at.saturating_sub(packet.data())))
         };
-        // Of a frame in several segments headers count as far as they lie in the first, as in machine code.
+        // Only headers in the first segment count, as in machine code.
         let reaches = |base: Base, most: u16| {
             start(base).is_some_and(|at| at + usize::from(most) <= packet.len() as usize)
         };
@@ -124,10 +124,10 @@ const TYPE_IP: u64 = 0x0800;
 /// Version 4 with a header of 20 to 60 bytes: the first byte of every IPv4 packet.
 const FIRST_BYTES: (u64, u64) = (0x45, 0x4f);
 const FIRST_BYTE: Field = Field::bytes(Base::Net, 0, 1);
-/// Where the network header lies, by the number of tags before it.
+/// Offset of the network header, by the number of tags before it.
 const NETWORK: [u16; 3] = [14, 18, 22];
 
-/// Marks the headers of a frame: of IPv4 behind up to two VLAN tags, all; of others the Ethernet header.
+/// Marks all headers of an IPv4 frame with up to two VLAN tags, and only the Ethernet header of others.
 fn find_headers(f: &mut Builder) {
     f.set_base(Base::Mac, 0);
     f.clear_base(Base::Net);
@@ -156,7 +156,7 @@ fn find_headers(f: &mut Builder) {
     f.at(done);
 }
 
-/// The same to a descriptor.
+/// The same for a descriptor.
 fn mark_headers(packet: &mut Packet) {
     (packet.mac, packet.net, packet.trans) = (packet.data(), NO_HEADER, NO_HEADER);
     let bytes = PacketBytes::new(packet);

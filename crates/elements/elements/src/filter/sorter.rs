@@ -25,7 +25,7 @@ impl Sorter {
         Sorter { class, plan, tables }
     }
 
-    /// One that has an output for each of some patterns; those that decide nothing are told.
+    /// An element with an output for each pattern; warns of patterns that no packet gets to.
     pub fn of_patterns(
         cx: &mut Configure<'_>,
         class: &'static str,
@@ -43,13 +43,13 @@ impl Sorter {
     }
 }
 
-/// The plan of rules over IP packets; elements of all workers share it. `None` when they do not fit into the
-/// limits: that is told.
+/// The plan of rules over IP packets, which the elements of all workers share. Records an error if the rules do not
+/// fit into the limits.
 pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) -> Option<Arc<FilterPlan>> {
     let mut hasher = DefaultHasher::new();
     rules.hash(&mut hasher);
     (limits.max_bytes, limits.max_build_ms).hash(&mut hasher);
-    // Other rules under the same name, in a configuration that replaces this one, are another plan.
+    // A configuration that replaces this one may have other rules under the same name.
     let key = format!("{} {:016x}", cx.name, hasher.finish());
     let made = cx.shared(Scope::AllWorkers, &key, || FilterPlan::ip(rules, limits).map(Arc::new));
     let made = made.unwrap_or_else(|| Arc::new(FilterPlan::ip(rules, limits).map(Arc::new)));

@@ -1,10 +1,10 @@
-//! Which instance has which flows.
+//! The assignment of flows to instances.
 //!
-//! Flows fall into buckets, and each bucket has a home: the instance that gets it while all are there. When the home
-//! takes no packets, the bucket goes to the one of the others that it ranks highest (highest random weight; Thaler and
-//! Ravishankar, 1998). So buckets of those that stay never move, what the one that left had is spread evenly, and it
-//! comes back when its home does. Nothing is remembered: workers, and the elements of both directions of a flow, come
-//! to the same result by themselves.
+//! Flows are hashed to buckets, and each bucket has a home: its instance while all instances take packets. If the home
+//! takes none, the bucket moves to the instance that it ranks highest among the others (highest random weight; Thaler
+//! and Ravishankar, 1998). Buckets of instances that stay never move, those of one that left are spread evenly, and
+//! they return when their home does. The assignment has no memory: all workers, and the elements of both directions
+//! of a flow, compute the same one.
 
 use super::instances::{MOST, all};
 
@@ -15,13 +15,13 @@ pub const BUCKETS: usize = 4096;
 #[derive(Debug)]
 pub struct Buckets {
     instances: usize,
-    /// Those that take packets, a bit each.
+    /// The instances that take packets, a bit each.
     up: u64,
     of: Box<[u8; BUCKETS]>,
 }
 
 impl Buckets {
-    /// For so many instances, at least one and at most [`MOST`], which all take packets.
+    /// The buckets of so many instances, at least one and at most [`MOST`], which all take packets.
     pub fn new(instances: usize) -> Buckets {
         let instances = instances.clamp(1, MOST);
         let mut of = Box::new([0; BUCKETS]);
@@ -31,7 +31,7 @@ impl Buckets {
         Buckets { instances, up: all(instances), of }
     }
 
-    /// Has those instances take packets; how many buckets moved. Where none does, buckets go home.
+    /// Sets the instances that take packets, and returns how many buckets moved. If none does, buckets return home.
     pub fn set_up(&mut self, up: u64) -> usize {
         let up = up & all(self.instances);
         if up == self.up {
@@ -54,7 +54,7 @@ impl Buckets {
         self.of_number((hash >> 52) as usize)
     }
 
-    /// The instance of a number: 0 is at home at the first, 1 at the second, and so on round.
+    /// The instance of a number: the home of 0 is the first, of 1 the second, and so on in turn.
     #[inline]
     pub fn of_number(&self, number: usize) -> usize {
         usize::from(self.of[number % BUCKETS])
@@ -66,7 +66,7 @@ impl Buckets {
     }
 }
 
-/// The one of these that a bucket ranks highest.
+/// The instance that a bucket ranks highest among those that take packets.
 fn highest(bucket: usize, up: u64) -> usize {
     let rank =
         |instance: &usize| mixed(((bucket * MOST + instance) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15));

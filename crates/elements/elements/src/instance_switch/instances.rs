@@ -1,13 +1,13 @@
-//! What the instances of an NF tell those who choose among them.
+//! The status of an NF's instances, for elements that steer packets to them.
 //!
-//! One for each NF and worker: whoever writes and whoever reads are elements of one thread, and nobody waits.
+//! Each worker has its own for each NF: writers and readers are elements of one thread, and none waits.
 
 use element::{Configure, Scope};
 pub use packet::flow::MOST_INSTANCES as MOST;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Who takes packets, and how many packets each has.
+/// Which instances take packets, and how many packets each has.
 #[derive(Debug)]
 pub struct Instances {
     /// A bit for each instance that takes packets.
@@ -27,12 +27,12 @@ pub fn all(instances: usize) -> u64 {
 }
 
 impl Instances {
-    /// The key of what the elements of an NF share.
+    /// The key under which the elements of an NF share it.
     pub(crate) fn key(nf: &str) -> String {
         format!("instances of {nf}")
     }
 
-    /// Those of an NF, for elements of this worker.
+    /// The instances of an NF, for elements of this worker.
     pub fn of(cx: &mut Configure<'_>, nf: &str) -> Option<Arc<Instances>> {
         cx.shared(Scope::Worker, &Instances::key(nf), Instances::default)
     }
@@ -42,12 +42,12 @@ impl Instances {
         self.up.load(Relaxed)
     }
 
-    /// Says that so many instances take packets: elements of this process always do, processes once they say so.
+    /// Marks so many instances as taking packets: elements of this process always do, processes report it themselves.
     pub fn begin(&self, instances: usize) {
         self.up.store(all(instances), Relaxed);
     }
 
-    /// Says whether an instance takes packets.
+    /// Sets whether an instance takes packets.
     pub fn set_up(&self, instance: usize, is_up: bool) {
         let (bit, up) = (1u64.checked_shl(instance as u32).unwrap_or(0), self.up());
         let new = if is_up { up | bit } else { up & !bit };
@@ -61,7 +61,7 @@ impl Instances {
         self.fill.get(instance).map_or(0, |fill| fill.load(Relaxed))
     }
 
-    /// Says how many packets an instance has.
+    /// Sets how many packets an instance has.
     pub fn set_fill(&self, instance: usize, packets: u64) {
         if let Some(fill) = self.fill.get(instance) {
             fill.store(packets, Relaxed);

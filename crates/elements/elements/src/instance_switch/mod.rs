@@ -1,8 +1,8 @@
-//! Several instances of one NF share its packets, several workers those of a chain.
+//! Steering of packets to the instances of an NF.
 //!
 //! - `switch`: the element that chooses an instance for each packet
-//! - [`buckets`]: which instance has which flows, and who takes them over
-//! - [`instances`]: what the instances tell: who takes packets, and how many each has
+//! - [`buckets`]: the assignment of flows to instances
+//! - [`instances`]: which instances take packets, and how many each has
 
 use element::class::Class;
 

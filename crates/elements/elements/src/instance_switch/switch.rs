@@ -1,4 +1,4 @@
-//! `Steer`: the instances of an NF share its packets.
+//! `Steer`: distributes packets among the instances of an NF.
 
 use super::buckets::Buckets;
 use super::instances::{Instances, MOST, all};
@@ -45,7 +45,7 @@ struct InstanceSwitch {
     policies: Vec<Policy>,
     stays: bool,
     buckets: Buckets,
-    /// Who got the last burst by `least-filled`.
+    /// The instance that got the last burst by `least-filled`.
     last: usize,
     packets: [u64; MOST],
     moves: u64,
@@ -101,8 +101,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl InstanceSwitch {
-    /// The instance that has the fewest packets; of several the next one after the last. None of those that are down,
-    /// as long as there are others.
+    /// The instance with the fewest packets, in turn if there are several. Instances that are down are skipped, unless
+    /// all are.
     fn least_filled(&mut self) -> usize {
         let up = self.instances.up() & all(self.count);
         let is_up = |instance: &usize| up == 0 || up >> instance & 1 == 1;
@@ -115,7 +115,7 @@ impl InstanceSwitch {
 
 impl Opaque for InstanceSwitch {
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        // Those who give packets back have just said that they take none.
+        // An instance that gives packets back has just reported that it takes none.
         if !self.stays {
             self.moves += self.buckets.set_up(self.instances.up()) as u64;
         }

@@ -1,4 +1,4 @@
-//! Which elements of a chain read and write which files: one that is written has one writer and no reader.
+//! The files that elements of a chain read and write: a written file has one writer and no reader.
 
 use diag::{Span, Spanned};
 use element::{Configure, Direction, Scope};
@@ -7,7 +7,7 @@ use port::file::whole_name;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// How often what is held back is written, so that a run that is killed leaves a file.
+/// How often buffered packets are written, so that a killed run leaves a file.
 pub const FLUSH_NS: u64 = 1_000_000_000;
 
 /// The files that elements use so far.
@@ -16,17 +16,17 @@ struct Uses(Mutex<Vec<Use>>);
 
 struct Use {
     file: FileKey,
-    /// Its whole name: when nothing is run, a file may be there for one element and not yet for the other.
+    /// Its whole name: in a run that only checks, a file may exist for one element and not yet for the other.
     name: PathBuf,
     direction: Direction,
-    /// Whether it is behind a port: elements that send to one port share its writer.
+    /// Whether it is a port's file: elements that send to one port share its writer.
     is_port: bool,
     element: String,
     span: Span,
 }
 
 impl Use {
-    /// Whether packets would be lost if both were done at once.
+    /// Whether packets would be lost with both uses at once.
     fn disturbs(&self, other: &Use) -> bool {
         let writes = |one: &Use| one.direction == Direction::Send;
         let same_name = self.name == other.name;
@@ -36,13 +36,13 @@ impl Use {
     }
 }
 
-/// Notes that the element reads or writes a file, which is open. False, and a mistake, when that does not
-/// go with what another element does with it.
+/// Records that the element reads or writes an open file. False, with an error, if that disturbs another element's
+/// use of it.
 pub fn record_file(cx: &mut Configure<'_>, path: &Path, direction: Direction, span: Span) -> bool {
     record(cx, path, direction, false, span)
 }
 
-/// The same for the file behind a port, where there is one.
+/// The same for the file of a port, if it has one.
 pub fn record_port(cx: &mut Configure<'_>, name: &Spanned, direction: Direction) -> bool {
     match cx.services.port_file(name.as_str(), direction) {
         Some(path) => record(cx, &path, direction, true, name.span),

@@ -66,16 +66,16 @@ struct FromDevice {
     port: Box<dyn Port>,
     burst: Option<usize>,
     active: bool,
-    /// The link type, where packets that are not IP are sorted out.
+    /// The link type, if only IP packets are kept.
     force_ip: Option<u32>,
     second_output: bool,
-    /// Whose packets they are, where there are several workers.
+    /// The owners of flows, if there are several workers.
     owners: Option<Arc<Owners>>,
     count: u64,
     byte_count: u64,
 }
 
-/// Keywords of Click's and FastClick's elements that choose how a driver works; the port knows that.
+/// Keywords of Click's and FastClick's elements that configure drivers; ports configure themselves.
 pub(super) const DRIVER_KEYWORDS: &[&str] = &[
     "SNIFFER",
     "PROMISC",
@@ -156,7 +156,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl FromDevice {
-    /// Keeps the IP packets of a vector, with their annotations.
+    /// Keeps the IP packets of a vector, and sets their annotations.
     fn keep_ip(&self, link_type: u32, vector: &mut Vector, work: &mut Work<'_>) {
         let (mut kept, mut count) = ([0; LIST_CAPACITY], 0);
         let (packets, list) = vector.parts();

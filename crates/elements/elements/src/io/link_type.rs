@@ -1,4 +1,4 @@
-//! Link types of captures: the names that configurations use, and where the IP header lies.
+//! Link types of captures: their names in configurations, and the offset of the IP header.
 
 use packet::access::Access;
 use packet::anno::DST_IP;
@@ -8,8 +8,8 @@ use shm::Packet;
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 
-/// Names and numbers; the first name of a number is what the `encap` handler says. Several numbers
-/// mean raw IP: the ones that BSD systems write into their files, and those for one version only.
+/// Names and numbers; the `encap` handler returns the first name of a number. Several numbers mean raw IP: those that
+/// BSD systems write into their files, and those for one version only.
 const NAMES: &[(&str, u32)] = &[
     ("ETHER", LINK_ETHERNET),
     ("IP", LINK_RAW_IP),
@@ -72,8 +72,8 @@ fn find_ip(packet: &Packet, link_type: u32) -> Option<usize> {
             layers.net.filter(|_| is_ip(layers.ethertype))
         }
         LINK_LINUX_COOKED => bytes.u16(14).filter(|protocol| is_ip(*protocol)).map(|_| 16),
-        // The address family in the byte order of the machine that captured; only IP's are looked for,
-        // and the version says the rest.
+        // The address family, in the byte order of the capturing machine. Its numbers differ between systems;
+        // the version decides.
         0 | 108 => {
             bytes.get::<4>(0).filter(|family| matches!(family, [_, 0, 0, 0] | [0, 0, 0, _])).map(|_| 4)
         }
@@ -81,8 +81,8 @@ fn find_ip(packet: &Packet, link_type: u32) -> Option<usize> {
     }
 }
 
-/// Sets the header annotations of an IP packet and, for IPv4, the destination address annotation; false
-/// where there is no IP header, or not all of it.
+/// Sets the header annotations of an IP packet and, for IPv4, the destination address annotation. False if the packet
+/// has no whole IP header.
 pub fn mark_ip(packet: &mut Packet, link_type: u32) -> bool {
     let Some(at) = find_ip(packet, link_type) else { return false };
     let bytes = PacketBytes::new(packet);

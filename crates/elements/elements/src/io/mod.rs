@@ -1,4 +1,4 @@
-//! Where packets come in and go out: devices, captures, summaries.
+//! Devices, through which packets enter and leave, and NFs in processes of their own.
 
 use element::Class;
 

@@ -70,44 +70,44 @@ const SEGMENTS: usize = 7;
 const KEPT: usize = 8;
 const OBSERVED: usize = 9;
 
-/// Packets that may wait for room in the ring.
+/// Most packets that wait for room in the ring.
 const MOST_WAITING: usize = 4096;
-/// Empty slots that are granted at a time.
+/// Most empty slots granted at a time.
 const GRANTS: usize = 64;
-/// How long an NF may move nothing while packets wait for it.
+/// How long an NF may move no packet while packets wait for it.
 const PATIENCE_NS: u64 = 250_000_000;
 
-/// Packets that come back from an NF in one turn, at most, but for a few: its outputs' rings and the return ring hold
-/// as many as the host enqueues.
+/// Room for completions of one turn: the NF's output rings and the return ring hold as many as the host enqueues, but
+/// for a few.
 const MOST_BACK: usize = 4096;
 
 struct ProcessNf {
     link: Box<dyn NfLink>,
     outputs: usize,
-    /// Of one of several.
+    /// If it is one of several instances.
     instance: Option<Instance>,
-    /// Packets that came back, while they are sorted.
+    /// The completions of one turn.
     back: Completions,
-    /// Packets that found the ring full, with the input that they came by, oldest first.
+    /// Packets that found the ring full, with their input, oldest first.
     waiting: VecDeque<(usize, Packet)>,
-    /// When the NF last took or gave a packet.
+    /// When the NF last took or returned a packet.
     moved_ns: u64,
-    /// The NF has moved nothing for too long: nobody waits for it until it does.
+    /// The NF has moved no packet for too long: packets do not wait for it until it does.
     stuck: bool,
     bypassed: u64,
-    /// Packets that the NF handed to the next one itself.
+    /// Packets that the NF passed to the next NF itself.
     passed: u64,
     missed: u64,
     failed: Option<String>,
 }
 
-/// What one of several instances tells those who steer packets to them.
+/// What an instance reports to the elements that steer packets.
 struct Instance {
     all: Arc<Instances>,
     number: usize,
     /// Packets that it has.
     inside: u64,
-    /// Whether there are outputs for packets that it gives back.
+    /// Whether it has outputs for packets that it gives back.
     gives_back: bool,
 }
 
@@ -167,8 +167,8 @@ impl ProcessNf {
         }
     }
 
-    /// Tells those who steer packets whether any are taken here; whether to give those back that came: none are, and
-    /// others take some.
+    /// Reports whether the instance takes packets, and returns whether its packets are to be given back: it takes none
+    /// and another instance does.
     fn gives_back(&self) -> bool {
         let Some(instance) = &self.instance else { return false };
         let is_up = self.link.is_up();
@@ -176,7 +176,7 @@ impl ProcessNf {
         !is_up && instance.gives_back && instance.all.up() != 0
     }
 
-    /// Gives back what waits, for another instance; how much.
+    /// Gives back the waiting packets for another instance; returns how many.
     fn give_back_waiting(&mut self, work: &mut Work<'_>) -> usize {
         let count = self.waiting.len();
         self.release(count, work);
@@ -186,8 +186,8 @@ impl ProcessNf {
         count
     }
 
-    /// Enqueues what waits, as much as there is room for; how much. While some is left, sources wait, but not for
-    /// an NF that is not there or has stopped moving: others want their packets.
+    /// Enqueues as many waiting packets as there is room for; returns how many. While some are left, sources wait, but
+    /// not for an NF that is down or stuck: other NFs need their packets.
     fn enqueue_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
         if self.waiting.is_empty() {
             return 0;
@@ -224,7 +224,7 @@ impl ProcessNf {
         enqueued
     }
 
-    /// Grants the NF slots to make packets in.
+    /// Grants the NF empty slots for packets that it makes.
     fn grant(&mut self, vector: &mut Vector, work: &mut Work<'_>) {
         loop {
             let wanted = self.link.grants_wanted().min(GRANTS);
@@ -243,7 +243,7 @@ impl ProcessNf {
         }
     }
 
-    /// Shows packets to an observer, and lets them go on: what it has no room for it misses, and nobody else.
+    /// Shows packets to an observer and passes them on. The observer misses packets that it has no room for.
     fn show(&mut self, input: usize, batch: &mut Batch<'_>) {
         let list = batch.list();
         let mut rest = list;
@@ -253,7 +253,7 @@ impl ProcessNf {
                 rest[..enqueued].iter().for_each(|index| batch.packet_mut(*index).flags |= flag::SHARED);
             }
             rest = match enqueued {
-                // What is larger than a slot is not shown; behind a ring that is full nothing is.
+                // A packet larger than a slot is skipped; a full ring ends it.
                 0 if batch.packet(index).segments() == 1 => break,
                 0 => {
                     self.missed += 1;
@@ -267,7 +267,7 @@ impl ProcessNf {
         for &index in list {
             match output {
                 Some(output) => batch.emit(index, output),
-                // It got a copy for itself, of a device that others opened, too.
+                // The observer's own copy, from a device that others opened, too.
                 None => batch.drop(index, OBSERVED),
             }
         }
@@ -280,8 +280,8 @@ impl ProcessNf {
         }
     }
 
-    /// Sends on or drops everything that came back; how much it was. The first packets of output 0 go into the
-    /// vector, which is empty and leaves first. Without one it is late, and nothing is sent on.
+    /// Emits or drops the packets of all completions; returns how many. The first packets of output 0 are put into the
+    /// empty vector, which leaves first. Without a vector the run is over, and all packets are dropped.
     fn settle(&mut self, mut vector: Option<&mut Vector>, work: &mut Work<'_>) -> usize {
         let late = vector.is_none();
         for &(port, count) in self.back.passed() {
@@ -341,11 +341,11 @@ impl Opaque for ProcessNf {
             return;
         }
         let (mut rest, mut kept) = (batch.list(), 0);
-        // Nobody overtakes who waits.
+        // No packet overtakes those that wait.
         while self.waiting.is_empty() {
             let enqueued = self.link.enqueue(input, batch.packets(), rest);
             (rest, kept) = (&rest[enqueued..], kept + enqueued);
-            // What is larger than a slot stops it.
+            // `enqueue` stops at a packet that is larger than a slot.
             let Some((&index, behind)) = rest.split_first() else { break };
             if batch.packet(index).segments() == 1 {
                 break;
@@ -379,7 +379,7 @@ impl Opaque for ProcessNf {
             }
         }
         self.hold(kept, work);
-        // Nobody waits for one that is not there.
+        // Sources do not wait for an NF that is down.
         if is_up && !self.waiting.is_empty() {
             work.hold_sources();
         }
@@ -393,17 +393,17 @@ impl Task for ProcessNf {
 
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         self.link.collect(&mut self.back);
-        // While nobody pushes, too, those who steer have to know.
+        // The status must be reported also while no packets are pushed.
         self.gives_back();
         let enqueued = self.enqueue_waiting(vector, work);
-        // An observer can write nothing, and nothing of it comes back: not the slots either.
+        // An observer cannot write, so that granted slots would never be returned.
         if !self.link.observes() {
             self.grant(vector, work);
         }
         if self.link.is_over() {
             work.stop();
         }
-        // Last, because what came back stays in the vector.
+        // Last, because the packets of output 0 stay in the vector.
         if self.settle(Some(vector), work) + enqueued == 0 {
             return Progress::Idle;
         }

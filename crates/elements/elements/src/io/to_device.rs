@@ -57,7 +57,7 @@ struct ToDevice {
     burst: Option<usize>,
     count: u64,
     byte_count: u64,
-    /// Packets that were pulled and that the port did not take yet.
+    /// Pulled packets that the port has not taken yet.
     waiting: Vec<shm::Packet>,
     next_flush_ns: u64,
 }
@@ -86,7 +86,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl ToDevice {
-    /// Sends listed packets; how many from the list's front the port took.
+    /// Sends listed packets; returns how many from the list's front the port took.
     fn send(&mut self, packets: &mut [shm::Packet], list: &[u16], work: &mut Work<'_>) -> usize {
         let moved = self.port.send(work.pool(), packets, list);
         let sent = moved.packets.min(list.len());
@@ -123,7 +123,7 @@ impl Task for ToDevice {
         }
         let (packets, list) = vector.parts();
         let sent = self.send(packets, list, work);
-        // A port that is full makes the puller wait, as a device does: the queue in front fills.
+        // With a full port the element stops pulling, as with a full device: the queue in front fills.
         self.waiting.extend(list[sent..].iter().map(|index| packets[usize::from(*index)]));
         work.hold(self.waiting.len());
         vector.clear();
@@ -141,7 +141,7 @@ impl Element for ToDevice {
     }
 
     fn start(&mut self, _work: &mut Work<'_>) {
-        // A port that cannot be written tells it among its findings.
+        // A port that cannot be written reports it in its findings.
         let _ = self.port.flush();
     }
 
@@ -168,7 +168,7 @@ impl Element for ToDevice {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        // A port that cannot store what was sent tells it among its findings.
+        // A port that cannot store sent packets reports it in its findings.
         let failed = self.port.flush().err().map(|error| error.to_string());
         let found: Vec<String> = self.port.take_findings().iter().map(ToString::to_string).collect();
         if found.is_empty() { failed.into_iter().collect() } else { found }

@@ -5,7 +5,7 @@ use diag::{Diagnostic, Spanned};
 use packet::anno::{self, ANNO_BYTES, Anno};
 use shm::descriptor::BUF_BYTES;
 
-/// Reads the offset of a header or of an address in it. Such fields lie in a packet's first segment.
+/// Reads the offset of a header or of an address in it, which must lie in a packet's first segment.
 pub fn offset(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
     parse::int_in(0..=BUF_BYTES as i64)(text, names).map(|offset| offset as u16)
 }

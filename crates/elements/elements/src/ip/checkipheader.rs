@@ -51,7 +51,7 @@ pub const CLASS: Class = Class {
     make: |cx| make(cx, "CheckIPHeader", true),
 };
 
-/// The class that does not check checksums unless it is told to.
+/// The class that checks checksums only with `CHECKSUM true`.
 pub const CLASS2: Class = Class {
     name: "CheckIPHeader2",
     summary: "checks IP header, no checksum",
@@ -155,7 +155,7 @@ fn offset_argument(args: &mut Args<'_>, bad_sources: &mut Vec<u32>) -> Option<u1
 }
 
 impl CheckIpHeader {
-    /// Goes on only with packets of good sources, or with those to good destinations.
+    /// Passes packets from good sources, or to good destinations; others continue at `bad`.
     fn check_source(&self, f: &mut Builder, bad: BlockId) {
         if self.bad_sources.is_empty() {
             return;
@@ -175,7 +175,7 @@ impl Check for CheckIpHeader {
         let offset = u64::from(self.offset);
         f.need(Base::Data, usize::from(self.offset) + 20, bad.of(TINY));
         f.set_base(Base::Net, offset);
-        // Version and header length in one comparison; which of them is wrong is found out later.
+        // Version and header length in one comparison; the block `odd` finds which of them is wrong.
         let first = f.eval(load(Field::bytes(Base::Net, 0, 1)));
         let odd = f.aside(|f| f.branch_to((first >> 4).equals(4), bad.of(HEADER_LENGTH), bad.of(VERSION)));
         f.check((first - FIRST_BYTE).less_than(0x50 - FIRST_BYTE), odd);
@@ -190,7 +190,7 @@ impl Check for CheckIpHeader {
         self.check_source(f, bad.of(SOURCE));
         f.set_base(Base::Trans, header + offset);
         f.store_anno(anno::DST_IP, load(IP_DST));
-        // Padding comes and goes with the traffic: cutting without a branch is cheaper than missing one.
+        // Whether there is padding depends on the traffic: cutting always is cheaper than a mispredicted branch.
         f.check(avail(Base::Data).equals(packet_len()), chain);
         f.take(end);
         f.emit(0);

@@ -93,7 +93,7 @@ impl Check for Tcp {
         f.need(Base::Trans, 20, bad.of(LENGTH));
         let words = f.eval(load(TCP_HL));
         f.check(words.greater_than(4), bad.of(LENGTH));
-        // The header must end before the packet does, and that inside of what is there.
+        // The header must lie within the IP packet, and that within the packet's bytes.
         let end = f.eval(offset(Base::Net) + load(IP_LEN));
         f.check((offset(Base::Trans) + (words << 2)).at_most(end), bad.of(LENGTH));
         f.check(end.at_most(packet_len()), bad.of(LENGTH));
@@ -106,7 +106,7 @@ impl Check for Tcp {
 
 struct Udp;
 
-/// Verifies a datagram that ends before its IP packet does.
+/// Verifies the checksum of a datagram that ends before its IP packet does.
 fn udp_is_right(packet: &Packet) -> Option<bool> {
     let (from_net, at) = (from_network(packet)?, transport_offset(packet)?);
     let bytes = PacketBytes::new(&from_net);
@@ -129,7 +129,7 @@ impl Check for Udp {
         let end = f.eval(offset(Base::Trans) + length);
         f.check(end.at_most(packet_len()), bad.of(LENGTH));
         f.check(load(UDP_SUM), unchecked);
-        // The sum goes up to the IP length. Where the datagram ends before that, Rust does it.
+        // The program's sum covers the IP length. If the datagram ends before that, Rust computes it.
         f.check(end.equals(offset(Base::Net) + load(IP_LEN)), shorter);
         f.check(transport_sum(protocol).equals(0xffff), bad.of(CHECKSUM));
         f.emit(0);

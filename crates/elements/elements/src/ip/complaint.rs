@@ -1,8 +1,8 @@
-//! Counting, telling and sorting out bad packets, as all `Check…Header` elements do.
+//! What all `Check…Header` elements do with bad packets.
 //!
-//! Each reason has a cell. A bad packet leaves by output 1 where that is wired, else it is dropped
-//! for the reason. With `VERBOSE` it takes a slow path first, which prints why. The reasons come first among
-//! an element's own ([`element::Element::reasons`]), in the same order.
+//! Each reason has a cell that counts. A bad packet leaves by output 1 if that is wired, else it is dropped for the
+//! reason. With `VERBOSE` it takes a slow path first, which prints the reason. The reasons are the first of the
+//! element's own ([`element::Element::reasons`]), in the same order.
 
 use click::config::{Args, parse};
 use element::{Element, Handlers, Row, Transparent, Work};
@@ -11,27 +11,27 @@ use packet::Access;
 use shm::burst::Batch;
 use shm::bytes::PacketBytes;
 
-/// What an element has to complain of.
+/// The faults that an element checks for.
 pub struct Faults {
     /// How a message begins, such as `IP header check failed`.
     pub what: &'static str,
-    /// The element's drop reasons, those that it complains of first.
+    /// The element's drop reasons; those of its faults come first.
     pub names: &'static [&'static str],
-    /// Click's words for the reasons that the element complains of.
+    /// Click's words for the faults.
     pub texts: &'static [&'static str],
 }
 
-/// The reasons of an element and what the user wants to know of them.
+/// The faults that an element found, and what it prints of them.
 pub struct Complaints {
-    /// What there is to complain of.
+    /// The faults that it checks for.
     pub faults: &'static Faults,
     /// The element's name.
     pub element: String,
-    /// Whether every bad packet is told.
+    /// Whether every bad packet is printed.
     pub verbose: bool,
     /// Whether counts by reason are shown.
     pub details: bool,
-    /// Bad packets that the element's own code found, by reason: its program cannot count them.
+    /// Bad packets by reason that Rust code found, and the program's cells do not count.
     pub found: Vec<u64>,
 }
 
@@ -53,14 +53,14 @@ impl Complaints {
         Complaints { verbose, details, ..Complaints::silent(faults, element) }
     }
 
-    /// Without the keywords: nothing is told, counts by reason are not shown.
+    /// Without the keywords: nothing is printed, and counts by reason are not shown.
     pub fn silent(faults: &'static Faults, element: String) -> Complaints {
         let found = vec![0; faults.texts.len()];
         Complaints { faults, element, verbose: false, details: false, found }
     }
 
-    /// Makes cells and a block for each reason; the current block stays. To be called before other
-    /// cells and slow paths are made.
+    /// Declares a cell and a block for each reason; the current block stays. Must be called before other cells and
+    /// slow paths are declared.
     fn blocks(&self, f: &mut Builder) -> BadBlocks {
         let complained_of = self.faults.texts.iter().zip(self.faults.names);
         let blocks = complained_of.map(|(_, reason)| {
@@ -73,7 +73,7 @@ impl Complaints {
         BadBlocks(blocks.collect())
     }
 
-    /// Tells of packets that took the slow path of a reason; false for other slow paths.
+    /// Prints and emits packets that took the slow path of a reason; false for other slow paths.
     fn tell(&self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) -> bool {
         if !self.verbose || path >= self.faults.texts.len() {
             return false;
@@ -82,7 +82,7 @@ impl Complaints {
         true
     }
 
-    /// A packet that the element's own code found to be bad.
+    /// Counts, prints and emits a packet that Rust code found to be bad.
     pub fn complain(&mut self, index: u16, reason: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         self.found[reason] += 1;
         self.send_off(index, reason, batch, work);
@@ -96,8 +96,8 @@ impl Complaints {
         batch.emit_or_drop(index, 1, reason);
     }
 
-    /// Cuts packets behind what `end_of` says is their end, where they are chains. One that cannot be cut is
-    /// dropped for the reason behind those that are complained of: its segments contradict its length.
+    /// Cuts packets in several segments at their `end_of`. A packet that cannot be cut is dropped for the reason behind
+    /// those of the faults: its segments contradict its length.
     pub fn trim(&self, batch: &mut Batch<'_>, end_of: impl Fn(&PacketBytes<'_>) -> usize) {
         batch.emit_if(self.faults.texts.len(), |packet| {
             let bytes = PacketBytes::new(packet);
@@ -129,18 +129,18 @@ impl Complaints {
 pub struct Checker<C> {
     /// The class.
     pub class: &'static str,
-    /// What it complains of.
+    /// What becomes of bad packets.
     pub complaints: Complaints,
-    /// What it checks.
+    /// The checks.
     pub check: C,
 }
 
-/// What the program of a [`Checker`] checks.
+/// The checks of a [`Checker`].
 pub trait Check: Send {
-    /// Builds the program behind the blocks for bad packets.
+    /// Builds the checks; bad packets continue at `bad`.
     fn build(&self, f: &mut Builder, bad: &BadBlocks);
 
-    /// Works on packets of its own slow paths.
+    /// Works on packets of the checks' own slow paths.
     fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, work: &mut Work<'_>);
 }
 
@@ -172,8 +172,8 @@ impl<C: Send> Element for Checker<C> {
     }
 }
 
-/// The handler that every element with complaints has.
+/// The handler that every such element has.
 const PLAIN: &[Row<Complaints>] =
     &[Row::sum("drops", |complaints, cells| Some(complaints.counts(cells).sum::<u64>().to_string()))];
-/// With the one that `DETAILS` adds.
+/// The handlers with `DETAILS`.
 const DETAILED: &[Row<Complaints>] = &[PLAIN[0], Row::concat("drop_details", Complaints::details)];

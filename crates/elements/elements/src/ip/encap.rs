@@ -1,4 +1,4 @@
-//! `IPEncap` and `UDPIPEncap`: put packets into IP and UDP.
+//! `IPEncap` and `UDPIPEncap`: encapsulate packets in IP and UDP.
 
 use super::header::{IP_BYTES, first_id};
 use super::value;
@@ -78,7 +78,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const UDP_PROTOCOL: u8 = 17;
 const UDP_BYTES: usize = 8;
 
-/// Where the destination comes from.
+/// The destination, or that the annotation has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Destination {
     Address(u32),
@@ -110,7 +110,7 @@ struct Encap {
     src: u32,
     dst: Destination,
     udp: Option<UdpPart>,
-    /// Identification of the first packet, and of the next one that takes the slow path.
+    /// Identification of the first packet; later of the last one on the slow path.
     id: u16,
 }
 
@@ -155,7 +155,10 @@ fn make_ip(cx: &mut Configure<'_>) -> Option<BoxElement> {
     }))
 }
 
-/// The second byte of the header, or what is wrong with the keywords for it.
+/// The second byte of the header.
+///
+/// # Errors
+/// When the keywords contradict each other.
 fn type_of_service(args: &mut Args<'_>) -> Result<u8, &'static str> {
     let tos = args.keyword("TOS", parse::u8);
     let dscp = args.keyword("DSCP", parse::int_in(0..=62));
@@ -208,7 +211,7 @@ impl Encap {
         }
     }
 
-    /// Does what the program does, for a packet whose bytes have to be moved first.
+    /// Does the same as the program, for a packet without headroom.
     fn encapsulate(&mut self, packet: &mut Packet) -> Result<(), usize> {
         let bytes = self.header_bytes();
         if packet.total() as usize + bytes > usize::from(u16::MAX) {
@@ -279,7 +282,7 @@ impl Transparent for Encap {
             f.store(Field::bytes(Base::Trans, 0, 8), ports | (length - IP_BYTES as u64) << 16);
             if udp.checksum {
                 let sum = f.eval(transport_sum(u64::from(UDP_PROTOCOL)) ^ 0xffff);
-                // 0 would say that there is none (RFC 768).
+                // 0 would mean that there is no checksum (RFC 768).
                 f.store(UDP_SUM, select(sum, sum, 0xffff));
             }
         }
@@ -302,7 +305,7 @@ impl Element for Encap {
     }
 }
 
-/// A new port, in its cell, too.
+/// Sets a port, and its cell.
 fn set_port(value: &str, cells: &mut [u64], cell: u16, port: Option<&mut u16>) -> Result<(), String> {
     let new = written(value, parse::udp_port)?;
     port.into_iter().for_each(|port| *port = new);

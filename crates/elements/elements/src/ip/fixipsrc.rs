@@ -1,4 +1,4 @@
-//! `FixIPSrc`: sets the source address of packets that ask for it.
+//! `FixIPSrc`: sets the source address of packets whose annotation asks for it.
 
 use super::setipchecksum::compute;
 use crate::program::Program;

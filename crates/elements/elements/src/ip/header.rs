@@ -1,4 +1,4 @@
-//! A packet as seen from its IP header, for code that is not a program.
+//! Access to IP headers for Rust code.
 
 use element::Configure;
 use packet::Access;
@@ -15,14 +15,13 @@ pub const IP_BYTES: usize = 20;
 /// Bytes of the longest IPv4 header.
 pub const MOST_HEADER: usize = 60;
 
-/// The packet starting at its network header, which may lie before its first byte (it was stripped)
-/// or behind; `None` when it is not set. The descriptor is a copy: it shares the bytes.
+/// A descriptor of the packet from its network header on, which may lie before its first byte (stripped) or behind;
+/// `None` if the header is not set. It shares the packet's bytes.
 pub fn from_network(packet: &Packet) -> Option<Packet> {
     if packet.net == NO_HEADER { None } else { packet.starting_at(packet.net) }
 }
 
-/// Bytes from the network header to the transport header; `None` when one is not set or they stand
-/// the wrong way round.
+/// Bytes from the network header to the transport header; `None` if one is not set or they are in the wrong order.
 pub fn transport_offset(packet: &Packet) -> Option<usize> {
     if packet.trans == NO_HEADER || packet.net == NO_HEADER {
         return None;
@@ -39,7 +38,7 @@ pub struct Ipv4Header {
 }
 
 impl Ipv4Header {
-    /// The header at the front of a packet; `None` when it is not all there.
+    /// Reads the header at the front of a packet; `None` if the packet ends before it does.
     pub fn read(from_net: &Packet) -> Option<Ipv4Header> {
         let bytes = PacketBytes::new(from_net);
         let len = IP_HL.load(&bytes, 0)? as usize * 4;
@@ -53,7 +52,7 @@ impl Ipv4Header {
         &self.copy[..self.len]
     }
 
-    /// Its bytes, to change them.
+    /// Its bytes, for changes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.copy[..self.len]
     }
@@ -69,8 +68,8 @@ impl Ipv4Header {
     }
 }
 
-/// Where the option stands that is the next one at or behind a place in a header; `None` behind the last, and
-/// the place of an option that is cut off as the error.
+/// The range of the next option at or behind an offset in a header; `None` behind the last, and the offset of an
+/// option that is cut off as the error.
 pub fn option_at(header: &[u8], from: usize) -> Option<Result<Range<usize>, usize>> {
     let at = from + header.get(from..)?.iter().take_while(|kind| **kind == 1).count();
     if *header.get(at)? == 0 {
@@ -86,7 +85,7 @@ pub fn set_checksum(header: &mut [u8]) {
     debug_assert!(set, "the header is whole");
 }
 
-/// The identification that a worker's first packet has: workers number theirs from different starts.
+/// The identification of a worker's first packet: each worker counts from another start.
 pub fn first_id(cx: &Configure<'_>) -> u16 {
     (cx.worker * 0x10000 / cx.workers.max(1)) as u16
 }
@@ -114,7 +113,7 @@ pub fn answer(
     summed
 }
 
-/// Has a packet begin with an IP header of so many bytes, and nothing be known of it but that.
+/// Marks a packet as a new IP packet with a header of so many bytes, and clears its annotations.
 fn begin_anew(packet: &mut Packet, header_bytes: usize) {
     (packet.mac, packet.net, packet.trans) = (NO_HEADER, packet.data(), packet.data() + header_bytes as u16);
     packet.anno = [0; ANNO_BYTES];

@@ -99,7 +99,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     })
 }
 
-/// The source route that a packet has come along: place and bytes of a right source route option.
+/// Offset and bytes of a valid source route option.
 fn source_route(header: &[u8]) -> Option<(usize, &[u8])> {
     let mut next = IP_BYTES;
     while let Some(Ok(place)) = option_at(header, next) {
@@ -114,8 +114,8 @@ fn source_route(header: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// The way back: the addresses that a source route has recorded, in reverse, behind a pointer to the
-/// first. Padded to whole words; bytes beyond the length are 0, the end of the option list.
+/// The option for the way back: the recorded addresses of a source route in reverse, with the pointer at the first.
+/// Padded to whole words with 0, the end of the option list.
 fn reversed(option: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
     let mut back = [0; MOST_HEADER - IP_BYTES];
     let length = usize::from(option[2]) - 1;
@@ -138,7 +138,7 @@ impl IcmpError {
         self.is_unicast(address) && net != 0 && net != 127 && net < 240
     }
 
-    /// Whether a packet gets an error; the reason why not.
+    /// Whether a packet may get an error; else the drop reason.
     fn may_answer(&self, from_net: &Packet, question: &Ipv4Header) -> Result<(), usize> {
         use packet::Access as _;
         if question.bytes()[9] == 1 {
@@ -175,7 +175,7 @@ impl IcmpError {
             if self.kind == REDIRECT {
                 return Err(SOURCE_ROUTED);
             }
-            // A source route that is itself the problem is not followed back (RFC 1812 4.3.2.6).
+            // If the source route itself is the problem, it is not reversed (RFC 1812 4.3.2.6).
             if at_pointer && (at..at + option.len()).contains(&(pointer as usize)) {
                 route = None;
             }

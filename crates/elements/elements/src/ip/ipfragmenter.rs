@@ -60,7 +60,7 @@ struct IpFragmenter {
     fragments: u64,
     /// State of the generator of identifications.
     random: u64,
-    /// Bytes of the packet at hand, and of a fragment of it.
+    /// Bytes of the current packet, and of a fragment of it.
     whole: Vec<u8>,
     part: Vec<u8>,
     produced: Vec<Packet>,
@@ -80,7 +80,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     })
 }
 
-/// The options that stand in every fragment (RFC 791), padded to whole words.
+/// The options that every fragment gets (RFC 791), padded to whole words.
 fn copied_options(options: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
     let mut copied = [0; MOST_HEADER - IP_BYTES];
     let (mut at, mut used) = (0, 0);
@@ -101,7 +101,7 @@ fn copied_options(options: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
 }
 
 impl IpFragmenter {
-    /// Reads a packet from its IP header on: bytes of the header and of the whole by its own length.
+    /// Reads a packet from its IP header on into `whole`; returns the lengths of the header and of the packet.
     fn read(&mut self, packet: &Packet) -> Option<(usize, usize)> {
         use packet::Access as _;
         let from_net = from_network(packet)?;
@@ -115,7 +115,7 @@ impl IpFragmenter {
         bytes.copy_out(0, &mut self.whole).then_some((header, length))
     }
 
-    /// Makes the fragments behind the first, which `first` is going to be; the first's payload.
+    /// Makes all fragments but the first, which `first` will become; returns the first's payload length.
     fn make_rest(&mut self, first: &Packet, header: usize, work: &mut Work<'_>) -> Result<usize, usize> {
         let off = u16::from_be_bytes([self.whole[6], self.whole[7]]);
         let space = (self.mtu as usize).saturating_sub(header) & !7;
@@ -123,7 +123,7 @@ impl IpFragmenter {
             return Err(MUST_NOT);
         }
         if off & DONT_FRAGMENT != 0 {
-            // Who forbids fragments need not number packets apart.
+            // A sender that forbids fragmentation may give all packets the same identification.
             let id = ((random::next_number(&mut self.random) >> 32) as u16).to_be_bytes();
             self.whole[4..6].copy_from_slice(&id);
         }
@@ -157,12 +157,12 @@ impl IpFragmenter {
         Ok(space)
     }
 
-    /// Cuts a packet: it becomes the first fragment, the others stand in `made`.
+    /// Fragments a packet: it becomes the first fragment, the others are in `produced`.
     fn cut(&mut self, packet: &mut Packet, work: &mut Work<'_>) -> Result<(), usize> {
         use packet::Access as _;
         let (header, length) = self.read(packet).ok_or(NO_IP_HEADER)?;
         if length <= self.mtu as usize {
-            // Only what lies behind the IP packet made it long.
+            // Only bytes behind the IP packet made it too long.
             let excess = from_network(packet).map_or(0, |from_net| from_net.total() as usize - length);
             return if packet.take(excess) { Ok(()) } else { Err(NO_IP_HEADER) };
         }

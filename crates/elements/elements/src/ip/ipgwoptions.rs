@@ -1,4 +1,4 @@
-//! `IPGWOptions`: processes the options that every router processes.
+//! `IPGWOptions`: processes the IP options of routers.
 
 use super::header::{IP_BYTES, Ipv4Header, from_network, option_at, set_checksum};
 use click::config::parse;
@@ -54,11 +54,11 @@ struct GatewayOptions {
     drops: u64,
 }
 
-/// What became of a header: whether it changed, or the place of the bad byte.
+/// Whether a header changed, or the position of the bad byte.
 type Outcome = Result<bool, u8>;
 
 impl GatewayOptions {
-    /// Processes the options of a header. `header[..20]` exists; `time` is what timestamps say.
+    /// Processes the options of a header of at least 20 bytes; `time` is the timestamp to record.
     fn process(&self, header: &mut [u8], time: u32) -> Outcome {
         let mut changed = false;
         let mut next = IP_BYTES;
@@ -149,8 +149,8 @@ impl GatewayOptions {
     }
 }
 
-/// Milliseconds since midnight, universal time, from nanoseconds since the epoch; marked as not
-/// standard when these are not known (RFC 791, 3.1).
+/// Milliseconds since midnight, universal time, from nanoseconds since the epoch; the non-standard mark if these are
+/// not known (RFC 791, 3.1).
 fn milliseconds(timestamp_ns: u64) -> u32 {
     const NOT_STANDARD: u32 = 1 << 31;
     const DAY_MS: u64 = 86_400_000;

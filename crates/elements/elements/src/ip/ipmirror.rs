@@ -1,4 +1,4 @@
-//! `IPMirror`: turns packets round.
+//! `IPMirror`: swaps source and destination.
 
 use crate::program::Program;
 use click::config::{Args, parse};
@@ -33,7 +33,7 @@ ports too; of TCP packets also sequence and acknowledgment number. Checksums sta
 /// Sequence and acknowledgment number together.
 const TCP_NUMBERS: Field = Field::bytes(Base::Trans, 4, 8);
 
-/// Swaps the halves of a field; the value that is read.
+/// Swaps the halves of a field; returns its old value.
 fn swap(f: &mut Builder, field: Field) -> Value {
     let (both, half) = (f.eval(load(field)), u64::from(field.width / 2));
     f.store(field, both << half | both >> half);

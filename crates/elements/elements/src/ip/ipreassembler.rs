@@ -1,10 +1,9 @@
-//! `IPReassembler`: puts fragments together.
+//! `IPReassembler`: reassembles fragments.
 //!
-//! - [`datagram`]: what is known of one packet that comes in fragments
+//! - [`datagram`]: a packet in the making
 //!
-//! The first fragment that arrives stays as the *carrier*: it is the packet that is held, and what
-//! leaves when the fragments are too late. All others are merged as they come: their bytes are copied
-//! and their slots freed, so that fragments cannot use up the pool.
+//! The first fragment that arrives is held as the *carrier*. All others are merged as they come: their bytes are
+//! copied and their slots freed, so that fragments cannot exhaust the pool.
 
 mod datagram;
 
@@ -60,7 +59,7 @@ const NO_BUFFER: usize = 3;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Fragments are given up after this time without a new one.
 const TIMEOUT_NS: u64 = 30 * SECOND_NS;
-/// How often the element looks for such.
+/// How often the element looks for timeouts.
 const INTERVAL_NS: u64 = 10 * SECOND_NS;
 /// More fragments, or an offset.
 const FRAGMENT: u64 = 0x3fff;
@@ -96,13 +95,13 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     })
 }
 
-/// What becomes of a fragment.
+/// What was done with a fragment.
 enum Outcome {
     /// It is the carrier of a new datagram.
     Held,
-    /// It went into one.
+    /// It was merged into one.
     Merged,
-    /// It completed one: the descriptor is the whole packet's now.
+    /// It completed one: the descriptor is now that of the whole packet.
     Whole,
     /// It is dropped.
     Dropped(usize),
@@ -170,7 +169,7 @@ impl IpReassembler {
         }
     }
 
-    /// The datagrams that got no fragment for so long, the oldest first.
+    /// The datagrams without a new fragment for so long, oldest first.
     fn older(&self, now_ns: u64, age_ns: u64) -> Vec<Key> {
         let is_old = |datagram: &&Datagram| now_ns.saturating_sub(datagram.last_ns) >= age_ns;
         let old = self.datagrams.iter().filter(|(_, datagram)| is_old(datagram));
@@ -179,7 +178,7 @@ impl IpReassembler {
         keys.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// Lets go of a datagram that will not be complete.
+    /// Gives up a datagram: what there is of it leaves by output 1, or is dropped.
     fn give_up(&mut self, key: &Key, work: &mut Work<'_>) {
         let Some(datagram) = self.datagrams.remove(key) else { return };
         self.used_bytes -= datagram.cost();

@@ -1,4 +1,4 @@
-//! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and take the header off.
+//! `MarkIPHeader` and `StripIPHeader`: set the IP header annotation, and remove the header.
 
 use super::argument::offset;
 use crate::program::Program;

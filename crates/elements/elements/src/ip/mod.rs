@@ -1,7 +1,6 @@
-//! IPv4: checking, marking, changing, fragmenting, and the ICMP that goes with it.
+//! IPv4: checking, marking, changing and fragmenting, and its ICMP.
 //!
-//! Elements that check a header sort bad packets with [`complaint`]; handlers read what is written to
-//! them with [`value`].
+//! Elements that check a header use [`complaint`] for bad packets; handlers read and write addresses with [`value`].
 
 use element::Class;
 

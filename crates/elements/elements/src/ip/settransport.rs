@@ -75,7 +75,7 @@ fn make_tcp(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-/// Computes the checksum of a datagram that ends before its IP packet does.
+/// Computes and writes the checksum of a datagram that ends before its IP packet does.
 fn write_sum(packet: &mut Packet) -> Option<()> {
     let (mut from_net, at) = (from_network(packet)?, transport_offset(packet)?);
     let bytes = PacketBytes::new(&from_net);
@@ -95,11 +95,11 @@ fn set_udp() -> Program {
         f.leave_if(load(IP_OFF) & FRAGMENT, bad);
         let end = f.eval(offset(Base::Trans) + load(UDP_LEN));
         f.check(end.at_most(packet_len()), bad);
-        // The sum goes up to the IP length. Where the datagram ends before that, Rust does it.
+        // The program's sum covers the IP length. If the datagram ends before that, Rust computes it.
         f.check(end.equals(offset(Base::Net) + load(IP_LEN)), shorter);
         f.store(UDP_SUM, 0);
         let sum = f.eval(transport_sum(17) ^ 0xffff);
-        // 0 would say that there is none (RFC 768).
+        // 0 would mean that there is no checksum (RFC 768).
         f.store(UDP_SUM, select(sum, sum, 0xffff));
         f.emit(0);
     });

@@ -69,8 +69,8 @@ fn make(args: &mut Args<'_>, is_given: bool) -> Option<Program> {
     }))
 }
 
-/// Writes an address of the IP header, updates the checksums that cover it, and goes on at `done`.
-/// The header must be there.
+/// Writes an address of the IP header, updates the checksums that cover it, and continues at `done`. The header must
+/// be there.
 fn replace_address(f: &mut Builder, field: Field, address: Value, done: BlockId) {
     let old = f.eval(load(field));
     f.replace(field, address, IP_SUM);
@@ -84,7 +84,7 @@ fn replace_address(f: &mut Builder, field: Field, address: Value, done: BlockId)
     f.at(other);
     f.check(protocol.equals(17), done);
     f.need(Base::Trans, 8, done);
-    // 0 says that there is no checksum (RFC 768): it stays, and a sum of 0 is written as 0xffff.
+    // 0 means that there is no checksum (RFC 768): it stays, and a sum of 0 is written as 0xffff.
     let sum = f.eval(load(UDP_SUM));
     f.check(sum, done);
     let sum = f.eval(csum_update(sum, old, address, 32));

@@ -70,7 +70,7 @@ sender does not understand that.
     ..DSCP
 };
 
-/// What the two setters differ in.
+/// The differences between the two setters.
 struct Setter {
     class: &'static str,
     argument: &'static str,
@@ -115,7 +115,7 @@ fn ecn(text: &Spanned, _names: &dyn Names) -> Parsed<u8> {
 
 struct Set {
     setter: &'static Setter,
-    /// As written: the handler shows it so.
+    /// As it was written, for the handler.
     text: String,
     bits: u8,
 }
@@ -130,10 +130,10 @@ fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<BoxElement> {
     })
 }
 
-/// The header's first two bytes: the word that its checksum sees the byte in.
+/// The header's first two bytes: the checksum's word that contains the byte.
 const WORD: Field = Field::bytes(Base::Net, 0, 2);
 
-/// Writes the second byte of the word that `change` makes of the old one, and updates the checksum.
+/// Writes the second byte of the word that `change` returns for the old one, and updates the checksum.
 fn replace(f: &mut Builder, change: impl FnOnce(Expr) -> Expr) {
     let old = f.eval(load(WORD));
     let new = f.eval(change(old.into()));

@@ -1,4 +1,4 @@
-//! IPv4 addresses as handlers write and read them.
+//! IPv4 addresses in handlers.
 
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;

@@ -1,4 +1,4 @@
-//! IPv6 addresses in annotations and headers: as two halves of 8 bytes.
+//! IPv6 addresses in annotations and headers, as two halves of 8 bytes.
 
 use ir::{Builder, Expr};
 use packet::anno::{Anno, DST_IP6};

@@ -79,7 +79,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl CheckIp6Header {
-    /// Goes on only with packets whose source is none of the bad ones.
+    /// Packets from bad sources continue at `bad`.
     fn check_source(&self, f: &mut Builder, bad: BlockId) {
         let (high, low) = (f.eval(load(IP6_SRC_HI)), f.eval(load(IP6_SRC_LO)));
         for (bad_high, bad_low) in &self.bad_sources {

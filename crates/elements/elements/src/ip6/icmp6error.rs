@@ -95,12 +95,12 @@ fn make(args: &mut Args<'_>) -> Option<Icmp6Error> {
     Some(Icmp6Error { src, kind, code })
 }
 
-/// A packet's fixed header, and what follows its extension headers.
+/// The packet that an error answers.
 struct Question {
     src: Ipv6Addr,
     dst: Ipv6Addr,
     later_fragment: bool,
-    /// Type of the ICMPv6 message, where that is what follows.
+    /// Type of its ICMPv6 message, if it is one; `None` inside if that is cut off.
     icmp_type: Option<Option<u8>>,
     bytes: usize,
 }
@@ -137,13 +137,13 @@ impl Question {
 }
 
 impl Icmp6Error {
-    /// Whether a packet gets an error (RFC 4443 section 2.4 e); the reason why not.
+    /// Whether a packet may get an error (RFC 4443 section 2.4 e); else the drop reason.
     fn may_answer(&self, packet: &Packet, question: &Question) -> Result<(), usize> {
-        // Types below 128 are errors; a message that is cut off might be one.
+        // Types below 128 are errors, and a message that is cut off might be one.
         if question.icmp_type.is_some_and(|kind| kind.is_none_or(|kind| kind < 128 || kind == REDIRECT)) {
             return Err(IS_ERROR);
         }
-        // Path MTU discovery works for multicast, and so do unknown options that ask for it.
+        // Path MTU discovery works for multicast, and unknown options may ask for an error.
         let for_groups = self.kind == TOO_BIG || (self.kind == PARAMETER_PROBLEM && self.code == 2);
         if question.dst.is_multicast() && !for_groups {
             return Err(BAD_DESTINATION);

@@ -1,11 +1,11 @@
-//! An IPv6 route as it is written: `ADDR/LEN [GW] OUT`.
+//! The text of an IPv6 route: `ADDR/LEN [GW] OUT`.
 
 use click::config::parse::{self, Parsed};
 use click::config::{Ip6Prefix, Names, split_words};
 use diag::{Diagnostic, Spanned};
 use std::net::Ipv6Addr;
 
-/// Where packets go.
+/// A route's next hop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hop {
     /// The gateway, unspecified when there is none.

@@ -1,4 +1,4 @@
-//! `LookupIP6Route`: looks routes up.
+//! `LookupIP6Route`: IPv6 route lookup.
 
 use super::address;
 use super::line::{self, Hop, Network};

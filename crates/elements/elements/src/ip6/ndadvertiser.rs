@@ -43,7 +43,7 @@ pub(crate) const ICMP6: u8 = 58;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 struct Advertiser {
-    /// From addresses to places in the list.
+    /// From addresses to indices in the list.
     prefixes: Lpm6,
     stations: Vec<MacAddr>,
 }
@@ -56,7 +56,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let before = networks.len();
         let mut station = None;
         for word in split_words(&text) {
-            // An Ethernet address is no IPv6 address: it has six groups.
+            // An Ethernet address has six groups, which no IPv6 address has.
             let names = args.names();
             if let Ok(address) = parse::ether(&word, names) {
                 if station.replace(MacAddr(address)).is_some() {
@@ -97,7 +97,7 @@ pub(crate) struct Received {
     pub(crate) from: MacAddr,
 }
 
-/// Reads a neighbour message that is right (RFC 4861 section 7.1).
+/// Reads a neighbour message; `None` if it is not valid (RFC 4861 section 7.1).
 pub(crate) fn read(packet: &Packet) -> Option<Received> {
     use packet::Access as _;
     let bytes = PacketBytes::new(packet);
@@ -119,7 +119,7 @@ pub(crate) fn read(packet: &Packet) -> Option<Received> {
     Some(Received { message, src, dst, from: MacAddr(bytes.get(6)?) })
 }
 
-/// Writes a neighbour message with its headers to the packet's start; false when there is no room.
+/// Writes a neighbour message with its headers to the packet's start; false if there is no room.
 pub(crate) fn write(
     packet: &mut Packet,
     message: Neighbor,
@@ -139,15 +139,15 @@ pub(crate) fn write(
     bytes.copy_in(0, &head) && message.write(&mut bytes, head.len(), from.1, to.1)
 }
 
-/// Whether a solicitation is right beyond itself: who has no address yet asks the group of the target, and tells no
-/// link-layer address (RFC 4861, section 7.1.1).
+/// Whether a solicitation is valid with its headers: a sender without an address must ask the group of the target, and
+/// give no link-layer address (RFC 4861, section 7.1.1).
 pub(crate) fn is_sound_question(received: &Received) -> bool {
     let Received { message, src, dst, .. } = received;
     let from_nobody = || *dst == nd::solicited_node(message.target) && message.link_addr.is_none();
     !message.is_advertisement && !src.is_multicast() && (!src.is_unspecified() || from_nobody())
 }
 
-/// Writes the advertisement that answers a solicitation into its packet; false when there is no room.
+/// Overwrites a solicitation with the advertisement that answers it; false if there is no room.
 pub(crate) fn advertise(packet: &mut Packet, received: &Received, station: MacAddr, flags: u8) -> bool {
     let Received { message, src, from, .. } = *received;
     let unknown = src.is_unspecified();

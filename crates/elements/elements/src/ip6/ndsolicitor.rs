@@ -1,4 +1,4 @@
-//! `IP6NDSolicitor`: finds neighbours' Ethernet addresses.
+//! `IP6NDSolicitor`: resolves neighbours' Ethernet addresses.
 
 use super::address::destination;
 use super::ndadvertiser::{IP6_BYTES, read, write};
@@ -50,19 +50,19 @@ const ADVERTISEMENT: usize = 4;
 const BAD_ADVERTISEMENT: usize = 5;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How often old entries are looked for.
+/// How often old entries are removed.
 const INTERVAL_NS: u64 = 15 * SECOND_NS;
-/// A neighbour is asked again after this time, and forgotten after that.
+/// An entry is refreshed after the first time, and removed after the second.
 const ASK_AGAIN_NS: u64 = 60 * SECOND_NS;
 const FORGET_NS: u64 = 120 * SECOND_NS;
 /// Time between solicitations for one address (RFC 4861, RETRANS_TIMER).
 const RETRANSMIT_NS: u64 = SECOND_NS;
-/// Whoever makes up addresses must not use up memory.
+/// Bounds the memory, whatever destinations packets have.
 const MOST_NEIGHBORS: usize = 65_536;
 
 struct NeighbourEntry {
     link_address: Option<MacAddr>,
-    /// When the neighbour last answered, or was first asked.
+    /// When the neighbour last answered, or was first solicited.
     since_ns: u64,
     asked_ns: Option<u64>,
     waiting: Option<Packet>,
@@ -89,7 +89,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Solicitor {
-    /// Puts an Ethernet header in front of a packet.
+    /// Adds an Ethernet header to a packet.
     fn encapsulate(&self, packet: &mut Packet, to: MacAddr) -> bool {
         use packet::Access as _;
         let header = EtherHeader { dst: to.0, src: self.own_address.0, ethertype: TYPE_IP6 };
@@ -100,7 +100,7 @@ impl Solicitor {
         PacketBytesMut::new(packet).copy_in(0, &header.bytes())
     }
 
-    /// Asks for an address, unless that was done within the last second.
+    /// Solicits an address, unless that was done within the last second.
     fn ask(&mut self, target: Ipv6Addr, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
         let Some(entry) = self.neighbors.get_mut(&target) else { return };
@@ -110,7 +110,7 @@ impl Solicitor {
         let link_addr = Some(self.own_address);
         let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr };
         let group = nd::solicited_node(target);
-        // Without a free buffer the next packet asks.
+        // Without a free buffer the next packet solicits.
         let Some(mut query) = work.make(&[0; ETHER_BYTES + IP6_BYTES + nd::MESSAGE_BYTES]) else { return };
         entry.asked_ns = Some(now_ns);
         query.mac = query.data();
@@ -172,11 +172,11 @@ impl Solicitor {
         }
     }
 
-    /// Reads an advertisement; false when it is not right.
+    /// Reads an advertisement; false if it is not valid.
     fn learn(&mut self, packet: &Packet, work: &mut Work<'_>) -> bool {
         let Some(received) = read(packet) else { return false };
         let message = received.message;
-        // An answer to all nodes is not an answer to a solicitation.
+        // An advertisement to all nodes cannot be a solicited one.
         let sound = !(received.dst.is_multicast() && message.flags & nd::SOLICITED != 0);
         let (true, true, Some(station)) = (message.is_advertisement, sound, message.link_addr) else {
             return false;

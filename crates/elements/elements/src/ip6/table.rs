@@ -1,4 +1,4 @@
-//! IPv6 routes, and the lookup that programs do.
+//! Records of IPv6 routes.
 //!
 //! As in [`crate::route::table`]; a record is 24 bytes: the gateway's halves and the output.
 

@@ -1,8 +1,9 @@
-//! How many packets a queue has, for the elements beside it.
+//! The length of a queue, for the elements beside it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Packets in a queue, under its name in the worker's shared state. The queue writes it after each batch.
+/// The number of packets in a queue, which the worker's shared state has under the queue's name. The queue writes it
+/// after each batch.
 #[derive(Debug, Default)]
 pub struct QueueLength(AtomicUsize);
 
@@ -12,7 +13,7 @@ impl QueueLength {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Says how many there are now.
+    /// Sets the number of packets.
     pub fn set(&self, packets: usize) {
         self.0.store(packets, Ordering::Relaxed);
     }

@@ -1,7 +1,6 @@
-//! Queues, and what takes packets out of them: unqueues, shapers and schedulers.
+//! Queues, and the element that pulls packets out of them.
 //!
-//! Queues are where push meets pull. Each worker has queues of its own; packets do not cross workers
-//! here.
+//! A queue connects push to pull. Each worker has queues of its own, which no packet leaves for another worker.
 
 use element::Class;
 

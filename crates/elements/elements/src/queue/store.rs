@@ -1,8 +1,8 @@
-//! `Queue` and its kin: packets in a ring.
+//! `Queue` and related classes: packets in a ring.
 //!
-//! Invariants: at most `capacity` packets are kept; room for all of them is there before the first
-//! one comes. What handlers want to be dropped is dropped with the next packet in or out, since
-//! handlers have no packet pool; `length` does not count it any more.
+//! Invariants: the ring holds at most `capacity` packets, and has room for all of them before the first one comes.
+//! Packets that a handler drops leave with the next packet in or out, since handlers have no packet pool; `length`
+//! does not count them.
 
 use super::length::QueueLength;
 use click::config::parse;
@@ -105,14 +105,14 @@ struct Queue {
     capacity: usize,
     full: Full,
     has_overflow_output: bool,
-    /// Packets at the ring's front that a handler wants to be dropped.
+    /// Packets at the ring's front that a handler has dropped.
     doomed: usize,
     highwater: usize,
     drops: u64,
     published: Arc<QueueLength>,
 }
 
-/// Packets that a queue may be told to keep: 2 GB of descriptors.
+/// The largest capacity: 2 GB of descriptors.
 const MOST: i64 = 1 << 24;
 
 fn make(cx: &mut Configure<'_>, full: Full) -> Option<BoxElement> {
@@ -143,7 +143,7 @@ impl Queue {
         self.ring.len() - self.doomed
     }
 
-    /// Takes a packet off the ring's front that is to be dropped.
+    /// Drops the packet at the ring's front.
     fn drop_front(&mut self, reason: usize, work: &mut Work<'_>) {
         if let Some(packet) = self.ring.pop_front() {
             work.release(1);
@@ -151,7 +151,7 @@ impl Queue {
         }
     }
 
-    /// Drops what handlers wanted to be dropped.
+    /// Drops the packets that handlers marked.
     fn drop_doomed(&mut self, work: &mut Work<'_>) {
         for _ in 0..std::mem::take(&mut self.doomed) {
             self.drop_front(RESET, work);
@@ -246,7 +246,7 @@ impl Queue {
     fn set_capacity(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
         self.capacity = written(value, parse::int_in(0..=MOST))? as usize;
         self.ring.reserve(self.capacity.saturating_sub(self.ring.len()));
-        // Those that no longer fit: the newest, or the oldest, as when one comes that does not.
+        // Packets that no longer fit: the newest or the oldest, as when a packet comes to a full queue.
         let excess = self.length().saturating_sub(self.capacity);
         if self.full == Full::DropNew {
             self.ring.rotate_right(excess);

@@ -1,4 +1,4 @@
-//! `Unqueue`: from pull to push.
+//! `Unqueue`: pulls packets and pushes them.
 
 use click::config::{Args, parse};
 use element::value::{set, written};
@@ -28,7 +28,7 @@ Pulls packets whenever there are some, and pushes them.
 };
 
 struct Unqueue {
-    /// The run's where it is not given.
+    /// The run's if it is not given.
     burst: Option<i32>,
     active: bool,
     limit: i64,

@@ -1,4 +1,4 @@
-//! Frames of ARP and neighbour discovery: what they say, and questions to be sent. What comes in is anybody's.
+//! Frames of ARP and neighbour discovery: reading of messages, which anybody may have sent, and queries to send.
 
 use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
 use crate::ether::header::HEADER_BYTES as ETHER_BYTES;
@@ -13,26 +13,26 @@ use shm::Packet;
 use shm::bytes::PacketBytes;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Lengths of hardware and protocol addresses, as the message has them: other lengths are another protocol.
+/// Offset and value of the address lengths in an ARP message: other lengths are another protocol.
 const ARP_LENGTHS: (usize, u16) = (18, 0x0604);
-/// Where an ICMPv6 message begins, and the target in those of neighbour discovery.
+/// Offsets of an ICMPv6 message, and of the target in those of neighbour discovery.
 const ICMP6: usize = ETHER_BYTES + IP6_BYTES;
 const TARGET: usize = ICMP6 + 8;
 const DESTINATION: usize = ETHER_BYTES + 24;
 
-/// What is to become of a message.
+/// What to do with a message.
 pub(super) enum Answered<T> {
-    /// It goes on: it is not for the station, or not only.
+    /// Pass it on: it is not for this interface, or not only.
     Others,
-    /// It was for the station, and says what it says.
+    /// Drop it: it was for this interface, and has been read.
     Read,
-    /// It is for the station, and not right.
+    /// Drop it: it is for this interface, and not valid.
     Malformed,
-    /// The answer.
+    /// Answer it.
     Answer(T),
 }
 
-/// Judges an ARP message, and tells the station what it says.
+/// Reads an ARP message, and passes what it tells to the interface.
 pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Answered<[u8; 42]> {
     let message = Message::read(frame).filter(|_| frame.u16(ARP_LENGTHS.0) == Some(ARP_LENGTHS.1));
     let Some(Message { operation, sender, target }) = message else { return Answered::Others };
@@ -58,7 +58,7 @@ pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) ->
     }
 }
 
-/// Judges a message of neighbour discovery, and tells the station what it says.
+/// Reads a message of neighbour discovery, and passes what it tells to the interface.
 pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered<ndadvertiser::Received> {
     let bytes = PacketBytes::new(packet);
     let address = |at| bytes.get::<16>(at).map(Ipv6Addr::from);
@@ -89,7 +89,7 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered
         station.count(|counters| &counters.conflicts, conflicts.into());
         return wrong();
     }
-    // An answer to all nodes is none to a question of ours (section 7.1.2).
+    // An advertisement to all nodes cannot answer a solicitation (section 7.1.2).
     let answers = flags & SOLICITED != 0;
     if answers && received.dst.is_multicast() {
         return Answered::Others;
@@ -101,7 +101,7 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered
     if is_ours { Answered::Read } else { Answered::Others }
 }
 
-/// Makes the frame of a question; `None` when there is no buffer, or no address to ask from.
+/// Makes the frame of a query; `None` if there is no buffer, or no address to ask from.
 pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut Work<'_>) -> Option<Packet> {
     match ask.ip {
         IpAddr::V4(wanted) => {
@@ -124,7 +124,7 @@ pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut W
             packet.mac = packet.data();
             packet.net = packet.data() + ETHER_BYTES as u16;
             packet.trans = packet.data() + ICMP6 as u16;
-            // It was made that long.
+            // The packet was made with that length.
             let _ = ndadvertiser::write(&mut packet, message, (mac, own), to);
             Some(packet)
         }

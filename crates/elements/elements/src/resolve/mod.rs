@@ -1,10 +1,10 @@
 //! The platform's ARP and neighbour discovery (RFC 826, RFC 4861), for NFs that need next hops.
 //!
-//! - `message`: frames as facts, questions as frames
-//! - `resolver`: the element `Resolver`, which stands where packets of the station come in
+//! - `message`: frames to facts, queries to frames
+//! - `resolver`: the element `Resolver`, which packets of the interface pass first
 //!
-//! A packet thread answers for the addresses of an interface ([`port::interface`]), which do not change, and passes on
-//! what it hears of its neighbours.
+//! A packet thread answers for the addresses of an L3 interface ([`port::interface`]), which do not change, and passes
+//! on what it learns of neighbours.
 
 mod message;
 mod resolver;

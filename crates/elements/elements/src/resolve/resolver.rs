@@ -1,6 +1,6 @@
-//! `Resolver`: a station's ARP and neighbour discovery, where its packets come in.
+//! `Resolver`: ARP and neighbour discovery of an L3 interface, for the packets that it receives.
 //!
-//! Other packets than those of ARP and neighbour discovery take the program, which looks at three bytes at most.
+//! The program passes all other packets, and reads three fields at most.
 
 use super::message::{self, Answered};
 use crate::ether::arp_message;
@@ -84,9 +84,9 @@ const ICMP6_TYPE: Field = data(54, 1);
 struct Resolver {
     interface: Arc<Interface>,
     mac: MacAddr,
-    /// Questions to be sent here; of one worker.
+    /// Queries to send from here; only on one worker.
     asked: Option<Arc<ArrayQueue<Ask>>>,
-    /// Whether it is the one, of those of all workers, that writes the table: all of them are told.
+    /// Whether its handlers change the table: they are written on all workers, and one applies the change.
     keeps_table: bool,
 }
 
@@ -135,14 +135,15 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         None => cx.shared(Scope::AllWorkers, name.as_str(), || Interface::new(name.as_str(), addresses))?,
     };
     station.set_mac(mac);
-    // All of a device's ports speak for one station.
+    // All ports of a device share one interface.
     let mac = station.mac().unwrap_or(mac);
     let asked = (asks && cx.worker == 0).then(|| station.add_way());
     Some(BoxElement::transparent(Resolver { interface: station, mac, asked, keeps_table: cx.worker == 0 }))
 }
 
 impl Resolver {
-    /// Sends a message on, drops it, or has `write` turn it into its answer; false where that has no room.
+    /// Passes a message on, drops it, or emits the answer that `write` turns it into; `write` returns false if there is
+    /// no room.
     fn settle<T>(
         &self,
         answered: Answered<T>,
@@ -215,7 +216,7 @@ impl Task for Resolver {
                     self.interface.count(|counters| &counters.queries, 1);
                     work.emit(1, &question);
                 }
-                // The table asks once more.
+                // The table will ask again.
                 None => self.interface.count(|counters| &counters.no_buffer, 1),
             }
         }

@@ -1,12 +1,10 @@
-//! When mappings are over, and who removes them.
+//! Expiry of mappings.
 //!
-//! A mapping lives for its timeout after its last packet. While its guarantee lasts, no other mapping
-//! may push it out of a full table. Which timeout is in force depends on what was seen of the flow:
-//! whether TCP was closed, whether payload went both ways, whether UDP streams.
+//! A mapping expires its timeout after its last packet. During its guarantee it cannot be evicted from a full table.
+//! The timeout depends on the flow: whether TCP was closed, whether both directions had payload, whether UDP streams.
 //!
-//! Records are looked at one after the other, so many with each tick that each is seen once in a
-//! *round*: a fraction of the shortest timeout, and at most the reap interval. So nothing ever pauses,
-//! and a mapping goes within a round after its timeout.
+//! Each tick looks at a few records, so many that each is seen once in a *round*: a fraction of the shortest timeout,
+//! and at most the reap interval. So there is no pause, and a mapping is removed within a round after its timeout.
 
 use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
@@ -15,7 +13,7 @@ use table::flow::RecordId;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What both lines of a mapping say together.
+/// The age of a mapping, from both its lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Age {
     /// Input that made it.
@@ -24,9 +22,9 @@ pub struct Age {
     pub protocol: u8,
     /// Its end if no packet comes.
     pub due_ns: u64,
-    /// Until then it cannot be pushed out.
+    /// Until then it cannot be evicted.
     pub guaranteed_ns: u64,
-    /// When its last packet was noted.
+    /// When its last packet was recorded.
     pub last_ns: u64,
 }
 
@@ -34,7 +32,7 @@ pub struct Age {
 const ROUND_NS: u64 = 10 * SECOND_NS;
 /// The most records that one tick looks at.
 const MOST_PER_TICK: usize = 4096;
-/// Mappings among which those to push out are chosen, how many are, and where a search gives up.
+/// Mappings among which those to evict are chosen, how many of them are, and the most records of a search.
 const SAMPLE: usize = 64;
 const VICTIMS: usize = 16;
 const SEARCH: usize = 1024;
@@ -45,7 +43,7 @@ impl Mappings {
         let first = self.flows.record_ptr(record) as u64;
         let get = |at: u16| self.flows.load(first, usize::from(at), 1) as u8;
         let (input, protocol) = (get(at::INPUT), get(at::PROTOCOL));
-        // Of the flow's line and that of its replies.
+        // The line of the flow, and that of its replies.
         let lines = [first, first + LINE_BYTES as u64];
         let both = |at: u16, bytes: u8| lines.map(|line| self.flows.load(line, usize::from(at), bytes));
         let (seen, [forward_ns, reply_ns]) = (both(at::SEEN, 1), both(at::LAST_NS, 8));
@@ -80,7 +78,7 @@ impl Mappings {
         round.min(self.settings.reap_interval_ns).max(1)
     }
 
-    /// Removes mappings that are over, as many as the time since the last call allows to look at.
+    /// Removes expired mappings among as many records as the time since the last call allows.
     pub(super) fn reap(&mut self) {
         let now_ns = self.now_ns;
         let since_ns = now_ns - self.reaper.last_ns.unwrap_or(now_ns).min(now_ns);
@@ -101,15 +99,15 @@ impl Mappings {
         }
     }
 
-    /// The mapping to push out of a full table: one of the first to end; none that is guaranteed.
+    /// The mapping to evict from a full table: one of the first to expire that is not guaranteed.
     ///
-    /// A look at many finds some at once, which go one after the other, so that a new flow costs a few looks.
+    /// A search finds several at once, which are evicted one after the other, so that a new flow costs a few looks.
     pub(super) fn best_effort_victim(&mut self) -> Option<RecordId> {
         if self.reaper.first_to_end.is_empty() {
             self.look_for_victims();
         }
         while let Some((due_ns, record)) = self.reaper.first_to_end.pop() {
-            // Its number may belong to another mapping by now, and a packet may have come since.
+            // The record may belong to another mapping by now, or have seen a packet.
             if self.flows.is_live(record) && self.may_go(record) == Some(due_ns) {
                 return Some(record);
             }
@@ -120,10 +118,10 @@ impl Mappings {
         None
     }
 
-    /// When a mapping ends that may be pushed out.
+    /// When a mapping expires, if it may be evicted now.
     fn may_go(&self, record: RecordId) -> Option<u64> {
         let age = self.age(record);
-        // Who remembers a mapping notes its use late; only a guarantee has to be kept all the same.
+        // The flow cache records uses late; only a guarantee must be kept all the same.
         let late_ns = if age.guaranteed_ns > age.last_ns { self.leased.ns } else { 0 };
         let may = age.guaranteed_ns.saturating_add(late_ns) <= self.now_ns && !self.is_condemned(record);
         may.then_some(age.due_ns)
@@ -137,7 +135,7 @@ impl Mappings {
         {
             found.extend(self.may_go(record).map(|due_ns| (due_ns, record)));
         }
-        // The first to end is taken first, from the end.
+        // The first to expire is taken first, from the end of the list.
         found.sort_unstable_by_key(|(due_ns, _)| std::cmp::Reverse(*due_ns));
         let many = found.len().div_ceil(SAMPLE / VICTIMS);
         found.drain(..found.len() - many);

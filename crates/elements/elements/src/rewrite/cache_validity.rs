@@ -1,8 +1,8 @@
-//! What a rewriter promises to who remembers mappings instead of looking them up for every packet.
+//! The cache validity of mappings: how long the flow cache may use a mapping without a lookup.
 //!
-//! A mapping whose last use lies further back than the lease has nobody who remembers it: whoever does
-//! has its packets go through the program once in that time, which notes the use. So the reaper waits
-//! that much longer, and a mapping that goes earlier, for whatever reason, counts as a change.
+//! The flow cache runs the program for a flow once in each lease, which records the use. If a mapping's last use is
+//! older than the lease, the cache does not hold it. So the reaper waits for a lease longer, and a mapping that is
+//! removed earlier counts as a change.
 
 use super::flow::{Kind, LINE_BYTES, at};
 use super::mappings::Mappings;
@@ -10,7 +10,7 @@ use super::timeouts::Timeouts;
 use ir::{CacheValidity, Lasting};
 use table::flow::RecordId;
 
-/// Lines that are noted.
+/// Most removed lines that are listed.
 const MOST_GONE: usize = 8192;
 /// The longest lease.
 const LONGEST_NS: u64 = 2_000_000_000;
@@ -42,7 +42,7 @@ impl Mappings {
         }
     }
 
-    /// Notes that a mapping goes, which was last used then.
+    /// Records that a mapping is removed, which was last used at a time.
     pub(super) fn note_going(&mut self, record: RecordId, last_ns: u64) {
         if self.leased.ns == 0 || last_ns.saturating_add(self.leased.ns) < self.now_ns {
             return;

@@ -1,4 +1,4 @@
-//! The rewriter classes: what tells them apart.
+//! The rewriter classes.
 
 use super::flavor::Flavor;
 use super::flow::Kind;

@@ -1,7 +1,7 @@
-//! External endpoints that belong to one internal endpoint, whatever it talks to: endpoint-independent
-//! mapping (RFC 4787 REQ-1, RFC 5382 REQ-1), and with it open filtering and hairpinning.
+//! Endpoint-independent mapping (RFC 4787 REQ-1, RFC 5382 REQ-1): an internal endpoint has one external endpoint,
+//! whatever it talks to. Open filtering and hairpinning rest on it.
 //!
-//! An endpoint lives as long as any mapping uses it.
+//! An endpoint exists as long as a mapping uses it.
 
 use super::flow::{FlowId, Key};
 use super::input::Spec;
@@ -29,16 +29,16 @@ pub struct Endpoints {
     table: FlowTable<2>,
 }
 
-/// Who is behind an external endpoint.
+/// The internal endpoint of an external one.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside {
     /// Its address.
     pub address: u32,
     /// Its port.
     pub port: u16,
-    /// Output for what it sends.
+    /// Output for packets from it.
     pub forward: u8,
-    /// Output for what it gets.
+    /// Output for packets to it.
     pub reply: u8,
     /// The input that it came in by.
     pub input: u8,
@@ -63,7 +63,7 @@ impl Endpoints {
         Ok(Endpoints { table: FlowTable::new(&config)? })
     }
 
-    /// What a new flow is to become: with the external endpoint that its source has, if it has one.
+    /// Chooses what a new flow becomes: with the external endpoint of its source, if that has one.
     pub fn choose(
         &self,
         spec: &mut Spec,
@@ -92,7 +92,7 @@ impl Endpoints {
         spec.choose(request, random, &is_free)
     }
 
-    /// Who is behind the destination of a flow, if that is an external endpoint.
+    /// The internal endpoint of a flow's destination, if that is an external endpoint.
     pub fn inside_of(&self, flow: FlowId, protocol: u8) -> Option<Inside> {
         let found = self.table.find_address(&outside_key(flow.dst, flow.dport, protocol));
         let get = |at: usize, bytes: u8| self.table.load(found, at, bytes);
@@ -105,8 +105,8 @@ impl Endpoints {
         })
     }
 
-    /// Counts one more mapping for the endpoint of a flow's source; makes the endpoint where
-    /// `made_by` says which pattern chose `to`. The endpoint's address, 0 where there is none.
+    /// Counts one more mapping for the endpoint of a flow's source. Makes the endpoint if there is none and
+    /// `made_by` is the pattern that chose `to`. Returns the endpoint's address, 0 if there is none.
     pub fn hold(
         &mut self,
         flow: FlowId,
@@ -142,8 +142,8 @@ impl Endpoints {
         found
     }
 
-    /// Counts one mapping less. When it was the last, the endpoint goes: the number of the pattern
-    /// whose value it used, and the source that it had.
+    /// Counts one mapping less. With the last one the endpoint is removed; then returns the number of the pattern
+    /// whose value it used, and its source.
     pub fn release(&mut self, endpoint: u64) -> Option<(u16, FlowId)> {
         let record = self.table.record_at(endpoint)?;
         let get = |at: usize, bytes: u8| self.table.load(endpoint, at, bytes);

@@ -1,4 +1,4 @@
-//! What tells the rewriter classes apart.
+//! The differences between the rewriter classes.
 
 use super::flow::Kind;
 use super::input::Spec;
@@ -6,16 +6,16 @@ use super::reader::Mistake;
 use super::timeouts::Timeouts;
 use diag::Span;
 
-/// What tells the classes apart.
+/// The properties of a class.
 #[derive(Debug)]
 pub struct Flavor {
     /// Name of the class.
     pub class: &'static str,
     /// Which packets are of one flow.
     pub kind: Kind,
-    /// Protocols that it takes.
+    /// Protocols that it rewrites.
     pub protocols: &'static [u8],
-    /// The drop reason for others.
+    /// The drop reason for other protocols.
     pub other_protocol: &'static str,
     /// TCP is watched and has timeouts of its own.
     pub has_tcp_timeouts: bool,
@@ -23,17 +23,17 @@ pub struct Flavor {
     pub has_udp_timeouts: bool,
     /// It has the argument `DST_ANNO`.
     pub has_dst_anno: bool,
-    /// Timeout of what is not TCP, in seconds.
+    /// Timeout of flows other than TCP, in seconds.
     pub(super) timeout_s: u64,
 }
 
 impl Flavor {
-    /// Its timeouts when nothing is said.
+    /// Its default timeouts.
     pub fn timeouts(&self) -> Timeouts {
         Timeouts::new(self.has_tcp_timeouts, self.timeout_s)
     }
 
-    /// Refuses patterns that the class cannot apply.
+    /// Checks that the class can apply a pattern.
     pub(super) fn check(&self, place: Span, spec: Spec) -> Result<Spec, Mistake> {
         let Spec::Pattern(pattern, _) = &spec else { return Ok(spec) };
         let Ok(state) = pattern.lock() else { return Ok(spec) };

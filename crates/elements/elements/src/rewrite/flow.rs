@@ -1,13 +1,12 @@
 //! Flow identities, their keys, and the record of a mapping.
 //!
-//! A mapping is one record of two 64-byte lines: the first is what the key of the flow that made it
-//! leads to, the second what the key of its reply flow leads to. Each line holds all that is done to a
-//! packet of its direction, so that the packet path reads and writes one line and asks nobody for the
-//! direction. What concerns the whole mapping (its age, whether it is over) is put together from both
-//! lines when somebody wants to know.
+//! A mapping is one record of two 64-byte lines. The key of the flow that made it leads to the first, the key of its
+//! reply flow to the second. Each line holds the whole rewrite of its direction, so that the packet path reads and
+//! writes one line and does not need the direction. The state of the whole mapping, such as its age, is computed from
+//! both lines on demand.
 //!
-//! Keys are two words: source and destination address; ports, a mark and the protocol. The mark keeps
-//! replies apart where ports do not: echo replies, and the replies of [`Kind::Address`].
+//! Keys are two words: source and destination address; ports, a mark and the protocol. The mark distinguishes
+//! replies if ports do not: echo replies, and the replies of [`Kind::Address`].
 
 use element::steering::Whose;
 use packet::FlowKey;
@@ -31,8 +30,8 @@ pub enum Kind {
     Address,
 }
 
-/// The four values that make a flow; ports are 0 where the kind has none. An echo request has its
-/// identifier as source port, its reply as destination port.
+/// The addresses and ports of a flow; ports are 0 if the kind has none. An echo request has its identifier as source
+/// port, its reply as destination port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct FlowId {
     /// Source address.
@@ -45,7 +44,7 @@ pub struct FlowId {
     pub dport: u16,
 }
 
-/// Marks keys of replies where ports do not tell.
+/// Marks keys of replies, if ports do not distinguish them.
 const REPLY: u64 = 1 << 8;
 
 impl FlowId {
@@ -54,12 +53,12 @@ impl FlowId {
         FlowId { src: self.dst, sport: self.dport, dst: self.src, dport: self.sport }
     }
 
-    /// Both addresses as they stand in the header.
+    /// Both addresses, as in the header.
     pub fn pair(self) -> u64 {
         u64::from(self.src) << 32 | u64::from(self.dst)
     }
 
-    /// Both ports as they stand in the header.
+    /// Both ports, as in the header.
     pub fn ports(self) -> u32 {
         u32::from(self.sport) << 16 | u32::from(self.dport)
     }
@@ -94,7 +93,7 @@ impl Kind {
         }
     }
 
-    /// What replies to packets are known by that became `to`; `None` where ports and identifiers do not matter.
+    /// The key of replies to a flow that was rewritten to `to`; `None` if ports and identifiers do not matter.
     pub fn reply_key(self, to: FlowId, protocol: u8) -> Option<FlowKey> {
         let (src_port, dst_port) = match self {
             Kind::Ports => (to.dport, to.sport),
@@ -105,7 +104,7 @@ impl Kind {
         Some(FlowKey { src: address(to.dst), dst: address(to.src), protocol, src_port, dst_port })
     }
 
-    /// What they are known by in any case.
+    /// What identifies these replies for flow steering.
     pub fn replies_to(self, to: FlowId, protocol: u8) -> Whose {
         let address = Ipv4Addr::from_bits;
         match self.reply_key(to, protocol) {
@@ -115,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// What packets of `flow` are known by, where more of them than one flow's share a mapping.
+    /// What identifies the packets that share the mapping of `flow`, if more than one flow does.
     pub fn shared_by(self, flow: FlowId) -> Option<Whose> {
         let address = Ipv4Addr::from_bits;
         match self {
@@ -177,8 +176,8 @@ pub mod at {
     pub const CONDEMNED: u16 = 56;
 }
 
-/// The changes of checksums from one flow to another: of the IP header, and of the transport header
-/// with its pseudo header. No change at all is 0, so that packets stay as they are bit by bit.
+/// The checksum changes from one flow to another: of the IP header, and of the transport header with its pseudo
+/// header. 0 means no change, so that packets keep every bit.
 pub fn deltas(kind: Kind, from: FlowId, to: FlowId) -> (u16, u16) {
     let addresses = Delta::NONE.change32(from.src, to.src).change32(from.dst, to.dst);
     let same_addresses = from.pair() == to.pair();

@@ -1,13 +1,11 @@
-//! Finding a free value in a range of ports or addresses.
+//! The search for a free value in a range of ports or addresses.
 //!
-//! Whether a value is free is asked of the flow table: the same port may serve many flows as long as
-//! their remote ends differ. So the table is probed from a random place (RFC 6056, algorithm 1), or in
-//! order. That is quick until nearly all values are used towards one remote end. Then a bitmap of the
-//! values used there is built, a piece with each new flow so that nothing pauses, and from then on a
-//! free value, or the news that there is none, costs a constant number of steps.
+//! The flow table decides whether a value is free: flows to different remote ends may share a port. The search probes
+//! the table from a random value on (RFC 6056, algorithm 1), or in order. That is fast until nearly all values are
+//! used towards one remote end. Then it builds a bitmap of the values used there, a piece with each new flow so that
+//! nothing pauses. With the bitmap a search takes a constant number of steps.
 //!
-//! Ranges of more than 65,536 values (addresses) have no such bitmap: of those [`PROBES_WIDE`] are
-//! tried.
+//! Ranges of more than 65,536 values (addresses) have no bitmap: [`PROBES_WIDE`] values are tried.
 
 use super::flow::Key;
 use std::collections::HashMap;
@@ -20,24 +18,24 @@ const SMALL: u32 = 64;
 const PROBES: u32 = 32;
 /// Probes in a range too wide for a bitmap.
 const PROBES_WIDE: u32 = 4096;
-/// Values looked at with each new flow while a bitmap is built.
+/// Values checked with each new flow while a bitmap is built.
 const SCAN_STEP: u32 = 1024;
-/// A bitmap says that a value is free that a mapping of another pattern uses: how often to go on.
+/// Attempts with a bitmap: a mapping of another pattern may use a value that the bitmap has as free.
 const RETRIES: usize = 16;
 
 /// The values used towards one remote end.
 struct Crowd {
     pool: PortPool,
-    /// Values looked at so far; the bitmap is right once that is all of them.
+    /// Values checked so far; the bitmap is complete once that is all of them.
     scanned: u32,
 }
 
-/// A range and where its search stands.
+/// A range and the state of its search.
 pub struct FreeSearch {
     first: u32,
     top: u32,
     sequential: bool,
-    /// Offset of the value after the one given out last.
+    /// Offset after the last value that was taken.
     next: u32,
     crowds: HashMap<Key, Crowd>,
 }
@@ -53,7 +51,7 @@ impl FreeSearch {
         value.wrapping_sub(self.first) <= self.top
     }
 
-    /// A value for which `is_free` holds; `same` first, where it lies in the range.
+    /// Takes a value for which `is_free` holds: `same` if it lies in the range and is free.
     pub fn find(
         &mut self,
         same: Option<u32>,
@@ -69,7 +67,7 @@ impl FreeSearch {
         Some(self.first.wrapping_add(found))
     }
 
-    /// A value for which `suits` holds, where one is found soon; `same` first.
+    /// Takes a value for which `suits` holds, if a few probes find one; `same` is tried first.
     pub fn probe(
         &mut self,
         same: Option<u32>,
@@ -85,7 +83,7 @@ impl FreeSearch {
         Some(first.wrapping_add(found))
     }
 
-    /// The offset of a value, where that lies in the range.
+    /// The offset of a value, if it lies in the range.
     fn offset(&self, value: Option<u32>) -> Option<u32> {
         value.map(|value| value.wrapping_sub(self.first)).filter(|offset| *offset <= self.top)
     }
@@ -122,13 +120,13 @@ impl FreeSearch {
         }
         if limit == PROBES {
             self.start_crowd(crowd, random);
-            // The bitmap is not there yet; one more try, further on.
+            // The bitmap is not complete yet: more probes.
             return (limit..limit + SCAN_STEP).map(turn).find(|offset| free(*offset));
         }
         None
     }
 
-    /// Searches by bitmap; outer `None` when there is none that is ready.
+    /// Searches by bitmap; the outer `None` means that no bitmap is complete.
     fn search_crowd(&mut self, crowd: Key, free: &impl Fn(u32) -> bool) -> Option<Option<u32>> {
         let top = self.top;
         let crowd = self.crowds.get_mut(&crowd)?;
@@ -164,7 +162,7 @@ impl FreeSearch {
         }
     }
 
-    /// Gives a value back.
+    /// Returns a value.
     pub fn release(&mut self, value: u32, key: Key) {
         if self.crowds.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! `ICMPRewriter`: ICMP errors that speak of translated packets.
+//! `ICMPRewriter`: rewrites ICMP errors about translated packets.
 
 use super::flow::FlowId;
 use super::mappings::MappingEntry;
@@ -102,14 +102,14 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     fine.then(|| BoxElement::opaque(IcmpRewriter { maps: found, dst_anno, reply_anno }))
 }
 
-/// Where things lie in an error, counted from the packet's first byte, and what it speaks of.
+/// Offsets in an error from the packet's first byte, and the flow of the packet that it quotes.
 struct Inner {
     ip: usize,
     icmp: usize,
     inner_ip: usize,
     inner_transport: usize,
     protocol: u8,
-    /// The inner packet turned round: what a reply to it looks like.
+    /// The flow of replies to the inner packet.
     reply: FlowId,
     /// Whether its ports, or its identifier, are there.
     has_ports: bool,
@@ -165,7 +165,7 @@ fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, usize> {
         protocol::ICMP if [ECHO, ECHO_REPLY].contains(&((start >> 56) as u8)) => {
             inner.is_request = (start >> 56) as u8 == ECHO;
             let id = (start >> 16) as u16;
-            // A request goes from its identifier, as if from a port; a reply goes to it.
+            // The identifier is a request's source port, and a reply's destination port.
             inner.reply = match inner.is_request {
                 true => FlowId { dport: id, ..inner.reply },
                 false => FlowId { sport: id, ..inner.reply },
@@ -177,7 +177,7 @@ fn parse_error(packet: &Packet, bytes: &impl Access) -> Result<Inner, usize> {
     Ok(inner)
 }
 
-/// A change of words under checksums, made of those that were replaced.
+/// Replaces words of a packet, and sums the change for checksums.
 struct Replaced<'a, A: Access> {
     bytes: &'a mut A,
     delta: Delta,
@@ -209,12 +209,12 @@ impl IcmpRewriter {
         })
     }
 
-    /// Rewrites an error; its output.
+    /// Rewrites an error; returns its output.
     fn rewrite(&self, index: u16, batch: &mut Batch<'_>) -> Result<usize, usize> {
         let inner = parse_error(batch.packet(index), &batch.bytes(index))?;
         let (entry, port_offset) = self.find(&inner).ok_or(UNMAPPED)?;
         let mut bytes = batch.bytes_mut(index);
-        // The inner packet becomes what the one who gets the error had sent: the reply turned round.
+        // The inner packet becomes what the error's receiver had sent: the reverse of the reply.
         let to = entry.to.reversed();
         let mut changed = Replaced { bytes: &mut bytes, delta: Delta::NONE };
         changed.put32(inner.inner_ip + 12, to.src);
@@ -225,7 +225,7 @@ impl IcmpRewriter {
             rewrite_inner_transport(&mut changed, &inner, to, addresses);
         }
         let inside_error = changed.delta;
-        // Outer addresses: to whom the inner packet's sender is, and from no private address.
+        // The outer destination becomes the inner packet's sender, and a private source its public address.
         let mut outer = Replaced { bytes: &mut bytes, delta: Delta::NONE };
         if outer.bytes.u32(inner.ip + 16) == Some(inner.reply.dst) {
             outer.put32(inner.ip + 16, entry.to.dst);
@@ -248,8 +248,7 @@ impl IcmpRewriter {
     }
 }
 
-/// Mends a checksum for a change, which becomes part of `outside`, the change under checksums further
-/// out.
+/// Updates a checksum for a change, and adds the checksum's own change to `outside`, for outer checksums.
 fn mend(bytes: &mut impl Access, at: usize, change: Delta, outside: &mut Delta, icmp: bool) {
     if change == Delta::NONE {
         return;

@@ -1,4 +1,4 @@
-//! Input specifications: what an input port does with packets that have no mapping.
+//! Input specifications: what an input does with packets that have no mapping.
 
 use super::flow::FlowId;
 use super::mapper::{MapperCell, SharedMapper};
@@ -29,7 +29,7 @@ pub enum Spec {
     Mapper(SharedMapper),
 }
 
-/// Reads a specification that needs nobody else: all but names of patterns and mappers.
+/// Reads a specification without names of patterns and mappers; `None` if it has one.
 ///
 /// # Errors
 /// What is wrong.
@@ -109,12 +109,12 @@ impl Spec {
         if let Spec::Pass(output) = self { Some(*output) } else { None }
     }
 
-    /// The pattern, where it is one.
+    /// The pattern, if it has one.
     pub fn pattern(&self) -> Option<&SharedPattern> {
         if let Spec::Pattern(pattern, _) = self { Some(pattern) } else { None }
     }
 
-    /// What a new flow is to become; `None` where there is no way, or none is left.
+    /// Chooses what a new flow becomes; `None` if it gets no mapping.
     pub fn choose(
         &mut self,
         request: &Request,
@@ -135,7 +135,7 @@ impl Spec {
         }
     }
 
-    /// Turns a name of a pattern into the pattern once that is known.
+    /// Replaces a pattern's name by the pattern once that is known.
     pub fn resolve(&mut self, element: &str) {
         if let Spec::Named(name, registry, outputs) = self
             && let Some(pattern) = registry.lock().ok().and_then(|known| known.find(element, name))
@@ -144,7 +144,7 @@ impl Spec {
         }
     }
 
-    /// What keeps the specification from making mappings, in a sentence.
+    /// A warning if the specification cannot make mappings.
     pub fn wrong_with(&self, outputs: usize) -> Option<String> {
         match self {
             Spec::Named(name, ..) => Some(format!("there is no pattern `{name}`; its packets are dropped")),

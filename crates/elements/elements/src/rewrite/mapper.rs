@@ -80,13 +80,13 @@ pub struct MapperCell(Option<(Vec<MapperEntry>, Turn)>);
 pub type SharedMapper = Arc<Mutex<MapperCell>>;
 
 impl MapperCell {
-    /// The highest output that any of its patterns names.
+    /// The highest output of its patterns.
     pub fn highest_output(&self) -> Option<u8> {
         let (entries, _) = self.0.as_ref()?;
         entries.iter().map(|entry| entry.outputs.forward.max(entry.outputs.reply)).max()
     }
 
-    /// What a new flow is to become.
+    /// Chooses what a new flow becomes.
     pub fn choose(
         &mut self,
         request: &Request,
@@ -186,7 +186,7 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Mappe
         return None;
     };
     let (pattern, ports) = words.split_at(at);
-    // Which outputs there are depends on the rewriter that asks.
+    // The rewriter that uses the mapper checks the outputs.
     let home = OwnerWorker::of(cx);
     let reader =
         SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers), owner_worker: home };

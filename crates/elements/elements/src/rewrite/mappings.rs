@@ -1,10 +1,10 @@
 //! The mappings of one rewriter on one worker: making, finding and removing them.
 //!
-//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless
-//! the flow is its own reply, or another mapping took the key over) an alias for the second line; no
-//! two mappings share a reply key. Records go in [`Mappings::tick`] and by handlers only, between bursts,
-//! so that the addresses that a burst found stay good: a mapping that has to make room is *condemned*
-//! and goes at the next tick, which is why the table has room for [`SLACK`] mappings beyond the capacity.
+//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless the flow is its
+//! own reply, or another mapping took the key over) an alias for the second line; no two mappings share a reply key.
+//! Only [`Mappings::tick`] and handlers remove records, between bursts, so that the addresses that a burst found stay
+//! valid. A mapping that is evicted is *condemned* and removed at the next tick: the table has room for [`SLACK`]
+//! mappings beyond the capacity.
 
 use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
@@ -21,10 +21,9 @@ use table::Random;
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable, RecordId};
 
-/// Mappings that may wait for the next tick to be removed.
+/// Most condemned mappings that wait for the next tick.
 pub const SLACK: u32 = 4096;
-/// Mappings that a worker has memory addresses for when nothing else is said. Memory is used as
-/// mappings are made.
+/// Default capacity of a worker. The address space is reserved; memory is used as mappings are made.
 pub const DEFAULT_CAPACITY: u32 = 1 << 20;
 
 /// Why a packet got no mapping.
@@ -37,14 +36,14 @@ pub enum Refusal {
     PortExhausted = 1,
     /// The table is full of guaranteed mappings.
     TableFull = 2,
-    /// The replies would be those of another mapping, which goes for that.
+    /// The replies would be those of another mapping, which is condemned.
     Conflict = 3,
 }
 
-/// Names of the refusals, in the order of their numbers.
+/// Names of the refusals, by number.
 pub const REFUSALS: &[&str] = &["no-mapping", "port-exhausted", "table-full", "mapping-conflict"];
 
-/// How many mappings there may be and are; rewriters may share it.
+/// The most mappings and their number; rewriters may share it.
 #[derive(Debug)]
 pub struct Budget {
     /// The most.
@@ -63,13 +62,13 @@ impl Default for Budget {
 pub struct Input {
     /// What it does with packets that have no mapping.
     pub spec: Spec,
-    /// Mappings that it made and that live.
+    /// Live mappings that it made.
     pub count: u32,
-    /// Flows for which there was none.
+    /// Flows that got no mapping.
     pub failures: u64,
 }
 
-/// What a rewriter is told.
+/// The arguments of a rewriter.
 pub struct Settings {
     /// Which packets are of one flow.
     pub kind: Kind,
@@ -77,7 +76,7 @@ pub struct Settings {
     pub name: String,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// How often mappings that are over are removed, at least; 0 for never.
+    /// The longest time between searches for expired mappings; 0 for never.
     pub reap_interval_ns: u64,
     /// Give an internal endpoint one external endpoint, whatever it talks to (RFC 4787 REQ-1).
     pub endpoint_independent: bool,
@@ -87,29 +86,29 @@ pub struct Settings {
     pub seed: u64,
     /// Mappings that the table must hold.
     pub capacity: u32,
-    /// The worker whose they are, where there are several.
+    /// The worker that owns them, if there are several.
     pub owner_worker: Option<OwnerWorker>,
 }
 
-/// Where the walk over the records stands.
+/// The state of the walk over the records.
 #[derive(Default, Debug)]
 pub struct Reaper {
-    /// When it went on.
+    /// When it last continued.
     pub(super) last_ns: Option<u64>,
-    /// Record looks earned but not used, in nanoseconds times records.
+    /// Records that may be looked at, not used yet; in nanoseconds times records.
     pub(super) credit: u128,
-    /// Mappings that a full table pushes out next, and their ends when they were chosen.
+    /// The next mappings to evict, and when they expired at the time of the choice.
     pub(super) first_to_end: Vec<(u64, RecordId)>,
 }
 
-/// What was promised.
+/// What the flow cache was granted.
 #[derive(Clone, Default, Debug)]
 pub(super) struct LeasedMapping {
-    /// For how long mappings are remembered, nanoseconds.
+    /// The lease of mappings, in nanoseconds.
     pub ns: u64,
-    /// Lines of mappings that went or changed earlier; until somebody asks, not more than so many.
+    /// Lines of mappings that were removed or changed within their lease, until they are taken.
     pub gone: Vec<u64>,
-    /// How often there were more.
+    /// How often the list overflowed.
     pub lost_count: u64,
 }
 
@@ -130,7 +129,7 @@ pub struct Mappings {
     random: Random,
 }
 
-/// What a lookup by another element finds.
+/// The result of another element's lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MappingEntry {
     /// What the flow becomes.
@@ -177,8 +176,8 @@ impl Mappings {
         })
     }
 
-    /// Address of the line that a key leads to, made where there is none; 0 when refused. The reason
-    /// then waits in [`Mappings::next_refusal`], except for inputs that pass packets on.
+    /// Address of the line that a key leads to; makes the mapping if there is none. 0 if it is refused:
+    /// [`Mappings::next_refusal`] returns the reason then, except for inputs that pass packets on.
     pub fn find_or_make(&mut self, key: Key, args: &[u64], now_ns: u64) -> u64 {
         let found = self.flows.find_address(&key);
         if found != 0 {
@@ -222,7 +221,7 @@ impl Mappings {
         let kind = self.settings.kind;
         let (flow, protocol, is_reply) = kind.read(key);
         if is_reply {
-            // An echo reply that nobody asked for.
+            // An echo reply without a request.
             return Err(Refusal::NoMapping);
         }
         if self.settings.open_filter
@@ -250,7 +249,7 @@ impl Mappings {
         let hairpin = endpoints.as_ref().and_then(|endpoints| endpoints.inside_of(choice.to, protocol));
         let external = choice.to;
         if let Some(inside) = hairpin {
-            // RFC 4787 REQ-9: the peer is behind this translator too, and sees the external address.
+            // RFC 4787 REQ-9: the peer is behind this translator, too, and must see the external address.
             (choice.to.dst, choice.to.dport) = (inside.address, inside.port);
             choice.outputs.forward = inside.reply;
         }
@@ -269,7 +268,7 @@ impl Mappings {
         Ok(self.flows.record_ptr(record) as u64)
     }
 
-    /// Notes what a mapping uses: its endpoint and its pattern's value.
+    /// Records what a mapping uses: its endpoint and its pattern's value.
     fn hold(
         &mut self,
         record: RecordId,
@@ -308,8 +307,8 @@ impl Mappings {
         }
     }
 
-    /// A packet from outside to an external endpoint that is open to all: its mapping is made as if
-    /// the inside had sent first.
+    /// Makes the mapping of a packet from outside to an open external endpoint, as if the internal endpoint had
+    /// sent first.
     fn admit(&mut self, key: Key, flow: FlowId, protocol: u8, anno: u8) -> Result<Option<u64>, Refusal> {
         let Some(endpoints) = &self.endpoints else { return Ok(None) };
         let Some(inside) = endpoints.inside_of(flow, protocol) else { return Ok(None) };
@@ -322,20 +321,20 @@ impl Mappings {
         Ok(Some(self.flows.find_address(&key)))
     }
 
-    /// What packets of a line's direction become.
+    /// The flow that packets of a line's direction are rewritten to.
     pub(super) fn target(&self, line: u64) -> FlowId {
         let ports = self.flows.load(line, usize::from(at::PORTS), 4) as u32;
         let to = FlowId::new(self.flows.load(line, usize::from(at::PAIR), 8), ports);
         if self.settings.kind != Kind::Ping {
             return to;
         }
-        // The identifier stands in the low half for both directions.
+        // The identifier is in the low half in both directions.
         let is_reply = self.flows.load(line, usize::from(at::IS_REPLY), 1) != 0;
         if is_reply { to } else { FlowId { sport: to.dport, dport: 0, ..to } }
     }
 
-    /// The mapping of a flow, as other elements ask for it. `reply` says whether it is one of replies,
-    /// where the flow itself does not tell.
+    /// The mapping of a flow, for other elements. `reply` is whether the flow is one of replies, if the flow itself
+    /// does not show it.
     pub fn entry(&self, flow: FlowId, protocol: u8, reply: bool) -> Option<MappingEntry> {
         let kind = self.settings.kind;
         let line = match kind {

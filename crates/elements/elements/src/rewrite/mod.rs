@@ -1,15 +1,15 @@
-//! Address and port translation: `IPRewriter` and its kin.
+//! Address and port translation: `IPRewriter` and related classes.
 //!
 //! - [`flow`]: flow identities, keys and the record of a mapping
-//! - [`model`]: what a new flow asks for; [`pattern`], [`free`], [`endpoint`]: what it becomes
+//! - [`model`]: the request of a new flow; [`pattern`], [`free`], [`endpoint`]: what the flow becomes
 //! - [`reader`], [`mapper`], [`named`], [`input`]: specifications, read from arguments
 //! - [`timeouts`], [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on one worker
-//! - [`program`]: what is done to packets
+//! - [`program`]: the program that rewrites packets
 //! - [`flavor`], [`rewriter`], [`class`], [`page`]: the rewriter elements
-//! - [`icmp`]: errors that speak of translated packets
+//! - [`icmp`]: errors about translated packets
 //!
-//! State is kept per worker: nothing here is seen by two workers. Replies are brought to the worker that has their
-//! mapping by what it notes in [`element::steering`].
+//! State is per worker; no two workers share any. The worker that has a mapping claims its replies in
+//! [`element::steering`], which brings them there.
 
 use element::class::Class;
 

@@ -1,13 +1,13 @@
-//! What a new flow asks for.
+//! The request of a new flow.
 
 use super::flow::{FlowId, Kind};
 
 /// Output ports of a mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outputs {
-    /// Of the flow that made it.
+    /// For the flow that made it.
     pub forward: u8,
-    /// Of its replies.
+    /// For its replies.
     pub reply: u8,
 }
 
@@ -20,6 +20,6 @@ pub struct Request {
     pub kind: Kind,
     /// Its protocol.
     pub protocol: u8,
-    /// Whether a value of a range serves one source only, whatever that talks to.
+    /// Whether a value of a range may serve only one source, whatever that talks to.
     pub exclusive: bool,
 }

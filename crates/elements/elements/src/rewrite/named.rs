@@ -1,4 +1,4 @@
-//! `IPRewriterPatterns`: patterns with names, which several rewriters may use.
+//! `IPRewriterPatterns`: named patterns, which several rewriters may use.
 
 use super::pattern::SharedPattern;
 use super::reader::SpecReader;
@@ -51,7 +51,7 @@ impl NamedPatterns {
     }
 }
 
-/// The compound element that an element stands in, with its slash.
+/// The compound element around an element, with its slash.
 fn scope_of(element: &str) -> &str {
     element.rfind('/').map_or("", |slash| element.get(..=slash).unwrap_or(""))
 }

@@ -1,9 +1,8 @@
 //! Patterns: what a new flow is rewritten to.
 //!
-//! A pattern replaces some of a flow's four values; one of them, the source port or the source
-//! address, may be taken from a range, so that no two mappings have the same reply flow. Several
-//! input specifications, also of several elements, may use one pattern ([`SharedPattern`]); each
-//! worker has patterns of its own with its own part of the range.
+//! A pattern replaces some of a flow's addresses and ports. The source port or the source address may be from a range:
+//! then the pattern chooses a value with which no other mapping has the same reply flow. Several input specifications,
+//! also of several elements, may use one pattern ([`SharedPattern`]); each worker has its own part of the range.
 //!
 //! Formats, preferences and order follow Click's `IPRewriterPattern`.
 
@@ -30,9 +29,9 @@ pub struct Pattern {
     pub dst: Option<u32>,
     /// Destination port.
     pub dport: Option<u16>,
-    /// Whether it speaks of ports: then the range is one of ports.
+    /// Whether it has ports: then the range is one of ports.
     pub has_ports: bool,
-    /// Values of the range beyond the first; 0 where there is none.
+    /// Values of the range beyond the first; 0 without a range.
     pub range_top: u32,
     /// Take values in order.
     pub sequential: bool,
@@ -40,7 +39,7 @@ pub struct Pattern {
     pub same_first: bool,
 }
 
-/// How a range is to be searched, by its last character.
+/// How a range is searched, by its last character.
 struct Order {
     sequential: bool,
     same_first: bool,
@@ -93,7 +92,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// `L-H` or a prefix, whose first and last address are left out where it has more than two.
+    /// Reads `L-H` or a prefix, whose first and last address are left out if it has more than two.
     fn address_range(&mut self, word: &Spanned, names: &dyn Names) -> bool {
         let (range, order) = order(word.as_str());
         let piece = |from: usize, to: usize| word.slice(from..to);
@@ -141,8 +140,8 @@ impl Pattern {
         }
     }
 
-    /// The part of the range that a worker uses: its first value and those beyond; `None` when there
-    /// are fewer values than workers.
+    /// The part of the range that a worker uses: its first value and the number beyond; `None` if there are fewer
+    /// values than workers.
     pub fn share(&self, worker: usize, workers: usize) -> Option<(u32, u32)> {
         let first = if self.has_ports { self.sport.map_or(0, u32::from) } else { self.src.unwrap_or(0) };
         if self.range_top == 0 {
@@ -182,25 +181,25 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// A pattern of one worker, with what of its range is in use.
+/// A pattern of one worker, with the values of its range that are in use.
 pub struct PatternState {
     /// As written.
     pub pattern: Pattern,
     search: FreeSearch,
-    /// The worker whose mappings they are, where there are several.
+    /// The worker that owns its mappings, if there are several.
     owner_worker: Option<OwnerWorker>,
-    /// Reply flows of all mappings made with it, when several elements may make some.
+    /// Reply flows of all mappings made with it, if several elements may use it.
     taken: Option<FlowTable<2>>,
 }
 
-/// A pattern that several inputs may use. Its lock is taken when a mapping is made or goes.
+/// A pattern that several inputs may use. Its lock is taken when a mapping is made or removed.
 pub type SharedPattern = Arc<Mutex<PatternState>>;
 
-/// What a new flow is to become.
+/// What a new flow becomes.
 pub struct Choice {
     /// The flow.
     pub to: FlowId,
-    /// Where its packets go.
+    /// The outputs of its packets.
     pub outputs: Outputs,
     /// The pattern used.
     pub pattern: Option<SharedPattern>,
@@ -209,28 +208,28 @@ pub struct Choice {
 }
 
 impl PatternState {
-    /// A worker's part of a pattern; `None` when its range has fewer values than there are workers.
+    /// A worker's part of a pattern; `None` if its range has fewer values than there are workers.
     pub fn new(pattern: Pattern, worker: usize, workers: usize) -> Option<PatternState> {
         let (first, top) = pattern.share(worker, workers)?;
         let search = FreeSearch::new(first, top, pattern.sequential);
         Some(PatternState { pattern, search, owner_worker: None, taken: None })
     }
 
-    /// Values are preferred for which replies come to that worker.
+    /// Prefers values with which replies come to that worker.
     pub fn at_home(mut self, home: Option<OwnerWorker>) -> PatternState {
         self.owner_worker = home;
         self
     }
 
-    /// Watches over the pattern's mappings across elements.
+    /// Tracks the pattern's mappings across elements.
     pub fn shared(mut self) -> PatternState {
         let config = FlowConfig { record_bytes: 1, capacity: 1 << 20, ..FlowConfig::default() };
         self.taken = FlowTable::new(&config).ok();
         self
     }
 
-    /// What a new flow becomes. `is_free` says whether a flow's replies have no mapping yet. `None` when
-    /// no value is left.
+    /// Chooses what a new flow becomes. `is_free` is whether a flow's replies have no mapping yet. `None` if no value
+    /// is left.
     pub fn choose(
         &mut self,
         request: &Request,
@@ -253,7 +252,7 @@ impl PatternState {
         let same = (self.pattern.same_first && has_ports).then_some(u32::from(flow.sport));
         let crowd = crowd_of(with(0), protocol, exclusive);
         if let Some(home) = &self.owner_worker {
-            // The packet's own port is worth more than replies that come here by themselves.
+            // Keeping the packet's own port is preferred to replies that come to this worker by themselves.
             let is_near = |value: u32| {
                 let is_home = || kind.reply_key(with(value), protocol).is_some_and(|reply| home.has(&reply));
                 (same == Some(value) || is_home()) && free(value)
@@ -265,7 +264,7 @@ impl PatternState {
         self.search.find(same, crowd, random, free).map(with)
     }
 
-    /// What a new flow becomes if nothing is in its way; `None` where that is left to chance.
+    /// What a new flow becomes if its first choice is free; `None` if that is random.
     pub fn first_choice(&self, flow: FlowId) -> Option<FlowId> {
         let to = self.pattern.apply(flow);
         match self.pattern.range_top {
@@ -284,15 +283,15 @@ impl PatternState {
         if kind == Kind::Ping { FlowId { dport: 0, ..to } } else { to }
     }
 
-    /// Notes that a mapping was made.
+    /// Records that a mapping was made.
     pub fn note_made(&mut self, reply: &Key) {
         if let Some(taken) = &mut self.taken {
-            // A full set lets duplicates between elements happen, as in Click.
+            // If the table is full, elements may choose duplicates, as in Click.
             let _ = taken.insert(reply);
         }
     }
 
-    /// Notes that a mapping went.
+    /// Records that a mapping was removed.
     pub fn note_gone(&mut self, reply: &Key) {
         if let Some(taken) = &mut self.taken
             && let Some(record) = taken.find(reply)
@@ -301,7 +300,7 @@ impl PatternState {
         }
     }
 
-    /// Gives a value of the range back.
+    /// Returns a value of the range.
     pub fn release(&mut self, to: FlowId, protocol: u8, exclusive: bool) {
         let value = if self.pattern.has_ports { u32::from(to.sport) } else { to.src };
         let crowd = crowd_of(set(to, self.pattern.has_ports, 0), protocol, exclusive);
@@ -314,7 +313,7 @@ fn set(to: FlowId, has_ports: bool, value: u32) -> FlowId {
     if has_ports { FlowId { sport: value as u16, ..to } } else { FlowId { src: value, ..to } }
 }
 
-/// Mappings among which a value may be used once: those that agree in all the rest, or just in their
+/// The key of the mappings among which a value may be used once: those that agree in everything else, or only in
 /// source and protocol.
 fn crowd_of(to: FlowId, protocol: u8, exclusive: bool) -> Key {
     let to = if exclusive { FlowId { dst: 0, dport: 0, ..to } } else { to };

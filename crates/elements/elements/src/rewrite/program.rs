@@ -1,10 +1,8 @@
-//! What a rewriter does to a packet, as a program: parse and make the key, find or make the mapping,
-//! rewrite.
+//! The program of a rewriter: parse the packet and make the key, find or make the mapping, rewrite.
 //!
-//! Reading is wide: the first 8 bytes of the IP header tell version, header length, total length and
-//! fragment offset. Writing is what the mapping's line holds: both addresses by one store, both ports by
-//! one store, and each checksum by one addition of the change that was worked out when the mapping was
-//! made (RFC 1624).
+//! Reads are wide: one load of 8 bytes has version, header length, total length and fragment offset. Writes take their
+//! values from the mapping's line: one store for both addresses, one for both ports, and for each checksum one
+//! addition of the change that was computed when the mapping was made (RFC 1624).
 
 use super::flavor::Flavor;
 use super::flow::{Kind, LINE_BYTES, at};
@@ -14,7 +12,7 @@ use packet::anno::{self, Anno};
 use packet::field::{self, Base, Field};
 use packet::view::protocol;
 
-/// What a rewriter does.
+/// What the program depends on.
 pub struct Lowering {
     /// The class.
     pub flavor: &'static Flavor,
@@ -28,7 +26,7 @@ pub struct Lowering {
 
 /// The first half of an IPv4 header's fixed part.
 const IP_FRONT: Field = Field::bytes(Base::Net, 0, 8);
-/// Version and fragment offset in [`IP_FRONT`], and what they are in a first fragment of IPv4.
+/// Version and fragment offset in [`IP_FRONT`], and their value in a first fragment of IPv4.
 const VERSION_AND_OFFSET: u64 = 0xf000_0000_0000_1fff;
 const FIRST_FRAGMENT: u64 = 0x4000_0000_0000_0000;
 const VERSION: u64 = 0xf000_0000_0000_0000;
@@ -45,7 +43,7 @@ const STREAMING_PACKETS: u64 = 3;
 /// State cell of an input that passes nothing on.
 const NOWHERE: u64 = u64::MAX;
 
-/// The value of an input's cell: where it passes packets without mapping.
+/// The value of an input's cell: the output for packets without mapping.
 pub fn pass_cell(output: Option<u8>) -> u64 {
     output.map_or(NOWHERE, u64::from)
 }
@@ -100,7 +98,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A block that passes the packet on where the input does that, else drops it.
+    /// A block that passes the packet on if the input does that, else drops it.
     fn pass_or_drop(&mut self, cell: u16, reason: &str) -> BlockId {
         let drop = self.f.drop_block(reason);
         self.pass_or(cell, drop)
@@ -110,13 +108,13 @@ impl Writer<'_> {
         self.f.aside(|f| f.emit_to(expr::cell(cell), els))
     }
 
-    /// Where packets without mapping go.
+    /// The block for packets without mapping.
     fn refused(&mut self, cell: u16) -> BlockId {
         let refused = self.f.slow_block("refused");
         self.pass_or(cell, refused)
     }
 
-    /// Goes on with first fragments of IPv4 only.
+    /// Continues with first fragments of IPv4 only.
     fn need_first_fragment(&mut self, cell: u16) {
         let front = self.f.eval(load(IP_FRONT));
         let (fragment, other) =
@@ -126,7 +124,7 @@ impl Writer<'_> {
         self.f.check((front & VERSION_AND_OFFSET).equals(FIRST_FRAGMENT), odd);
     }
 
-    /// Goes on with first fragments of the class's protocols; the protocol, and where other packets go.
+    /// Continues with first fragments of the class's protocols; returns the protocol, and the block for others.
     fn need_protocol(&mut self, cell: u16) -> (Value, BlockId) {
         self.need_first_fragment(cell);
         let proto = self.f.eval(load(field::IP_PROTO));
@@ -188,7 +186,7 @@ impl Writer<'_> {
         if self.what.dst_anno {
             let mut dst = pair & 0xffff_ffff;
             if one_address {
-                // Only who changes the destination sets the annotation.
+                // Only a changed destination is written to the annotation.
                 dst = select(is_reply(), dst, anno(anno::DST_IP));
             }
             self.f.store_anno(anno::DST_IP, dst);
@@ -232,8 +230,8 @@ impl Writer<'_> {
         self.f.store_record(mapping, at::SEEN, 1, seen);
     }
 
-    /// Mends the checksum of UDP, or of DCCP or UDP-Lite, which have it in the same place. UDP's 0 stays
-    /// 0 (no checksum), and none becomes 0 (RFC 768).
+    /// Updates the checksum of UDP, or of DCCP or UDP-Lite, which have it at the same offset. UDP's 0 stays 0 (no
+    /// checksum), and no checksum becomes 0 (RFC 768).
     fn mend_at_6(&mut self, mapping: Value, proto: Value) {
         let old = self.f.eval(load(field::UDP_SUM));
         let sum = self.changed(old, record(mapping, at::L4_DELTA, 2));
@@ -250,8 +248,8 @@ impl Writer<'_> {
         self.f.store(field::TCP_SUM, sum);
     }
 
-    /// Ends the current block with what is done to TCP. Headers cut off before their checksum are sent
-    /// on as they are, as in Click.
+    /// Ends the current block with the rewrite of TCP. Packets that end before the checksum are emitted as they are,
+    /// as in Click.
     fn finish_tcp(&mut self, mapping: Value) {
         let short = self.f.block();
         self.f.need(Base::Trans, TCP_CHECKED_BYTES, short);
@@ -266,7 +264,7 @@ impl Writer<'_> {
         self.emit(mapping);
     }
 
-    /// Notes payload, and SYN, FIN and RST, which few packets have.
+    /// Records payload, and SYN, FIN and RST, which few packets have.
     fn watch_tcp(&mut self, mapping: Value) {
         let f = &mut *self.f;
         let ip = f.eval(load(Field::bytes(Base::Net, 0, 4)));
@@ -305,7 +303,7 @@ impl Writer<'_> {
         self.emit(mapping);
     }
 
-    /// Addresses are under the checksums of TCP, UDP and their kin: of first fragments, which hold them.
+    /// Updates the checksums of TCP, UDP and related protocols for the addresses, in first fragments, which have them.
     fn mend_transport(&mut self, mapping: Value) {
         let done = self.f.block();
         self.f.leave_if(load(field::IP_FRAG), done);
@@ -325,7 +323,7 @@ impl Writer<'_> {
     }
 }
 
-/// 1 where a value is one of those wanted, of which there is one at least.
+/// 1 if a value is in a list that is not empty.
 fn is_any_of(value: Value, wanted: &[u8]) -> Expr {
     let one = |wanted: &u8| value.equals(u64::from(*wanted));
     wanted.iter().map(one).reduce(|any, one| any | one).unwrap_or(value.into())

@@ -1,4 +1,4 @@
-//! What specifications of inputs, of mappers and of named patterns have in common: outputs and patterns as texts.
+//! Outputs and patterns as texts, in specifications of inputs, of mappers and of named patterns.
 
 use super::model::Outputs;
 use super::pattern::{Pattern, PatternState};
@@ -6,7 +6,7 @@ use click::config::{Names, parse};
 use diag::Spanned;
 use element::steering::OwnerWorker;
 
-/// What is needed to read specifications.
+/// Reads specifications.
 pub struct SpecReader<'a> {
     /// Names of addresses.
     pub names: &'a dyn Names,
@@ -14,11 +14,11 @@ pub struct SpecReader<'a> {
     pub outputs: usize,
     /// The worker, and how many there are.
     pub worker: (usize, usize),
-    /// The worker's place, where there are several.
+    /// The worker that owns flows, if there are several.
     pub owner_worker: Option<OwnerWorker>,
 }
 
-/// A mistake: what is wrong, and where.
+/// A mistake: its place, and a message.
 pub type Mistake = (diag::Span, String);
 
 impl SpecReader<'_> {
@@ -36,7 +36,7 @@ impl SpecReader<'_> {
         Ok(Outputs { forward: self.port(forward, "forward port")?, reply: self.port(reply, "reply port")? })
     }
 
-    /// Makes a pattern of its own from its words.
+    /// Makes a pattern from its words.
     pub fn pattern(&self, words: &[Spanned], place: diag::Span) -> Result<PatternState, Mistake> {
         let pattern = Pattern::parse(words, self.names)
             .map_err(|(at, what)| (words.get(at).map_or(place, |word| word.span), what.to_string()))?;

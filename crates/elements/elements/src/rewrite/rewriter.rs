@@ -24,7 +24,7 @@ use table::Random;
 pub const CLASSES: &[&str] =
     &["IPRewriter", "TCPRewriter", "UDPRewriter", "IPAddrRewriter", "IPAddrPairRewriter", "ICMPPingRewriter"];
 
-/// Keywords of old configurations: they said how often to look for mappings that are over.
+/// Keywords of old configurations for the reap interval.
 const OLD_INTERVALS: &[&str] = &["REAP_TCP", "REAP_TCP_DONE", "REAP_UDP"];
 
 /// A rewriter on one worker.
@@ -36,7 +36,7 @@ pub struct Rewriter {
     warnings: Vec<String>,
 }
 
-/// The state under which a rewriter's mappings are found by other elements of its worker.
+/// The mappings of a rewriter, which elements of its worker share under its name.
 pub fn mappings_of(cx: &mut Configure<'_>, name: &str) -> Option<SharedMappings> {
     cx.shared(Scope::Worker, name, Default::default).map(SharedMappings)
 }
@@ -50,7 +50,7 @@ pub fn one_byte_anno(text: &Spanned, names: &dyn Names) -> parse::Parsed<Anno> {
     Ok(Anno { offset: offset as u8, len: 1 })
 }
 
-/// What the arguments say, but for the input specifications.
+/// The arguments; input specifications are not parsed yet.
 struct Arguments {
     settings: Settings,
     capacity: Option<Spanned>,
@@ -176,7 +176,7 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
     }))
 }
 
-/// The mappings that this rewriter may have: its own number of them, or together with another one.
+/// The budget of mappings: the rewriter's own, or that of another rewriter which it shares.
 fn budget(cx: &mut Configure<'_>, text: Option<&Spanned>) -> Option<(Arc<Budget>, Option<u32>)> {
     let number = text.map(|text| parse::int_in(1..=i64::from(i32::MAX))(text, cx.names));
     let name = match (&number, text) {
@@ -305,7 +305,7 @@ impl Rewriter {
 
 const _: () = assert!(ANNO_BYTES <= 256);
 
-/// Handlers of a class of its own, and those of all of them.
+/// The handlers of one class, with those of all classes.
 macro_rules! handlers {
     ($($own:expr),*) => {
         &[

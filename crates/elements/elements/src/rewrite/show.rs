@@ -1,4 +1,4 @@
-//! What handlers show of mappings, and what they change.
+//! Handlers of mappings.
 
 use super::flow::{FlowId, Kind, LINE_BYTES, at};
 use super::input::Spec;
@@ -16,7 +16,7 @@ impl Mappings {
         (0..self.inputs.len()).filter_map(|input| self.show_input(input)).collect()
     }
 
-    /// That of one, with the number of its mappings.
+    /// The specification of an input, with the number of its mappings.
     pub(super) fn show_input(&self, number: usize) -> Option<String> {
         let input = self.inputs.get(number)?;
         let count = if input.count > 0 { format!(" [{}]", input.count) } else { String::new() };
@@ -34,7 +34,7 @@ impl Mappings {
             let first = self.flows.record_ptr(record) as u64;
             let lines = [first, first + LINE_BYTES as u64];
             let output = |line: u64| self.flows.load(line, usize::from(at::OUTPUT), 1);
-            // What replies become, turned round, is what the flow was.
+            // The reverse of the rewritten replies is the original flow.
             let flows = [self.target(lines[1]).reversed(), self.target(lines[0]).reversed()];
             for (number, from) in flows.into_iter().enumerate() {
                 let to = self.target(lines[number]);
@@ -67,13 +67,13 @@ impl Mappings {
             Kind::Pair => {
                 write!(text, "({}, {}) => ({}, {})", ip(from.src), ip(from.dst), ip(to.src), ip(to.dst))
             }
-            // One of the two addresses is not part of the mapping.
+            // One of the two addresses is 0: it is not part of the mapping.
             Kind::Address => write!(text, "{} => {}", ip(from.src | from.dst), ip(to.src | to.dst)),
         };
     }
 
-    /// `saddr sport daddr dport` of a TCP flow to the same of what it becomes; empty when there is no
-    /// mapping. `None` when that is not what stands there.
+    /// Translates `saddr sport daddr dport` of a TCP flow into the same of the rewritten flow; empty without a mapping.
+    /// `None` if the text is not such a flow.
     pub(super) fn look_up(&self, parameter: &str) -> Option<String> {
         let words: Vec<&str> = parameter.split_whitespace().collect();
         let [src, sport, dst, dport] = words.as_slice() else { return None };
@@ -91,13 +91,13 @@ impl Mappings {
         Some(found.unwrap_or_default())
     }
 
-    /// Changes the number of mappings that there may be; those beyond it go.
+    /// Changes the most mappings; removes those beyond.
     pub(super) fn set_capacity(&mut self, limit: u32) {
         self.budget.limit.store(limit, Relaxed);
         self.shrink();
     }
 
-    /// Changes an input's specification; the mappings that it made go.
+    /// Changes an input's specification; removes the mappings that it made.
     pub(super) fn set_spec(&mut self, number: usize, spec: Spec) {
         self.clear(Some(number));
         if let Some(input) = self.inputs.get_mut(number) {
@@ -105,7 +105,7 @@ impl Mappings {
         }
     }
 
-    /// Finds patterns by name, now that all elements are made; what is wrong, in sentences.
+    /// Finds patterns by name once all elements are made; returns warnings.
     pub(super) fn resolve(&mut self, outputs: usize) -> Vec<String> {
         let mut findings = vec![];
         for (number, input) in self.inputs.iter_mut().enumerate() {

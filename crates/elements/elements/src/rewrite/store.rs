@@ -1,5 +1,4 @@
-//! Storing mappings in the table and taking them out: the records' content, full tables, reply keys in
-//! each other's way.
+//! Insertion and removal of mappings: the records' content, full tables, conflicts of reply keys.
 
 use super::ageing::Age;
 use super::flow::{Key, Kind, LINE_BYTES, at, deltas};
@@ -10,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use table::TableError;
 use table::flow::RecordId;
 
-/// Mappings whose memory is fetched together before they are removed.
+/// Mappings whose memory is prefetched together before they are removed.
 const TOGETHER: usize = 32;
 
 impl Mappings {
@@ -71,8 +70,8 @@ impl Mappings {
         Ok(record)
     }
 
-    /// Makes a reply key lead to a new mapping. Who had it before goes, as in Click; when it is
-    /// somebody's primary key, the new mapping has to wait until that is gone.
+    /// Makes a reply key lead to a new mapping. A mapping that had the key is condemned, as in Click; if it is that
+    /// mapping's primary key, the new mapping is refused until the old one is removed.
     fn take_reply_key(&mut self, record: RecordId, reply_key: Key) -> Result<(), Refusal> {
         match self.flows.insert_alias(record, &reply_key, LINE_BYTES) {
             Ok(()) => Ok(()),
@@ -126,7 +125,7 @@ impl Mappings {
         for part in condemned.chunks(TOGETHER) {
             self.flows.fetch_for_removal(part);
             for &record in part {
-                // Its number may belong to a new mapping by now, if a handler removed it meanwhile.
+                // A handler may have removed it, and the record may belong to a new mapping.
                 if self.is_condemned(record) {
                     self.remove(record);
                 }
@@ -172,7 +171,7 @@ impl Mappings {
             if self.settings.open_filter && endpoint != 0 {
                 home.forget(Whose::Endpoint(to.src.into(), to.sport, protocol));
             }
-            // The last is the one that made it.
+            // The last key is the primary one, of the flow that made the mapping.
             let key = self.flows.keys_of(record).last().map_or([0; 2], |(key, _)| key);
             let (from, ..) = kind.read(key);
             kind.shared_by(from).into_iter().for_each(|whose| home.forget(whose));

@@ -1,7 +1,7 @@
 //! The mappings as a program's table.
 //!
-//! Mappings stand behind a lock, because `ICMPRewriter` looks into them; both run on one worker, so the
-//! lock is always free. It is taken once for the lookups of a burst, and once for each new flow.
+//! Mappings have a lock, because `ICMPRewriter` reads them; both elements run on one worker, so that the lock is always
+//! free. It is taken once for the lookups of a burst, and once for each new flow.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::flow::{Kind, LINE_BYTES, at};
@@ -19,7 +19,7 @@ impl SharedMappings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with the mappings; `None` while there are none.
+    /// Calls a function with the mappings; `None` while there are none.
     pub fn with<T>(&self, what: impl FnOnce(&mut Mappings) -> T) -> Option<T> {
         self.lock().as_mut().map(what)
     }
@@ -59,7 +59,7 @@ unsafe impl Table for SharedMappings {
             }
         });
         if looked_up.is_none() {
-            // What stands there may be records of another table.
+            // The slots may hold records of another table.
             list.iter().for_each(|index| records[usize::from(*index)] = 0);
         }
     }
@@ -114,9 +114,9 @@ unsafe impl Table for SharedMappings {
     }
 }
 
-/// Packets whose source has no mapping may be replies, whose destination has one. Whether the source
-/// gets one from an earlier packet of the burst is not known yet, so [`Mappings::find_or_make`] decides,
-/// packet by packet; this has the cache lines that it will look at fetched all at once.
+/// Prefetches the cache lines of replies. A packet whose source has no mapping may be a reply, whose destination has
+/// one. [`Mappings::find_or_make`] decides that packet by packet, since an earlier packet of the burst may make a
+/// mapping for the source.
 fn fetch_replies(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], records: &[u64]) {
     let mut wanted = [[0u64; 2]; LIST_CAPACITY];
     let mut count = 0;
@@ -136,8 +136,7 @@ fn fetch_replies(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16],
     mappings.flows.lookup_batch(&wanted, order.get(..count).unwrap_or_default(), &mut found);
 }
 
-/// Flows without a mapping get one next: this has the place fetched where their replies will be looked up, if
-/// they keep their port.
+/// Prefetches the index entries of replies to flows that get a mapping next, if they keep their port.
 fn fetch_new(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], records: &[u64]) {
     let mut missed = list.iter().map(|index| usize::from(*index)).filter(|at| records.get(*at) == Some(&0));
     let Some(first) = missed.next() else { return };

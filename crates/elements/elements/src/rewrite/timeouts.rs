@@ -17,7 +17,7 @@ pub struct Timeouts {
     pub tcp_guarantee_ns: u64,
     /// Everything else.
     pub other_ns: u64,
-    /// Everything else, once 3 packets passed, one of them in reply.
+    /// Everything else, after 3 packets with one reply among them.
     pub streaming_ns: u64,
     /// How long other mappings are guaranteed.
     pub guarantee_ns: u64,

@@ -1,9 +1,9 @@
-//! The classes of IPv4 route lookup: Click's names for one table.
+//! The classes of IPv4 route lookup: Click's names for the same table.
 
 use super::lookup::{CHANGING, FIXED, FLUSHING, Kind, make};
 use element::{Class, PortCodes, StateScope};
 
-/// What pages say of the handlers that change the table.
+/// The handlers that change the table, for the pages.
 macro_rules! changes {
     (FIXED) => {
         ""

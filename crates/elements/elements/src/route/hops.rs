@@ -1,23 +1,22 @@
-//! Next hops: one record for all routes that lead to the same.
+//! Next hops: routes with the same next hop share a record.
 //!
-//! A full table with a few neighbours so has all its records in a cache line or two. Invariants:
-//! `uses[n]` is the number of routes that lead to record `n`; a record without any is free and not in
-//! `numbers`.
+//! So the records of a full table with a few neighbours fit into a cache line or two. Invariants: `uses[n]` is the
+//! number of routes that use record `n`; a record without uses is free and not in `numbers`.
 
 use element::record::Records;
 use std::collections::HashMap;
 use std::hash::Hash;
 use table::lpm::Address;
 
-/// Where a route of a family of addresses leads, which is what its record says, as the program reads it.
+/// The next hop of an address family, and its record as programs read it.
 pub trait Next: Copy + Eq + Hash + Send {
     /// The addresses.
     type Address: Address + Send;
-    /// Words of a program's key, which is an address.
+    /// Words of a program's key, which holds an address.
     const KEY_WORDS: usize;
     /// Bytes of a record.
     const BYTES: usize;
-    /// The address that begins at a word of some keys.
+    /// The address at a word of a list of keys.
     fn address(keys: &[u64], at: usize) -> Self::Address;
     /// Writes a record.
     fn store(&self, records: &Records, record: u64);
@@ -44,12 +43,12 @@ impl<H: Next> Hops<H> {
         &self.records
     }
 
-    /// What a number stands for; it must be in use.
+    /// The next hop of a number, which must be in use.
     pub fn get(&self, number: u32) -> H {
         self.hops[number as usize]
     }
 
-    /// The number of a next hop, counted as used once more.
+    /// The number of a next hop; counts one more use.
     pub fn take(&mut self, hop: H) -> u32 {
         let number = match self.numbers.get(&hop) {
             Some(number) => *number,
@@ -73,7 +72,7 @@ impl<H: Next> Hops<H> {
         number
     }
 
-    /// Counts a number as used once less.
+    /// Counts one use less.
     pub fn release(&mut self, number: u32) {
         let uses = &mut self.uses[number as usize];
         *uses -= 1;
@@ -83,7 +82,7 @@ impl<H: Next> Hops<H> {
         }
     }
 
-    /// Forgets all.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.records.clear();
         self.numbers.clear();

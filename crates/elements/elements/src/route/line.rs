@@ -1,4 +1,4 @@
-//! A route and a command as they are written: `ADDR/MASK [GW] OUT`.
+//! The texts of routes and commands: `ADDR/MASK [GW] OUT`.
 
 use click::config::parse::{self, Parsed};
 use click::config::{Names, split_words};
@@ -6,7 +6,7 @@ use diag::{Diagnostic, Spanned};
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// Where packets go.
+/// A route's next hop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Hop {
     /// The gateway, 0 when there is none.
@@ -24,7 +24,7 @@ pub struct Line {
     pub len: u8,
     /// The gateway, 0 when there is none.
     pub gateway: u32,
-    /// The output port; `None` only where a route is removed whatever its port is.
+    /// The output port; `None` only in a removal, for any port.
     pub port: Option<u32>,
 }
 
@@ -35,11 +35,11 @@ impl Line {
     }
 }
 
-/// A prefix and where it leads to, for messages and dumps.
+/// A route, for messages and dumps.
 pub struct Shown(pub u32, pub u8, pub Hop);
 
 impl Shown {
-    /// Click's form for the `table` handler: columns that start at multiples of eight.
+    /// The line of the `table` handler, as Click writes it: columns start at multiples of eight.
     pub fn columns(&self) -> String {
         let prefix = format!("{}/{}\t", Ipv4Addr::from(self.0), self.1);
         let gateway = format!("{}\t", self.gateway());
@@ -64,7 +64,7 @@ impl fmt::Display for Shown {
 /// What a route must look like.
 const SYNTAX: &str = "a route is written `ADDR/MASK [GATEWAY] OUTPUT`";
 
-/// Reads a route for an element with that many outputs. `removal`: the output may be left off.
+/// Reads a route for an element with that many outputs; with `removal` the output may be left off.
 pub fn route(outputs: usize, removal: bool) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Line> {
     move |text, names| {
         let words = split_words(text);

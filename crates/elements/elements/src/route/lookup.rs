@@ -10,17 +10,17 @@ use ir::{Builder, Table};
 use packet::anno;
 use std::net::Ipv4Addr;
 
-/// What sets a class apart from the others.
+/// The properties of a class.
 pub struct Kind {
     /// The class.
     pub name: &'static str,
-    /// Its handlers: a class without `add` has a fixed table.
+    /// Its handlers; a fixed table has no `add`.
     pub handlers: &'static [Row<Lookup>],
     /// Whether Click calls the class deprecated.
     pub deprecated: bool,
 }
 
-/// A table may have a million routes, all written for something else.
+/// A file of a million routes may be in another format: errors are not reported for all of them.
 const MOST_MISTAKES: usize = 100;
 
 /// The element.
@@ -28,7 +28,7 @@ pub struct Lookup {
     kind: &'static Kind,
     routes: Routes<Hop>,
     outputs: usize,
-    /// Where the element is declared: what handlers write has no place of its own.
+    /// Where the element is declared, for texts that handlers write.
     span: Span,
 }
 
@@ -80,7 +80,7 @@ impl Lookup {
         })
     }
 
-    /// Does a command; gives the line and what stood in its place, for undoing it.
+    /// Runs a command; returns its line and the route that it replaced, to undo it.
     fn command(&mut self, command: Command, text: &Spanned) -> Result<(Line, Option<Hop>), String> {
         let line = self.read_line(text, command)?;
         let old = match command {
@@ -95,7 +95,7 @@ impl Lookup {
         self.command(command, &Spanned::derived(text.trim(), self.span)).map(drop)
     }
 
-    /// All commands of a text, one a line, or none of them.
+    /// Runs all commands of a text, one a line, or none of them.
     fn control(&mut self, text: &str) -> Result<(), String> {
         let mut done = vec![];
         for (number, text) in text.lines().enumerate() {
@@ -146,8 +146,8 @@ impl Transparent for Lookup {
         let address = f.eval(anno(anno::DST_IP));
         let hop = f.lookup(table, &[address], no_route);
         let gateway = f.eval(record(hop, GATEWAY, 4));
-        // Read again: cheaper than carrying it over the lookup. Traffic mixes routes with and without
-        // gateway, which a branch would mispredict.
+        // The annotation is read again, which is cheaper than keeping it over the lookup. Traffic mixes routes
+        // with and without gateway, which a branch would mispredict.
         f.store_anno(anno::DST_IP, select(gateway, gateway, anno(anno::DST_IP)));
         f.emit_to(record(hop, PORT, 4), no_output);
     }
@@ -175,7 +175,7 @@ pub const FLUSHING: &[Row<Lookup>] = &[
     Row::write("ctrl", |lookup, commands, _| lookup.control(commands)),
     Row::write("flush", |lookup, _, _| lookup.routes.flush().map_err(|error| error.to_string())),
 ];
-/// Of one that can be changed: all but the last.
+/// The handlers of a table that can be changed: all but the last.
 pub const CHANGING: &[Row<Lookup>] = FLUSHING.split_at(6).0;
-/// Of one that can only be read.
+/// The handlers of a table that can only be read.
 pub const FIXED: &[Row<Lookup>] = FLUSHING.split_at(2).0;

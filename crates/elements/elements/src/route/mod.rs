@@ -1,8 +1,8 @@
 //! IPv4 route lookup: one table, under the names of Click's lookup elements.
 //!
-//! - [`mod@line`]: a route and a command as they are written
+//! - [`mod@line`]: the texts of routes and commands
 //! - [`hops`]: next hops and their records
-//! - [`table`]: routes, and the lookup that programs do
+//! - [`table`]: routes, and their lookup by programs
 //! - [`lookup`]: the element
 //! - [`class`]: its classes
 

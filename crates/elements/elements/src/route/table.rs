@@ -1,7 +1,7 @@
-//! Routes and next hops, and the lookup that programs do.
+//! Routes, and their lookup by programs.
 //!
-//! The trie leads from a prefix to the number of a next hop. A record is 8 bytes: the gateway (0 when
-//! there is none) and the output, 4 bytes each.
+//! The trie maps a prefix to the number of a next hop. A record is 8 bytes: the gateway (0 without one) and the output,
+//! 4 bytes each.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::hops::{Hops, Next};
@@ -20,8 +20,8 @@ pub const PORT: u16 = 4;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 8;
 
-/// Nodes up to which machine code walks the table packet by packet: they fit the second-level cache beside
-/// the packets.
+/// Most nodes of a table that machine code walks packet by packet: they fit into the second-level cache beside the
+/// packets.
 const WALKED_NODES: usize = 512;
 
 /// Why a route could not be changed.
@@ -71,7 +71,7 @@ impl<H: Next> Routes<H> {
         Ok(Routes { trie: Lpm::new()?, hops: Hops::default(), changes: 0 })
     }
 
-    /// Where exactly that prefix's route leads to.
+    /// The next hop of exactly that prefix.
     pub fn exact(&self, prefix: H::Address, len: u8) -> Option<H> {
         self.trie.get_exact(prefix, len).map(|number| self.hops.get(number))
     }
@@ -96,7 +96,7 @@ impl<H: Next> Routes<H> {
         Ok(())
     }
 
-    /// Removes the route of a prefix; where it led to.
+    /// Removes the route of a prefix; returns its next hop.
     pub fn clear(&mut self, prefix: H::Address, len: u8) -> Option<H> {
         let number = self.trie.remove(prefix, len)?;
         self.changes += 1;
@@ -116,7 +116,7 @@ impl<H: Next> Routes<H> {
         Ok(())
     }
 
-    /// Where an address goes.
+    /// The next hop of an address.
     pub fn find(&self, address: H::Address) -> Option<H> {
         self.trie.lookup(address).map(|number| self.hops.get(number))
     }
@@ -129,7 +129,7 @@ impl<H: Next> Routes<H> {
 }
 
 impl Routes<Hop> {
-    /// Adds a route, or with `replace` puts it in the place of the one that is there; gives that.
+    /// Adds a route; with `replace` it may replace another, whose next hop is returned.
     ///
     /// # Errors
     /// When there is one and `replace` is false, or memory is short. Nothing is changed then.
@@ -143,8 +143,8 @@ impl Routes<Hop> {
         Ok(old)
     }
 
-    /// Removes a route and gives where it led to. Gateway and output must be those of the route, or
-    /// the output be left off.
+    /// Removes a route; returns its next hop. Gateway and output must be those of the route, unless the output is
+    /// left off.
     ///
     /// # Errors
     /// When there is no such route.

@@ -1,4 +1,4 @@
-//! What is known of one packet that comes in fragments.
+//! A packet whose fragments are collected.
 
 use crate::ip::header::{IP_BYTES, Ipv4Header, from_network, set_checksum};
 use packet::anno::Anno;
@@ -13,23 +13,23 @@ pub type Key = (u32, u32, u16, u8);
 const MORE_FRAGMENTS: u16 = 0x2000;
 /// The longest IP packet.
 const MOST_PACKET: usize = u16::MAX as usize;
-/// What a datagram costs beyond its bytes, as Click counts it.
+/// Memory of a datagram beyond its bytes, as Click counts it.
 const OVERHEAD_BYTES: usize = 40;
 
-/// A fragment's header as read once.
+/// A fragment's header.
 pub struct Fragment {
-    /// What it is a fragment of.
+    /// The datagram that it belongs to.
     pub key: Key,
     header: Ipv4Header,
     /// IP length.
     length: usize,
-    /// Place of its payload in the whole packet's.
+    /// Offset of its payload in the whole packet's.
     offset: usize,
     more: bool,
 }
 
 impl Fragment {
-    /// Reads a packet's header; `None` when it has none.
+    /// Reads a packet's header; `None` if it has none.
     pub fn read(packet: &Packet) -> Option<Fragment> {
         let header = Ipv4Header::read(&from_network(packet)?)?;
         Some(Fragment {
@@ -41,8 +41,8 @@ impl Fragment {
         })
     }
 
-    /// Whether its lengths make sense: it has a payload, which is there, of whole 8 bytes unless it is
-    /// the last, and the packet that it is a part of is no longer than packets may be.
+    /// Whether its lengths are valid: the payload is not empty, all of it is there, its length is a multiple of 8
+    /// unless it is the last, and the whole packet is not longer than IP allows.
     pub fn is_sound(&self) -> bool {
         let header_bytes = self.header.bytes().len();
         let payload = self.length.saturating_sub(header_bytes);
@@ -59,15 +59,15 @@ impl Fragment {
 
 /// A datagram in the making.
 pub struct Datagram {
-    /// The packet that is held for it.
+    /// The packet that is held.
     pub carrier: Packet,
     /// When the last fragment came.
     pub last_ns: u64,
-    /// What stands before the payload: of the fragment with offset 0 once that is here.
+    /// The bytes before the payload, from the fragment with offset 0 once that is here.
     head: Vec<u8>,
     ip_offset: usize,
     has_first: bool,
-    /// Descriptor of the fragment that the head is of: its annotations.
+    /// Descriptor of the fragment that the head is from, for its annotations.
     model: Packet,
     payload: Vec<u8>,
     /// Ranges of the payload that are here, in order, with gaps between them.
@@ -78,7 +78,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// One that begins with a sound fragment, whose packet becomes the carrier.
+    /// A datagram from its first sound fragment, whose packet becomes the carrier.
     pub fn new(fragment: &Fragment, packet: &Packet, now_ns: u64) -> Datagram {
         let mut datagram = Datagram {
             carrier: *packet,
@@ -92,7 +92,7 @@ impl Datagram {
             total: None,
             longest: 0,
         };
-        // The carrier's header stands in until the first fragment comes.
+        // The carrier's header is used until the first fragment comes.
         datagram.head.extend_from_slice(&fragment.header.bytes()[..IP_BYTES]);
         datagram.head[0] = 0x45;
         let added = datagram.add(fragment, packet, now_ns);
@@ -105,7 +105,7 @@ impl Datagram {
         OVERHEAD_BYTES + self.payload.len()
     }
 
-    /// Adds a sound fragment; false when it contradicts the others.
+    /// Adds a sound fragment; false if it contradicts the others.
     pub fn add(&mut self, fragment: &Fragment, packet: &Packet, now_ns: u64) -> bool {
         use packet::Access as _;
         let (from, to) = (fragment.offset, fragment.end());
@@ -124,7 +124,7 @@ impl Datagram {
         }
         let Some(from_net) = from_network(packet) else { return false };
         let bytes = PacketBytes::new(&from_net);
-        // Where fragments overlap, what comes later counts (RFC 791).
+        // If fragments overlap, the later one counts (RFC 791).
         if !bytes.copy_out(fragment.header.bytes().len(), &mut self.payload[from..to]) {
             return false;
         }
@@ -172,7 +172,7 @@ impl Datagram {
         self.has_first && matches!((self.total, &self.chunks[..]), (Some(total), [(0, end)]) if *end == total)
     }
 
-    /// The bytes of the packet: whole, or what is here of it, with "more fragments" set.
+    /// The bytes of the packet; if it is incomplete, those that are here, with "more fragments" set.
     pub fn frame(&self) -> Vec<u8> {
         let mut frame = self.head.clone();
         frame.extend_from_slice(&self.payload);
