@@ -70,8 +70,7 @@ const NO_ROOM: usize = 1;
 const SRC: u16 = 1;
 const DST: u16 = 2;
 const FROM_ANNO: u16 = 3;
-const SPORT: u16 = 4;
-const DPORT: u16 = 5;
+const PORTS: u16 = 4;
 
 /// Don't fragment, in the word of flags and offset.
 const DONT_FRAGMENT: u16 = 0x4000;
@@ -96,8 +95,8 @@ fn destination(text: &Spanned, names: &dyn Names) -> Parsed<Destination> {
 /// The UDP part.
 #[derive(Clone, Copy)]
 struct UdpPart {
-    sport: u16,
-    dport: u16,
+    /// Source and destination.
+    ports: [u16; 2],
     checksum: bool,
 }
 
@@ -182,7 +181,7 @@ fn make_udp(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let dst = args.mandatory_positional("DST", destination);
         let dport = args.mandatory_positional("DPORT", parse::udp_port);
         let checksum = args.positional("CHECKSUM", parse::bool).unwrap_or(true);
-        let udp = Some(UdpPart { sport: sport?, dport: dport?, checksum });
+        let udp = Some(UdpPart { ports: [sport?, dport?], checksum });
         let (src, dst) = (u32::from(src?), dst?);
         let (class, protocol) = ("UDPIPEncap", UDP_PROTOCOL);
         Some(Encap { class, protocol, tos: 0, ttl: 250, flags: 0, src, dst, udp, id })
@@ -236,9 +235,9 @@ impl Encap {
             && checksum::set_ipv4_header(&mut view, 0, IP_BYTES)
             && self.udp.is_none_or(|udp| {
                 let length = length - IP_BYTES as u16;
-                let ports = u32::from(udp.sport) << 16 | u32::from(udp.dport);
+                let [sport, dport] = udp.ports.map(u32::from);
                 let pseudo = checksum::pseudo_ipv4(self.src.into(), dst.into(), UDP_PROTOCOL, length);
-                view.put_u32(IP_BYTES, ports)
+                view.put_u32(IP_BYTES, sport << 16 | dport)
                     && view.put_u32(IP_BYTES + 4, u32::from(length) << 16)
                     && (!udp.checksum
                         || checksum::udp(&view, IP_BYTES, usize::from(length), pseudo)
@@ -277,7 +276,8 @@ impl Transparent for Encap {
         f.store(IP_PAIR, cell(src) << 32 | to);
         f.store(IP_SUM, ip_sum() ^ 0xffff);
         if let Some(udp) = self.udp {
-            let (sport, dport) = (f.cell("sport", udp.sport.into()), f.cell("dport", udp.dport.into()));
+            let [sport, dport] = udp.ports.map(u64::from);
+            let (sport, dport) = (f.cell("sport", sport), f.cell("dport", dport));
             let ports = cell(sport) << 48 | cell(dport) << 32;
             f.store(Field::bytes(Base::Trans, 0, 8), ports | (length - IP_BYTES as u64) << 16);
             if udp.checksum {
@@ -305,11 +305,17 @@ impl Element for Encap {
     }
 }
 
-/// Sets a port, and its cell.
-fn set_port(value: &str, cells: &mut [u64], cell: u16, port: Option<&mut u16>) -> Result<(), String> {
-    let new = written(value, parse::udp_port)?;
-    port.into_iter().for_each(|port| *port = new);
-    set_cell(cells, cell, new)
+/// The handler of one of the UDP ports, which sets its cell, too.
+const fn port<const AT: usize>(name: &'static str) -> Row<Encap> {
+    Row::read_write(
+        name,
+        |encap, _| Some(encap.udp?.ports[AT].to_string()),
+        |encap, value, cells| {
+            let new = written(value, parse::udp_port)?;
+            encap.udp.iter_mut().for_each(|udp| udp.ports[AT] = new);
+            set_cell(cells, PORTS + AT as u16, new)
+        },
+    )
 }
 
 const IP_HANDLERS: &[Row<Encap>] = &[
@@ -333,20 +339,7 @@ const IP_HANDLERS: &[Row<Encap>] = &[
         },
     ),
 ];
-const UDP_HANDLERS: &[Row<Encap>] = &[
-    IP_HANDLERS[0],
-    IP_HANDLERS[1],
-    Row::read_write(
-        "sport",
-        |encap, _| Some(encap.udp?.sport.to_string()),
-        |encap, value, cells| set_port(value, cells, SPORT, encap.udp.as_mut().map(|udp| &mut udp.sport)),
-    ),
-    Row::read_write(
-        "dport",
-        |encap, _| Some(encap.udp?.dport.to_string()),
-        |encap, value, cells| set_port(value, cells, DPORT, encap.udp.as_mut().map(|udp| &mut udp.dport)),
-    ),
-];
+const UDP_HANDLERS: &[Row<Encap>] = &[IP_HANDLERS[0], IP_HANDLERS[1], port::<0>("sport"), port::<1>("dport")];
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ fn encap(udp: Option<UdpPart>, dst: Destination) -> Encap {
 fn packets_without_headroom_are_moved() {
     let shared = SharedPool::new(PacketRegion::create(RegionOptions::slots(64)).unwrap());
     let mut pool = shm::pool::PacketPool::Native(shared.worker());
-    let udp = |checksum| Some(UdpPart { sport: 1, dport: 2, checksum });
+    let udp = |checksum| Some(UdpPart { ports: [1, 2], checksum });
     let to = Destination::Address(0x0200_0002);
     for (udp, dst, address) in [
         (None, to, [2, 0, 0, 2]),
