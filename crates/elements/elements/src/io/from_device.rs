@@ -76,42 +76,10 @@ struct FromDevice {
 }
 
 /// Keywords of Click's and FastClick's elements that configure drivers; ports configure themselves.
-pub(super) const DRIVER_KEYWORDS: &[&str] = &[
-    "SNIFFER",
-    "PROMISC",
-    "SNAPLEN",
-    "METHOD",
-    "CAPTURE",
-    "PROTOCOL",
-    "HEADROOM",
-    "OUTBOUND",
-    "TIMESTAMP",
-    "N_QUEUES",
-    "MAXTHREADS",
-    "NDESC",
-    "MODE",
-    "NUMA",
-    "RSS_AGGREGATE",
-    "PAINT_QUEUE",
-    "VERBOSE",
-    "SCALE",
-    "THREADOFFSET",
-    "MTU",
-    "MAC",
-    "ALLOW_NONEXISTENT",
-    "UP_CALL",
-    "IQUEUE",
-    "BLOCKING",
-    "TIMEOUT",
-    "NO_PAD",
-    "DEBUG",
-    "QUEUE",
-    "NUM_RX",
-    "RSS",
-    "TCO",
-    "UCO",
-    "IPCO",
-];
+pub(super) const DRIVER_KEYWORDS: &str = "\
+    SNIFFER PROMISC SNAPLEN METHOD CAPTURE PROTOCOL HEADROOM OUTBOUND TIMESTAMP N_QUEUES MAXTHREADS \
+    NDESC MODE NUMA RSS_AGGREGATE PAINT_QUEUE VERBOSE SCALE THREADOFFSET MTU MAC ALLOW_NONEXISTENT \
+    UP_CALL IQUEUE BLOCKING TIMEOUT NO_PAD DEBUG QUEUE NUM_RX RSS TCO UCO IPCO";
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
@@ -123,7 +91,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let help = "put an IPClassifier behind the element";
         args.error(filter.span, "filters of libpcap are not run here").help(help);
     }
-    for keyword in DRIVER_KEYWORDS {
+    for keyword in DRIVER_KEYWORDS.split(' ') {
         let _ = args.keyword(keyword, parse::any);
     }
     let fine = args.finish();

@@ -66,7 +66,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("DEVNAME", parse::string);
     let burst = args.keyword("BURST", parse::int_in(1..=256)).map(|burst| burst as usize);
-    for keyword in DRIVER_KEYWORDS {
+    for keyword in DRIVER_KEYWORDS.split(' ') {
         let _ = args.keyword(keyword, parse::any);
     }
     let fine = args.finish();
