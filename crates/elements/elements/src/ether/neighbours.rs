@@ -183,9 +183,6 @@ impl Neighbours {
     /// refreshed for `poll_ns` (0: never) is queried again.
     pub(super) fn ask(&self, ip: u32, now_ns: u64, poll_ns: u64) -> Answer {
         let mut inner = self.lock();
-        if let Some(known) = self.find(&mut inner, ip, now_ns, poll_ns) {
-            return known;
-        }
         if !inner.entries.contains_key(&ip) {
             self.make_room(&mut inner, now_ns);
             inner.entries.insert(ip, NeighbourEntry::new(None, now_ns));
@@ -196,22 +193,18 @@ impl Neighbours {
         if entry.is_expired(now_ns, timeout_ns) {
             (entry.mac, entry.live_at_ns) = (None, now_ns);
         }
-        Answer::Unknown { query: entry.query(now_ns) }
+        let is_polled = poll_ns > 0 && now_ns >= entry.live_at_ns.saturating_add(poll_ns);
+        let query = (entry.mac.is_none() || is_polled) && entry.query(now_ns);
+        match entry.known(now_ns, timeout_ns, poll_ns) {
+            Some(known) => Answer::Known { known, query },
+            None => Answer::Unknown { query },
+        }
     }
 
     /// What is known of a neighbour now.
     pub(super) fn known(&self, ip: u32, now_ns: u64) -> Option<[u8; 6]> {
         let inner = self.lock();
         inner.entries.get(&ip)?.mac_at(now_ns, inner.limits.timeout_ns)
-    }
-
-    fn find(&self, inner: &mut Inner, ip: u32, now_ns: u64, poll_ns: u64) -> Option<Answer> {
-        let timeout_ns = inner.limits.timeout_ns;
-        let entry = inner.entries.get_mut(&ip)?;
-        entry.mac_at(now_ns, timeout_ns)?;
-        let poll_from_ns = entry.live_at_ns.saturating_add(poll_ns);
-        let query = poll_ns > 0 && now_ns >= poll_from_ns && entry.query(now_ns);
-        Some(Answer::Known { known: entry.known(now_ns, timeout_ns, poll_ns)?, query })
     }
 
     /// Removes old entries until there is room for another.

@@ -26,14 +26,20 @@ pub fn emit(
         .map(|(at, _)| if graph.root == To::Node(at) { f.here() } else { f.block() })
         .collect();
     let known = reached(graph, there);
-    let emitter = Emitter { leaves, blocks };
+    let block = |to: To| {
+        let found = match to {
+            To::Node(node) => blocks.get(node).copied(),
+            To::Leaf(decision) => leaves.iter().find(|(known, _)| *known == decision).map(|leaf| leaf.1),
+        };
+        // A graph names only nodes and leaves that exist.
+        found.unwrap_or(BlockId(u32::MAX))
+    };
     if let To::Leaf(_) = graph.root {
-        let to = emitter.block(graph.root);
-        f.jump(to);
+        f.jump(block(graph.root));
     }
-    for ((node, block), there) in graph.nodes.iter().zip(&emitter.blocks).zip(&known) {
-        f.at(*block);
-        emitter.node(f, node, there);
+    for ((node, at), there) in graph.nodes.iter().zip(&blocks).zip(&known) {
+        f.at(*at);
+        emit_node(f, node, there, block);
     }
 }
 
@@ -62,43 +68,28 @@ fn reached(graph: &Graph, there: [u16; 4]) -> Vec<[u16; 4]> {
     known.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-struct Emitter {
-    leaves: Vec<(u32, BlockId)>,
-    blocks: Vec<BlockId>,
-}
-
-impl Emitter {
-    fn block(&self, to: To) -> BlockId {
-        let found = match to {
-            To::Node(node) => self.blocks.get(node).copied(),
-            To::Leaf(decision) => self.leaves.iter().find(|(known, _)| *known == decision).map(|leaf| leaf.1),
-        };
-        // A graph names only nodes and leaves that exist.
-        found.unwrap_or(BlockId(u32::MAX))
-    }
-
-    fn node(&self, f: &mut Builder, node: &Node, there: &[u16; 4]) {
-        match node.var {
-            Var::Reach(base, bytes) => {
-                let side = |wanted: u64| {
-                    let to = node.spans().find(|(first, last, _)| (*first..=*last).contains(&wanted));
-                    to.map_or(BlockId(u32::MAX), |(_, _, to)| self.block(to))
-                };
-                let (then, els) = (side(1), side(0));
-                if there[base as usize] >= bytes {
-                    return f.jump(then);
-                }
-                if base == Base::Trans && there[Base::Trans as usize] == 0 {
-                    f.leave_if(load(field::IP_FRAG), els);
-                }
-                f.end(Term::Need { base, bytes, then, els });
+/// Ends the current block with a node; `block` returns the block of a node or leaf.
+fn emit_node(f: &mut Builder, node: &Node, there: &[u16; 4], block: impl Fn(To) -> BlockId) {
+    match node.var {
+        Var::Reach(base, bytes) => {
+            let side = |wanted: u64| {
+                let to = node.spans().find(|(first, last, _)| (*first..=*last).contains(&wanted));
+                to.map_or(BlockId(u32::MAX), |(_, _, to)| block(to))
+            };
+            let (then, els) = (side(1), side(0));
+            if there[base as usize] >= bytes {
+                return f.jump(then);
             }
-            Var::Field(field) => {
-                let value = f.eval(load(field));
-                let arms: Vec<(u64, u64, BlockId)> =
-                    node.spans().map(|(first, last, to)| (first, last, self.block(to))).collect();
-                decide(f, value, arms, field.max_value());
+            if base == Base::Trans && there[Base::Trans as usize] == 0 {
+                f.leave_if(load(field::IP_FRAG), els);
             }
+            f.end(Term::Need { base, bytes, then, els });
+        }
+        Var::Field(field) => {
+            let value = f.eval(load(field));
+            let arms: Vec<(u64, u64, BlockId)> =
+                node.spans().map(|(first, last, to)| (first, last, block(to))).collect();
+            decide(f, value, arms, field.max_value());
         }
     }
 }
