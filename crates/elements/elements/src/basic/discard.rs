@@ -12,7 +12,7 @@ pub const CLASS: Class = Class {
     page: "\
 # Discard([keywords ACTIVE, BURST])
 
-Drops every packet it gets. On a pull input it pulls all the time.
+Drops every packet. On a pull input it pulls all the time.
 
 - **ports**: 1 input, push or pull; no output
 - **arguments**: `ACTIVE` (bool, default true): whether it pulls; `BURST` (number, default: the run's

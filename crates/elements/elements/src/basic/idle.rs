@@ -10,7 +10,7 @@ pub const CLASS: Class = Class {
     page: "\
 # Idle()
 
-Drops every packet that comes in and never sends one out: stands where a port must be wired.
+Drops every packet that comes in and never emits one: for ports that must be wired.
 
 - **ports**: any number of inputs and outputs, agnostic
 - **drop reasons**: `idle`

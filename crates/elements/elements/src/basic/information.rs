@@ -11,13 +11,13 @@ pub const ADDRESS_INFO: Class = Class {
     page: "\
 # AddressInfo(NAME ADDRESS ..., ...)
 
-Lets the arguments of other elements say NAME for an address. Which kind of address is meant follows from the
-place, or from a suffix: `NAME:ip`, `NAME:ipnet`, `NAME:bcast`, `NAME:gw`, `NAME:ip6`, `NAME:ip6net`,
+Lets the arguments of other elements use NAME for an address. The kind of address follows from the argument, or
+from a suffix: `NAME:ip`, `NAME:ipnet`, `NAME:bcast`, `NAME:gw`, `NAME:ip6`, `NAME:ip6net`,
 `NAME:eth`.
 
 - **ports**: none
 - **arguments**: each a name and its addresses: IPv4 or IPv6 address, prefix (`10.0.0.1/8` is an address and a
-  prefix) or Ethernet address. A name holds in the compound element that defines it and in all inside that
+  prefix) or Ethernet address. A name is valid in the compound element that defines it and in all elements inside that
 ",
     ..ALIGNMENT_INFO
 };
@@ -33,8 +33,8 @@ Has no effect; its arguments are checked.
 
 - **ports**: none
 - **arguments**: each an element and the number of a thread
-- **difference**: every worker runs the whole graph on its own packets, and elements that one worker owns get
-  the others' packets handed over: no element is bound to a thread. `--workers` and `--cores`, or `[run]` of a
+- **difference**: no element is bound to a thread: every worker runs the whole graph on its own packets, and
+  hands over packets of elements that another worker owns. `--workers` and `--cores`, or `[run]` of a
   chain file, say how many threads there are and where they run
 ",
     make: make_static_thread_sched,
@@ -51,7 +51,7 @@ pub const ALIGNMENT_INFO: Class = Class {
 Has no effect.
 
 - **ports**: none
-- **difference**: taken and ignored, because nothing here needs aligned packets
+- **difference**: accepted and ignored, because nothing here needs aligned packets
 ",
     codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,
@@ -68,7 +68,7 @@ pub const SCHEDULE_INFO: Class = Class {
 Has no effect.
 
 - **ports**: none
-- **difference**: taken and ignored, because a worker runs each of its tasks once in every turn
+- **difference**: accepted and ignored, because a worker runs each of its tasks once in every turn
 ",
     ..ALIGNMENT_INFO
 };

@@ -16,7 +16,7 @@ pub const ROUND_ROBIN: Class = Class {
     page: "\
 # RoundRobinSwitch()
 
-Sends each packet to the output after the one that the last packet left by.
+Sends each packet to the output after that of the last packet.
 
 - **ports**: 1 input, 1 or more outputs, push
 ",
@@ -41,9 +41,9 @@ pub const HASH: Class = Class {
     page: "\
 # HashSwitch(OFFSET, LENGTH)
 
-Chooses the output by a hash over LENGTH bytes of the packet, beginning at byte OFFSET: their sum,
-modulo the number of outputs (with its two halves mixed where that is 2, 4 or 8). Packets that are too
-short go to output 0.
+Chooses the output by a hash over LENGTH bytes of the packet, beginning at byte OFFSET: their sum modulo
+the number of outputs (for 2, 4 or 8 outputs the sum's two halves are mixed first). Packets that are too short
+leave by output 0.
 
 - **ports**: 1 input, 1 or more outputs, push
 - **arguments**: `OFFSET`; `LENGTH`, at least 1

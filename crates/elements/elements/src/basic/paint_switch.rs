@@ -38,7 +38,7 @@ pub const CHECK_PAINT: Class = Class {
     page: "\
 # CheckPaint(COLOR [, ANNO])
 
-Lets packets pass whose paint annotation is COLOR. Others leave by output 1.
+Passes packets whose paint annotation is COLOR. Others leave by output 1.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; packets of another colour are pushed out of output 1
 - **arguments**: `COLOR` (0 to 255); `ANNO`: which one-byte annotation, by name or offset, default `PAINT`

@@ -14,11 +14,11 @@ pub const STRIP: Class = Class {
     page: "\
 # Strip(LENGTH)
 
-Takes LENGTH bytes off the front of each packet; all where it has no more.
+Removes LENGTH bytes from the front of each packet, or all bytes of a shorter one.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `LENGTH` (0 to 65535)
-- **difference**: of a packet in several segments no more than the first is taken off
+- **difference**: of a packet in several segments no more than the first segment is removed
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
@@ -32,7 +32,7 @@ pub const UNSTRIP: Class = Class {
     page: "\
 # Unstrip(LENGTH)
 
-Puts LENGTH bytes before each packet: those that Strip took off, where it did.
+Adds LENGTH bytes to the front of each packet: those that Strip removed, if it did.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `LENGTH` (0 to 2240, what a buffer holds)
@@ -49,8 +49,8 @@ pub const STRIP_TO_NETWORK_HEADER: Class = Class {
     page: "\
 # StripToNetworkHeader()
 
-Moves each packet's front to its network header: strips what stands before it, or takes back what was
-stripped off it.
+Moves each packet's front to its network header: removes the bytes before it, or restores those that were
+stripped.
 
 - **ports**: 1 input, 1 output, agnostic
 - **annotations**: reads the network header

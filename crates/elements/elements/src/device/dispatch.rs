@@ -26,13 +26,13 @@ pub const CLASS: Class = Class {
 
 Sends each Ethernet frame out of every output whose pattern it matches: the frame itself by the last of them, copies
 by the others. A frame that matches nothing is dropped. Patterns are those of `IPClassifier`; tests of IP look at an
-IPv4 header behind up to two VLAN tags, which is found here, and fail where there is none. `ip6`, `vlan`, `qinq`,
+IPv4 header behind up to two VLAN tags, which the element finds, and fail without one. `ip6`, `vlan`, `qinq`,
 `mpls`, `arp`, `ethertype` and `ether host` look at every frame.
 
-The chain file puts it into the configuration, to give virtual devices what they receive.
+The chain file adds it to the configuration, to give virtual devices the frames that they receive.
 
 - **ports**: 1 input, push; as many outputs as patterns, up to 16
-- **annotations**: sets the MAC header, and the network and transport header of IPv4; takes those of others away
+- **annotations**: sets the MAC header, and the network and transport header of IPv4; clears those of other packets
 - **handlers**: `program` (read): the steps that decide, for people; `copy_failures` (read): copies that could not be
   made, because no packet was free
 - **drop reasons**: `unwanted`: it matches no pattern

@@ -15,8 +15,8 @@ pub const CLASS: Class = Class {
 # FlowSwitch([keyword SYMMETRIC])
 
 Chooses the output of each frame by a hash of its flow: addresses, protocol and ports of IPv4 and IPv6, behind up to
-two VLAN tags and eight extension headers. All fragments of a packet go one way. What is not IP goes by its Ethernet
-addresses and type.
+two VLAN tags and eight extension headers. All fragments of a packet leave by one output. Frames without IP are hashed
+by their Ethernet addresses and type.
 
 - **ports**: 1 input, 1 or more outputs, push
 - **arguments**: `SYMMETRIC` (bool, default false): whether both directions of a flow leave by one output

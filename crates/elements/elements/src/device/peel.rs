@@ -17,28 +17,27 @@ pub const CLASS: Class = Class {
     page: "\
 # Peel(LAYER_1, LAYER_2, ... [, keyword STRICT])
 
-Takes layers off the front of each Ethernet frame, in that order. Each is looked for right behind the Ethernet header
-that is outermost then; a frame without it stays as it is and is looked at for the next layer.
+Removes layers from the front of each Ethernet frame, in that order. Each must follow the Ethernet header that is
+then the outermost; a frame without the layer stays as it is, and is checked for the next layer.
 
-| layer | what is taken off |
+| layer | what is removed |
 |---|---|
 | `vlan` | the outermost VLAN tag (types 0x8100, 0x88a8, 0x9100) |
 | `qinq` | two VLAN tags, where there are two |
-| `mpls` | all labels, up to 8; behind them stands IPv4 or IPv6 |
+| `mpls` | all labels, up to 8, in front of IPv4 or IPv6 |
 | `gre` | IPv4 or IPv6 and GRE, version 0 (RFC 2784, 2890) |
 | `vxlan` | the frame around a frame sent to UDP port 4789 (RFC 7348) |
-| `geneve` | what is around a packet sent to UDP port 6081, options included (RFC 8926) |
+| `geneve` | the headers around a packet sent to UDP port 6081, options included (RFC 8926) |
 
-What is inside of GRE, Geneve and MPLS may be a packet without Ethernet header. It gets the addresses of the outer
-frame.
+GRE, Geneve and MPLS may carry a packet without Ethernet header, which gets the addresses of the outer frame.
 
 - **ports**: 1 input, 1 or 2 outputs, push; with STRICT, frames that lack a layer leave by the second
 - **arguments**: `LAYER_i`: up to 8; `STRICT` (bool, default false): whether every layer must be there
-- **annotations**: sets the MAC header; takes network and transport header away where something was taken off; sets
-  `VLAN_TCI` to the last tag that was taken off
-- **handlers**: `peeled` (read): layers that were taken off, by name, a line each
+- **annotations**: sets the MAC header; clears the network and transport header if a layer was removed; sets
+  `VLAN_TCI` to the last tag that was removed
+- **handlers**: `peeled` (read): layers that were removed, by name, a line each
 - **drop reasons**: `truncated`: the frame ends inside of the layer; `malformed`: its header contradicts itself;
-  `fragment`: a fragment of a packet that is a tunnel's; `unknown-payload`: labels in front of something that is not
+  `fragment`: a fragment of a tunnel's packet; `unknown-payload`: labels in front of other payload than
   IP; `no-layer`: STRICT, and the second output is not wired
 ",
     codes: PortCodes::new("1/1-2", "h/h"),

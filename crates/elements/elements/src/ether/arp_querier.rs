@@ -34,28 +34,28 @@ pub const CLASS: Class = Class {
     page: "\
 # ARPQuerier(IP, ETH [, keywords])
 
-Puts an Ethernet header before IP packets, to the station that has their destination annotation's address.
-Where that is not known, keeps the packet and asks for it; replies that come in by input 1 are noted, and
-what waits for them is sent. Asks at most ten times a second for an address, and every two seconds once ten
-questions stayed without answer. Packets to 255.255.255.255 and BROADCAST are sent to everybody, those to
-multicast addresses to the group's Ethernet address (RFC 1112).
+Adds an Ethernet header to IP packets, to the station with their destination annotation's address. If that
+station is unknown, queues the packet and sends a query; reads replies that come in by input 1, and sends the
+packets that wait for them. Queries an address at most ten times a second, and every two seconds after ten
+queries without answer. Packets to 255.255.255.255 and BROADCAST are broadcast, those to multicast addresses are
+sent to the group's Ethernet address (RFC 1112).
 
 - **ports**: input 0: IP packets, input 1: ARP replies with Ethernet header; output 0: Ethernet frames;
   output 1: queries (output 0 where it is not wired); push
 - **arguments**: `IP`: this router's address, or address with prefix; `ETH`: its Ethernet address (may be
-  left off where IP is a name for both); `TABLE`: an ARPTable to use; without it `CAPACITY`,
+  left off if IP is a name for both); `TABLE`: an ARPTable to use; without it `CAPACITY`,
   `ENTRY_CAPACITY`, `ENTRY_PACKET_CAPACITY`, `CAPACITY_SLIM_FACTOR`, `TIMEOUT` as for ARPTable;
-  `POLL_TIMEOUT` (default 1 minute): age at which an entry in use is asked for again, 0 for never;
+  `POLL_TIMEOUT` (default 1 minute): age at which an entry in use is queried again, 0 for never;
   `BROADCAST`: the network's broadcast address (default: by IP's prefix); `BROADCAST_POLL` (default false):
-  whether that question goes to everybody
+  whether that query is broadcast
 - **annotations**: reads `DST_IP`; sets the MAC header, and the network header behind it. Queries get
-  timestamp and `VLAN_TCI` of the packet that made them necessary
+  timestamp and `VLAN_TCI` of the packet that caused them
 - **handlers**: `table`, `stats`, `count`, `length`, `queries`, `responses`, `drops` (read); `ipaddr`,
   `broadcast` (read/write); `insert` (`IP ETH`), `delete` (`IP`), `clear` (write)
 - **drop reasons**: `no-destination`: the annotation is 0.0.0.0; `not-configured`: this router's address is
   0.0.0.0; `no-headroom`: the packet fills its buffer; `arp-no-answer`: waited for longer than TIMEOUT;
   `arp-queue-full`: dropped to make room; `arp-cleared`: waited when the table was cleared;
-  `arp-stopped`: waited when the run ended; `arp-reply-read`: a reply that was noted; `not-arp-reply`
+  `arp-stopped`: waited when the run ended; `arp-reply-read`: a reply that was read; `not-arp-reply`
 - **difference**: packets wait at the worker that they came by, and `CAPACITY` holds for each worker. When
   there are too many, the oldest are dropped (Click: those of the oldest entries). All frames that come in
   by input 1 are counted under one of the last two drop reasons

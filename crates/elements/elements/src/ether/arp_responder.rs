@@ -15,19 +15,18 @@ pub const CLASS: Class = Class {
     page: "\
 # ARPResponder(IP/MASK [IP/MASK ...] ETH, ...)
 
-Answers ARP requests for the addresses that it is told. Each argument is a list of prefixes and the
-Ethernet address that is given for them: a host's own, or that of a router that answers for others (proxy
-ARP). The longest prefix that holds the address counts. All other packets leave by output 1.
+Answers ARP requests for its addresses. Each argument is a list of prefixes and the Ethernet address to reply
+for them: a host's own, or that of a router that answers for others (proxy ARP). The longest prefix with the
+address counts. All other packets leave by output 1.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; what is not answered is pushed out of output 1
-- **arguments**: `IP/MASK`: address or prefix; `ETH`: Ethernet address. A name that stands for both is
-  enough
+- **arguments**: `IP/MASK`: address or prefix; `ETH`: Ethernet address. A name for both is enough
 - **annotations**: replies keep the `VLAN_TCI` annotation of the query and lose all others
 - **handlers**: `table` (read): a line for each prefix; `add` (`IP/MASK [IP/MASK ...] ETH`), `remove`
   (`IP/MASK`) (write)
 - **drop reasons**: `not-for-us`: not a request that it answers
-- **difference**: the reply is written into the query's packet. There is no `lookup` handler, because read
-  handlers take no parameters here
+- **difference**: the reply overwrites the query's packet. There is no `lookup` handler, because read handlers
+  take no parameters here
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,

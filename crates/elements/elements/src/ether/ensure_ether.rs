@@ -15,9 +15,8 @@ pub const CLASS: Class = Class {
     page: "\
 # EnsureEther([ETHERTYPE, SRC, DST])
 
-Makes sure that IP packets have an Ethernet header. Those that have one before their network header stay
-as they are; where one was stripped it is taken back; else everything before the network header is
-replaced by a new one.
+Makes sure that IP packets have an Ethernet header. Packets with one before their network header stay as they
+are, and a stripped one is restored. Otherwise everything before the network header is replaced by a new one.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `ETHERTYPE` (default 0x0800), `SRC` (default 1:1:1:1:1:1), `DST` (default 2:2:2:2:2:2) of

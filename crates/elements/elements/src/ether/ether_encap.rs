@@ -14,7 +14,7 @@ pub const CLASS: Class = Class {
     page: "\
 # EtherEncap(ETHERTYPE, SRC, DST)
 
-Puts an Ethernet header before each packet.
+Adds an Ethernet header to each packet.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `ETHERTYPE` (in host order, such as 0x0800); `SRC`, `DST`: Ethernet addresses

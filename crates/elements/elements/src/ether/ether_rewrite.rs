@@ -14,7 +14,7 @@ pub const CLASS: Class = Class {
     page: "\
 # EtherRewrite(SRC, DST)
 
-Sets the source and destination address in the Ethernet header. The type stays.
+Sets the source and destination address in the Ethernet header, and keeps the type.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `SRC`, `DST`: Ethernet addresses

@@ -22,20 +22,20 @@ pub const CLASS: Class = Class {
     page: "\
 # EtherSwitch([keyword TIMEOUT])
 
-Joins as many LANs as it has inputs: input and output of one number are one LAN. A frame's source address is
-learned with the input that it came by. A frame to an address that was learned leaves by that LAN, one to any
-other address, or to a group, by all but the one that it came from.
+Connects as many LANs as it has inputs: input and output with the same number are one LAN. It learns each frame's
+source address with the input. A frame to a learned address leaves to that LAN. A frame to any other address, or
+to a group, leaves to all LANs but its own.
 
 - **ports**: 1 or more push inputs, as many push outputs
-- **arguments**: `TIMEOUT` (default 300): seconds after which an address is forgotten that sent nothing; 0
-  makes it a hub, which learns nothing
+- **arguments**: `TIMEOUT` (default 300): seconds without a frame after which an address is forgotten; with 0
+  it is a hub and learns nothing
 - **handlers**: `table` (read): each address with its LAN; `timeout` (read/write); `copy_failures` (read):
   copies that could not be made, because no packet was free
 - **drop reasons**: `same-port`: to an address in the LAN that the frame came from; `no-other-port`: there is
   one LAN only; `short-frame`: no two addresses in it
-- **difference**: learns 16,384 addresses at most, frames to others go everywhere; group addresses are no
-  sources; time is the run's, not the packets'. Copies leave after the batch that they were made from: a
-  frame that goes everywhere can be overtaken by later ones of the same batch
+- **difference**: learns 16,384 addresses at most, and floods frames to others; group addresses are no
+  sources; time is the run's, not the packets'. Copies leave after their batch: later frames of the batch may
+  overtake a flooded one
 ",
     codes: PortCodes { ports: "1-/=", processing: "h/h", flow: "#/[^#]" },
     state: StateScope::Shared,

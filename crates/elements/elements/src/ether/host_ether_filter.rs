@@ -16,10 +16,10 @@ pub const CLASS: Class = Class {
     page: "\
 # HostEtherFilter(ETHER [, DROP_OWN, DROP_OTHER, keyword OFFSET])
 
-Works as Ethernet hardware with address ETHER does on what it receives: sets the packet type by the
-destination address, and drops frames for others.
+Filters received frames as Ethernet hardware with address ETHER does: sets the packet type by the destination
+address, and drops frames for other hosts.
 
-- **ports**: 1 input, 1 or 2 outputs, agnostic; what is filtered out is pushed out of output 1
+- **ports**: 1 input, 1 or 2 outputs, agnostic; filtered frames are pushed out of output 1
 - **arguments**: `ETHER`: Ethernet address; `DROP_OWN` (default false): whether frames from ETHER are
   filtered out; `DROP_OTHER` (default true): whether frames to other hosts are; `OFFSET` (default 0): bytes
   before the Ethernet header

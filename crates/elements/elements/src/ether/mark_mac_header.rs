@@ -12,7 +12,7 @@ pub const CLASS: Class = Class {
     page: "\
 # MarkMACHeader([OFFSET])
 
-Says that each packet's MAC header begins OFFSET bytes into it. Looks at no byte.
+Marks the MAC header of each packet at OFFSET. Checks nothing.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `OFFSET` (default 0)

@@ -19,11 +19,11 @@ pub const VLAN_ENCAP: Class = Class {
     page: "\
 # VLANEncap([VLAN_TCI, VLAN_PCP, keywords VLAN_ID, NATIVE_VLAN, ETHERTYPE])
 
-Puts an 802.1Q tag into each Ethernet frame. Frames of the native VLAN stay as they are.
+Adds an 802.1Q tag to each Ethernet frame. Frames of the native VLAN stay as they are.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `VLAN_TCI`: tag control information, or `ANNO` to take it from the annotation; `VLAN_PCP`
-  (0 to 7, default 0): priority; `VLAN_ID` (0 to 0xFFF, default 0): identifier, where VLAN_TCI is not given;
+  (0 to 7, default 0): priority; `VLAN_ID` (0 to 0xFFF, default 0): identifier, if VLAN_TCI is not given;
   `NATIVE_VLAN` (default 0): identifier that gets no tag, -1 for none; `ETHERTYPE` (default 0x8100)
 - **annotations**: reads `VLAN_TCI` with `VLAN_TCI ANNO`; sets the MAC header, and the network header
   behind it
@@ -42,11 +42,11 @@ pub const VLAN_DECAP: Class = Class {
     page: "\
 # VLANDecap([ANNO, keyword ETHERTYPE])
 
-Takes the outermost VLAN tag out of each Ethernet frame that has one.
+Removes the outermost VLAN tag from each Ethernet frame that has one.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: `ANNO` (default true): whether the annotation is set; `ETHERTYPE` (default 0x8100): what
-  stands for a tag
+- **arguments**: `ANNO` (default true): whether the annotation is set; `ETHERTYPE` (default 0x8100): the
+  type of a tag
 - **annotations**: sets `VLAN_TCI` (0 where there was no tag), the MAC header, and the network header
   behind it
 - **difference**: the annotation holds the number in host order, as all annotations do here

@@ -19,7 +19,7 @@ Sets each packet's VLAN annotation.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `VLAN_TCI`: tag control information; `VLAN_PCP` (0 to 7, default 0): priority; `VLAN_ID`
-  (0 to 0xFFF, default 0): identifier, where VLAN_TCI is not given
+  (0 to 0xFFF, default 0): identifier, if VLAN_TCI is not given
 - **annotations**: sets `VLAN_TCI`
 - **handlers**: `vlan_tci`, `vlan_id`, `vlan_pcp` (read/write)
 ",

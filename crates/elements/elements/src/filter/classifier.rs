@@ -22,7 +22,7 @@ Sends each packet to the output of the first pattern that it matches; drops a pa
 
 A pattern is a list of clauses `OFFSET/VALUE` or `OFFSET/VALUE%MASK`, all of which must match: OFFSET is
 decimal and counted from the packet's first byte, VALUE and MASK are hexadecimal, two digits a byte; `?`
-is a digit that does not matter. `!` before a clause turns it around. The pattern `-` matches
+is a digit that does not matter. `!` before a clause negates it. The pattern `-` matches
 everything. A packet too short for a clause does not match it.
 
 - **ports**: 1 input, push; as many outputs as patterns

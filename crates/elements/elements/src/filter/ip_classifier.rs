@@ -30,7 +30,7 @@ A pattern is built from these tests:
 | `ip[POS:LEN] VALUE`, `transp[..]`, `tcp[..]`, `udp[..]`, … | bytes of a header |
 | `[SRCDST] ether host ADDR` | Ethernet addresses; the MAC header annotation must be set |
 | `vlan [ID]`, `qinq [ID]` | a VLAN tag; two tags: the inner one's identifier. The MAC header annotation must be set, here and for the next |
-| `mpls [LABEL]`, `arp`, `ethertype TYPE` | what stands behind up to two tags; only frames that are not IPv4 have it, which `Dispatch` sorts |
+| `mpls [LABEL]`, `arp`, `ethertype TYPE` | the type behind up to two tags; for frames other than IPv4, which `Dispatch` sorts |
 | `ip6`, `[SRCDST] ip6 host ADDR`, `[SRCDST] ip6 net PREFIX`, `ip6 proto PROTO`, `[SRCDST] ip6 [tcp\\|udp] port PORT` | IPv6, in the same way; the next header and the ports are those right behind the IPv6 header |
 | `vxlan [VNI]`, `geneve [VNI]` | UDP to port 4789, 6081, in first fragments |
 | `true`, `false`; `-`, `any`, `all` alone | every packet; none; every packet |
@@ -41,7 +41,7 @@ range: `src port 1024-65535`. `!=`, `<` and `<=` are the opposites of `=`, `>=` 
 `port != 80` means that neither port is 80.
 
 Tests are joined by `and` (`&&`, or nothing), `or` (`||`), `not` (`!`), `? :` and parentheses. A value
-alone repeats the qualifiers before it: `src port 80 or 81`. Words may be left out where that is clear:
+alone repeats the qualifiers before it: `src port 80 or 81`. Words may be left out if the meaning is clear:
 `10.0.0.0/24 and syn`. Names of `AddressInfo`, services and protocols may stand for their numbers.
 
 A test of bytes that the packet does not have fails. On a packet without an IP header all tests fail.

@@ -16,8 +16,8 @@ pub const CLASS: Class = Class {
     page: "\
 # IPFilter(ACTION_1 PATTERN_1, ..., ACTION_N PATTERN_N)
 
-Does with each packet what the first pattern says that it matches; see `IPClassifier` for patterns. An
-ACTION without a pattern applies to every packet. A packet that matches nothing is dropped. The
+Each packet gets the ACTION of the first pattern that it matches; see `IPClassifier` for patterns. An ACTION
+without a pattern applies to every packet. A packet that matches nothing is dropped. The
 packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
 
 - **ports**: 1 input, push; any number of outputs
@@ -25,13 +25,13 @@ packet's IP header annotation must be set (`CheckIPHeader`, `MarkIPHeader`).
   for the lines of a file, each `ACTION PATTERN`; empty lines and those that start with `#` or `//` do
   not count. `CACHING` (bool) is understood and has no effect. `TABLE_MEMORY` (MiB, 64): the most that the
   tables of long lists may take; more rules are refused. `TABLE_TIME` (seconds, 1.5): how long a table is
-  refined while it is built; past that it is finished as it is, right but slower
+  optimized while it is built; after that it is finished as it is, which is correct but slower
 - **handlers**: `program` (read): the steps that decide, for people; `config` (read/write): other rules take the
   place of these while packets flow
 - **drop reasons**: `denied` by a rule; `no-match`
 - **long lists**: of more than 32 rules, those over addresses, protocol and ports (and up to three other
-  tests) become a lookup table, whose cost hardly grows with their number. It is grown in up to three ways,
-  and the one stays in which sample headers are found soonest; `millrace synth` tells which
+  tests) become a lookup table, whose cost hardly grows with their number. It is built in up to three ways,
+  and the one with the fastest lookups of sample headers is kept; `millrace synth` shows which
 - **difference**: `program` lists decisions over header fields, because that is what runs
 - **difference**: no `cache_...` handlers, because nothing is cached
 ",

@@ -17,14 +17,14 @@ pub const CLASS: Class = Class {
     page: "\
 # Steer(NF, INSTANCES, POLICY... [, keyword STAY])
 
-Chooses one of the instances of an NF for each packet. Chain files put it in front of an NF with `instances`; there is
-no other use for it.
+Chooses one of the instances of an NF for each packet. Chain files put it in front of an NF with `instances`; it has
+no other use.
 
-- **ports**: an input for each interface of the NF, and as many again for packets that an instance gave back because
+- **ports**: an input for each interface of the NF, and as many again for packets that an instance gave back while
   it takes none; for each interface an output to each instance
 - **arguments**: `NF`: the NF. `INSTANCES`: how many there are, 2 to 64. A `POLICY` for each interface: `flow`
   (addresses, protocol and ports, both directions alike; fragments by their addresses, ICMP errors by the flow that
-  they tell of), `source` or `destination` (the IP address, or that of Ethernet where there is none), `interface`
+  they quote), `source` or `destination` (the IP address, or the Ethernet address without one), `interface`
   (packets of the first interface go to the first instance and so on round), `paint` (packets of paint 0 go to the
   first instance and so on round), `least-filled` (each burst goes to the instance that has the fewest packets).
   `STAY` (bool, default false): packets go to an instance that is down, too, and not to others

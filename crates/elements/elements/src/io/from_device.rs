@@ -27,10 +27,10 @@ Receives packets from a port and pushes them out.
   address, a network interface or a capture file; `BURST` (packets at a time, default: the run's);
   `ACTIVE` (bool, default true); `FORCE_IP` (bool, default false): emit only IP packets, with header and
   destination annotations set. `SNIFFER`, `PROMISC`, `SNAPLEN`, `METHOD`, `CAPTURE`, `PROTOCOL`, `HEADROOM`,
-  `OUTBOUND`, `TIMESTAMP` are taken and have no effect
+  `OUTBOUND`, `TIMESTAMP` are accepted and have no effect
 - **annotations**: the MAC header, timestamp and packet type are set by the port
-- **workers**: each receives from a queue of its own, and hands packets to the worker that has their flow's state, where
-  the chain keeps any, or to share the work, where the port does not
+- **workers**: each receives from a queue of its own. It hands packets to the worker with their flow's state if the
+  chain has any, or to distribute the work if the port does not
 - **handlers**: `count`, `byte_count`, `encap` (read), `active` (read/write), `reset_counts` (write)
 - **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
 - **difference**: receives by burst from a port of any kind, not only from libpcap or a packet socket.
@@ -50,7 +50,7 @@ pub const FROM_DPDK_DEVICE: Class = Class {
 
 As FromDevice, with the name and arguments of FastClick's element. `PORT` is a port of the chain file, a
 PCI address or a DPDK device string. `N_QUEUES`, `MAXTHREADS`, `NDESC`, `MODE`, `NUMA`, `PROMISC`,
-`RSS_AGGREGATE`, `PAINT_QUEUE`, `VERBOSE`, `SCALE`, `THREADOFFSET` and the like are taken and have no effect:
+`RSS_AGGREGATE`, `PAINT_QUEUE`, `VERBOSE`, `SCALE`, `THREADOFFSET` and the like are accepted and have no effect:
 each worker receives from its own queue.
 
 - **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)

@@ -20,8 +20,8 @@ pub const PROCESS_NF: Class = Class {
     page: "\
 # ProcessNF(NAME [, keywords OF, NUMBER, OUTPUTS])
 
-Enqueues packets to an NF that a chain file runs with `runs = \"process\"`, and emits what comes back. The chain
-file puts it into the configuration; there is no other use for it.
+Enqueues packets to an NF that a chain file runs with `runs = \"process\"`, and emits its packets. The chain file adds
+it to the configuration; it has no other use.
 
 - **ports**: an input for each interface that the NF receives from, an output for each that it sends to; behind those
   one for each input, for packets that an instance gives back while it takes none and others do
@@ -29,17 +29,17 @@ file puts it into the configuration; there is no other use for it.
   from 0; `OUTPUTS`: how many of its outputs are the NF's
 - **handlers** (read): `state` (`up`, `down`, `starting`, `ending`, `stopped`), `restarts`, `pid`, `kind` (what the
   NF calls itself), `drops` (by the NF's own reasons, a line each), `counters` (that the NF keeps, a line each),
-  `bad-descriptors` (what it said of packets that is not so, by kind, a line each; `bad-claims` is its old name),
-  `neighbours` (`wanted`: those that it has the platform look for now; `refused`: those that it was refused, because they cannot be neighbours or were too
-  many; a line each), `bypassed` (packets that passed by the
-  NF while it did not run), `passed` (packets that it handed to the next NF of its trust group by itself), `copied`
-  (copies that were made at the boundary of its trust group, both ways), `missed` (packets that an observer had no room
+  `bad-descriptors` (its invalid descriptors, by kind, a line each; `bad-claims` is the handler's old name),
+  `neighbours` (`wanted`: those that the platform resolves for it now; `refused`: those that were refused, because they
+  cannot be neighbours or were too many; a line each), `bypassed` (packets that bypassed the NF while it did not run),
+  `passed` (packets that it passed to the next NF of its trust group itself), `copied` (copies that were made at the
+  boundary of its trust group, both ways), `missed` (packets that an observer had no room
   for); and those that a program offers, which `handlers` lists
 - **drop reasons**: `dropped-by-nf`: the NF dropped it, for the reasons in `drops`; `nf-down`: no NF runs;
-  `ring-full`: the NF does not keep up, and has moved nothing for 250 ms; `not-taken`: the NF died before it took the
-  packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died and had had the packet kept
+  `ring-full`: the NF does not keep up, and has moved no packet for 250 ms; `not-taken`: the NF died before it took the
+  packet; `lost-with-nf`: the NF died while it had the packet; `kept-for-nf`: the NF died after it had stored the packet
   for later; `no-such-output`: the NF named an output that it does not have; `not-back`: the run ended before the
-  packet came back; `segments`: the packet is larger than a slot; `observed`: an observer saw it, and sends
+  NF returned the packet; `segments`: the packet is larger than a slot; `observed`: an observer saw it, and sends
   nothing on
 ",
     codes: PortCodes::new("-/-", "h/h"),

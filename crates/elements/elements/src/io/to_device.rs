@@ -21,7 +21,7 @@ Sends packets out of a port: pulled ones as the port takes them, pushed ones at 
 
 - **ports**: 1 input, push or pull; no output
 - **arguments**: `DEVNAME` as for FromDevice; `BURST` (packets pulled at a time, default: the run's).
-  Keywords that choose how Click's drivers work are taken and have no effect
+  Keywords that configure Click's drivers are accepted and have no effect
 - **handlers**: `count`, `byte_count` (read), `reset_counts` (write)
 - **drop reasons**: `port-full`: pushed to a port that did not take it
 - **difference**: Click's ToDevice is pull only. A pushed packet that the port does not take is dropped

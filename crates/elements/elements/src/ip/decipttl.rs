@@ -15,7 +15,7 @@ pub const CLASS: Class = Class {
 # DecIPTTL([keywords ACTIVE, MULTICAST])
 
 Decrements the time to live of IP packets and updates the checksum (RFC 1624). Packets whose time to
-live is 0 or 1 are not changed and leave by output 1; usually an ICMPError stands there.
+live is 0 or 1 are not changed and leave by output 1, usually to an ICMPError.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; expired packets are pushed out of output 1
 - **arguments**: `ACTIVE` (default true): false lets all packets pass unchanged; `MULTICAST` (default

@@ -25,7 +25,7 @@ pub const IP: Class = Class {
     page: "\
 # IPEncap(PROTO, SRC, DST [, keywords TTL, DSCP, ECT, CE, TOS, DF])
 
-Puts an IP header in front of each packet.
+Adds an IP header to each packet.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `PROTO`: the protocol, by name or number; `SRC`, `DST`: addresses; `DST` may be
@@ -49,7 +49,7 @@ pub const UDP: Class = Class {
     page: "\
 # UDPIPEncap(SRC, SPORT, DST, DPORT [, CHECKSUM])
 
-Puts an IP and a UDP header in front of each packet.
+Adds an IP and a UDP header to each packet.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `SRC`, `DST`: addresses; `SPORT`, `DPORT`: ports; `DST` may be `DST_ANNO`: the

@@ -27,8 +27,8 @@ pub const CLASS: Class = Class {
 # ICMPError(SRC, TYPE [, CODE, BADADDRS, keywords MTU, PMTU, SET_FIX_ANNO])
 
 Turns each packet into the ICMP error that answers it: from SRC to the packet's source, with the
-packet's IP header and the beginning of its payload. Sends none where RFC 1122 (3.2.2) and RFC 1812
-(4.3.2.7) say so. Not limited in rate: put a RatedSplitter or Shaper behind it.
+packet's IP header and the beginning of its payload. Sends none in the cases of RFC 1122 (3.2.2) and RFC 1812
+(4.3.2.7). The rate is not limited: put a RatedSplitter or Shaper behind it.
 
 - **ports**: 1 input, 1 output, agnostic; the output belongs to the route lookup, as what a device
   receives
@@ -36,7 +36,7 @@ packet's IP header and the beginning of its payload. Sends none where RFC 1122 (
   `parameterproblem` or their number; `CODE` (default 0), by name or number: `net`, `host`, `protocol`,
   `port`, `needfrag`; `net`, `host`; `transit`, `reassembly`; `erroratptr`, `missingopt`, `length`;
   `BADADDRS`: addresses that get no errors, such as broadcast addresses; `MTU` (default 576): bytes of
-  the longest error; `PMTU` (default 0): the MTU that `needfrag` tells; `SET_FIX_ANNO` (default true)
+  the longest error; `PMTU` (default 0): the MTU that `needfrag` reports; `SET_FIX_ANNO` (default true)
 - **annotations**: reads `ICMP_PARAMPROB` (parameter problem) and `DST_IP` (redirect); sets `DST_IP`
   and, unless told otherwise, `FIX_IP_SRC`; clears the others
 - **handlers**: `src`, `mtu`, `pmtu` (read/write)

@@ -18,14 +18,14 @@ pub const GET: Class = Class {
 # GetIPAddress(OFFSET [, ANNO, keyword IP])
 
 Copies the 4 bytes at OFFSET to the destination address annotation. OFFSET is usually 16, where the
-destination stands in an IP packet.
+destination is in an IP packet.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `OFFSET`, bytes from the packet's start; `ANNO` (default `DST_IP`): another annotation
   of 4 bytes; `IP`: `src` or `dst`, in place of OFFSET: that address of the IP header
 - **annotations**: sets `ANNO`; with `IP` needs the network header
 - **drop reasons**: `short-packet`: the bytes are not there
-- **difference**: packets that are too short are dropped, because Click reads what stands behind them
+- **difference**: packets that are too short are dropped, because Click reads the bytes behind them
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,

@@ -22,17 +22,17 @@ pub const CLASS: Class = Class {
     page: "\
 # IPFragmenter(MTU [, HONOR_DF, VERBOSE, keyword HEADROOM])
 
-Cuts IP packets longer than MTU into fragments. Packets that must not be fragmented leave by output 1;
-usually ICMPError(..., unreachable, needfrag) stands there. What stands before the IP header stays
-with the first fragment only: strip it first.
+Fragments IP packets longer than MTU. Packets that must not be fragmented leave by output 1, usually to
+ICMPError(..., unreachable, needfrag). Bytes before the IP header stay with the first fragment only: strip them
+first.
 
 - **ports**: 1 input, 1 or 2 outputs, push
-- **arguments**: `MTU`: bytes, at least 8; `HONOR_DF` (default true): false fragments packets that say
-  not to as well, with a new identification; `VERBOSE` (default false): prints each packet that must
+- **arguments**: `MTU`: bytes, at least 8; `HONOR_DF` (default true): false fragments packets with DF
+  as well, with a new identification; `VERBOSE` (default false): prints each packet that must
   not be fragmented; `HEADROOM`: bytes to be free before fragments
 - **annotations**: copied to all fragments; needs the network header
 - **handlers**: `drops` (read): packets that must not be fragmented; `fragments` (read): made ones
-- **drop reasons**: `must-not-fragment`: the packet says so, or MTU has no room for 8 bytes;
+- **drop reasons**: `must-not-fragment`: the packet has DF, or MTU has no room for 8 bytes;
   `no-ip-header`: the network header is not set or cut off; `no-buffer`: there are not enough buffers for
   all fragments
 - **difference**: `HEADROOM` has no effect, because all buffers here have the same; without `VERBOSE`

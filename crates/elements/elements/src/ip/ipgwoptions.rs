@@ -18,9 +18,9 @@ pub const CLASS: Class = Class {
     page: "\
 # IPGWOptions(MYADDR [, OTHERADDRS])
 
-Processes the options that a router processes whoever the packet is for: record route and timestamp.
-Belongs on the way out, since MYADDR is the address of the interface that the packet leaves by (RFC
-1812, 4.2.2.2). Computes the header checksum where it changed something.
+Processes the options that a router processes whatever the destination: record route and timestamp. Put it
+before an output interface, since MYADDR is the address of the interface that the packet leaves by (RFC 1812,
+4.2.2.2). Computes the header checksum if it changed an option.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; packets with a bad option are pushed out of output 1
 - **arguments**: `MYADDR`; `OTHERADDRS`: this router's other addresses, for timestamps that ask for
@@ -28,8 +28,8 @@ Belongs on the way out, since MYADDR is the address of the interface that the pa
 - **annotations**: sets `ICMP_PARAMPROB` to the place of a bad byte; needs the network header
 - **handlers**: `drops` (read): packets with a bad option
 - **drop reasons**: `bad-option`; `no-ip-header`: the network header is not set or cut off
-- **difference**: timestamps say when the packet was received, and are marked as not standard (RFC 791)
-  where that is not known, because no clock is read for a packet; a packet with a bad option is not
+- **difference**: timestamps are the time when the packet was received, and marked as not standard (RFC 791)
+  if that is not known, because no clock is read for a packet; a packet with a bad option is not
   changed, because Click leaves half of its changes in it
 ",
     codes: PortCodes::CHECK,

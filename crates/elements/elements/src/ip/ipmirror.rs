@@ -15,15 +15,15 @@ pub const CLASS: Class = Class {
     page: "\
 # IPMirror([DST_ANNO])
 
-Swaps source and destination address of IP packets, and of TCP and UDP packets (first fragments) the
-ports too; of TCP packets also sequence and acknowledgment number. Checksums stay right.
+Swaps source and destination address of IP packets. In first fragments of TCP and UDP it swaps the ports, too,
+and in TCP also sequence and acknowledgment number. Checksums stay correct.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `DST_ANNO` (default true): sets the annotation to the new destination
 - **annotations**: sets `DST_IP`; needs the network header, and the transport header for the ports
 - **drop reasons**: `no-ip-header`: the network header is not set or cut off
-- **difference**: the numbers of a TCP header that is cut off before them are left alone, because
-  Click swaps what stands behind the packet
+- **difference**: the numbers of a TCP header that ends before them are left alone, because Click swaps the
+  bytes behind the packet
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,

@@ -29,10 +29,9 @@ pub const CLASS: Class = Class {
     page: "\
 # IPReassembler([keywords HIMEM, MAX_MTU_ANNO])
 
-Holds fragments of IP packets until they make up the whole packet, which leaves by output 0; packets
-that are no fragments pass. What is not complete 30 seconds after its last fragment leaves by output 1
-as one packet with its fragments in their places, or is dropped;
-ICMPError(..., timeexceeded, reassembly) may stand there.
+Holds fragments of IP packets until the packet is complete, which then leaves by output 0; other packets pass. A
+packet that is incomplete 30 seconds after its last fragment leaves by output 1, as one packet with its
+fragments in their places, or is dropped. Output 1 may lead to ICMPError(..., timeexceeded, reassembly).
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; incomplete packets are pushed out of output 1
 - **arguments**: `HIMEM` (default 262144): bytes of fragments above which the oldest are given up, down

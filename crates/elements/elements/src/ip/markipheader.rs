@@ -21,8 +21,8 @@ start and the transport header annotation to where the IP header ends. Checks no
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `OFFSET` (default 0)
 - **annotations**: sets the network and the transport header
-- **difference**: where the packet ends before the IP header, no transport header is marked, because
-  its place would be made up
+- **difference**: if the packet ends before the IP header, no transport header is marked, because its offset
+  is unknown
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,
@@ -36,8 +36,7 @@ pub const STRIP: Class = Class {
     page: "\
 # StripIPHeader()
 
-Takes everything before the transport header off the packet: the IP header with its options, and what
-stands before it.
+Removes everything before the transport header: the IP header with its options, and the bytes before it.
 
 - **ports**: 1 input, 1 output, agnostic
 - **annotations**: needs the transport header, which CheckIPHeader and MarkIPHeader set

@@ -15,7 +15,7 @@ macro_rules! page {
             "()\n\n",
             $text,
             "\n\n- **ports**: 1 input, 1 output, agnostic\n",
-            "- **annotations**: uses the network header where it is set, else the packet's start\n",
+            "- **annotations**: uses the network header if it is set, else the packet's start\n",
             "- **handlers**: `drops` (read)\n",
             "- **drop reasons**: `bad-ip-header`: the header is cut off or its length field wrong\n"
         )

@@ -22,7 +22,7 @@ pub const TCP: Class = Class {
 Computes the TCP checksum and writes it into the header.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: `FIXOFF` (default false): mends a data offset that is too small or beyond the packet
+- **arguments**: `FIXOFF` (default false): corrects a data offset that is too small or beyond the packet
 - **annotations**: needs the network and the transport header
 - **drop reasons**: `bad-lengths`: the segment has no whole header, or is not all there
 ",
@@ -38,7 +38,7 @@ pub const UDP: Class = Class {
     page: "\
 # SetUDPChecksum()
 
-Computes the UDP checksum and writes it into the header. The protocol field is not looked at.
+Computes the UDP checksum and writes it into the header. The protocol field is not checked.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; packets that have no whole datagram are pushed out of
   output 1

@@ -55,14 +55,14 @@ pub const CE: Class = Class {
     page: "\
 # MarkIPCE([FORCE])
 
-Marks IP packets as having met congestion (RFC 3168) and updates the checksum. Drops packets whose
-sender does not understand that.
+Sets Congestion Experienced in IP packets (RFC 3168) and updates the checksum. Drops packets whose sender does not
+support ECN.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `FORCE` (default false): marks these packets too
 - **annotations**: needs the network header
 - **handlers**: `drops` (read)
-- **drop reasons**: `not-ect`: the sender does not understand; `no-ip-header`: the network header is not
+- **drop reasons**: `not-ect`: the sender does not support ECN; `no-ip-header`: the network header is not
   set or cut off
 - **difference**: `drops` counts, because Click's stays 0 by mistake
 ",

@@ -18,11 +18,11 @@ pub const CLASS: Class = Class {
     page: "\
 # CheckIP6Header([BADADDRS, OFFSET])
 
-Checks that packets have a right IPv6 header: length, version, payload length and source address. Sets
-the header annotations and cuts off what lies behind the payload length.
+Checks that packets have a valid IPv6 header: length, version, payload length and source address. Sets the header
+annotations and cuts off bytes behind the payload length.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; bad packets are pushed out of output 1
-- **arguments**: `BADADDRS`: addresses that are no good sources, beside the one of all ones; `OFFSET`
+- **arguments**: `BADADDRS`: addresses that are bad sources, beside the one of all ones; `OFFSET`
   (default 0): bytes before the IPv6 header
 - **annotations**: sets the network and the transport header; the latter is what follows the fixed
   header, an extension header if there is one

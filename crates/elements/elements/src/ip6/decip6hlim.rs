@@ -15,7 +15,7 @@ pub const CLASS: Class = Class {
 # DecIP6HLIM()
 
 Decrements the hop limit of IPv6 packets. Packets whose hop limit is 0 or 1 are not changed and leave by
-output 1; usually an ICMP6Error stands there.
+output 1, usually to an ICMP6Error.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; expired packets are pushed out of output 1
 - **annotations**: needs the network header

@@ -21,8 +21,8 @@ pub const CLASS: Class = Class {
 # ICMP6Error(SRC, TYPE, CODE)
 
 Turns each packet into the ICMPv6 error or redirect that answers it: from SRC to the packet's source,
-with as much of the packet as fits into 1280 bytes. Sends none where RFC 4443 (2.4 e) says so. Not
-limited in rate: put a RatedSplitter or Shaper behind it.
+with as much of the packet as fits into 1280 bytes. Sends none in the cases of RFC 4443 (2.4 e). The rate is not
+limited: put a RatedSplitter or Shaper behind it.
 
 - **ports**: 1 input, 1 output, agnostic; the output belongs to the route lookup, as what a device
   receives

@@ -17,13 +17,13 @@ pub const GET: Class = Class {
 # GetIP6Address(OFFSET)
 
 Copies the 16 bytes at OFFSET to the destination address annotation. OFFSET is usually 24, where the
-destination stands in an IPv6 packet.
+destination is in an IPv6 packet.
 
 - **ports**: 1 input, 1 output, agnostic
 - **arguments**: `OFFSET`, bytes from the packet's start
 - **annotations**: sets `DST_IP6`
 - **drop reasons**: `short-packet`: the bytes are not there
-- **difference**: packets that are too short are dropped, because Click reads what stands behind them
+- **difference**: packets that are too short are dropped, because Click reads the bytes behind them
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,

@@ -25,10 +25,10 @@ Turns neighbour solicitations (RFC 4861), with their Ethernet header, into the a
 them, where the target is one of its addresses or lies in one of its prefixes.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: addresses or prefixes and the Ethernet address that they have; the longest prefix counts
-- **drop reasons**: `bad-solicitation`: not one, or not right; `not-mine`: the target is nobody's
-- **difference**: to a solicitation without source address (duplicate address detection) the answer goes
-  to all nodes and is not marked as solicited (RFC 4861, 7.2.4)
+- **arguments**: addresses or prefixes and their Ethernet address; the longest prefix counts
+- **drop reasons**: `bad-solicitation`: not one, or not valid; `not-mine`: no prefix has the target
+- **difference**: the answer to a solicitation without source address (duplicate address detection) is sent to
+  all nodes and not marked as solicited (RFC 4861, 7.2.4)
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::None,

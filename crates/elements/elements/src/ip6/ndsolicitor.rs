@@ -20,21 +20,20 @@ pub const CLASS: Class = Class {
     page: "\
 # IP6NDSolicitor(IP, ETH)
 
-Puts an Ethernet header in front of IPv6 packets that come in by input 0, from ETH to the station of the
-packet's destination annotation. Where that is not known it keeps the packet and sends a neighbour
-solicitation from IP (RFC 4861); advertisements come in by input 1, with their Ethernet header.
+Adds an Ethernet header to IPv6 packets that come in by input 0, from ETH to the station of the packet's
+destination annotation. If that is unknown, it queues the packet and sends a neighbour solicitation from IP
+(RFC 4861); advertisements come in by input 1, with their Ethernet header.
 
-- **ports**: 2 inputs, 1 or 2 outputs, push; solicitations leave by output 1 where that is connected, else
-  by output 0
+- **ports**: 2 inputs, 1 or 2 outputs, push; solicitations leave by output 1 if that is wired, else by output 0
 - **arguments**: `IP`: this host's address; `ETH`: its Ethernet address
 - **annotations**: reads `DST_IP6`
 - **handlers**: `table` (read): address, whether it is known, station; `stats` (read)
 - **drop reasons**: `replaced`: a newer packet waits in its place; `no-answer`; `table-full`; `no-room`:
-  there is no room for a header; `advertisement`: read and used up; `bad-advertisement`: not right
-- **state**: of one worker, which gets the answers
+  there is no room for a header; `advertisement`: it was read; `bad-advertisement`: not valid
+- **state**: on one worker, which gets the answers
 - **difference**: one solicitation a second is sent for an address, not one for each packet (RFC 4861,
-  7.2.2); who does not answer within 15 to 30 seconds is forgotten, and his packet dropped;
-  advertisements that are not right (RFC 4861, 7.1.2) change nothing; multicast packets get their
+  7.2.2); a neighbour without answer within 15 to 30 seconds is removed, and its packet dropped;
+  advertisements that are not valid (RFC 4861, 7.1.2) change nothing; multicast packets get their
   group's Ethernet address (RFC 2464)
 ",
     codes: PortCodes { ports: "2/1-2", processing: "h/h", flow: "xy/x" },

@@ -12,7 +12,7 @@ pub const CLASS: Class = Class {
     page: "\
 # Unqueue([BURST, keywords ACTIVE, LIMIT])
 
-Pulls packets whenever there are some, and pushes them.
+Pulls packets and pushes them.
 
 - **ports**: 1 pull input, 1 push output
 - **arguments**: `BURST`: packets pulled at a time, negative for as many as there are; `ACTIVE` (default

@@ -34,31 +34,32 @@ pub const CLASS: Class = Class {
     page: "\
 # Resolver(STATION, ADDR_1, ADDR_2, ... [, keywords MAC, PORT, ASKS])
 
-Stands where the packets of a port come in, and makes it a station of its network: answers ARP requests and neighbour
-solicitations for its addresses, and finds out the Ethernet addresses of neighbours that NFs ask the platform for. Chain
-files put it there for a port or device with `addresses`. All elements of one STATION share its table.
+Makes a port an L3 interface of its network, on the packets that the port receives: answers ARP requests and neighbour
+solicitations for its addresses, and resolves the Ethernet addresses of neighbours that NFs ask the platform for. Chain
+files add it for a port or device with `addresses`. All elements of one STATION share its table.
 
-Of what comes in it consumes ARP replies to its addresses and neighbour advertisements to them, and turns requests and
-solicitations for them into answers. Everything else leaves by output 0: other packets, frames in VLANs, ARP between
-others, announcements to all, which it reads in passing. Messages must be as RFC 826 and RFC 4861 (section 7.1) want
-them: hop limit 255, checksum, lengths of messages and options, addresses of single stations.
+It consumes ARP replies and neighbour advertisements to its addresses, and turns requests and solicitations for them
+into answers. Everything else leaves by output 0: other packets, frames in VLANs, ARP between others, and announcements
+to all, which it reads in passing. Messages must be valid by RFC 826 and RFC 4861 (section 7.1): hop limit 255,
+checksum, lengths of messages and options, addresses of single stations.
 
-A neighbour gets an entry when somebody here asks for it, and never because of a packet. It is asked for 3 times, a second
-apart, holds for 15 to 45 seconds and is then asked again where it was, as long as anybody wants it.
+A neighbour gets an entry when an NF or a handler asks for it, and never because of a packet. It is queried 3 times, a
+second apart. An answer is valid for 15 to 45 seconds; then the neighbour is probed at its address, as long as anybody
+wants it.
 
 - **ports**: 1 input; output 0: what it does not consume; output 1: answers and questions; push
 - **arguments**: `STATION`: a name; `ADDR_i`: addresses with the length of their network's prefix; `MAC`: its Ethernet
-  address, that of `PORT` by default; `ASKS` (default true): whether questions leave here, too
-- **annotations**: answers keep the `VLAN_TCI` of their question and lose all others
+  address, that of `PORT` by default; `ASKS` (default true): whether queries leave here, too
+- **annotations**: answers keep the `VLAN_TCI` of their query and lose all others
 - **handlers**: `table` (read): a line for each neighbour: address, state (`incomplete`, `reachable`, `stale`, `probe`,
   `unreachable`, `permanent`), Ethernet address, seconds since it was heard of, how many NFs want it; `count` (read):
-  neighbours; `queries`, `answers`, `responses` (read): questions that were sent and answered, messages about neighbours
-  that are wanted; `stats` (read): these and `missed` (messages that came too fast), `conflicts` (from others that have
-  an address of the station's), `no-buffer`, `failures` (neighbours that were given up), `evicted` (that made room), a
-  line each; `stations` (read): its addresses; `resolve` (`ADDR`, write): has a neighbour looked for and kept; `insert`
-  (`ADDR ETH`), `delete` (`ADDR`), `clear` (write)
-- **drop reasons**: `neighbour-read`: it told of a neighbour; `neighbour-malformed`: a message for this station that is
-  not right
+  neighbours; `queries`, `answers`, `responses` (read): queries that were sent, requests that were answered, and messages
+  about wanted neighbours; `stats` (read): these and `missed` (messages that came too fast), `conflicts` (from others
+  with an address of the interface), `no-buffer`, `failures` (neighbours that were given up), `evicted` (that made
+  room), a line each; `stations` (read): its addresses; `resolve` (`ADDR`, write): resolves a neighbour and keeps its
+  entry; `insert` (`ADDR ETH`), `delete` (`ADDR`), `clear` (write)
+- **drop reasons**: `neighbour-read`: a message about a neighbour; `neighbour-malformed`: an invalid message for this
+  interface
 ",
     codes: PortCodes::new("1/2", "h/h"),
     state: StateScope::Shared,

@@ -21,11 +21,10 @@ pub const CLASS: Class = Class {
     page: "\
 # ICMPRewriter(MAPS [, DST_ANNO, REPLY_ANNO])
 
-Rewrites ICMP errors by the mappings of rewriters, so that they reach the host that sent the packet which
-they speak of: destination unreachable, time exceeded, parameter problem, source quench, redirect. The
-header of that packet, inside the error, is rewritten back to what the host sent, and all checksums are
-mended: of both IP headers, of the inner transport header as far as it is there, and of the error itself
-(RFC 5508 REQ-4, REQ-5).
+Rewrites ICMP errors by the mappings of rewriters, so that they reach the host that sent the quoted packet:
+destination unreachable, time exceeded, parameter problem, source quench, redirect. The quoted header inside the
+error is rewritten back to what the host sent. All checksums are updated: of both IP headers, of the inner
+transport header as far as it is there, and of the error itself (RFC 5508 REQ-4, REQ-5).
 
 - **ports**: 1 input, 1 or more outputs, push. Rewritten errors leave by output 0, or as the mapping says
   with a port offset; others, and ICMP that is no error, by output 1 where there is one
@@ -36,8 +35,7 @@ mended: of both IP headers, of the inner transport header as far as it is there,
 - **annotations**: sets `DST_IP`
 - **drop reasons**: `no-ip-header`, `not-icmp`, `not-an-error`, `unmapped`, `cut-off` (the inner IP header
   is not all there)
-- **workers**: each looks at the mappings of its own; errors are brought to the worker of the flow
-  that they speak of
+- **workers**: each looks at its own mappings; errors are brought to the worker of the flow that they quote
 - **difference**: the error's own source address is translated too when the error comes from inside (its
   inner packet was sent by a remote end), because a private address would leak out (RFC 5508 REQ-5)
 - **difference**: Click sends packets that are not ICMP behind its last output, which drops them; here

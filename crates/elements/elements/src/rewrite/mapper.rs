@@ -20,9 +20,8 @@ pub const ROUND_ROBIN: Class = Class {
     page: "\
 # RoundRobinIPMapper(PATTERN1, ..., PATTERNn)
 
-Answers the mapping requests of rewriters (`IPRewriter` and its kin, where an input specification
-names this element): tries the patterns in round-robin order, and takes the first that gives a mapping.
-A load balancer in one line.
+Chooses patterns for rewriters (`IPRewriter` and related classes) whose input specification names this element:
+tries the patterns in round-robin order, and takes the first that gives a mapping. A load balancer in one line.
 
 - **ports**: none
 - **arguments**: each `SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`; a name given by
@@ -42,8 +41,8 @@ pub const SOURCE_HASH: Class = Class {
 # SourceIPHashMapper(NNODES SEED, PATTERN1 ID1, ..., PATTERNn IDn)
 
 As `RoundRobinIPMapper`, but the source address decides which pattern is used, by consistent hashing:
-each pattern has NNODES places on a ring that depend on SEED and its ID, and the address's place decides.
-When patterns are added or removed, most addresses keep theirs.
+each pattern has NNODES positions on a ring, which depend on SEED and its ID, and the address's position decides.
+When patterns are added or removed, most addresses keep their pattern.
 
 - **ports**: none
 - **arguments**: `NNODES SEED`: two integers; each further one a pattern with its outputs as in

@@ -16,9 +16,9 @@ pub const CLASS: Class = Class {
     page: "\
 # IPRewriterPatterns(NAME PATTERN, ...)
 
-Gives names to patterns that `IPRewriter` and related elements use as `pattern NAME FOUTPUT ROUTPUT`.
-Inputs, also of several elements, that name one pattern share its range: none takes a port that
-another has in use towards the same remote end.
+Names patterns that `IPRewriter` and related elements use as `pattern NAME FOUTPUT ROUTPUT`. Inputs with the same
+pattern, also of several elements, share its range: none takes a port that another uses towards the same remote
+end.
 
 - **ports**: none
 - **arguments**: each a name and a pattern, `NAME SADDR SPORT DADDR DPORT`
