@@ -10,14 +10,12 @@
 //! headers: callers say how long a header or segment is, after they have checked it.
 
 pub mod delta;
-pub mod partial;
 #[cfg(test)]
 mod tests;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub use delta::{Delta, update, update_udp16, update_udp32, update16, update32};
-pub use partial::finish_partial;
+pub use delta::{Delta, update, update16};
 
 use crate::access::Access;
 
