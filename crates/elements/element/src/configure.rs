@@ -163,13 +163,18 @@ impl Configure<'_> {
         state.downcast().ok()
     }
 
-    /// A way to an NF in a process of its own, or records why there is none.
+    /// A result's value; records its error at `span`.
+    pub fn recorded<T>(&mut self, result: Result<T, impl ToString>, span: Span) -> Option<T> {
+        self.accept(span, result)
+    }
+
+    /// A link to an NF in a process of its own. Records why there is none.
     pub fn open_nf(&mut self, name: &Spanned) -> Option<Box<dyn NfLink>> {
         let opened = self.services.open_nf(name.as_str());
         self.accept(name.span, opened)
     }
 
-    /// Opens a port, or records why it cannot be.
+    /// Opens a port. Records why it cannot be opened.
     pub fn open_port(&mut self, name: &Spanned, direction: Direction) -> Option<Box<dyn Port>> {
         let opened = self.services.open_port(name.as_str(), direction);
         self.accept(name.span, opened)

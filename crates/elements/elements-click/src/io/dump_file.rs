@@ -38,13 +38,8 @@ impl FileName {
         open: impl FnOnce(&Path) -> Result<F, E>,
     ) -> Option<F> {
         let path = self.path(cx, direction);
-        match open(&path) {
-            Ok(file) => files::record_file(cx, &path, direction, self.span).then_some(file),
-            Err(error) => {
-                cx.error(self.span, error.to_string());
-                None
-            }
-        }
+        let file = cx.recorded(open(&path), self.span)?;
+        files::record_file(cx, &path, direction, self.span).then_some(file)
     }
 
     /// Where the file is.

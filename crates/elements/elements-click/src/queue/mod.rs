@@ -5,10 +5,9 @@ use element::Class;
 mod delay;
 mod drr;
 mod limits;
-mod rated_unqueue;
+mod rated;
 mod red;
 mod sched;
-mod shaper;
 pub(crate) mod token_bucket;
 
 /// The classes of this folder.
@@ -16,14 +15,14 @@ pub const CLASSES: &[&Class] = &[
     &delay::DELAY_SHAPER,
     &delay::DELAY_UNQUEUE,
     &drr::CLASS,
-    &rated_unqueue::BANDWIDTH_RATED_UNQUEUE,
-    &rated_unqueue::RATED_UNQUEUE,
+    &rated::BANDWIDTH_RATED_UNQUEUE,
+    &rated::RATED_UNQUEUE,
     &red::CLASS,
     &sched::PRIO,
     &sched::ROUND_ROBIN,
     &sched::STRIDE,
-    &shaper::BANDWIDTH_SHAPER,
-    &shaper::SHAPER,
+    &rated::BANDWIDTH_SHAPER,
+    &rated::SHAPER,
 ];
 
 #[cfg(test)]

@@ -173,11 +173,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
             return None;
         }
         element.force_ip |= link_type::is_raw_ip(element.link_type);
-        if let Some((at, span)) = place.filter(|(at, _)| *at > 0)
-            && let Err(message) = source.seek(at)
-        {
-            cx.error(span, message);
-            return None;
+        if let Some((at, span)) = place.filter(|(at, _)| *at > 0) {
+            cx.recorded(source.seek(at), span)?;
         }
         element.source = Some(source);
     }
