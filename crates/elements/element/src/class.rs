@@ -8,45 +8,45 @@ use click::config::Args;
 /// Who owns an element's state when a chain runs on several workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StateScope {
-    /// There is none.
+    /// There is no state.
     None,
-    /// Each worker has its own; handlers add them up.
+    /// Each worker has its own state; handlers add the values up.
     PerWorker,
-    /// Each worker has that of its own flows: packets of a flow, in both directions, must come to the worker that has it.
+    /// Each worker has the state of its own flows: both directions of a flow must reach its owner worker.
     PerFlow,
-    /// All workers see one.
+    /// All workers share one state.
     Shared,
-    /// One worker has it: packets of other workers are handed over to that one.
+    /// One worker has the state: other workers hand their packets over to it.
     OneWorker,
 }
 
-/// An element class: what the configuration language needs to know of it, and how to make one.
+/// An element class: its description for the configuration language, and its constructor.
 pub struct Class {
     /// Its name in configurations.
     pub name: &'static str,
-    /// One line that says what it is for.
+    /// One line for the list of classes.
     pub summary: &'static str,
     /// Its page: purpose, ports, arguments, annotations, handlers, drop reasons, and each difference
     /// to Click with its reason. Markdown.
     pub page: &'static str,
-    /// What its ports are like.
+    /// Its port counts, processing and flow codes.
     pub codes: PortCodes,
     /// Who owns its state.
     pub state: StateScope,
-    /// Makes an element from its configuration; `None` when that has mistakes, which are recorded.
+    /// Makes an element from its configuration; `None` if that has mistakes, which are recorded.
     pub make: fn(&mut Configure<'_>) -> Option<BoxElement>,
 }
 
 impl Class {
-    /// Whether its elements keep packets that others push until they are pulled.
+    /// Whether its elements queue pushed packets until they are pulled.
     pub fn is_queue(&self) -> bool {
         self.codes.processing.starts_with("h/l")
     }
 }
 
 impl Configure<'_> {
-    /// Makes the transparent element that `read` gives for the arguments; `None` when there were mistakes. That all
-    /// arguments were read is checked, too.
+    /// Makes the transparent element that `read` returns for the arguments. `None` if there were mistakes; an argument
+    /// that `read` does not read is one.
     pub fn transparent<E: Transparent + 'static>(
         &mut self,
         read: impl FnOnce(&mut Args<'_>) -> Option<E>,
@@ -54,7 +54,7 @@ impl Configure<'_> {
         self.read(read).map(BoxElement::transparent)
     }
 
-    /// Makes the opaque element that `read` gives for the arguments, in the same way.
+    /// Makes the opaque element that `read` returns for the arguments, in the same way.
     pub fn opaque<E: Opaque + 'static>(
         &mut self,
         read: impl FnOnce(&mut Args<'_>) -> Option<E>,

@@ -1,5 +1,4 @@
-//! What an element learns when it is made: its name, arguments, wiring, worker, and the services of
-//! the host.
+//! What an element is made from: its name, arguments, wiring, worker, and the services of the host.
 
 use crate::nf::NfLink;
 use click::config::{Args, Names};
@@ -11,7 +10,7 @@ use port::interface::Interface;
 use std::any::Any;
 use std::sync::Arc;
 
-/// How many ports of an element are wired.
+/// Numbers of wired ports of an element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Input ports.
@@ -20,7 +19,7 @@ pub struct Shape {
     pub outputs: usize,
 }
 
-/// Who shares a piece of state; see [`Configure::shared`].
+/// Which elements share a state; see [`Configure::shared`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scope {
     /// Elements of one worker.
@@ -29,24 +28,24 @@ pub enum Scope {
     AllWorkers,
 }
 
-/// What the host offers to elements that are being made.
+/// The services of the host for elements that are being made.
 pub trait Services {
-    /// Opens this worker's queue of a port. `name` is what the configuration says: a port of the chain
-    /// file, a device, a PCI address. Several elements may open the same port, one for each direction.
+    /// Opens this worker's queue of a port. `name` is a port of the chain file, a device or a PCI address. Several
+    /// elements may open the same port, one for each direction.
     ///
     /// # Errors
-    /// A sentence that says what is missing and what to do.
+    /// A sentence that states what is missing and what to do.
     fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String>;
 
-    /// A way to this worker's instance of an NF that runs in a process of its own.
+    /// A link to this worker's instance of an NF in a process of its own.
     ///
     /// # Errors
-    /// A sentence that says that there is no such NF.
+    /// A sentence that states that there is no such NF.
     fn open_nf(&mut self, name: &str) -> Result<Box<dyn NfLink>, String> {
         Err(format!("there is no NF `{name}` in a process of its own: chain files say `runs = \"process\"`"))
     }
 
-    /// The station of that name in the chain file, which its NFs ask about neighbours; `None` where there is no such.
+    /// The L3 interface of that name in the chain file, which resolves neighbours for NFs; `None` if there is none.
     fn l3_interface(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
@@ -54,20 +53,20 @@ pub trait Services {
     /// The hardware address of a port that was opened.
     ///
     /// # Errors
-    /// A sentence that says that it has none.
+    /// A sentence that states that it has none.
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
         Err(format!("port `{name}` has no hardware address"))
     }
 
-    /// The capture file behind a port, in a direction, where it is one.
+    /// The capture file of a port in a direction, if the port is one.
     fn port_file(&self, _name: &str, _direction: Direction) -> Option<std::path::PathBuf> {
         None
     }
 
-    /// A file that the configuration names, relative to where the configuration lies.
+    /// The path of a file that the configuration names, relative to the configuration's folder.
     fn path(&self, name: &std::path::Path) -> std::path::PathBuf;
 
-    /// The state registry: returns what stands under the key, or puts `made` there.
+    /// The state registry: returns the state of the key, and makes it if there is none.
     fn shared_any(
         &mut self,
         scope: Scope,
@@ -75,17 +74,17 @@ pub trait Services {
         make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
     ) -> Arc<dyn Any + Send + Sync>;
 
-    /// Class of the element with that name in the flat configuration, looked up from the element
-    /// `from` outwards; with its full name.
+    /// Full name and class of an element in the flat configuration. The name is looked up from the element `from`
+    /// outwards.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
 
-    /// Whether elements of that class keep packets that others push until they are pulled.
+    /// Whether elements of that class queue pushed packets until they are pulled.
     fn is_queue(&self, _class: &str) -> bool {
         false
     }
 
-    /// The queues next to the element with that name: the nearest downstream where it pushes its packets out
-    /// of output 0, the nearest upstream where they are pulled; and whether they are downstream.
+    /// The queues next to an element, and whether they are downstream: the nearest downstream if it pushes packets out
+    /// of output 0, the nearest upstream if they are pulled.
     fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
         (vec![], true)
     }
@@ -107,9 +106,9 @@ pub struct Configure<'a> {
     pub workers: usize,
     /// Names of addresses, ports and protocols.
     pub names: &'a dyn Names,
-    /// Where mistakes go.
+    /// The list of mistakes.
     pub diags: &'a mut Diagnostics,
-    /// What the host offers.
+    /// The services of the host.
     pub services: &'a mut dyn Services,
 }
 
@@ -120,8 +119,8 @@ impl Configure<'_> {
         Args::new(what, self.config, self.names, self.diags)
     }
 
-    /// The arguments of an element that has a pattern for each output, and no other arguments. What is wrong with
-    /// their number is recorded; `None` where there are others.
+    /// The arguments of an element that has a pattern for each output and no other arguments. A wrong number of patterns
+    /// is recorded; `None` if there are other arguments.
     pub fn patterns(&mut self) -> Option<Vec<Spanned>> {
         let mut args = self.args();
         let patterns = args.rest();
@@ -145,9 +144,8 @@ impl Configure<'_> {
         result.map_err(|error| drop(self.error(span, error.to_string()))).ok()
     }
 
-    /// State that several elements share, by key: the first who asks makes it. Elements that belong
-    /// together (a rewriter and its ICMP companion) use the flat name of one of them as the key. `None`
-    /// when somebody else keeps state of another type under it.
+    /// State that several elements share, by key and type: the first call makes it. Elements that belong together, such
+    /// as a rewriter and its ICMP companion, use the flat name of one of them as the key.
     pub fn shared<T: Any + Send + Sync>(
         &mut self,
         scope: Scope,

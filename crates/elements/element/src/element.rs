@@ -1,4 +1,4 @@
-//! What an element does.
+//! The traits of elements.
 
 use crate::configure::Shape;
 use crate::handler::Handlers;
@@ -10,84 +10,83 @@ use shm::burst::{Batch, Vector};
 use std::ops::{Deref, DerefMut};
 use table::acl::RuleList;
 
-/// What a task did.
+/// The result of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// It moved packets; call again soon.
     Worked,
     /// There was nothing to do.
     Idle,
-    /// There never will be anything to do again.
+    /// There will never be anything to do again.
     Finished,
 }
 
 /// An element of one worker.
 ///
-/// What it does to packets is said by [`Transparent`] or [`Opaque`], and what it does by itself by [`Task`]. Here
-/// is what any of them may have: handlers, timers, a beginning and an end.
-#[expect(unused_variables, reason = "defaults do nothing with what they get")]
+/// [`Transparent`] or [`Opaque`] processes packets, and [`Task`] works without being called with packets. This trait has
+/// what every element may have: handlers, timers, a start and a stop.
+#[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Element: Send {
     /// Its task, if it has one.
     fn task(&mut self) -> Option<&mut dyn Task> {
         None
     }
 
-    /// Names of the reasons that [`Batch::drop`] and [`Work::drop`] count. For transparent elements
-    /// these are further to the program's and used by the slow paths.
+    /// Names of the reasons that [`Batch::drop`] and [`Work::drop`] count. A transparent element's slow paths use them
+    /// beside the reasons of its program.
     fn reasons(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether what is not in its program may change bytes of packets that came in: elements that pass them on as they
-    /// are say so, and packets that somebody else is shown meanwhile need no copy.
+    /// Whether its Rust code may change bytes of packets. Packets that others read meanwhile are copied before an element
+    /// that does.
     fn writes(&self) -> bool {
         true
     }
 
-    /// Told before the first packet, of an element behind it that may change bytes of packets which it is passed, if
-    /// there is one.
+    /// Gets, before the first packet, the name of an element downstream that may change bytes of its packets, if there is
+    /// one.
     fn note_writer(&mut self, writer: Option<&str>) {}
 
     /// Called before the first packet.
     fn start(&mut self, work: &mut Work<'_>) {}
 
-    /// Called when the time has come that the element asked for with [`Work::fire_at`].
+    /// Called at the time that the element set with [`Work::fire_at`].
     fn fire(&mut self, work: &mut Work<'_>) {}
 
     /// Housekeeping between bursts: ageing, growth. Does a bounded amount of work.
     fn tick(&mut self, now_ns: u64) {}
 
-    /// Called after the last packet: lets go of what it keeps (dropping it), closes files.
+    /// Called after the last packet: drops the packets that it holds, closes files.
     fn stop(&mut self, work: &mut Work<'_>) {}
 
-    /// Whether packets that it keeps wait for something that comes by itself, within bounds: a run does not end before
-    /// it has. Asked when nothing else is left to do.
+    /// Whether packets that it holds wait for an event that will come within a bounded time: a run does not end before.
+    /// Called when nothing else is left to do.
     fn awaits(&self) -> bool {
         false
     }
 
-    /// The handlers that it has beyond those that every element has (`name`, `class`, `config`, …). The program's state
-    /// cells belong to the host, which hands them in.
+    /// Its handlers beside those of every element (`name`, `class`, `config`, …). The program's state cells belong to the
+    /// host, which passes them.
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::default()
     }
 
-    /// What it found worth telling the user, such as a capture that ends in the middle of a frame. Each
-    /// is told once.
+    /// New warnings for the user, for example of a capture that ends in the middle of a frame. Each is returned once.
     fn take_findings(&mut self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The port behind it, for the report of what went in and out.
+    /// The name and counters of its port, for the report of a run.
     fn port_stats(&self) -> Option<(String, port::PortStats)> {
         None
     }
 }
 
-/// An element that is a program: the host runs it, as machine code or by the evaluator, alone or fused with others.
-#[expect(unused_variables, reason = "defaults do nothing with what they get")]
+/// An element with a program: the host runs it as machine code or by the evaluator, alone or fused with others.
+#[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Transparent: Element {
-    /// Builds the program, and gives it a name.
+    /// Builds and names the program.
     fn build(&self, f: &mut Builder);
 
     /// The table with that number in the program's declarations.
@@ -95,22 +94,23 @@ pub trait Transparent: Element {
         None
     }
 
-    /// The list of rules that it goes by, where it can be put elsewhere: into a switch.
+    /// Its list of rules, if a switch can apply it instead.
     fn first_match(&self) -> Option<RuleList> {
         None
     }
 
-    /// Works on packets that the program sent to slow path `path`.
+    /// Processes packets that the program sent to slow path `path`.
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {}
 }
 
-/// An element that is Rust: no compiler looks into it. Which of the two its class has, its processing code says.
-#[expect(unused_variables, reason = "defaults do nothing with what they get")]
+/// An element in Rust, which the compiler of programs does not see. Its class's processing code states whether it pushes
+/// or pulls.
+#[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Opaque: Element {
-    /// Works on packets that came in by an input.
+    /// Processes packets from an input.
     fn push(&mut self, input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {}
 
-    /// Puts up to `most` packets for an output into a vector; returns how many.
+    /// Puts up to `most` packets for an output into a vector, and returns their number.
     fn pull(&mut self, output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
         0
     }
@@ -118,35 +118,36 @@ pub trait Opaque: Element {
 
 /// An element with a task: it receives, pulls or makes packets.
 pub trait Task: Element {
-    /// Does a piece of work, again and again. What it leaves in the (empty) vector leaves by output 0.
+    /// Does a piece of work; the host calls it again and again. Packets that it puts into the empty vector leave by
+    /// output 0.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress;
 
-    /// Whether there is something to do although packets are pushed into it: something comes back to it.
+    /// Whether it has work of its own although packets are pushed into it: completions return to it.
     fn works_alone(&self) -> bool {
         false
     }
 
-    /// Where its task leaves packets that may belong to other workers: who tells.
+    /// The flow steering for its task's packets, if they may belong to other workers.
     fn steering(&self) -> Option<FlowSteering> {
         None
     }
 }
 
-/// An element, and which of the two it is.
+/// A transparent or an opaque element.
 pub enum BoxElement {
-    /// It has a program.
+    /// An element with a program.
     Transparent(Box<dyn Transparent>),
-    /// It has none.
+    /// An element without one.
     Opaque(Box<dyn Opaque>),
 }
 
 impl BoxElement {
-    /// A transparent element.
+    /// Boxes a transparent element.
     pub fn transparent(element: impl Transparent + 'static) -> BoxElement {
         BoxElement::Transparent(Box::new(element))
     }
 
-    /// An opaque element.
+    /// Boxes an opaque element.
     pub fn opaque(element: impl Opaque + 'static) -> BoxElement {
         BoxElement::Opaque(Box::new(element))
     }
@@ -169,7 +170,7 @@ impl BoxElement {
         }
     }
 
-    /// The program of a transparent element with those ports.
+    /// The program of a transparent element with these ports.
     pub fn lower(&self, shape: Shape) -> Option<Result<Verified, VerifyError>> {
         let BoxElement::Transparent(element) = self else { return None };
         let mut f = Builder::new("", shape.outputs);

@@ -24,53 +24,53 @@
 use crate::value::no_such_handler;
 use std::borrow::Cow;
 
-/// What can be done with a handler.
+/// The access to a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Read.
+    /// It can be read.
     Read,
-    /// Written.
+    /// It can be written.
     Write,
-    /// Both.
+    /// It can be read and written.
     ReadWrite,
 }
 
-/// How the values of several workers become one.
+/// How the values of several workers are merged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Merge {
     /// Numbers are added.
     Sum,
-    /// The largest number.
+    /// The largest number is taken.
     Max,
-    /// All workers have the same.
+    /// All workers have the same value.
     First,
-    /// Texts one after the other.
+    /// The texts are concatenated.
     Concat,
-    /// Lines of a name and a number each: the numbers of a name are added.
+    /// Each line has a name and a number: the numbers of a name are added.
     Named,
 }
 
-/// What others know of a handler.
+/// The description of a handler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Handler {
     /// Its name.
     pub name: Cow<'static, str>,
-    /// What can be done with it.
+    /// Whether it can be read and written.
     pub access: Access,
-    /// How values of several workers become one.
+    /// How the values of several workers are merged.
     pub merge: Merge,
 }
 
-/// Reads a value of a `T`, whose program has these state cells; `None` when there is no such value now.
+/// Reads a value of a `T` whose program has these state cells; `None` if there is no value now.
 pub type Read<T> = fn(&T, cells: &[u64]) -> Option<String>;
-/// The same of a handler that is asked with an argument behind its name.
+/// Reads a value that depends on an argument, which follows the handler's name.
 pub type Ask<T> = fn(&T, argument: &str) -> Option<String>;
-/// Writes a value; a sentence that says what was expected where it is none.
+/// Writes a value. The error is a sentence that states what was expected.
 pub type Write<T> = fn(&mut T, value: &str, cells: &mut [u64]) -> Result<(), String>;
-/// Does what the handler is there for, whatever value is written.
+/// Carries out a write and ignores its value.
 pub type Press<T> = fn(&mut T, cells: &mut [u64]);
 
-/// Reads and writes values that are told apart by numbers.
+/// Reads and writes numbered values.
 struct Numbered<T> {
     count: fn(&T) -> usize,
     read: fn(&T, number: usize) -> Option<String>,
@@ -85,7 +85,7 @@ impl<T> Clone for Numbered<T> {
 }
 impl<T> Copy for Numbered<T> {}
 
-/// A handler of a `T`: its name, how the values of several workers become one, and what reads and writes it.
+/// A handler of a `T`: its name, how the values of several workers are merged, and the functions that read and write it.
 pub struct Row<T> {
     name: &'static str,
     merge: Merge,
@@ -104,32 +104,32 @@ impl<T> Clone for Row<T> {
 impl<T> Copy for Row<T> {}
 
 impl<T> Row<T> {
-    /// A value that is read.
+    /// A value that can be read.
     pub const fn merged(name: &'static str, merge: Merge, read: Read<T>) -> Row<T> {
         Row { read: Some(read), ..Row::none(name, merge) }
     }
 
-    /// A value that is the same at all workers.
+    /// A value that is the same on all workers.
     pub const fn read(name: &'static str, read: Read<T>) -> Row<T> {
         Row::merged(name, Merge::First, read)
     }
 
-    /// A number that is added up over the workers.
+    /// A number, added up over the workers.
     pub const fn sum(name: &'static str, read: Read<T>) -> Row<T> {
         Row::merged(name, Merge::Sum, read)
     }
 
-    /// Texts that follow each other.
+    /// A text, concatenated over the workers.
     pub const fn concat(name: &'static str, read: Read<T>) -> Row<T> {
         Row::merged(name, Merge::Concat, read)
     }
 
-    /// Lines of a name and a number each, which are added up over the workers by name.
+    /// Lines of a name and a number each, added up over the workers by name.
     pub const fn named(name: &'static str, read: Read<T>) -> Row<T> {
         Row::merged(name, Merge::Named, read)
     }
 
-    /// A value that is written only.
+    /// A value that can only be written.
     pub const fn write(name: &'static str, write: Write<T>) -> Row<T> {
         Row { write: Some(write), ..Row::none(name, Merge::First) }
     }
@@ -139,22 +139,22 @@ impl<T> Row<T> {
         Row { press: Some(press), ..Row::none(name, Merge::First) }
     }
 
-    /// A value that is the same at all workers, and is written, too.
+    /// A value that is the same on all workers and can be written.
     pub const fn read_write(name: &'static str, read: Read<T>, write: Write<T>) -> Row<T> {
         Row::read(name, read).or_write(write)
     }
 
-    /// A question: what is read behind the name and a blank.
+    /// A value that is read with an argument: it follows the name and a blank.
     pub const fn ask(name: &'static str, ask: Ask<T>) -> Row<T> {
         Row { ask: Some(ask), ..Row::none(name, Merge::First) }
     }
 
-    /// What is read under all names that no other row has. They are not listed.
+    /// Reads every name that no other row has. These names are not listed.
     pub const fn others(ask: Ask<T>) -> Row<T> {
         Row::ask("", ask)
     }
 
-    /// As many handlers as `count` says, for reading and writing: the name with a number behind it, from 0 on.
+    /// `count` handlers that can be read and written: their names end in a number, from 0 on.
     pub const fn numbered(
         name: &'static str,
         count: fn(&T) -> usize,
@@ -168,12 +168,12 @@ impl<T> Row<T> {
         Row { name, merge, read: None, ask: None, write: None, press: None, numbered: None }
     }
 
-    /// The same, written too.
+    /// The same handler, which can also be written.
     pub const fn or_write(self, write: Write<T>) -> Row<T> {
         Row { write: Some(write), ..self }
     }
 
-    /// The handlers of this row, for a list.
+    /// The descriptions of this row's handlers.
     fn list(&self, of: &T) -> Vec<Handler> {
         let Row { name, merge, .. } = *self;
         if let Some(numbered) = self.numbered {
@@ -192,7 +192,7 @@ impl<T> Row<T> {
         listed.then(|| Handler { name: name.into(), access, merge }).into_iter().collect()
     }
 
-    /// The values of this row that are told apart by numbers, and the number in a handler's name.
+    /// The numbered values of this row, and the number in a handler's name.
     fn by_number(&self, of: &T, handler: &str) -> Option<(Numbered<T>, usize)> {
         let numbered = self.numbered?;
         let number = handler.strip_prefix(self.name)?.parse().ok()?;
@@ -200,11 +200,11 @@ impl<T> Row<T> {
     }
 }
 
-/// The handlers of an element, or of a part of it: to be listed, read and written.
+/// The handlers of an element or of a part of it.
 #[derive(Default)]
 pub struct Handlers<'a>(Option<Box<dyn Bound + 'a>>);
 
-/// A table together with what its rows read and write.
+/// A table, and the value that its rows read and write.
 trait Bound {
     fn list(&self) -> Vec<Handler>;
     fn read(&self, handler: &str, cells: &[u64]) -> Option<String>;
@@ -247,25 +247,25 @@ impl<T: 'static> Bound for Table<'_, T> {
 }
 
 impl<'a> Handlers<'a> {
-    /// Those in `rows`, of `of`.
+    /// The handlers in `rows`, applied to `of`.
     pub fn of<T: 'static>(of: &'a mut T, rows: &'static [Row<T>]) -> Handlers<'a> {
         Handlers(Some(Box::new(Table(of, rows))))
     }
 
-    /// Which there are.
+    /// The descriptions of all handlers.
     pub fn list(&self) -> Vec<Handler> {
         self.0.as_ref().map(|bound| bound.list()).unwrap_or_default()
     }
 
-    /// The value of a handler, without a line end; `None` when there is no such value.
+    /// The value of a handler without a line end; `None` if there is none.
     pub fn read(&self, handler: &str, cells: &[u64]) -> Option<String> {
         self.0.as_ref()?.read(handler, cells)
     }
 
-    /// Sets a handler.
+    /// Writes a handler.
     ///
     /// # Errors
-    /// A sentence that says what was expected.
+    /// A sentence that states what was expected.
     pub fn write(&mut self, handler: &str, value: &str, cells: &mut [u64]) -> Result<(), String> {
         match &mut self.0 {
             Some(bound) => bound.write(handler, value, cells),

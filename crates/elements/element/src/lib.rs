@@ -1,16 +1,15 @@
-//! What an element is: its ports, arguments, handlers and drop reasons, and whether it lowers to the packet IR
-//! (*transparent*) or works on batches itself (*opaque*). The elements themselves stand in the crates `elements` and
-//! `elements-click`.
+//! The interface of elements: ports, arguments, handlers and drop reasons. A *transparent* element lowers to the packet
+//! IR, an *opaque* one processes batches itself. The elements are in the crates `elements` and `elements-click`.
 //!
-//! - [`class`]: what a class is
-//! - [`element`]: what an element does
-//! - [`configure`]: what an element learns when it is made
-//! - [`work`]: what an element asks of the worker while it runs
-//! - [`nf`]: what runs as a process of its own, and what becomes of packets there
+//! - [`class`]: element classes
+//! - [`element`]: the traits of elements
+//! - [`configure`]: what an element is made from
+//! - [`work`]: the services of the worker while the element runs
+//! - [`nf`]: links to NFs that run in processes of their own, and the completions of their packets
 //! - [`handler`]: values that can be read and written from outside
-//! - [`steering`]: which worker a packet belongs to
+//! - [`steering`]: the owner worker of a packet
 //! - [`record`]: records for tables that programs read
-//! - [`value`], [`random`]: what texts of handlers are read and written by, and random numbers of programs
+//! - [`value`], [`random`]: the texts of handlers, and random numbers of programs
 
 pub mod class;
 pub mod configure;

@@ -1,60 +1,60 @@
-//! What runs as an NF of its own, seen from the element that stands for it.
+//! NFs in processes of their own, as the elements that represent them see them.
 //!
-//! The host gives an element of class `ProcessNF` a link to its NF; the element enqueues packets and settles
-//! what becomes of each.
+//! The host gives an element of class `ProcessNF` a link to its NF. The element enqueues packets and processes their
+//! completions.
 
 use shm::Packet;
 use shm::channel::Completion;
 
-/// A way to an NF that runs elsewhere, for one worker.
+/// The link of one worker to an NF in another process.
 pub trait NfLink: Send {
     /// Makes the NF ready. Called once, before any packet.
     ///
     /// # Errors
-    /// A sentence that says why the NF does not run.
+    /// A sentence that states why the NF does not run.
     fn start(&mut self) -> Result<(), String>;
 
-    /// Whether there is an NF to enqueue to.
+    /// Whether the NF runs.
     fn is_up(&self) -> bool;
 
-    /// Enqueues packets that came in by an input, the front ones of the list, as many as can be; how many.
+    /// Enqueues packets from an input, from the front of the list, as many as fit. Returns their number.
     fn enqueue(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
 
-    /// Whether packets that were enqueued last are read where they lie, while they go on: whoever has them is to say so
-    /// by `shm::descriptor::flag::SHARED`.
+    /// Whether the NF reads the packets enqueued last in place while the chain forwards them: their descriptors need
+    /// `shm::descriptor::flag::SHARED`.
     fn shares(&self) -> bool {
         false
     }
 
-    /// Whether packets may be read where they lie while they go on; else a sentence why not. Called before `start`.
+    /// Allows the NF to read packets in place, or gives the reason why it may not. Called before `start`.
     fn let_share(&mut self, _why_not: Option<String>) {}
 
-    /// How many empty slots the NF should get, to make packets in.
+    /// The number of empty slots to grant to the NF, for packets that it makes.
     fn grants_wanted(&self) -> usize;
 
-    /// Grants empty slots, the front ones of the list, as many as can be; how many.
+    /// Grants empty slots from the front of the list, as many as fit. Returns their number.
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize;
 
-    /// Appends what came back, and what a dead NF held. Every packet that was enqueued comes up once.
+    /// Appends the completions of returned packets and of those that a dead NF held. Every enqueued packet has one.
     fn collect(&mut self, out: &mut Completions);
 
-    /// Ends the NF, and appends everything that it still held.
+    /// Ends the NF, and appends the completions of all packets that it held.
     fn stop(&mut self, out: &mut Completions);
 
-    /// What is worth telling, in sentences; each once.
+    /// New warnings, each returned once.
     fn take_findings(&mut self) -> Vec<String>;
 
-    /// The output across from an input, where there is one.
+    /// The output opposite an input, if there is one.
     fn across(&self, _input: usize) -> Option<usize> {
         None
     }
 
-    /// Whether packets pass by an NF that does not run.
+    /// Whether packets bypass an NF that does not run.
     fn is_bypassed(&self) -> bool {
         false
     }
 
-    /// Whether the NF only looks: what is enqueued to it are copies, and nothing comes back.
+    /// Whether the NF is an observer: it gets copies and returns nothing.
     fn observes(&self) -> bool {
         false
     }
@@ -64,82 +64,81 @@ pub trait NfLink: Send {
         false
     }
 
-    /// Whether one that does not run is about to: it is being started, and has not failed at that too often.
+    /// Whether an NF that does not run is being started, and has not failed too often.
     fn is_coming(&self) -> bool {
         false
     }
 
-    /// Whether the NF asks for the end of the run.
+    /// Whether the NF requests the end of the run.
     fn is_over(&self) -> bool {
         false
     }
 
-    /// Something that is known of the NF, as handlers are called: `state`, `restarts`, `pid`, `kind`, `drops`,
-    /// `counters`, `bad-descriptors`, `copied`, `neighbours`.
+    /// A value about the NF, by handler name: `state`, `restarts`, `pid`, `kind`, `drops`, `counters`,
+    /// `bad-descriptors`, `copied`, `neighbours`.
     fn status(&self, _what: &str) -> Option<String> {
         None
     }
 }
 
-/// Packets that are the host's again, and what became of each.
+/// Packets that the NF no longer has, each with its completion.
 #[derive(Debug, Default)]
 pub struct Completions {
-    /// As many as there ever were at a time, of which `count` are meant; so with `completions`.
+    /// The first `count` items are in use, here and in `completions`; the rest is kept to avoid allocations.
     packets: Vec<Packet>,
     completions: Vec<Completion>,
     count: usize,
-    /// Packets that went on without coming back, by output.
+    /// Packets that the NF passed on directly, by output.
     passed: Vec<(usize, usize)>,
-    /// Copies that an observer had not looked at when it ended.
+    /// Copies that an observer had not read when it ended.
     missed: usize,
 }
 
 impl Completions {
-    /// With room for so many, so that no memory is asked for while packets move. Memory that is never used costs
-    /// nothing.
+    /// With room for `most` packets, so that nothing is allocated while packets move.
     pub fn with_room(most: usize) -> Completions {
         let (packets, completions) = (Vec::with_capacity(most), Vec::with_capacity(most));
         Completions { packets, completions, ..Completions::default() }
     }
 
-    /// How many there are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether there are no packets.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Forgets all: they went elsewhere.
+    /// Removes all.
     pub fn clear(&mut self) {
         self.count = 0;
         self.passed.clear();
         self.missed = 0;
     }
 
-    /// Adds copies that an observer had not looked at when it ended.
+    /// Adds copies that an observer had not read when it ended.
     pub fn miss(&mut self, count: usize) {
         self.missed += count;
     }
 
-    /// Copies that an observer had not looked at when it ended.
+    /// Copies that an observer had not read when it ended.
     pub fn missed(&self) -> usize {
         self.missed
     }
 
-    /// Adds packets that the NF handed to the NF behind an output: that one has them now.
+    /// Adds packets that the NF passed directly to the NF behind an output.
     pub fn pass(&mut self, output: usize, count: usize) {
         self.passed.push((output, count));
     }
 
-    /// Packets that went on without coming back: outputs, and how many.
+    /// Outputs, and how many packets the NF passed on directly there.
     pub fn passed(&self) -> &[(usize, usize)] {
         &self.passed
     }
 
-    /// Adds one.
+    /// Adds a packet.
     pub fn push(&mut self, packet: &Packet, completion: Completion) {
         self.fill(1, |packets, completions| {
             packets.fill(*packet);
@@ -148,7 +147,7 @@ impl Completions {
         });
     }
 
-    /// Has `fill` write up to `most` packets, and what became of each, into free places, and say how many.
+    /// Lets `fill` write up to `most` packets and completions and return their number.
     pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet], &mut [Completion]) -> usize) {
         let (from, to) = (self.count, self.count + most);
         if self.packets.len() < to {
@@ -158,12 +157,12 @@ impl Completions {
         self.count += fill(&mut self.packets[from..to], &mut self.completions[from..to]).min(most);
     }
 
-    /// What became of each.
+    /// The completions, in order.
     pub fn completions(&self) -> &[Completion] {
         &self.completions[..self.count]
     }
 
-    /// Packets in a row that became of the same, in order.
+    /// Runs of packets with the same completion, in order.
     pub fn runs(&self) -> impl Iterator<Item = (Completion, &[Packet])> {
         let mut rest = &self.packets[..self.count];
         self.completions().chunk_by(|one, next| one == next).map(move |completions| {

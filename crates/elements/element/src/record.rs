@@ -1,13 +1,11 @@
-//! Records of a fixed size, for tables whose records a program reads.
+//! Records of a fixed size for tables that programs read.
 //!
-//! A record's handle is its address as a number, as machine code wants it ([`ir::Table`]). Handles
-//! are good until the next record is added: tables add and remove records between bursts only, and a
-//! program gets its handles anew in each burst. The memory is made of cells, so that machine code may
-//! also write to it while this structure is alive.
+//! A record's handle is its address as a number, as machine code needs it ([`ir::Table`]). Handles are valid until the
+//! next record is added: tables add and remove records only between bursts, and a program looks its handles up again in
+//! each burst. The memory consists of cells, so that machine code may also write to it while this structure is alive.
 //!
-//! A record is a whole number of 8-byte words; its bytes are little-endian numbers. Nothing here
-//! reads through an address: a handle is turned back into an index and checked, so a wrong handle
-//! reads as zero and is never followed.
+//! A record is a whole number of 8-byte words; its bytes are little-endian numbers. No code here reads through an
+//! address: a handle is converted to an index and checked, so an invalid handle reads as zero.
 
 use std::cell::Cell;
 
@@ -40,13 +38,13 @@ impl Records {
         number as u32
     }
 
-    /// Gives a record back: its number is handed out again.
+    /// Removes a record; a later one gets its number.
     pub fn remove(&mut self, number: u32) {
         debug_assert!(!self.free.contains(&number), "record {number} is removed twice");
         self.free.push(number);
     }
 
-    /// Forgets all records.
+    /// Removes all records.
     pub fn clear(&mut self) {
         self.words.clear();
         self.free.clear();
@@ -72,7 +70,7 @@ impl Records {
         base + u64::from(number) * distance
     }
 
-    /// Index of the byte that a handle and an offset name.
+    /// Index of the byte at an offset of a record.
     fn byte(&self, record: u64, offset: u16) -> usize {
         let (base, _) = self.layout();
         usize::try_from(record.wrapping_sub(base)).unwrap_or(usize::MAX).saturating_add(usize::from(offset))
@@ -88,7 +86,7 @@ impl Records {
         (0..usize::from(bytes.min(8))).rev().fold(0, |acc, at| acc << 8 | u64::from(byte(from + at)))
     }
 
-    /// Writes such a number; nothing outside of all records.
+    /// Writes a little-endian number of up to 8 bytes; writes nothing outside of all records.
     pub fn store(&self, record: u64, offset: u16, bytes: u8, value: u64) {
         let from = self.byte(record, offset);
         for (at, byte) in value.to_le_bytes().into_iter().take(usize::from(bytes)).enumerate() {

@@ -1,18 +1,18 @@
-//! Values of handlers: read with the configuration's parsers, written as Click writes them.
+//! Values of handlers, parsed as in configurations and formatted as in Click.
 
 use click::config::{Names, NoNames, Parsed, parse};
 use diag::{Span, Spanned};
 use packet::anno::{self, ANNO_BYTES, Anno};
 
-/// Reads a text that was written to a handler.
+/// Parses a text that was written to a handler.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence that states what was expected.
 pub fn written<T>(value: &str, parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>) -> Result<T, String> {
     parser(&Spanned::derived(value.trim(), Span::NONE), &NoNames).map_err(|mistake| mistake.message)
 }
 
-/// What a write handler that does not exist answers.
+/// The error of a write to a handler that does not exist.
 ///
 /// # Errors
 /// Always.
@@ -20,10 +20,10 @@ pub fn no_such_handler<T>(handler: &str) -> Result<T, String> {
     Err(format!("there is no write handler `{handler}`"))
 }
 
-/// Puts a text that was written to a handler into the value that it sets.
+/// Parses a text that was written to a handler, and assigns the value.
 ///
 /// # Errors
-/// A sentence that says what was expected.
+/// A sentence that states what was expected.
 pub fn set<T>(
     place: &mut T,
     value: &str,
@@ -33,7 +33,7 @@ pub fn set<T>(
     Ok(())
 }
 
-/// The number in one of a program's state cells, as a handler's value; `None` where the program has no such cell.
+/// The number in one of a program's state cells, as a handler's value; `None` if the program has no such cell.
 pub fn cell_text(cells: &[u64], cell: u16) -> Option<String> {
     cells.get(usize::from(cell)).map(u64::to_string)
 }
@@ -41,7 +41,7 @@ pub fn cell_text(cells: &[u64], cell: u16) -> Option<String> {
 /// Writes a number into one of a program's state cells.
 ///
 /// # Errors
-/// Where the program has no such cell.
+/// If the program has no such cell.
 pub fn set_cell(cells: &mut [u64], cell: u16, number: impl Into<u64>) -> Result<(), String> {
     *cells.get_mut(usize::from(cell)).ok_or_else(|| format!("the program has no cell {cell}"))? =
         number.into();
@@ -63,8 +63,8 @@ pub fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
     }
 }
 
-/// A number with `fraction_bits` bits behind the point, with just as many decimals as it takes to tell
-/// it from its neighbours (Knuth, TeX: The Program, section 103), as Click writes such numbers.
+/// A number with `fraction_bits` bits after the point, with the fewest decimals that distinguish it from its neighbours
+/// (Knuth, TeX: The Program, section 103), as Click writes such numbers.
 pub fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
     let one = 1u128 << fraction_bits.min(60);
     let mut text = (u128::from(number) / one).to_string();
@@ -73,7 +73,7 @@ pub fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
         return text;
     }
     text.push('.');
-    // `rest` is ten times the fraction and half a unit of the last place that is still free to choose.
+    // `rest` is ten times the fraction, plus half a unit of the last decimal so far.
     rest = 10 * rest + 5;
     let mut inaccuracy = 10;
     loop {

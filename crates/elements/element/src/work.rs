@@ -1,18 +1,18 @@
-//! What an element asks of its worker while it runs.
+//! The services of a worker for its elements.
 //!
-//! [`Host`] is the worker's side; elements use [`Work`], which knows which element is asking.
+//! The worker implements [`Host`]; elements use [`Work`], which adds the number of the element.
 
 use shm::Packet;
 use shm::burst::Vector;
 use shm::pool::PacketPool;
 
-/// The worker that runs an element. `node` says which element asks.
+/// The worker that runs an element. `node` is the number of the element that calls.
 pub trait Host {
-    /// The burst's clock: nanoseconds that never go back.
+    /// The burst's clock in nanoseconds; it never goes back.
     fn now_ns(&self) -> u64;
     /// The packet pool.
     fn pool(&mut self) -> &mut PacketPool;
-    /// Packets to work on at a time.
+    /// Packets to process at a time.
     fn burst(&self) -> usize;
     /// Sends a packet out of a port once the element has returned.
     fn emit(&mut self, node: usize, port: usize, packet: &Packet);
@@ -20,25 +20,24 @@ pub trait Host {
     fn emit_all(&mut self, node: usize, port: usize, packets: &[Packet]) {
         packets.iter().for_each(|packet| self.emit(node, port, packet));
     }
-    /// Counts packets that went out of a port by themselves, and are kept by the first element behind it that does
-    /// more than pass packets on.
+    /// Counts packets that left by a port without the host. The first element downstream that does more than forward
+    /// holds them.
     fn pass(&mut self, _node: usize, _port: usize, _count: usize) {}
     /// Frees packets and counts them as dropped for a reason.
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]);
-    /// Counts packets as dropped for a reason that were freed already.
+    /// Counts packets that were freed already as dropped for a reason.
     fn count_dropped(&mut self, node: usize, reason: usize, count: usize);
-    /// Pulls up to `most` packets from what is wired to an input into a vector.
+    /// Pulls up to `most` packets from an input into a vector.
     fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize;
-    /// Changes the element's accounts.
+    /// Adds to one of the element's node counters.
     fn count(&mut self, node: usize, account: NodeCounter, count: usize);
-    /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier wish.
+    /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier time.
     fn fire_at(&mut self, node: usize, at_ns: u64);
-    /// Asks for the end of the run.
+    /// Requests the end of the run.
     fn stop(&mut self);
-    /// Asks sources to wait for a turn of the worker.
+    /// Makes sources wait for one turn of the worker.
     fn hold_sources(&mut self);
-    /// Prints a line for the user. Never called for each packet of a fast path: only by elements that
-    /// are there to print.
+    /// Prints a line for the user. Only elements whose purpose is printing call it for each packet.
     fn print(&mut self, line: &str);
     /// Reads a handler of any element of this worker, as `element.handler`.
     fn read_handler(&mut self, node: usize, handler: &str) -> Result<String, String>;
@@ -46,26 +45,26 @@ pub trait Host {
     fn write_handler(&mut self, node: usize, handler: &str, value: &str) -> Result<(), String>;
 }
 
-/// An element's books, so that in + received + made + released = out + dropped + sent + merged + held
-/// holds for each of them.
+/// The node counters of an element. For each element,
+/// in + received + made + released = out + dropped + sent + merged + held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeCounter {
     /// Packets that the element made.
     Made,
-    /// Packets that it keeps from now on.
+    /// Packets that it started to hold.
     Held,
-    /// Packets that it kept and lets go now.
+    /// Packets that it held and released.
     Released,
-    /// Packets that went into others: fragments into a whole.
+    /// Packets that became part of others, as fragments of a datagram.
     Merged,
-    /// Packets that a port or a file gave.
+    /// Packets from a port or a file.
     Received,
-    /// Packets that a port or a file took.
+    /// Packets to a port or a file.
     Sent,
 }
 
 impl NodeCounter {
-    /// All accounts, in the order of their discriminants.
+    /// All counters, in the order of their discriminants.
     pub const ALL: [NodeCounter; 6] = [
         NodeCounter::Made,
         NodeCounter::Held,
@@ -76,14 +75,14 @@ impl NodeCounter {
     ];
 }
 
-/// A worker, as the element that it runs sees it.
+/// The worker's services for one element.
 pub struct Work<'a> {
     host: &'a mut dyn Host,
     node: usize,
 }
 
 impl<'a> Work<'a> {
-    /// The worker's services for one element.
+    /// The services of `host` for element `node`.
     #[inline]
     pub fn new(host: &'a mut dyn Host, node: usize) -> Work<'a> {
         Work { host, node }
@@ -95,7 +94,7 @@ impl<'a> Work<'a> {
         self.host.now_ns()
     }
 
-    /// Packets to work on at a time.
+    /// Packets to process at a time.
     #[inline]
     pub fn burst(&self) -> usize {
         self.host.burst()
@@ -107,7 +106,7 @@ impl<'a> Work<'a> {
         self.host.pool()
     }
 
-    /// A packet that holds `frame`, counted as made. `None` when the pool is empty.
+    /// A packet that holds `frame`, counted as made. `None` if the pool is empty.
     #[inline]
     pub fn make(&mut self, frame: &[u8]) -> Option<Packet> {
         let packet = shm::chain::write_frame(self.host.pool(), frame)?;
@@ -115,7 +114,7 @@ impl<'a> Work<'a> {
         Some(packet)
     }
 
-    /// A copy of a packet with its annotations, counted as made. `None` when the pool is empty.
+    /// A copy of a packet with its annotations, counted as made. `None` if the pool is empty.
     #[inline]
     pub fn copy(&mut self, packet: &Packet) -> Option<Packet> {
         let copy = shm::chain::clone_packet(self.host.pool(), packet)?;
@@ -123,39 +122,37 @@ impl<'a> Work<'a> {
         Some(copy)
     }
 
-    /// Counts packets that came from a port or a file.
+    /// Counts packets received from a port or a file.
     #[inline]
     pub fn count_received(&mut self, count: usize) {
         self.host.count(self.node, NodeCounter::Received, count);
     }
 
-    /// Counts packets that a port or a file took: they are no longer the element's, and are neither
-    /// emitted nor dropped.
+    /// Counts packets sent to a port or a file: the element neither emits nor drops them.
     #[inline]
     pub fn count_sent(&mut self, count: usize) {
         self.host.count(self.node, NodeCounter::Sent, count);
     }
 
-    /// Counts packets that the element made in another way than by [`Work::make`] and [`Work::copy`].
+    /// Counts packets that the element made without [`Work::make`] and [`Work::copy`].
     #[inline]
     pub fn count_made(&mut self, count: usize) {
         self.host.count(self.node, NodeCounter::Made, count);
     }
 
-    /// Sends out a packet that is not in the batch: one that was made or released. It leaves after
-    /// the packets of the batch.
+    /// Emits a packet that is not in the batch: one that was made or released. It leaves after the batch.
     #[inline]
     pub fn emit(&mut self, port: usize, packet: &Packet) {
         self.host.emit(self.node, port, packet);
     }
 
-    /// Sends out packets that are not in the batch, as [`Work::emit`] does.
+    /// Emits packets that are not in the batch, as [`Work::emit`] does.
     #[inline]
     pub fn emit_all(&mut self, port: usize, packets: &[Packet]) {
         self.host.emit_all(self.node, port, packets);
     }
 
-    /// Counts packets that went out of a port without the host: whoever is behind it keeps them from now on.
+    /// Counts packets that left by a port without the host: an element downstream holds them.
     #[inline]
     pub fn pass(&mut self, port: usize, count: usize) {
         self.host.pass(self.node, port, count);
@@ -167,32 +164,31 @@ impl<'a> Work<'a> {
         self.host.drop(self.node, reason, packets);
     }
 
-    /// Counts packets as dropped whose slots were freed already.
+    /// Counts packets whose slots were freed already as dropped.
     #[inline]
     pub fn count_dropped(&mut self, reason: usize, count: usize) {
         self.host.count_dropped(self.node, reason, count);
     }
 
-    /// Asks the worker's sources to wait for a turn: what they bring in would only be dropped later.
+    /// Makes the worker's sources wait for a turn: their packets would only be dropped later.
     #[inline]
     pub fn hold_sources(&mut self) {
         self.host.hold_sources();
     }
 
-    /// Says that so many packets are kept from now on.
+    /// Counts packets that the element started to hold.
     #[inline]
     pub fn hold(&mut self, count: usize) {
         self.host.count(self.node, NodeCounter::Held, count);
     }
 
-    /// Says that so many kept packets are let go: they are emitted, dropped, returned by a pull or
-    /// merged now.
+    /// Counts held packets that the element releases: it emits, drops or merges them, or a pull returns them.
     #[inline]
     pub fn release(&mut self, count: usize) {
         self.host.count(self.node, NodeCounter::Released, count);
     }
 
-    /// Says that so many packets went into others; the caller frees them.
+    /// Counts packets that became part of others; the caller frees them.
     #[inline]
     pub fn merge(&mut self, count: usize) {
         self.host.count(self.node, NodeCounter::Merged, count);
@@ -210,7 +206,7 @@ impl<'a> Work<'a> {
         self.host.fire_at(self.node, at_ns);
     }
 
-    /// Asks for the end of the run.
+    /// Requests the end of the run.
     pub fn stop(&mut self) {
         self.host.stop();
     }
@@ -223,7 +219,7 @@ impl<'a> Work<'a> {
     /// Reads `element.handler`.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason.
     pub fn read_handler(&mut self, handler: &str) -> Result<String, String> {
         self.host.read_handler(self.node, handler)
     }
@@ -231,7 +227,7 @@ impl<'a> Work<'a> {
     /// Writes `element.handler`.
     ///
     /// # Errors
-    /// A sentence that says why not.
+    /// A sentence with the reason.
     pub fn write_handler(&mut self, handler: &str, value: &str) -> Result<(), String> {
         self.host.write_handler(self.node, handler, value)
     }

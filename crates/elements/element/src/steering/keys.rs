@@ -1,16 +1,16 @@
-//! What of a frame says where it goes, as a hash.
+//! Hashes of the frame fields that choose an instance.
 
 use packet::access::Access;
 use packet::view::{icmp, icmp6, protocol};
 use packet::{FlowKey, Layers, parse};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The same in every run and every worker, and another than that of switches by flow hash in front: what those have
-/// sorted is to be spread again.
+/// The same in every run and on every worker. It differs from the seed of upstream switches by flow hash, so that the
+/// packets of one of their outputs are spread again.
 const SEED: u64 = 0x7374_6565_7220_6974;
 
-/// By flow: equal for both directions, and for errors that tell of the flow. What is not IP goes by its Ethernet
-/// addresses and type.
+/// The hash of the flow, equal for both directions and for ICMP errors about it. Frames without IP are hashed by their
+/// Ethernet addresses and type.
 #[inline]
 pub fn flow<A: Access + ?Sized>(frame: &A) -> u64 {
     let layers = parse::frame(frame, 0);
@@ -22,7 +22,7 @@ pub fn flow<A: Access + ?Sized>(frame: &A) -> u64 {
     .table_hash(SEED)
 }
 
-/// By the source's address, or the destination's. What is not IP goes by its Ethernet address.
+/// The hash of the source or destination address. Frames without IP are hashed by their Ethernet address.
 #[inline]
 pub fn address<A: Access + ?Sized>(frame: &A, source: bool) -> u64 {
     let address = match FlowKey::of(frame, &parse::frame(frame, 0)) {
@@ -38,7 +38,7 @@ fn mac<A: Access + ?Sized>(frame: &A, at: usize) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(bytes.fold(0, |number, byte| number << 8 | byte)))
 }
 
-/// The flow that an ICMP error tells of: whoever has the flow has to hear it.
+/// The flow that an ICMP error is about: the flow's owner must get the error.
 #[inline]
 pub(super) fn told_of<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
     let (is_error, kind): (fn(u8) -> bool, u16) = match layers.ip_proto? {

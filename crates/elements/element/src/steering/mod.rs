@@ -1,8 +1,8 @@
-//! Which worker a packet belongs to, so that both directions of a flow meet the same state.
+//! The owner worker of each packet: both directions of a flow reach the same state.
 //!
-//! By default the symmetric hash of receive-side scaling says so ([`FlowKey::steering_hash`]), as it does where a NIC
-//! with that key shares out its packets. What translates addresses chooses ports for which the replies' hash leads to
-//! its own worker, where there is a choice, and notes the others here: replies are looked up before they are hashed.
+//! By default, the symmetric hash of receive-side scaling chooses it ([`FlowKey::steering_hash`]), as a NIC with the same
+//! key does. An element that translates addresses prefers ports for which the hash of the replies chooses its own worker.
+//! It records all other flows here: replies are looked up before they are hashed.
 
 pub mod keys;
 
@@ -20,41 +20,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use table::directory::{Directory, MOST_WORKERS};
 
-/// Hashes share out so many places to workers: as many as the tables of most NICs have.
+/// Entries of the indirection table, from hashes to workers: as many as most NICs have.
 const PLACES: usize = 128;
-/// Flows whose replies do not hash to their worker, at most: some 2^21.
+/// The most flows whose replies do not hash to their owner worker.
 const FLOWS: usize = 1 << 21;
-/// The same for what is known by fewer numbers than a flow has.
+/// The most entries for packets that are identified by less than a whole flow key.
 const WIDE: usize = 1 << 17;
 
-/// Who keeps what, of all workers.
+/// The owner workers of flows and addresses.
 #[derive(Debug)]
 pub struct Owners {
-    /// The worker of each place.
+    /// The indirection table.
     places: [u8; PLACES],
-    /// For each hash of 16 bits, how many of `flows` have it. Small enough to stay near: most packets need not be
-    /// looked up for it.
+    /// The number of `flows` with each hash of 16 bits. It is small enough to stay in a cache, and spares most packets the
+    /// lookup.
     noted: Box<[AtomicU32]>,
     flows: Directory,
     wide: Directory,
 }
 
-/// What packets are known by.
+/// The fields that identify packets with a common owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
     /// Addresses, protocol and ports, in either direction.
     Flow(FlowKey),
-    /// Where they go to: address, port, protocol.
+    /// Destination address, port and protocol.
     Endpoint(Ipv4Addr, u16, u8),
     /// Both addresses, in either direction.
     Pair(Ipv4Addr, Ipv4Addr),
-    /// The address that they go to.
+    /// The destination address.
     Address(Ipv4Addr),
-    /// The address that they come from.
+    /// The source address.
     Source(Ipv4Addr),
 }
 
-/// What keeps them apart in the directory.
+/// Hash seeds that separate the variants in the directory.
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
 impl Whose {
@@ -72,14 +72,14 @@ impl Whose {
 }
 
 impl Owners {
-    /// For so many workers.
+    /// For this number of workers.
     pub fn new(workers: usize) -> Owners {
         let places = std::array::from_fn(|place| (place % workers.clamp(1, MOST_WORKERS)) as u8);
         let noted = (0..=u16::MAX).map(|_| AtomicU32::default()).collect();
         Owners { places, noted, flows: Directory::new(FLOWS), wide: Directory::new(WIDE) }
     }
 
-    /// Those of the chain that an element is made for; `None` where one worker has all.
+    /// The owners in the chain of an element that is being made; `None` if one worker has all packets.
     pub fn of(cx: &mut Configure<'_>) -> Option<Arc<Owners>> {
         let workers = cx.workers;
         let many = (2..=MOST_WORKERS).contains(&workers);
@@ -90,7 +90,7 @@ impl Owners {
         if matches!(whose, Whose::Flow(_)) { &self.flows } else { &self.wide }
     }
 
-    /// The worker that a flow's hash leads to.
+    /// The worker that a flow's hash chooses.
     #[inline]
     pub fn by_hash(&self, flow: &FlowKey) -> usize {
         self.at_place(flow.steering_hash())
@@ -101,16 +101,16 @@ impl Owners {
         usize::from(self.places[hash as usize % PLACES])
     }
 
-    /// Says that a worker has the state for such packets.
+    /// Records that a worker owns these packets.
     pub fn set_owner(&self, whose: Whose, worker: usize) {
         if let Whose::Flow(flow) = whose {
             self.noted[usize::from(flow.steering_hash() as u16)].fetch_add(1, Ordering::Release);
         }
-        // Without room they go by their hash, and are new there.
+        // If the directory is full, the hash chooses their worker, where they are new.
         let _ = self.directory(whose).insert(whose.hash(), worker);
     }
 
-    /// Takes that back.
+    /// Removes the record.
     pub fn forget(&self, whose: Whose, worker: usize) {
         self.directory(whose).remove(whose.hash(), worker);
         if let Whose::Flow(flow) = whose {
@@ -151,7 +151,7 @@ impl Owners {
     }
 }
 
-/// The worker that an Ethernet frame's hash leads to.
+/// The worker that an Ethernet frame's hash chooses.
 pub fn worker_of(frame: &[u8], workers: usize) -> usize {
     let layers = parse::frame(frame, 0);
     let told = told_of(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
@@ -162,7 +162,7 @@ fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'
     list.iter().filter_map(|index| packets.get(usize::from(*index)))
 }
 
-/// How a port's packets are shared out.
+/// The flow steering of a port's packets.
 #[derive(Clone, Debug)]
 pub struct FlowSteering {
     owners: Arc<Owners>,
@@ -171,18 +171,18 @@ pub struct FlowSteering {
 }
 
 impl FlowSteering {
-    /// For what comes from such a port.
+    /// For packets from this port.
     pub fn new(owners: Arc<Owners>, port: &PortInfo) -> FlowSteering {
         FlowSteering { owners, link_type: port.link_type, shared_out: port.shares_flows }
     }
 
-    /// Whether every worker's queue has its share of the flows already, and no element has a [`OwnerWorker`]: then
-    /// packets need to go elsewhere only for state that is not noted here.
+    /// Whether the port's queues have the right flows already, and no element has an [`OwnerWorker`]: then no packet needs
+    /// to be handed over for a record here.
     pub fn is_shared_out(&self) -> bool {
         self.shared_out && !self.owners.flows.is_prepared()
     }
 
-    /// The workers that packets belong to: in `owners`, by their place in the list.
+    /// Writes the owner workers of the listed packets to `owners`, in the order of the list.
     pub fn owners(&self, packets: &[Packet], list: &[u16], owners: &mut [u8; LIST_CAPACITY]) {
         let directory = &self.owners.flows;
         if directory.is_empty() || !self.owners.wide.is_empty() || self.link_type != LINK_ETHERNET {
@@ -191,7 +191,7 @@ impl FlowSteering {
             }
             return;
         }
-        // Memory that they will be looked up in is asked for for all before it is for the first.
+        // The directory entries of all packets are prefetched before the first lookup.
         let mut hashes = [0; LIST_CAPACITY];
         for ((owner, hash), packet) in owners.iter_mut().zip(&mut hashes).zip(listed(packets, list)) {
             match Plain::of(&PacketBytes::new(packet)) {
@@ -213,14 +213,14 @@ impl FlowSteering {
         }
     }
 
-    /// The worker that a packet belongs to. What is not IP is the first one's.
+    /// The owner worker of a packet. Packets without IP belong to the first worker.
     #[inline]
     fn owner_worker(&self, packet: &Packet) -> usize {
         let bytes = PacketBytes::new(packet);
         if self.link_type == LINK_ETHERNET
             && let Some(plain) = Plain::of(&bytes)
         {
-            // Nearly all: a few loads in the place of a parse.
+            // Nearly all packets: a few loads instead of a parse.
             return match self.owners.is_empty() {
                 true => self.owners.at_place(plain.hash()),
                 false => self.owners.of_flow(&plain.flow()),
@@ -231,7 +231,7 @@ impl FlowSteering {
             LINK_RAW_IP => parse::raw_ip(&bytes),
             _ => return 0,
         };
-        // Who has a flow has to hear of its errors, as if they were replies.
+        // The owner of a flow must get its ICMP errors, as if they were replies.
         let told = || told_of(&bytes, &layers).map(FlowKey::reversed);
         told().or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.owners.of_flow(&flow))
     }
@@ -250,12 +250,12 @@ impl Plain {
         let start = frame.u32(12)?;
         let fragment_and_protocol = frame.u32(20)?;
         let protocol = fragment_and_protocol as u8;
-        // EtherType, version and header length; neither offset nor more to come.
+        // EtherType, version and header length; no fragment offset and no more fragments.
         let is_plain = start >> 8 == 0x08_0045 && fragment_and_protocol & 0x3fff_0000 == 0;
         if !is_plain || (protocol != protocol::TCP && protocol != protocol::UDP) {
             return None;
         }
-        // A packet that ends before its ports do has none.
+        // The packet must reach behind its ports.
         let has_ports = frame.u16(16)? >= 24;
         let (addresses, ports) = (frame.u64(26)?, frame.u32(34)?);
         has_ports.then_some(Plain { addresses, ports, protocol })
@@ -281,17 +281,17 @@ impl Plain {
     }
 }
 
-/// Where the state of one worker is kept.
+/// A worker as the owner of state.
 #[derive(Clone, Debug)]
 pub struct OwnerWorker {
-    /// Who keeps what.
+    /// The owner workers.
     pub owners: Arc<Owners>,
     /// The worker.
     pub worker: usize,
 }
 
 impl OwnerWorker {
-    /// That of an element that is being made; `None` where one worker has all.
+    /// The worker of an element that is being made; `None` if one worker has all packets.
     pub fn of(cx: &mut Configure<'_>) -> Option<OwnerWorker> {
         let worker = cx.worker;
         let owners = Owners::of(cx)?;
@@ -300,12 +300,12 @@ impl OwnerWorker {
         Some(OwnerWorker { owners, worker })
     }
 
-    /// Whether a flow's hash leads here.
+    /// Whether a flow's hash chooses this worker.
     pub fn has(&self, flow: &FlowKey) -> bool {
         self.owners.by_hash(flow) == self.worker
     }
 
-    /// Says that the state for such packets is here.
+    /// Records that this worker owns these packets.
     pub fn claim_owner(&self, whose: Whose) {
         match whose {
             Whose::Flow(flow) if self.has(&flow) => {}
@@ -313,7 +313,7 @@ impl OwnerWorker {
         }
     }
 
-    /// Takes that back.
+    /// Removes the record.
     pub fn forget(&self, whose: Whose) {
         match whose {
             Whose::Flow(flow) if self.has(&flow) => {}
