@@ -1,7 +1,7 @@
-//! What configurations that were written for Click name beside what chains need: scripts, captures as elements, summary
-//! dumps, generators, shapers, schedulers and active queue management, and elements that print.
+//! Elements that Click configurations name and chains do not need: scripts, captures as elements, summary dumps,
+//! generators, shapers, schedulers, active queue management, and printers.
 //!
-//! All of it ships, and stands in folders as in the crate `elements`, which needs none of it.
+//! The folders are those of the crate `elements`, which does not use this one.
 
 pub mod basic;
 pub mod ether;

@@ -1,4 +1,4 @@
-//! `AverageCounter`: counts packets and measures for how long they come.
+//! `AverageCounter`: counts packets and measures their average rate.
 
 use click::config::{Args, parse};
 use element::value::cell_text;
@@ -13,10 +13,10 @@ pub const CLASS: Class = Class {
     page: "\
 # AverageCounter([IGNORE])
 
-Passes packets unchanged, counts them, and gives their average rate from the first to the last.
+Passes packets unchanged, counts them, and measures their average rate from the first to the last.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: `IGNORE` (default 0): seconds after the first packet in which nothing is counted
+- **arguments**: `IGNORE` (default 0): seconds after the first packet during which nothing is counted
 - **handlers**: `count`, `byte_count` (read): packets and bytes; `rate`, `byte_rate`, `bit_rate` (read):
   packets, bytes and bits a second; `time` (read): seconds from the first packet, less IGNORE, to the last;
   `reset` (write)
@@ -26,7 +26,7 @@ Passes packets unchanged, counts them, and gives their average rate from the fir
     make: |cx| cx.transparent(make),
 };
 
-/// Times shorter than this count as this long, as in Click, whose clock goes by milliseconds.
+/// The shortest time that counts, as in Click, whose clock has milliseconds.
 const SHORTEST_NS: u64 = 1_000_000;
 /// The first of its program's cells.
 const COUNT: u16 = 0;
@@ -67,14 +67,14 @@ impl Element for AverageCounter {
 }
 
 impl AverageCounter {
-    /// The time that counts, in seconds.
+    /// The measured time in seconds.
     fn seconds(&self, cells: &[u64]) -> Option<f64> {
         let [_, _, first_ns, last_ns] = *cells.first_chunk()?;
         let time_ns = last_ns.saturating_sub(first_ns).saturating_sub(self.ignore_ns).max(SHORTEST_NS);
         Some(time_ns as f64 / 1e9)
     }
 
-    /// So many times what a cell counts, a second.
+    /// The count of a cell, times a factor, per second.
     fn rate(&self, cells: &[u64], cell: u16, times: f64) -> Option<String> {
         let count = *cells.get(usize::from(cell))? as f64;
         Some((count * times / self.seconds(cells)?).to_string())

@@ -1,4 +1,4 @@
-//! What sources fill their packets with.
+//! The contents of sources' packets.
 
 use click::config::{Args, parse};
 use element::Work;
@@ -10,7 +10,7 @@ use shm::bytes::PacketBytesMut;
 use shm::chain::SEGMENT_BYTES;
 use shm::pool::Pool;
 
-/// What Click's sources send when they are not told. Configurations from the field count on its length.
+/// The default of Click's sources. Existing configurations rely on its length.
 const DEFAULT: &str = "Random bullshit in a packet, at least 64 bytes long. Well, now it is.";
 /// The longest packet.
 const MOST_BYTES: i64 = 65_535;
@@ -18,14 +18,14 @@ const MOST_BYTES: i64 = 65_535;
 /// The data of a source's packets.
 pub(super) struct Data {
     text: Vec<u8>,
-    /// `None`: as long as the text.
+    /// `None` for the length of the text.
     length: Option<usize>,
-    /// What a packet holds: the text, cut or repeated.
+    /// The bytes of a packet: the text, cut or repeated.
     frame: Vec<u8>,
 }
 
 impl Data {
-    /// Data and length that are given.
+    /// With the given text and length.
     pub(super) fn new(text: Option<Vec<u8>>, length: Option<usize>) -> Data {
         let mut data = Data { text: text.unwrap_or_else(|| DEFAULT.into()), length, frame: vec![] };
         data.fill();
@@ -57,7 +57,7 @@ impl Data {
         self.fill();
     }
 
-    /// The length that was given, -1 for that of the text.
+    /// The given length, or -1 for the length of the text.
     pub(super) fn length_text(&self) -> String {
         self.length.map_or_else(|| "-1".to_string(), |length| length.to_string())
     }
@@ -75,7 +75,7 @@ impl Data {
         self.frame.len()
     }
 
-    /// Puts up to `most` packets into a vector; how many. Fewer are there when the pool is empty.
+    /// Puts up to `most` packets into a vector, fewer if the pool runs empty. Returns their number.
     pub(super) fn make(
         &self,
         most: usize,

@@ -20,15 +20,15 @@ pub const INFINITE_SOURCE: Class = Class {
 Makes packets and pushes them as fast as it can.
 
 - **ports**: no input, 1 push output
-- **arguments**: `DATA`: what is in them; `LIMIT` (default -1): how many it makes, negative for no limit;
-  `BURST`: packets at a time; `ACTIVE` (default true); `TIMESTAMP` (default true): whether packets have the
+- **arguments**: `DATA`: their contents; `LIMIT` (default -1): how many it makes, negative for no limit;
+  `BURST`: packets at a time; `ACTIVE` (default true); `TIMESTAMP` (default true): whether packets get the
   time; `LENGTH` (default -1): their length, for which DATA is cut or repeated; `STOP` (default false): ends
   the run when LIMIT is reached; `END_CALL` (`HANDLER [VALUE]`): calls a write handler then; `HEADROOM` has no
   effect
 - **annotations**: sets the timestamp
 - **handlers**: `data`, `limit`, `burst`, `active`, `length` (read/write); `count` (read); `reset` (write);
   `burstsize`, `datasize`: old names of `burst` and `length`
-- **difference**: `BURST` is the run's burst where it is not given (Click: 1), because packets travel in
+- **difference**: the default of `BURST` is the run's burst (Click: 1), because packets travel in
   bursts here. The output is push only. With several workers each makes its own packets
 ",
     codes: PortCodes::new("0/1", "h/h"),
@@ -47,7 +47,7 @@ Makes RATE packets a second and pushes them.
 
 - **ports**: no input, 1 push output
 - **arguments**: `DATA`, `LIMIT`, `ACTIVE`, `LENGTH`, `STOP`, `END_CALL`, `HEADROOM` as for InfiniteSource;
-  `RATE` (default 10): packets a second; `BANDWIDTH`: bytes a second, or with a unit (`384kbps`), instead of it
+  `RATE` (default 10): packets a second; `BANDWIDTH`: bytes a second, or with a unit (`384kbps`), instead
 - **annotations**: sets the timestamp
 - **handlers**: `data`, `rate`, `limit`, `active`, `length` (read/write); `count` (read); `reset` (write);
   `datasize`: old name of `length`
@@ -79,7 +79,7 @@ Makes a packet every INTERVAL and pushes it.
 
 /// When the next packets are due.
 enum Pace {
-    /// At once, so many at a time; the run's burst without.
+    /// At once, this many at a time; `None` for the run's burst.
     Always(Option<usize>),
     Rate(TokenBucket),
     Every {
@@ -114,7 +114,7 @@ fn make_infinite(cx: &mut Configure<'_>) -> Option<BoxElement> {
     })
 }
 
-/// Packets that a rated source may have saved up, and those that it begins with.
+/// The capacity of a rated source's bucket, in packets.
 fn rated_burst(rate_per_s: u64) -> u64 {
     if rate_per_s < 200 { 2 } else { rate_per_s / 100 }
 }
@@ -196,7 +196,7 @@ impl FrameSource {
         }
     }
 
-    /// Notes that packets were made.
+    /// Counts packets that were made.
     fn count_created(&mut self, count: usize, now_ns: u64) {
         self.count += count as u64;
         match &mut self.pace {
@@ -268,7 +268,7 @@ impl Pace {
         }
     }
 
-    /// Sets the same.
+    /// Sets the burst, the rate or the interval.
     fn write(&mut self, value: &str) -> Result<(), String> {
         match self {
             Pace::Always(burst) => *burst = Some(written(value, parse::int_in(1..=1 << 30))? as usize),
@@ -306,7 +306,7 @@ const fn length(name: &'static str) -> Row<FrameSource> {
     )
 }
 
-/// The handlers of one class, and behind them those of all.
+/// The handlers of one class, followed by those of all.
 macro_rules! rows {
     ($($own:expr),*) => {
         &[

@@ -1,11 +1,11 @@
-//! An IPv4 packet in one line, in the way of tcpdump, as Click's `IPPrint` writes it.
+//! An IPv4 packet as a line in the format of tcpdump, as Click's `IPPrint` writes it.
 
 use crate::ip::icmp_name;
 use packet::view::protocol::{ICMP, TCP, UDP};
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-/// What is told of the IP header.
+/// The fields of the IP header that are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sight {
     pub(super) id: bool,
@@ -16,7 +16,7 @@ pub(super) struct Sight {
     pub(super) swap: bool,
 }
 
-/// Bytes, read without going beyond their end.
+/// Bytes that read as 0 past their end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -41,7 +41,7 @@ impl Bytes<'_> {
     }
 }
 
-/// A packet on its way into a line.
+/// A packet that is being formatted.
 struct Packet<'a> {
     ip: Bytes<'a>,
     trans: Bytes<'a>,
@@ -52,9 +52,9 @@ struct Packet<'a> {
     is_first: bool,
 }
 
-/// Appends what there is to tell of the packet whose IP header begins `bytes`. `trans` is the offset of
-/// its transport header, `front` that of what the packet holds now from where headers begin. Returns the
-/// offset of the payload; `None` when there is no whole IP header.
+/// Appends the line of the packet whose IP header starts `bytes`. `trans` is the offset of its transport header, and
+/// `front` the offset of the packet's first byte. Returns the offset of the payload; `None` if the IP header is
+/// truncated.
 pub(super) fn describe(
     bytes: &[u8],
     trans: usize,
@@ -117,7 +117,7 @@ impl Packet<'_> {
         let _ = write!(line, "{} > {}", self.ip.address(12), self.ip.address(16));
     }
 
-    /// Addresses and ports; false, and the end of the line, where there are no ports.
+    /// Appends addresses and ports. If there are no ports, ends the line and returns false.
     fn endpoints(&self, protocol: &str, line: &mut String) -> bool {
         if self.there < 4 || !self.is_first {
             self.addresses(line);
@@ -138,7 +138,7 @@ impl Packet<'_> {
         }
         let (flags, ip_bytes) = (self.trans.u8(13), self.ip.u16(2));
         let headers = self.ip.header_bytes() + usize::from(self.trans.u8(12) >> 4) * 4;
-        // Lengths that contradict each other make a negative number, as in Click.
+        // Contradictory lengths give a negative number, as in Click.
         let mut sequence_bytes = i32::from(ip_bytes) - headers as i32;
         for (bit, letter, counts) in [(2, 'S', 1), (1, 'F', 1), (4, 'R', 0), (8, 'P', 0)] {
             if flags & bit != 0 {
@@ -207,7 +207,7 @@ impl Packet<'_> {
         }
     }
 
-    /// A destination that cannot be reached, with what the packet inside says of it.
+    /// Appends an unreachable destination, with the fields of the packet in the ICMP error.
     fn unreachable(&self, code: u8, line: &mut String) {
         let code_text = icmp_name::of_code(3, code).map_or_else(|| format!("code {code}"), str::to_string);
         let inner_bytes = self.there.saturating_sub(8);

@@ -1,4 +1,4 @@
-//! `IPPrint`: tells of IP packets.
+//! `IPPrint`: prints IP packets.
 
 use super::ip_line::{Sight, describe};
 use super::printer::{Contents, Layout, Line, Outlet, Printer};
@@ -18,16 +18,16 @@ pub const CLASS: Class = Class {
     page: "\
 # IPPrint([LABEL, keywords])
 
-Prints a line for each IP packet, in the way of tcpdump. Passes packets unchanged.
+Prints a line for each IP packet, as tcpdump does. Passes packets unchanged.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: `LABEL`: stands before the line; `CONTENTS` (`NONE`, `HEX`, `ASCII`, default `NONE`): how the
+- **arguments**: `LABEL`: the start of the line; `CONTENTS` (`NONE`, `HEX`, `ASCII`, default `NONE`): how the
   packet's bytes are printed; `PAYLOAD` (`false`, `HEX`, `ASCII`): the same for its payload; `MAXLENGTH`
   (default 1500): bytes that are printed, -1 for all; `TIMESTAMP` (default true), `ETHER`, `ID`, `TTL`, `TOS`,
   `LENGTH`, `AGGREGATE`, `PAINT`, `VLAN` (default false): whether these are printed; `SWAP` (default true):
   whether identifier and sequence number of ICMP echoes are printed in network order; `ACTIVE` (default
   true): whether it prints; `OUTFILE`: file to print to; `CHANNEL` has no effect
-- **annotations**: needs the network and the transport header; packets without network header pass untold
+- **annotations**: needs the network and the transport header; packets without network header pass and are not printed
 - **handlers**: `active` (read/write)
 ",
     codes: PortCodes::AGNOSTIC,
@@ -39,7 +39,7 @@ struct IpPrint {
     label: String,
     contents: Contents,
     payload: bool,
-    /// `None` for all.
+    /// The most bytes to print; `None` for all.
     most_bytes: Option<usize>,
     timestamp: bool,
     ether: bool,
@@ -99,7 +99,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Line for IpPrint {
-    /// The line for a packet; `None` when its network header is not known.
+    /// The line for a packet; `None` if its network header is not known.
     fn line(&self, packet: &Packet) -> Option<String> {
         if packet.net == NO_HEADER {
             return None;
@@ -124,7 +124,7 @@ impl Line for IpPrint {
         if self.aggregate || self.paint {
             line.push_str(": ");
         }
-        // Headers may stand before the front: what is looked at begins at the first of them.
+        // Headers may be in front of the packet's first byte: the first of them is where `bytes` start.
         let start = [packet.net, if self.ether { packet.mac } else { NO_HEADER }];
         let start = start.into_iter().fold(packet.data(), u16::min);
         let bytes = bytes_from(packet, start);
@@ -151,7 +151,7 @@ impl Line for IpPrint {
     }
 }
 
-/// All bytes of a packet from a place in its first segment on, which may lie before its front.
+/// All bytes of a packet from an offset of its first buffer on, which may be in front of the packet's first byte.
 fn bytes_from(packet: &Packet, start: u16) -> Vec<u8> {
     let mut whole = *packet;
     let before = packet.data().saturating_sub(start);

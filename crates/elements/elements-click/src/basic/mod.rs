@@ -1,5 +1,4 @@
-//! Sources of packets, and elements that print, sample and measure: none needs a protocol (but for `IPPrint`, which
-//! tells of packets as `Print` does).
+//! Packet sources, and elements that print, sample and measure. None but `IPPrint` depends on a protocol.
 
 use element::Class;
 

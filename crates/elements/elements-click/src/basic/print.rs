@@ -19,7 +19,7 @@ pub const CLASS: Class = Class {
 Prints a line for each packet: label, length, bytes. Passes packets unchanged.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: `LABEL`: stands before the line; `MAXLENGTH` (default 24): bytes that are printed, negative
+- **arguments**: `LABEL`: the start of the line; `MAXLENGTH` (default 24): bytes that are printed, negative
   for all; `CONTENTS` (`NONE`, `HEX`, `ASCII`, default `HEX`): how they are; `TIMESTAMP`, `PRINTANNO`, `CPU`
   (the worker's number), `HEADROOM` (headroom and tailroom) (default false): whether these are printed;
   `ACTIVE` (default true): whether it prints
@@ -32,12 +32,12 @@ Prints a line for each packet: label, length, bytes. Passes packets unchanged.
 
 struct Print {
     label: String,
-    /// `None` for all.
+    /// The most bytes to print; `None` for all.
     most_bytes: Option<usize>,
     contents: Contents,
     timestamp: bool,
     anno: bool,
-    /// The worker's number, where it is printed.
+    /// The worker's number, if it is printed.
     worker: Option<usize>,
     headroom: bool,
 }

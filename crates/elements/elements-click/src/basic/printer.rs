@@ -1,4 +1,4 @@
-//! Where elements that print packets print to, and how they show bytes.
+//! The element that prints packets, its output, and the formats of bytes.
 
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
@@ -12,7 +12,7 @@ use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A file that the printers of all workers write to, or why there is none.
+/// The file of all workers' printers, or why it cannot be opened.
 struct Shared(Mutex<Result<BufWriter<File>, String>>);
 
 /// The user's screen, or a file.
@@ -22,7 +22,7 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
-    /// Opens the file, if there is to be one; records why it cannot be.
+    /// Opens the file, if one is given. Records why it cannot be opened.
     pub(crate) fn open(cx: &mut Configure<'_>, file: Option<PathBuf>) -> Option<Outlet> {
         let Some(name) = file else { return Some(Outlet { file: None, failure: None }) };
         let path = cx.services.path(&name);
@@ -60,15 +60,15 @@ impl Outlet {
         }
     }
 
-    /// What went wrong, once.
+    /// The first failure to write, once.
     pub(crate) fn take_findings(&mut self) -> Vec<String> {
         self.failure.take().into_iter().collect()
     }
 }
 
-/// What is printed of a packet.
+/// The format of an element's lines.
 pub(crate) trait Line: Send + 'static {
-    /// The line; `None` for packets that nothing is printed of.
+    /// The line for a packet; `None` if the element does not print it.
     fn line(&self, packet: &Packet) -> Option<String>;
 }
 
@@ -116,14 +116,14 @@ impl<L: Line> Element for Printer<L> {
     }
 }
 
-/// How packet data is shown.
+/// The format of packet bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Contents {
-    /// Not at all.
+    /// No bytes.
     None,
-    /// In hexadecimal.
+    /// Hexadecimal digits.
     Hex,
-    /// As text, with dots for what is none.
+    /// Text, with dots for bytes that are not printable.
     Ascii,
 }
 
@@ -138,7 +138,7 @@ impl Contents {
         parse::keyword(&choices)(&upper, names)
     }
 
-    /// Appends bytes in groups; `start_of_line` is put before each line of `per_line` groups.
+    /// Appends bytes in groups.
     pub(crate) fn show(self, bytes: &[u8], layout: Layout, line: &mut String) {
         let group = match self {
             Contents::None => return,
@@ -162,11 +162,11 @@ impl Contents {
     }
 }
 
-/// Where groups of bytes are set apart.
+/// The separators of groups of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Layout {
-    /// Whether a space stands before the first group.
+    /// Whether a space precedes the first group.
     pub(crate) leading_space: bool,
-    /// Groups in a line; all in one without.
+    /// Groups in a line; `None` for all in one line.
     pub(crate) line_groups: Option<usize>,
 }

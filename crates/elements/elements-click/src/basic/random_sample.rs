@@ -1,4 +1,4 @@
-//! `RandomSample`: lets packets pass at random.
+//! `RandomSample`: emits packets at random.
 
 use click::config::parse;
 use element::random;
@@ -17,7 +17,7 @@ pub const CLASS: Class = Class {
 Lets each packet pass with probability P. The others leave by output 1.
 
 - **ports**: 1 input, 1 or 2 outputs, agnostic; packets that do not pass are pushed out of output 1
-- **arguments**: `P`, or `SAMPLE`: the probability (0 to 1); `DROP`: that of not passing, instead of it;
+- **arguments**: `P`, or `SAMPLE`: the probability (0 to 1); `DROP`: the probability of not passing, instead;
   `ACTIVE` (default true): false lets all packets pass
 - **handlers**: `sampling_prob`, `drop_prob`, `active` (read/write); `drops` (read): packets that did not
   pass
@@ -30,7 +30,7 @@ Lets each packet pass with probability P. The others leave by output 1.
     make,
 };
 
-/// Probabilities have so many bits behind the point.
+/// Fraction bits of probabilities.
 const SHIFT: u32 = 28;
 const ONE: u32 = 1 << SHIFT;
 
@@ -94,7 +94,7 @@ impl Element for RandomSample {
     }
 }
 
-/// A probability and what it lacks to 1.
+/// A probability and its complement.
 fn probability(value: &str) -> Result<(u32, u32), String> {
     let number = written(value, parse::fixed_point(SHIFT))?;
     let rest = ONE.checked_sub(number).ok_or("a number between 0.0 and 1.0 is expected")?;

@@ -26,7 +26,7 @@ Sets each packet's timestamp.
 };
 
 struct SetTimestamp {
-    /// Now without.
+    /// `None` for the current time.
     time_ns: Option<u64>,
     first: bool,
 }

@@ -1,4 +1,4 @@
-//! `ARPFaker`: sends ARP replies that nobody asked for.
+//! `ARPFaker`: sends unsolicited ARP replies.
 
 use click::config::parse;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
@@ -12,7 +12,7 @@ pub const CLASS: Class = Class {
     page: "\
 # ARPFaker(DSTIP, DSTETH, SRCIP, SRCETH)
 
-Tells station DSTETH, with address DSTIP, every ten seconds that SRCIP is at SRCETH; for the first time
+Sends station DSTETH, with address DSTIP, an ARP reply every ten seconds that SRCIP is at SRCETH; the first one
 after one second.
 
 - **ports**: no input, 1 push output

@@ -1,4 +1,4 @@
-//! `ARPPrint`: tells of ARP packets.
+//! `ARPPrint`: prints ARP packets.
 
 use crate::basic::printer::{Line, Outlet, Printer};
 use click::config::parse;
@@ -18,12 +18,12 @@ pub const CLASS: Class = Class {
     page: "\
 # ARPPrint([LABEL, keywords TIMESTAMP, ETHER, ACTIVE, OUTFILE])
 
-Prints a line for each ARP packet, in the way of tcpdump. Passes packets unchanged.
+Prints a line for each ARP packet, as tcpdump does. Passes packets unchanged.
 
 - **ports**: 1 input, 1 output, agnostic
-- **arguments**: `LABEL`: stands before the line; `TIMESTAMP` (default true), `ETHER` (default false):
+- **arguments**: `LABEL`: the start of the line; `TIMESTAMP` (default true), `ETHER` (default false):
   whether these are printed; `ACTIVE` (default true): whether it prints; `OUTFILE`: file to print to
-- **annotations**: needs the network header; packets without it pass untold
+- **annotations**: needs the network header; packets without it pass and are not printed
 - **handlers**: `active` (read/write)
 ",
     codes: PortCodes::AGNOSTIC,
@@ -50,12 +50,12 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     fine.then(|| BoxElement::opaque(Printer { line, active, outlet }))
 }
 
-/// Bytes of the part of a message that is the same for all address spaces.
+/// Bytes of the fields that every message has, whatever its address spaces.
 const FIXED_BYTES: usize = 8;
 /// EtherType of trailer encapsulation (RFC 893), from 4.2BSD.
 const TYPE_TRAILER: u16 = 0x1000;
 
-/// The message behind the network header, as a line.
+/// The ARP message as text.
 fn message_text(bytes: &[u8]) -> String {
     let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
     if bytes.len() < FIXED_BYTES {
@@ -119,7 +119,7 @@ impl Line for ArpPrint {
         let mut message = [0; FIXED_BYTES + 20];
         let there = net.map_or(0, |net| bytes.len().saturating_sub(net)).min(message.len());
         let message = &mut message[..there];
-        // The network header may be marked behind the packet's end.
+        // The network header annotation may be past the packet's end.
         let whole = net.is_none_or(|net| message.is_empty() || bytes.copy_out(net, message));
         debug_assert!(whole, "no more is read than is there");
         line += &message_text(message);

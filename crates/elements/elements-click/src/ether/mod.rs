@@ -1,4 +1,4 @@
-//! ARP, printed and made up.
+//! Elements that print and fake ARP messages.
 
 use element::Class;
 

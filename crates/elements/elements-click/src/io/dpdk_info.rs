@@ -1,4 +1,4 @@
-//! `DPDKInfo`: FastClick's way to say how DPDK is set up.
+//! `DPDKInfo`: FastClick's setup of DPDK, which is ignored.
 
 use element::{Class, Element, Opaque, PortCodes, StateScope};
 
@@ -9,11 +9,11 @@ pub const CLASS: Class = Class {
     page: "\
 # DPDKInfo(...)
 
-FastClick's element that sizes DPDK's packet pools. It is taken, so that configurations run unchanged.
+FastClick's element that sizes DPDK's packet pools. It is accepted so that configurations run unchanged.
 
 - **ports**: none
 - **arguments**: any
-- **difference**: has no effect: the chain file and the command line say how much memory packets get
+- **difference**: has no effect: the chain file and the command line set the packet memory
 ",
     codes: PortCodes::new("0/0", "a/a"),
     state: StateScope::None,

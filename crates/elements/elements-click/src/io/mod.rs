@@ -1,4 +1,4 @@
-//! Captures and summaries as elements, and what a configuration says of DPDK.
+//! Captures and summary dumps as elements, and FastClick's `DPDKInfo`.
 
 use element::Class;
 

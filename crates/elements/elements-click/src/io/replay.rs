@@ -1,24 +1,24 @@
-//! What sources that read files have in common: sampling, and keeping the times between packets.
+//! Sampling and pacing for sources that read files.
 
 use element::random;
 
-/// Bits of a sampling probability behind the point, as in Click.
+/// Fraction bits of a sampling probability, as in Click.
 pub(super) const SAMPLING_SHIFT: u32 = 28;
 const ALWAYS: u32 = 1 << SAMPLING_SHIFT;
 
-/// Picks packets at random, with a probability. The choice is the same in every run.
+/// Samples packets at random. The choice is the same in every run.
 pub(super) struct Sampler {
     probability: u32,
     state: u64,
 }
 
 impl Sampler {
-    /// Picks with that probability, as a fixed-point number; more than 1 is 1.
+    /// Samples with this probability, a fixed-point number; above 1 counts as 1.
     pub fn new(probability: u32) -> Sampler {
         Sampler { probability: probability.min(ALWAYS), state: 0x9e37_79b9_7f4a_7c15 }
     }
 
-    /// Whether the next packet is picked.
+    /// Whether the next packet is in the sample.
     pub fn picks(&mut self) -> bool {
         if self.probability == ALWAYS {
             return true;
@@ -26,7 +26,7 @@ impl Sampler {
         ((random::next_number(&mut self.state) >> 32) as u32 & (ALWAYS - 1)) < self.probability
     }
 
-    /// The probability as the shortest decimal number that means it.
+    /// The probability as the shortest decimal number that is read as the same.
     pub fn text(&self) -> String {
         let value = f64::from(self.probability) / f64::from(ALWAYS);
         let means_it = |text: &str| {
@@ -38,16 +38,16 @@ impl Sampler {
     }
 }
 
-/// Keeps the times between packets: the first is due at once.
+/// Replays the times between packets; the first packet is due at once.
 pub(super) struct Pace {
     /// Percent of the original speed.
     percent: u64,
-    /// The clock and the packet's time when the first packet was due.
+    /// The clock and the packet's timestamp when the first packet was due.
     start_ns: Option<(u64, u64)>,
 }
 
 impl Pace {
-    /// At that percentage of the original speed.
+    /// With this percentage of the original speed.
     pub fn new(percent: u64) -> Pace {
         Pace { percent: percent.max(1), start_ns: None }
     }
@@ -59,7 +59,7 @@ impl Pace {
         u128::from(now_ns.saturating_sub(clock_ns)) >= since_ns
     }
 
-    /// The next packet is the first again.
+    /// Starts over with the next packet.
     pub fn reset(&mut self) {
         self.start_ns = None;
     }

@@ -1,4 +1,4 @@
-//! `ToDump`: packets into a capture file.
+//! `ToDump`: writes packets to a capture file.
 
 use super::dump_file::FileName;
 use super::sink::{Sink, Store, WRITE_FAILED};
@@ -24,17 +24,16 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
 
 - **ports**: 1 input, 0 or 1 output, agnostic. With an output, every packet leaves by it
 - **arguments**: `FILENAME` (`-`: the standard output); `SNAPLEN` (default 2000): bytes of each packet to
-  write at most, 0 for all; `ENCAP`: what packets start with, `ETHER` (default), `IP`, `FDDI`, `ATM`,
-  `802.11`, `SLL`, `PPP` and the like; `USE_ENCAP_FROM`: elements whose `encap` handlers say so;
-  `EXTRA_LENGTH` (bool, default true): count the extra length annotation to the length on the wire;
-  `UNBUFFERED` (bool, default false): write each burst at once. `NANO` is taken and has no effect
-- **annotations**: reads the timestamp (the burst's time where there is none) and the extra length
+  write at most, 0 for all; `ENCAP`: the header that packets start with, `ETHER` (default), `IP`, `FDDI`, `ATM`,
+  `802.11`, `SLL`, `PPP` and the like; `USE_ENCAP_FROM`: elements whose `encap` handlers give it;
+  `EXTRA_LENGTH` (bool, default true): add the extra length annotation to the length on the wire;
+  `UNBUFFERED` (bool, default false): write each burst at once. `NANO` is accepted and has no effect
+- **annotations**: reads the timestamp (default: the burst's time) and the extra length
 - **handlers**: `filename`, `count` (read), `reset_counts` (write)
-- **drop reasons**: `write-failed`: not in the file, because the disk is full or failed, and there is no
-  output
-- **difference**: timestamps have nanoseconds always. When the disk is full the file is cut back to whole
-  packets, and the run's report says how many it holds; Click leaves half a packet. Files are not
-  compressed whatever their name
+- **drop reasons**: `write-failed`: the disk is full or failed, and there is no output
+- **difference**: timestamps always have nanoseconds. When the disk is full, the file is cut back to whole
+  packets, and the run's report gives their number; Click leaves half a packet. Files are not compressed,
+  whatever their name
 ",
     codes: PortCodes::new("1/0-1", "a/a"),
     state: StateScope::OneWorker,
@@ -42,11 +41,11 @@ Writes packets to a pcap file, which tcpdump, Wireshark and FromDump read.
 };
 
 const DEFAULT_SNAP_BYTES: u32 = 2000;
-/// How long packets wait to be in the file: those of that time share a system call.
+/// How long packets wait before they are written: packets of this time share a system call.
 const WAIT_NS: u64 = 50_000_000;
 
 struct Capture {
-    /// The file until it has a writer: until the link type is known.
+    /// The file before the link type is known and it has a writer.
     file: Option<OutputFile>,
     writer: Option<CaptureWriter>,
     /// The elements whose `encap` handlers give the link type when the run starts.
@@ -143,7 +142,7 @@ impl Sink<Capture> {
         }
     }
 
-    /// The link type that other elements name; all must agree.
+    /// The link type that the other elements give; all must agree.
     fn ask_link_type(&self, work: &mut Work<'_>) -> Result<u32, String> {
         let mut agreed: Option<(u32, &str)> = None;
         for element in &self.format.encap_from {

@@ -19,11 +19,10 @@ pub const CLASS: Class = Class {
     page: "\
 # ICMPPingResponder()
 
-Turns ICMP echo requests into the replies to them: swaps the addresses, clears the fragment word, sets
-the time to live to 255.
+Turns ICMP echo requests into replies: swaps the addresses, clears the fragment word, sets the time to live
+to 255.
 
-- **ports**: 1 input, 1 or 2 outputs, agnostic; packets that are no echo requests are pushed out of
-  output 1
+- **ports**: 1 input, 1 or 2 outputs, agnostic; other packets are pushed out of output 1
 - **annotations**: sets `DST_IP` to the new destination and `PAINT` to 0; needs the network and the
   transport header
 - **drop reasons**: `not-echo-request`
@@ -36,14 +35,14 @@ the time to live to 255.
 
 struct Responder;
 
-/// Time to live and protocol: a word of the header checksum.
+/// Time to live and protocol, one word of the header checksum.
 const TTL_WORD: Field = Field::bytes(Base::Net, 8, 2);
 /// Type and code.
 const TYPE_WORD: Field = Field::bytes(Base::Trans, 0, 2);
-/// The time to live of replies, in its place in the word.
+/// The time to live of replies, as the high byte of the word.
 const TTL: u64 = 0xff00;
 
-/// Writes a word and gives the checksum that follows from a checksum.
+/// Writes a word and returns the updated checksum.
 fn replace(f: &mut Builder, field: Field, new: impl Into<Expr>, sum: impl Into<Expr>) -> Value {
     let (old, new) = (f.eval(load(field)), f.eval(new));
     f.store(field, new);
@@ -80,7 +79,7 @@ impl Transparent for Responder {
 
         let sum = replace(f, TYPE_WORD, nothing, load(ICMP_SUM));
         f.store(ICMP_SUM, sum);
-        // An update cannot tell the checksum of a message of zeros, 0xffff, from 0.
+        // An incremental update gives 0 for a message of zeros, whose checksum is 0xffff.
         f.check(sum, zero_sum);
         f.emit(0);
     }

@@ -1,4 +1,4 @@
-//! `DelayUnqueue` and `DelayShaper`: packets go on some time after their timestamp.
+//! `DelayUnqueue` and `DelayShaper`: delay packets from their timestamps on.
 
 use click::config::parse;
 use element::value::{set, time_text};
@@ -15,14 +15,14 @@ pub const DELAY_UNQUEUE: Class = Class {
     page: "\
 # DelayUnqueue(DELAY)
 
-Pulls packets, keeps each until DELAY after its timestamp, and pushes it. Packets without timestamp get
-the time at which they were pulled. The timestamp is set to the time at which the packet may go on.
+Pulls packets, holds each until DELAY after its timestamp, and pushes it. Packets without timestamp get
+the time at which they were pulled. The timestamp is set to the time at which the packet may leave.
 
 - **ports**: 1 pull input, 1 push output
 - **arguments**: `DELAY` (seconds, or with a unit)
 - **annotations**: reads and sets the timestamp
 - **handlers**: `delay` (read/write)
-- **drop reasons**: `delay-stopped`: kept when the run ended
+- **drop reasons**: `delay-stopped`: held when the run ended
 ",
     codes: PortCodes::new("1/1", "l/h"),
     state: StateScope::PerWorker,
@@ -36,14 +36,14 @@ pub const DELAY_SHAPER: Class = Class {
     page: "\
 # DelayShaper(DELAY)
 
-Lets packets be pulled through it no earlier than DELAY after their timestamps. Packets without timestamp
-get the time at which they were pulled. The timestamp is set to the time at which the packet may go on.
+Packets can be pulled through it no earlier than DELAY after their timestamps. Packets without timestamp
+get the time at which they were pulled. The timestamp is set to the time at which the packet may leave.
 
 - **ports**: 1 pull input, 1 pull output
 - **arguments**: `DELAY` (seconds, or with a unit)
 - **annotations**: reads and sets the timestamp
 - **handlers**: `delay` (read/write)
-- **drop reasons**: `delay-stopped`: kept when the run ended
+- **drop reasons**: `delay-stopped`: held when the run ended
 ",
     codes: PortCodes::new("1/1", "l/l"),
     make: |cx| make(cx, false),
@@ -54,9 +54,9 @@ struct Delay {
     /// Whether it pushes what it pulls.
     pushes: bool,
     delay_ns: u64,
-    /// The packet that waits; its timestamp is the time at which it may go on.
+    /// The held packet; its timestamp is the time at which it may leave.
     waiting: Option<Packet>,
-    /// Where packets stand between their source and here.
+    /// The vector that upstream packets are pulled into.
     arrivals: Vector,
 }
 
@@ -72,7 +72,7 @@ fn make(cx: &mut Configure<'_>, pushes: bool) -> Option<BoxElement> {
 }
 
 impl Delay {
-    /// Takes a packet from upstream.
+    /// Pulls a packet from upstream.
     fn next(&mut self, work: &mut Work<'_>) -> Option<Packet> {
         self.arrivals.clear();
         work.pull(0, 1, &mut self.arrivals);

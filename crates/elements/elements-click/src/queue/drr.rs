@@ -1,4 +1,4 @@
-//! `DRRSched`: pulls bytes from its inputs in turns (deficit round robin).
+//! `DRRSched`: pulls from its inputs by deficit round robin.
 
 use click::config::parse;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
@@ -17,7 +17,7 @@ and Varghese, 1995).
 
 - **ports**: 1 or more pull inputs, 1 pull output
 - **arguments**: `QUANTUM` (default 500): bytes that an input may send in a round
-- **drop reasons**: `scheduler-stopped`: kept when the run ended
+- **drop reasons**: `scheduler-stopped`: held when the run ended
 ",
     codes: PortCodes::new("1-/1", "l/l"),
     state: StateScope::PerWorker,
@@ -26,7 +26,7 @@ and Varghese, 1995).
 
 #[derive(Clone, Default)]
 struct Client {
-    /// The packet that is too long for this round.
+    /// The held packet, which is too long for this round.
     head: Option<Packet>,
     deficit_bytes: u64,
 }
@@ -35,7 +35,7 @@ struct Drr {
     quantum_bytes: u64,
     clients: Vec<Client>,
     next: usize,
-    /// Where packets stand between their source and here.
+    /// The vector that upstream packets are pulled into.
     arrivals: Vector,
 }
 
@@ -49,7 +49,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Drr {
-    /// The next packet, if any input has one.
+    /// The next packet of any input.
     fn next_packet(&mut self, work: &mut Work<'_>) -> Option<Packet> {
         let mut empty = 0;
         while empty < self.clients.len() {

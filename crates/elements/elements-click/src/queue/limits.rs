@@ -1,4 +1,4 @@
-//! Rates: what `RatedUnqueue`, `Shaper` and their bandwidth kin have in common.
+//! The rate limit of `RatedUnqueue`, `Shaper` and their bandwidth variants.
 
 use super::token_bucket::TokenBucket;
 use click::config::{Args, Names, Parsed, parse};
@@ -7,7 +7,7 @@ use element::Work;
 use element::value::written;
 use shm::burst::Vector;
 
-/// What is counted against the rate.
+/// The unit of a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     Packets,
@@ -27,7 +27,7 @@ impl Unit {
 pub(super) struct Limit {
     unit: Unit,
     burst_ns: u64,
-    /// Tokens that may be saved up, where they are given and not a time.
+    /// The burst in tokens, if it is given instead of a time.
     burst: Option<u64>,
     bucket: TokenBucket,
 }
@@ -57,7 +57,7 @@ impl Limit {
     fn capacity(&self, rate: u64) -> u64 {
         let in_burst_ns = u128::from(rate) * u128::from(self.burst_ns) / 1_000_000_000;
         let capacity = self.burst.unwrap_or(u64::try_from(in_burst_ns).unwrap_or(u64::MAX));
-        // A packet must fit; bytes may be taken that are not there yet.
+        // One packet must fit. Bytes need no minimum: the level may fall below zero.
         if self.unit == Unit::Packets { capacity.max(1) } else { capacity }
     }
 
@@ -77,13 +77,13 @@ impl Limit {
         Ok(())
     }
 
-    /// Starts over with a full burst.
+    /// Fills the bucket.
     pub(super) fn reset(&mut self) {
         self.bucket.set_level(u64::MAX);
     }
 
-    /// Pulls up to `most` packets from input 0, as the rate allows; how many, and whether the rate would
-    /// have allowed any.
+    /// Pulls up to `most` packets from input 0, as the rate allows. Returns their number, and whether the rate allowed
+    /// any.
     pub(super) fn pull(&mut self, most: usize, into: &mut Vector, work: &mut Work<'_>) -> (usize, bool) {
         self.bucket.fill(work.now_ns());
         match self.unit {
@@ -97,7 +97,7 @@ impl Limit {
             Unit::Bytes => {
                 let allowed = self.bucket.may_go();
                 let mut count = 0;
-                // One by one, since the length of the next is known only when it is there.
+                // One by one, since the length of a packet is known only after it was pulled.
                 while count < most && self.bucket.may_go() && work.pull(0, 1, into) == 1 {
                     count += 1;
                     let last = into.list().last().map_or(0, |index| into.packet(*index).total());
@@ -109,7 +109,7 @@ impl Limit {
     }
 }
 
-/// A bandwidth as Click writes it: in bits a second, with the largest prefix that leaves no fraction.
+/// A bandwidth as Click writes it: in bits per second, with the largest prefix that needs no fraction.
 fn bandwidth_text(bytes_per_s: u64) -> String {
     let bits = u128::from(bytes_per_s) * 8;
     let unit = [(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps")];

@@ -1,4 +1,4 @@
-//! What takes packets out of queues at a rate or in an order, and queues that drop early.
+//! Elements that pull packets from queues at a rate, after a delay or in an order, and active queue management.
 
 use element::Class;
 

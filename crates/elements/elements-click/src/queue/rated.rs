@@ -1,4 +1,4 @@
-//! `RatedUnqueue` and `Shaper`, and the same by bandwidth: packets are pulled at a rate.
+//! `RatedUnqueue`, `Shaper` and their bandwidth variants: pull packets at a rate.
 
 use super::limits::{Limit, Unit};
 use click::config::parse;
@@ -18,9 +18,9 @@ pub const RATED_UNQUEUE: Class = Class {
 Pulls packets and pushes them, RATE of them a second.
 
 - **ports**: 1 pull input, 1 push output
-- **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): for how long the rate may be
-  saved up; `BURST_SIZE`: how many packets may be saved up, instead of it
-- **handlers**: `rate`, `active` (read/write); `calls` (read): how often it was asked and what came of it
+- **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): the longest time for which
+  the rate is saved up; `BURST_SIZE`: the most packets that are saved up, instead
+- **handlers**: `rate`, `active` (read/write); `calls` (read): how often its task ran, and the results
 - **difference**: with several workers each has the whole rate
 ",
     codes: PortCodes::new("1/1", "l/h"),
@@ -39,9 +39,9 @@ Pulls packets and pushes them, RATE bytes of them a second.
 
 - **ports**: 1 pull input, 1 push output
 - **arguments**: `RATE`: bandwidth, in bytes a second or with a unit (`384kbps`); `BURST_DURATION` (default
-  20 ms): for how long the bandwidth may be saved up; `BURST_BYTES`: how many bytes may be saved up,
-  instead of it
-- **handlers**: `rate`, `active` (read/write); `calls` (read): how often it was asked and what came of it
+  20 ms): the longest time for which the bandwidth is saved up; `BURST_BYTES`: the most bytes that are saved up,
+  instead
+- **handlers**: `rate`, `active` (read/write); `calls` (read): how often its task ran, and the results
 - **difference**: with several workers each has the whole bandwidth
 ",
     make: |cx| make(cx, Unit::Bytes, true),
@@ -55,11 +55,11 @@ pub const SHAPER: Class = Class {
     page: "\
 # Shaper(RATE [, keywords BURST_DURATION, BURST_SIZE])
 
-Lets no more than RATE packets a second be pulled through it.
+At most RATE packets a second can be pulled through it.
 
 - **ports**: 1 pull input, 1 pull output
-- **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): for how long the rate may be
-  saved up; `BURST_SIZE`: how many packets may be saved up, instead of it
+- **arguments**: `RATE`: packets a second; `BURST_DURATION` (default 20 ms): the longest time for which
+  the rate is saved up; `BURST_SIZE`: the most packets that are saved up, instead
 - **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
 - **difference**: with several workers each has the whole rate
 ",
@@ -75,12 +75,12 @@ pub const BANDWIDTH_SHAPER: Class = Class {
     page: "\
 # BandwidthShaper(RATE [, keywords BURST_DURATION, BURST_BYTES])
 
-Lets no more than RATE bytes a second be pulled through it.
+At most RATE bytes a second can be pulled through it.
 
 - **ports**: 1 pull input, 1 pull output
 - **arguments**: `RATE`: bandwidth, in bytes a second or with a unit (`384kbps`); `BURST_DURATION` (default
-  20 ms): for how long the bandwidth may be saved up; `BURST_BYTES`: how many bytes may be saved up,
-  instead of it
+  20 ms): the longest time for which the bandwidth is saved up; `BURST_BYTES`: the most bytes that are saved up,
+  instead
 - **handlers**: `rate` (read/write); `reset` (write): starts over with a full burst
 - **difference**: with several workers each has the whole bandwidth
 ",

@@ -2,8 +2,8 @@
 //!
 //! The average and the marking are those of Floyd and Jacobson, *Random Early Detection Gateways for
 //! Congestion Avoidance* (1993), in the gentle variant of Floyd, *Optimum functions for computing the drop
-//! probability* (1997). A batch is looked at packet by packet, with the length that the queues have when those
-//! before it have gone in or out.
+//! probability* (1997). Each packet of a batch sees the length that the queues have after the packets before it went in or
+//! out.
 
 use click::config::{parse, split_words};
 use element::random;
@@ -33,9 +33,9 @@ from MAX_P to 1. Marked packets are dropped, or leave by output 1 where that is 
 - **handlers**: `min_thresh`, `max_thresh`, `max_p` (read/write); `drops`, `avg_queue_size`, `queues`, `stats`
   (read)
 - **drop reasons**: `early-drop`
-- **difference**: each worker has an average of its own queues, whose length a pushed packet sees as it was
-  before its batch; while they are empty the average falls as if a
-  packet came each millisecond. Random numbers depend on the element's name and worker only
+- **difference**: each worker averages its own queues. A pushed packet sees their length before its batch.
+  While they are empty, the average falls as if a packet arrived each millisecond. Random numbers depend on
+  the element's name and worker only
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
@@ -43,10 +43,10 @@ from MAX_P to 1. Marked packets are dropped, or leave by output 1 where that is 
 };
 
 const EARLY_DROP: usize = 0;
-/// Probabilities have so many bits behind the point, as in Click.
+/// Fraction bits of probabilities, as in Click.
 const SHIFT: u32 = 16;
 const ONE: u32 = 1 << SHIFT;
-/// While the queues are empty, the average sees a packet each so often.
+/// While the queues are empty, the average falls as if a packet arrived at this interval.
 const EMPTY_STEP_NS: u64 = 1_000_000;
 
 struct Red {
@@ -56,17 +56,17 @@ struct Red {
     stability: u32,
     names: Vec<String>,
     lengths: Vec<Arc<QueueLength>>,
-    /// Whether packets go to the queues; else they come from there.
+    /// Whether the queues are downstream; otherwise they are upstream.
     downstream: bool,
     marks: Marks,
     drops: u64,
 }
 
-/// The average, and how long ago a packet was marked.
+/// The average length, and the state of marking.
 struct Marks {
     average: f64,
     last_ns: u64,
-    /// Packets since the last mark; `None` where the probability was 0 or 1.
+    /// Packets since the last mark; `None` if the probability was 0 or 1.
     since: Option<u32>,
     /// The next random number, 0 to 1.
     draw: f64,
@@ -156,7 +156,7 @@ impl Red {
         }
     }
 
-    /// Takes a packet into the average that found so many in the queues; whether it is marked.
+    /// Updates the average with the queue length that a packet saw. Returns whether the packet is marked.
     fn marks(&mut self, length: usize, now_ns: u64) -> bool {
         let weight = 0.5f64.powi(self.stability as i32);
         if length > 0 {
@@ -172,7 +172,7 @@ impl Red {
             self.marks.since = None;
             return probability >= 1.0;
         }
-        // Evenly spread marks: of n packets that could have been marked, one was (section 7 of the paper).
+        // Marks are spread evenly (section 7 of the paper).
         let since = self.marks.since.map_or(0, |since| since.saturating_add(1));
         let is_marked = since > 0 && f64::from(since) * probability >= self.marks.draw;
         self.marks.since = Some(if is_marked { 0 } else { since });
@@ -187,8 +187,8 @@ impl Opaque for Red {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list, queued) = (work.now_ns(), batch.list(), self.length());
         for (at, &index) in list.iter().enumerate() {
-            // What comes after it in this batch has left the queues already. What came before it on its way
-            // there does not count: a batch that is fetched at once is no queue.
+            // Upstream, the later packets of the batch have left the queues already and count. Downstream, the
+            // earlier ones do not count: a batch that is received at once is no queue.
             let beside = if self.downstream { 0 } else { list.len() - at - 1 };
             if self.marks(queued + beside, now_ns) {
                 self.drops += 1;

@@ -1,4 +1,4 @@
-//! `RoundRobinSched`, `PrioSched` and `StrideSched`: pull from one of several inputs.
+//! `RoundRobinSched`, `PrioSched` and `StrideSched`: choose the input to pull from.
 
 use click::config::parse;
 use element::value::written;
@@ -12,7 +12,7 @@ pub const ROUND_ROBIN: Class = Class {
     page: "\
 # RoundRobinSched()
 
-Pulls each packet from the input after the one that gave the last, passing over inputs that have none.
+Pulls each packet from the input after that of the last packet. Skips empty inputs.
 
 - **ports**: 1 or more pull inputs, 1 pull output
 ",
@@ -107,13 +107,13 @@ impl Element for Prio {
     }
 }
 
-/// What one ticket costs.
+/// The stride of one ticket.
 const STRIDE1: u64 = 1 << 16;
 const MOST_TICKETS: i64 = STRIDE1 as i64;
 
 struct Client {
     tickets: u64,
-    /// Where it stands: who stands least far comes next.
+    /// The client with the lowest pass is next.
     pass: u64,
 }
 
@@ -138,13 +138,13 @@ fn make_stride(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Stride {
-    /// Pulls one packet: from who stands least far, else from the next. Everybody who was asked moves
-    /// on, so that nobody saves up turns.
+    /// Pulls one packet from the client with the lowest pass that has one. The pass of an empty client advances, too, so
+    /// that it saves up no turns.
     fn pull_one(&mut self, into: &mut Vector, work: &mut Work<'_>) -> bool {
         let mut asked = 0u64;
         loop {
             let waiting = self.clients.iter().enumerate();
-            // The first 64 inputs can be told apart; the others are asked as long as they give packets.
+            // One bit for each of 64 inputs; inputs beyond share the bits of these.
             let waiting = waiting.filter(|(at, client)| client.tickets > 0 && asked >> (at % 64) & 1 == 0);
             let Some((input, _)) = waiting.min_by_key(|(at, client)| (client.pass, *at)) else {
                 return false;

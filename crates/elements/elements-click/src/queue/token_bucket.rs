@@ -1,7 +1,7 @@
-//! Token buckets: how much may go at a rate.
+//! Token buckets: limit a rate.
 //!
-//! Levels are exact: a token is a billion parts, and a nanosecond brings as many parts as the rate has
-//! tokens a second. A level may fall below zero where the size of what went is known only afterwards.
+//! Levels are exact: a token has a billion parts, and each nanosecond adds as many parts as the rate has tokens per
+//! second. A level may fall below zero if the size of a packet is known only after it was pulled.
 
 /// Parts of a token.
 const PARTS: i128 = 1_000_000_000;
@@ -12,7 +12,7 @@ pub(crate) struct TokenBucket {
     rate_per_s: u64,
     capacity: u64,
     level_parts: i128,
-    /// When it was filled last; never before the first fill.
+    /// The time of the last fill; `None` before the first.
     filled_at_ns: Option<u64>,
 }
 
@@ -23,7 +23,7 @@ impl TokenBucket {
         TokenBucket { rate_per_s, capacity, level_parts, filled_at_ns: None }
     }
 
-    /// Changes rate and capacity; what is in it stays, as far as it fits.
+    /// Changes rate and capacity; the level is cut to the capacity.
     pub(crate) fn adjust(&mut self, rate_per_s: u64, capacity: u64) {
         (self.rate_per_s, self.capacity) = (rate_per_s, capacity);
         self.set(self.level_parts);
@@ -43,7 +43,7 @@ impl TokenBucket {
         self.set(i128::from(tokens) * PARTS);
     }
 
-    /// Brings it up to date.
+    /// Adds the tokens since the last fill.
     pub(crate) fn fill(&mut self, now_ns: u64) {
         let since_ns = now_ns.saturating_sub(self.filled_at_ns.unwrap_or(now_ns));
         self.filled_at_ns = Some(now_ns);
@@ -51,17 +51,17 @@ impl TokenBucket {
         self.set(self.level_parts.saturating_add(brought));
     }
 
-    /// Whole tokens that are in it.
+    /// Whole tokens in the bucket.
     pub(crate) fn tokens(&self) -> u64 {
         u64::try_from(self.level_parts / PARTS).unwrap_or(0)
     }
 
-    /// Whether something may go: the level is not below zero.
+    /// Whether a packet may leave: the level is not below zero.
     pub(crate) fn may_go(&self) -> bool {
         self.level_parts >= 0
     }
 
-    /// Takes tokens out, whether they are there or not.
+    /// Removes tokens; the level may fall below zero.
     pub(crate) fn take(&mut self, tokens: u64) {
         self.level_parts -= i128::from(tokens) * PARTS;
     }

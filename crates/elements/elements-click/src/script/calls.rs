@@ -1,4 +1,4 @@
-//! Handlers as a script sees them: its own and other scripts' with arguments, and those of all elements.
+//! The handlers that a script calls: its own and other scripts' with arguments, and those of all elements.
 
 use super::expand::{self, shift, without_quotes};
 use super::function;
@@ -8,7 +8,7 @@ use element::{Work, random};
 use std::io::Read;
 use std::sync::{Arc, Mutex};
 
-/// Whose handler a script calls.
+/// The owner of a handler that a script calls.
 enum Callee {
     This,
     /// Another script, with its full name.
@@ -17,19 +17,19 @@ enum Callee {
     Element,
 }
 
-/// Scripts that call each other.
+/// The most nested calls between scripts.
 const MOST_CALLS_DEEP: u32 = 16;
-/// Bytes of a file that `cat` reads.
+/// The most bytes that `cat` reads.
 const MOST_FILE_BYTES: u64 = expand::MOST_BYTES as u64;
 
 impl Interpreter {
-    /// The text with its substitutions; `None`, and told, where that does not work.
+    /// Substitutes a text; `None`, with a warning, if that fails.
     pub(super) fn expanded(&mut self, text: &str, protect: bool, work: &mut Work<'_>) -> Option<String> {
         let result = expand::expand(text, protect, &mut Environment { script: self, work });
         result.map_err(|message| self.tell(message)).ok()
     }
 
-    /// Reads a handler; `None`, and told, where that does not work.
+    /// Reads a handler; `None`, with a warning, if that fails.
     pub(super) fn read(
         &mut self,
         name: &str,
@@ -41,7 +41,7 @@ impl Interpreter {
         self.read_handler(name, &args, work).map_err(|message| self.tell(message)).ok()
     }
 
-    /// The handler's name and whose it is.
+    /// The handler's name and its owner.
     fn callee<'a>(&self, name: &'a str) -> (&'a str, Callee) {
         let Some((element, handler)) = name.rsplit_once('.').filter(|(element, _)| !element.is_empty())
         else {
@@ -62,7 +62,7 @@ impl Interpreter {
                 return value;
             }
         } else if let Callee::Script(full, script) = callee {
-            // Functions are the same in all scripts; the rest runs in the other one.
+            // Functions are the same in all scripts; other handlers run in the other script.
             let random = &mut self.random;
             if let Some(value) = function::call(handler, args, &mut |below| random::next_below(random, below))
             {
@@ -90,7 +90,7 @@ impl Interpreter {
         work.read_handler(&call)
     }
 
-    /// A handler of this script with arguments; `None` where there is none by that name.
+    /// Calls a handler of this script; `None` if there is none of that name.
     fn own(&mut self, handler: &str, args: &str, work: &mut Work<'_>) -> Option<Result<String, String>> {
         let args = args.trim();
         Some(match handler {
@@ -148,7 +148,7 @@ impl Interpreter {
                 Ok(())
             }
             (Callee::This, "run") => {
-                // Not as from outside: a script that starts itself again and again is looping.
+                // Unlike from outside, this counts as a jump: a script that restarts itself may loop forever.
                 self.run_args = value.to_string();
                 self.jump(0);
                 self.jumps += 1;
@@ -165,7 +165,7 @@ impl Interpreter {
     /// Writes the handler `step`.
     ///
     /// # Errors
-    /// When that is no number.
+    /// If that is no number.
     pub fn write_step(&mut self, value: &str) -> Result<(), String> {
         self.step(match value.trim() {
             "" | "router" => 1,
@@ -177,14 +177,14 @@ impl Interpreter {
     /// Writes the handler `set`.
     ///
     /// # Errors
-    /// When the script has no such variable.
+    /// If the script has no such variable.
     pub fn write_set(&mut self, value: &str) -> Result<(), String> {
         let (name, value) = shift(value.trim());
         let is_set = self.set(&name, value);
         is_set.then_some(()).ok_or_else(|| format!("the script uses no variable `{name}`"))
     }
 
-    /// Another script (or this one), by a name as seen from this one, with its full name.
+    /// Looks up a script by a name relative to this one. Returns its full name, too.
     fn find(&self, element: &str) -> Option<(String, Arc<Mutex<Interpreter>>)> {
         let scripts = self.scripts.upgrade()?;
         let scripts = scripts.lock().ok()?;
@@ -202,7 +202,7 @@ impl Interpreter {
     }
 }
 
-/// Handlers of every script that can be read.
+/// The readable handlers of every script.
 const OWN_HANDLERS: &[&str] = &[
     "run", "add", "sub", "mul", "div", "idiv", "mod", "rem", "neg", "abs", "ceil", "min", "max", "avg",
     "count", "popcount", "gt_vec", "eq", "ne", "lt", "le", "gt", "ge", "not", "and", "or", "nand", "nor",
@@ -210,7 +210,7 @@ const OWN_HANDLERS: &[&str] = &[
     "readable",
 ];
 
-/// Values for substitutions in a script's texts.
+/// The values of substitutions in a script's texts.
 struct Environment<'a, 'b, 'c> {
     script: &'a mut Interpreter,
     work: &'b mut Work<'c>,

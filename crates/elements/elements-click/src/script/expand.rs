@@ -3,25 +3,23 @@
 use click::config::{quote, split_words, unquote};
 use diag::{Span, Spanned};
 
-/// Bytes that a substituted text may have: a script that doubles a variable in a loop must not take the
-/// machine's memory.
+/// The most bytes of a substituted text: a script that doubles a variable in a loop must not use up the memory.
 pub const MOST_BYTES: usize = 64 << 10;
-/// How deep `$(...)` may be nested.
+/// The deepest nesting of `$(...)`.
 const MOST_DEEP: usize = 32;
 
-/// Where values come from.
+/// The source of values.
 pub trait Values {
-    /// The value of a variable; `None` leaves the text as it stands.
+    /// The value of a variable; `None` leaves the text unchanged.
     fn variable(&mut self, name: &str) -> Option<String>;
-    /// What a handler says.
+    /// The value of a handler.
     fn call(&mut self, call: &str) -> Option<String>;
 }
 
-/// The text with its substitutions. With `protect`, values are quoted, so that they are what they were
-/// once the text is unquoted.
+/// Substitutes a text. With `protect`, values are quoted, so that unquoting the text restores them.
 ///
 /// # Errors
-/// When the text becomes too long, or substitutions are nested too deep.
+/// If the text becomes too long, or substitutions are nested too deep.
 pub fn expand(text: &str, protect: bool, values: &mut dyn Values) -> Result<String, String> {
     expand_at(text, protect, values, 0)
 }
@@ -111,7 +109,7 @@ fn reference(text: &str) -> Option<(Reference<'_>, usize)> {
     }
 }
 
-/// Where the parenthesis closes that a text begins with.
+/// The position of the parenthesis that closes the first one.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted, mut escaped) = (0usize, None, false);
     for (at, c) in text.char_indices() {

@@ -6,13 +6,12 @@ use super::sprintf::sprintf;
 use click::config::{NoNames, parse, quote};
 use diag::{Span, Spanned};
 
-/// A truth value as configurations write them.
+/// Parses a Boolean.
 pub fn truth(text: &str) -> Option<bool> {
     parse::bool(&Spanned::derived(text.trim(), Span::NONE), &NoNames).ok()
 }
 
-/// Calls a function; `None` when there is none by that name. `random` makes a number below the one that
-/// it is given.
+/// Calls a function; `None` if there is none of that name. `random` returns a number below its argument.
 pub fn call(name: &str, args: &str, random: &mut dyn FnMut(u64) -> u64) -> Option<Result<String, String>> {
     let args = args.trim();
     Some(match name {
@@ -72,7 +71,7 @@ fn fold(name: &str, args: &str) -> Result<String, String> {
     let divides = matches!(name, "div" | "idiv");
     let sum = if !divides && numbers.iter().all(whole) {
         let ints = numbers.iter().map(|number| if let Number::Int(value) = number { *value } else { 0 });
-        // Integers wrap, as they do in C on every machine that Click runs on.
+        // Integers wrap, as in Click.
         let fold = |what: fn(i64, i64) -> i64| Number::Int(ints.clone().reduce(what).unwrap_or(0));
         match name {
             "add" | "avg" => fold(i64::wrapping_add),

@@ -1,8 +1,8 @@
-//! Carries out the instructions of a script.
+//! Executes the instructions of a script.
 //!
-//! A script runs until it blocks (`pause`, `wait`), ends, or has done as much as it may at a time: a
-//! worker that carries packets is never held up by a script. What goes wrong is told and the script goes
-//! on with its next instruction, as in Click.
+//! A script runs until it blocks (`pause`, `wait`), ends, or has executed the most instructions at a time, so that it
+//! never blocks a worker that processes packets. An error becomes a warning, and the script continues with its next
+//! instruction, as in Click.
 
 use super::expand::{shift, without_quotes};
 use super::function;
@@ -16,26 +16,26 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Jumps without blocking after which a script counts as looping, as in Click.
+/// The number of jumps without blocking that ends a script, as in Click.
 const MOST_JUMPS: u32 = 1_000;
-/// Instructions that are carried out at a time.
+/// The most instructions at a time.
 const MOST_AT_A_TIME: u32 = 256;
-/// Instructions of a script that another one waits for.
+/// The most instructions of a script that another one calls.
 const MOST_IN_A_CALL: u32 = 20_000;
-/// Findings that are kept.
+/// The most warnings that are stored.
 const MOST_FINDINGS: usize = 100;
 
-/// The scripts of a worker, by their full names, so that one can run another.
+/// The scripts of a worker by their full names, so that one can call another.
 pub type Scripts = Mutex<HashMap<String, Arc<Mutex<Interpreter>>>>;
 
-/// Why a run of instructions is over.
+/// Why the interpreter returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It waits: for a step where there is no time.
+    /// The script waits until this time, or without one for a step.
     Blocked(Option<u64>),
-    /// It wants to go on soon.
+    /// The script has more instructions to execute.
     Yielded,
-    /// The script is over.
+    /// The script has ended.
     Ended(End),
 }
 
@@ -43,35 +43,35 @@ pub enum Outcome {
 pub struct Interpreter {
     pub(super) name: String,
     program: Arc<Program>,
-    /// Weak, since this script is among them.
+    /// Weak, since the map contains this script.
     pub(super) scripts: Weak<Scripts>,
     pub(super) folder: PathBuf,
     values: Vec<String>,
     /// The next instruction.
     at: usize,
-    /// Steps that the instruction at `at`, a pause, has seen.
+    /// Steps that the pause at `at` has taken.
     steps_seen: u32,
-    /// When the instruction at `at`, a wait, is over.
+    /// When the wait at `at` ends.
     wait_until_ns: Option<u64>,
-    /// Steps to go.
+    /// Steps that were given and not taken.
     steps: u64,
     ended: Option<End>,
     pub(super) jumps: u32,
     pub(super) write_status: i32,
     pub(super) run_args: String,
-    /// Printed without a line end so far.
+    /// Printed text without a line end.
     line: String,
     pub(super) random: u64,
     warnings: Vec<String>,
     pub(super) depth: u32,
-    /// Whether the instruction that is carried out has set the next one.
+    /// Whether the current instruction has set the next one.
     moved: bool,
-    /// Whether the run is over: times are not waited for.
+    /// Whether the run is ending: the script does not wait for times.
     ending: bool,
 }
 
 impl Interpreter {
-    /// A script at its start. With `waits`, it has to be started: it is passive.
+    /// A script at its start. With `waits`, it is passive until it is started.
     pub fn new(
         name: String,
         program: Arc<Program>,
@@ -103,7 +103,7 @@ impl Interpreter {
         }
     }
 
-    /// How it ended, where it has.
+    /// How it ended, if it has.
     pub fn ended(&self) -> Option<End> {
         self.ended
     }
@@ -125,26 +125,26 @@ impl Interpreter {
         self.values.get(at).map(String::as_str)
     }
 
-    /// Sets a variable, where the program has it.
+    /// Sets a variable; false if the program does not have it.
     pub fn set(&mut self, name: &str, value: String) -> bool {
         let place = self.program.variable(name).and_then(|at| self.values.get_mut(at));
         place.map(|place| *place = value).is_some()
     }
 
-    /// Takes what went wrong.
+    /// Takes the warnings.
     pub fn take_findings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Gives it steps, which pass blocking instructions.
+    /// Gives it steps, which end pauses and waits.
     pub fn step(&mut self, steps: u64) {
         self.steps = self.steps.saturating_add(steps);
     }
 
-    /// Goes on at a label.
+    /// Continues at a label.
     ///
     /// # Errors
-    /// When there is no such label.
+    /// If there is no such label.
     pub fn go_to(&mut self, label: &str) -> Result<(), String> {
         let label = label.trim();
         let is_label = |line: &String| {
@@ -158,14 +158,14 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Starts over with arguments.
+    /// Restarts with arguments.
     pub fn restart(&mut self, args: &str) {
         self.run_args = args.to_string();
         self.jump(0);
         (self.ended, self.jumps, self.steps) = (None, 0, 0);
     }
 
-    /// Sets the variables that are set once.
+    /// Executes the `init` instructions.
     pub fn initialize(&mut self, work: &mut Work<'_>) {
         let program = Arc::clone(&self.program);
         for (at, instruction) in program.instructions.iter().enumerate() {
@@ -177,16 +177,16 @@ impl Interpreter {
         self.at = 0;
     }
 
-    /// Carries out instructions as far as it goes now.
+    /// Executes instructions until it blocks, ends or yields.
     pub fn run(&mut self, work: &mut Work<'_>) -> Outcome {
         self.run_for(MOST_AT_A_TIME, work)
     }
 
-    /// Starts over with arguments and runs to the end; the value that it returns. A script that blocks
-    /// goes on later, and returns nothing now.
+    /// Restarts with arguments and runs to the end; returns the script's value. A script that blocks continues later and
+    /// returns an empty value now.
     ///
     /// # Errors
-    /// When it does not come to an end, or ends with an error.
+    /// If it does not end, or ends with an error.
     pub fn run_through(&mut self, args: &str, work: &mut Work<'_>) -> Result<String, String> {
         self.restart(args);
         match self.run_for(MOST_IN_A_CALL, work) {
@@ -200,8 +200,7 @@ impl Interpreter {
         }
     }
 
-    /// Carries out what is left when the run ends: nothing is waited for any more. A script that waits
-    /// for a further step, or jumps back, is over.
+    /// Executes the rest when the run ends, without waiting. A second pause or a jump back ends the script.
     pub fn run_out(&mut self, work: &mut Work<'_>) {
         self.ending = true;
         self.step(1);
@@ -214,7 +213,7 @@ impl Interpreter {
         }
     }
 
-    /// Prints what stands in an unfinished line.
+    /// Prints the text without a line end.
     pub fn flush(&mut self, work: &mut Work<'_>) {
         if !self.line.is_empty() {
             work.print(&std::mem::take(&mut self.line));
@@ -248,7 +247,7 @@ impl Interpreter {
         }
     }
 
-    /// Whether the instruction makes the script wait, and for when. One that was waited for is passed.
+    /// Whether the script waits at the instruction, and until when. A pause or wait that has ended does not block.
     fn blocks(&mut self, instruction: &Instruction, work: &mut Work<'_>) -> Option<Option<u64>> {
         match instruction {
             Instruction::Pause { count } => {
@@ -278,7 +277,7 @@ impl Interpreter {
         None
     }
 
-    /// Nanoseconds to wait; `None`, and told, where the text is no time.
+    /// Nanoseconds to wait; `None`, with a warning, if the text is no time.
     fn wait_time(&mut self, time: &str, work: &mut Work<'_>) -> Option<u64> {
         let text = self.expanded(time, false, work)?;
         match parse::seconds_ns(&Spanned::derived(text.trim(), Span::NONE), &NoNames) {
@@ -290,7 +289,7 @@ impl Interpreter {
         }
     }
 
-    /// Carries out an instruction that does not block, and moves on.
+    /// Executes an instruction that does not block, and moves to the next.
     fn carry_out(&mut self, instruction: &Instruction, work: &mut Work<'_>) {
         self.moved = false;
         match instruction {
@@ -378,7 +377,7 @@ impl Interpreter {
         }
     }
 
-    /// What `print` prints: a handler's value where the text starts like a name, else the text.
+    /// The output of `print`: a handler's value if the text starts like a name, otherwise the text.
     fn printed(&mut self, text: &str, unquote: bool, work: &mut Work<'_>) -> Option<String> {
         if text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_') {
             let call = self.expanded(text, false, work)?;
@@ -395,7 +394,7 @@ impl Interpreter {
         let (path, append) = match output {
             Output::User => {
                 self.line.push_str(&text);
-                // Whoever takes lines ends them himself; what has no end yet waits for it.
+                // The host adds line ends. Text without a line end is kept until one follows.
                 if let Some((lines, rest)) = self.line.rsplit_once('\n') {
                     work.print(lines);
                     self.line = rest.to_string();
@@ -414,7 +413,7 @@ impl Interpreter {
     pub(super) fn tell(&mut self, message: String) {
         let line = self.program.lines.get(self.at).map(String::as_str).unwrap_or("");
         let finding = format!("{}: `{line}`: {message}", self.name);
-        // A script that runs once a second says the same once a second.
+        // A script that runs once a second would repeat the warning once a second.
         if self.warnings.len() < MOST_FINDINGS && !self.warnings.contains(&finding) {
             self.warnings.push(finding);
         }

@@ -1,8 +1,8 @@
-//! `Script` and `DriverManager`: instructions that read and write handlers while packets flow.
+//! `Script` and `DriverManager`: read and write handlers during a run.
 //!
-//! - [`program`]: the instructions, read from the configuration
-//! - [`interpreter`]: carries them out; [`calls`]: the handlers that they read and write
-//! - [`expand`], [`function`], [`sprintf`], [`number`]: substitution, and what can be called in it
+//! - [`program`]: the instructions, parsed from the configuration
+//! - [`interpreter`]: executes them; [`calls`]: the handlers that they read and write
+//! - [`expand`], [`function`], [`sprintf`], [`number`]: substitution and the functions in it
 
 mod calls;
 mod expand;
@@ -36,11 +36,11 @@ const SCRIPT: Class = Class {
     page: "\
 # Script(INSTRUCTIONS... [, TYPE])
 
-Carries out instructions: sets variables, reads and writes handlers, waits, and ends the run.
+Executes instructions: sets variables, reads and writes handlers, waits, and ends the run.
 
 - **ports**: none; any number for packet scripts
 - **arguments**: `TYPE`: `ACTIVE` (default without ports: starts with the run), `PASSIVE` (runs when the
-  `run` handler is written or another script reads it), `DRIVER` (also does what is left when the run ends),
+  `run` handler is written or another script reads it), `DRIVER` (executes the rest when the run ends),
   `PACKET` (default with ports: runs for each packet; `return N` sends it out of port N, `end` out of port
   0, `exit` drops it). Every other argument is an instruction:
   `set VAR TEXT`, `init VAR TEXT`, `export VAR TEXT`; `print [>FILE | >>FILE] TEXT|HANDLER`, `printn`,
@@ -56,10 +56,10 @@ Carries out instructions: sets variables, reads and writes handlers, waits, and 
 - **handlers**: `step`, `goto`, `run`, `set` (write); exported variables (read); `run` and the functions, for
   scripts only
 - **drop reasons**: `script`: a packet script dropped it or named no port
-- **difference**: TYPE SIGNAL and PROXY and the functions `kill` and `writable` are not there: signals belong
+- **difference**: TYPE SIGNAL and PROXY and the functions `kill` and `writable` do not exist: signals belong
   to the host. A run ends with its sources; a script that contains `stop` keeps it going while it waits for a
-  time, others do not. When the run ends, a DRIVER script does what is left at once, up to a second `pause`
-  or a jump back: the end cannot be put off. A step that comes by the handler from outside may take up to
+  time, others do not. When the run ends, a DRIVER script executes the rest at once, up to a second `pause`
+  or a jump back: it cannot delay the end. A step that is written to the handler from outside may take up to
   half a second. Variables must occur in the script. `random` gives the same numbers in every run
 ",
     codes: PortCodes::new("-/-", "ah/ah"),
@@ -73,8 +73,8 @@ const DRIVER_MANAGER: Class = Class {
     page: "\
 # DriverManager(INSTRUCTIONS...)
 
-As Script, with TYPE DRIVER: `pause` waits for the end of the run that a source with `STOP true` asks for,
-or that comes when all sources have ended. There is at most one.
+As Script, with TYPE DRIVER: `pause` waits for the end of the run, which a source with `STOP true` requests
+or which comes when all sources have finished. There is at most one.
 
 Instructions, substitution, handlers and differences are those of Script.
 ",
@@ -82,7 +82,7 @@ Instructions, substitution, handlers and differences are those of Script.
     ..SCRIPT
 };
 
-/// How often a script looks for steps that came from outside: soon after it did something, seldom later.
+/// The interval at which a script checks for steps from outside: short after it was active, then longer.
 const POLL_NS: std::ops::RangeInclusive<u64> = 1_000_000..=512_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,13 +96,13 @@ enum Type {
 struct Script {
     script: Arc<Mutex<Interpreter>>,
     kind: Type,
-    /// Only the first worker's runs.
+    /// Whether it is the first worker's script: only that one runs.
     here: bool,
-    /// Whether the run goes on while the script waits for a time.
+    /// Whether the run continues while the script waits for a time.
     holds_the_run: bool,
     poll_ns: u64,
     outputs: usize,
-    /// All scripts of the worker; kept here, since they know it only weakly.
+    /// All scripts of the worker; their own references to the map are weak.
     _scripts: Arc<Scripts>,
 }
 
@@ -150,7 +150,7 @@ fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<BoxElement> {
     fine.then(|| BoxElement::opaque(element))
 }
 
-/// An empty driver script waits for the run's end; a packet script knows its input.
+/// Completes a program: an empty driver script waits for the run's end, and a packet script has the variable `input`.
 fn completed(mut program: Program, kind: Type) -> Program {
     if kind == Type::Driver {
         if program.instructions.is_empty() {
@@ -166,8 +166,7 @@ fn completed(mut program: Program, kind: Type) -> Program {
     program
 }
 
-/// Handlers of elements that do not exist fail only when the script comes to them, as in Click; the user
-/// hears of them now.
+/// Warns of handlers whose elements do not exist: the calls fail only when the script executes them, as in Click.
 fn warn_of_unknown_elements(cx: &mut Configure<'_>, lines: &[Spanned]) {
     for line in lines {
         let words = split_words(line);
@@ -186,7 +185,7 @@ fn warn_of_unknown_elements(cx: &mut Configure<'_>, lines: &[Spanned]) {
 }
 
 impl Script {
-    /// Does something with the interpreter, unless it runs: then the caller is called by it.
+    /// Uses the interpreter; `None` if it is running and called this element itself.
     fn with<T>(&self, what: impl FnOnce(&mut Interpreter) -> T) -> Option<T> {
         match self.script.try_lock() {
             Ok(mut script) => Some(what(&mut script)),
@@ -195,7 +194,7 @@ impl Script {
         }
     }
 
-    /// Runs the script as far as it goes, and asks to be called again.
+    /// Runs the script until it blocks, and sets the time of the next call.
     fn go_on(&mut self, work: &mut Work<'_>) {
         let outcome = self.with(|script| {
             let was_over = script.ended().is_some();
@@ -245,7 +244,7 @@ impl Opaque for Script {
 }
 
 impl Task for Script {
-    /// Does nothing but keep the run going: the work is done when the time has come.
+    /// Only keeps the run going: [`Element::fire`] does the work.
     fn run_task(&mut self, _vector: &mut Vector, _work: &mut Work<'_>) -> Progress {
         let waits = self.with(|script| script.ended().is_none() && !script.is_paused()).unwrap_or(true);
         if waits { Progress::Idle } else { Progress::Finished }
@@ -295,7 +294,7 @@ impl Element for Script {
 }
 
 impl Script {
-    /// Writes one of the handlers that steer it.
+    /// Writes one of the control handlers.
     fn write_control(
         &self,
         how: fn(&mut Interpreter, &str) -> Result<(), String>,

@@ -1,9 +1,9 @@
-//! Numbers of scripts, as texts.
+//! Numbers of scripts: parsing and formatting.
 
 use click::config::{NoNames, parse};
 use diag::{Span, Spanned};
 
-/// A number as configurations write them.
+/// A number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Number {
     /// An integer.
@@ -13,7 +13,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// Reads a number.
+    /// Parses a number as in configurations.
     pub fn parse(text: &str) -> Option<Number> {
         let text = Spanned::derived(text, Span::NONE);
         let int = parse::i64(&text, &NoNames).ok().map(Number::Int);
@@ -28,7 +28,7 @@ impl Number {
         }
     }
 
-    /// As configurations write it.
+    /// Formats it as in configurations.
     pub fn text(self) -> String {
         match self {
             Number::Int(value) => value.to_string(),
@@ -37,7 +37,7 @@ impl Number {
     }
 }
 
-/// A real number with up to 12 significant digits, as C's `%.12g` writes it.
+/// Formats a real number with up to 12 significant digits, as C's `%.12g` does.
 pub fn real_text(value: f64) -> String {
     if !value.is_finite() {
         let name = if value.is_nan() { "nan" } else { "inf" };

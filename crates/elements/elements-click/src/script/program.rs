@@ -1,64 +1,64 @@
-//! The instructions of a script, read once from the configuration. All mistakes are recorded.
+//! The instructions of a script, parsed once from the configuration. All mistakes are recorded.
 
 use click::config::{Args, NoNames, parse, split_words};
 use diag::{Spanned, did_you_mean};
 use std::path::PathBuf;
 
-/// Where a `goto` leads.
+/// The target of a `goto`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// To an instruction.
+    /// An instruction.
     At(usize),
-    /// Out of the script.
+    /// The end of the script.
     Out(End),
 }
 
 /// How a script ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// `end`, or there was nothing more.
+    /// `end`, or the last instruction was executed.
     Done,
     /// `exit`.
     Exit,
-    /// `stop`: the run is to end.
+    /// `stop`: the run ends.
     Stop,
     /// `error`.
     Error,
-    /// `return`: the value stands in the variable `_`.
+    /// `return`: the value is in the variable `_`.
     Return,
 }
 
-/// Where `print` writes.
+/// The output of `print`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// To the user.
+    /// The user.
     User,
-    /// Over a file.
+    /// A file, which is replaced.
     Over(PathBuf),
-    /// To a file's end.
+    /// The end of a file.
     Append(PathBuf),
 }
 
-/// One instruction. Texts are substituted when it is carried out.
+/// One instruction. Variables in texts are substituted when it is executed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Instruction {
     /// Sets a variable.
     Set { variable: usize, text: String, unquote: bool },
     /// Sets a variable once, before the script starts.
     Init { variable: usize, text: String, unquote: bool },
-    /// Prints a text or what a handler says.
+    /// Prints a text or a handler's value.
     Print { output: Output, text: String, newline: bool, unquote: bool },
-    /// Prints what a handler says, with its name.
+    /// Prints a handler's name and value.
     Read { call: String, unquote: bool },
     /// Writes a handler.
     Write { call: String, unquote: bool },
-    /// Waits for so many steps.
+    /// Waits for a number of steps.
     Pause { count: u32 },
     /// Waits for a time.
     Wait { time: String },
-    /// A place to go to.
+    /// The target of a `goto`.
     Label,
-    /// Goes on elsewhere, when the condition is true or there is none.
+    /// Continues at the target if the condition is true or empty.
     Goto { target: Target, condition: String },
     /// Ends with a value.
     Return { variable: usize, text: String, unquote: bool },
@@ -73,7 +73,7 @@ pub enum Instruction {
 pub struct Program {
     /// The instructions.
     pub instructions: Vec<Instruction>,
-    /// As the configuration has them, for messages.
+    /// Their texts in the configuration, for messages.
     pub lines: Vec<String>,
     /// Names of the variables.
     pub variables: Vec<String>,
@@ -117,11 +117,11 @@ fn shift(text: &Spanned) -> Option<(Spanned, Spanned)> {
     Some((first, text.slice(start..text.text.len()).trim()))
 }
 
-/// Reads the instructions among `lines`, an element's arguments without its keywords. `folder` is where
-/// file names start from.
+/// Parses the instructions in `lines`, an element's arguments without its keywords. File names are relative to
+/// `folder`.
 pub fn read(lines: &[Spanned], folder: &std::path::Path, args: &mut Args<'_>) -> Program {
     let mut program = Program::default();
-    // Labels, and the words of gotos that name them, with their instructions.
+    // Names of labels, and the label words of gotos, with their instructions.
     let mut labels: Vec<(Spanned, usize)> = vec![];
     let mut gotos: Vec<(Spanned, usize)> = vec![];
     for line in lines {
@@ -158,7 +158,7 @@ pub fn read(lines: &[Spanned], folder: &std::path::Path, args: &mut Args<'_>) ->
     program
 }
 
-/// Reads one instruction.
+/// Parses one instruction.
 fn instruction(
     name: &Spanned,
     rest: &Spanned,
@@ -215,7 +215,7 @@ fn instruction(
         "pause" | "wait_step" | "wait_stop" => pause(rest, args),
         "wait" if rest.is_empty() => pause(rest, args),
         "wait" | "wait_time" | "wait_for" => {
-            // What is substituted is known only when the script runs.
+            // Substituted values are known only when the script runs.
             if !text.contains('$') {
                 args.read(rest, parse::seconds_ns)?;
             }

@@ -3,7 +3,7 @@
 use super::expand::{without_quotes, words};
 use super::number::Number;
 
-/// Widths and precisions beyond this are mistakes.
+/// The largest width and precision.
 const WIDEST: usize = 1_000;
 
 #[derive(Default)]
@@ -17,10 +17,10 @@ struct Directive {
     precision: Option<usize>,
 }
 
-/// The first word of `args` is the format, the others are what it formats.
+/// Formats `args`: the first word is the format, the others are its values.
 ///
 /// # Errors
-/// When the format is wrong, or there are too few, too many or wrong words.
+/// If the format is invalid, or there are too few, too many or invalid values.
 pub fn sprintf(args: &str) -> Result<String, String> {
     let mut words = words(args).into_iter();
     let format = without_quotes(&words.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The capture behind `FromDump`: frames with their places in the file, put into packets.
+//! The capture that `FromDump` reads: frames, their positions in the file, and their conversion to packets.
 
 use packet::access::Access;
 use packet::anno::EXTRA_LENGTH;
@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 pub struct CaptureSource {
     reader: CaptureReader,
     path: PathBuf,
-    /// Where the next frame's record starts; `None` where that is not known: pcapng, a stream.
+    /// Where the next frame's record starts; `None` for pcapng and streams.
     next_at: Option<u64>,
-    /// Where the record of the frame lent last starts.
+    /// Where the record of the last frame starts.
     lent_at: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl CaptureSource {
     /// Opens a capture; `-` is the standard input.
     ///
     /// # Errors
-    /// When it cannot be read or is no capture.
+    /// If it cannot be read or is no capture.
     pub fn open(path: &Path) -> Result<CaptureSource, PortError> {
         let reader = CaptureReader::open(path)?;
         let next_at = is_pcap_file(path).then_some(FILE_HEADER_BYTES as u64);
@@ -42,7 +42,7 @@ impl CaptureSource {
     /// The next frame.
     ///
     /// # Errors
-    /// Where the capture is damaged or cannot be read on; after that it has ended.
+    /// If the capture is damaged or cannot be read; then it has ended.
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, PortError> {
         let frame = self.reader.next_frame()?;
         if let Some(frame) = &frame {
@@ -53,7 +53,7 @@ impl CaptureSource {
         Ok(frame)
     }
 
-    /// Gives the frame that was lent last back.
+    /// Puts the last frame back.
     pub fn unread(&mut self) {
         self.reader.unread();
         self.next_at = self.lent_at;
@@ -64,16 +64,16 @@ impl CaptureSource {
         std::fs::metadata(&self.path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
     }
 
-    /// Where the next record starts, and where that of the frame lent last does.
+    /// Where the next frame's record starts, and where the last frame's does.
     pub fn places(&self) -> (Option<u64>, Option<u64>) {
         (self.next_at, self.lent_at)
     }
 
-    /// Goes on with the frame whose record starts at that byte of the file. Frames in front of it are
-    /// passed over one by one, so that a place within a frame is noticed.
+    /// Continues with the frame whose record starts at this byte of the file. The frames before it are read one by one,
+    /// so that a position inside a frame is detected.
     ///
     /// # Errors
-    /// A sentence that says why not; the capture then stands at the next frame behind that place.
+    /// A sentence with the reason; the capture then continues with the next frame after that byte.
     pub fn seek(&mut self, to: u64) -> Result<(), String> {
         if self.next_at.is_none() || !self.reader.rewind().map_err(|error| error.to_string())? {
             return Err("frames of a stream or a pcapng capture cannot be found by their place".into());
@@ -93,9 +93,9 @@ impl CaptureSource {
     }
 }
 
-/// Whether frames lie one behind the other, with headers of a known length.
+/// Whether it is a pcap file, whose frames follow each other with headers of a fixed length.
 fn is_pcap_file(path: &Path) -> bool {
-    // A pipe must not be opened twice: who writes to it would have lost a reader.
+    // A pipe must not be opened twice: closing one reader would end its writer.
     if !std::fs::metadata(path).is_ok_and(|file| file.is_file()) {
         return false;
     }
@@ -104,19 +104,18 @@ fn is_pcap_file(path: &Path) -> bool {
     read.is_ok() && PcapHeader::parse(&head).is_some()
 }
 
-/// What became of a frame.
+/// The result of [`put`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Put {
-    /// It is in the first of the fresh packets.
+    /// The frame is in the packet.
     Done,
-    /// The pool has not enough slots now.
+    /// The pool does not have enough slots now.
     Later,
-    /// It is longer than any packet can be.
+    /// The frame is longer than any packet can be.
     TooLong,
 }
 
-/// Puts a frame into the first of some fresh packets, or into a chain that takes its place. The packet
-/// has no headers yet.
+/// Copies a frame into a fresh packet, or replaces the packet by a chain. No header offsets are set.
 pub fn put(pool: &mut PacketPool, place: &mut Packet, frame: &Frame<'_>) -> Put {
     let len = frame.bytes.len();
     if len <= SEGMENT_BYTES {

@@ -1,4 +1,4 @@
-//! `FromDump`: packets from a capture file.
+//! `FromDump`: reads packets from a capture file.
 
 mod capture_source;
 mod window;
@@ -27,12 +27,11 @@ pub const CLASS: Class = Class {
     page: "\
 # FromDump(FILENAME [, TIMING, keywords])
 
-Reads packets from a pcap or pcapng file, such as `tcpdump -w` or ToDump write, and pushes them out.
+Reads packets from a pcap or pcapng file, as `tcpdump -w` and ToDump write them, and pushes them.
 
-- **ports**: no input; 1 or 2 push outputs. Packets that are not IP leave by the second when FORCE_IP is
-  set
+- **ports**: no input; 1 or 2 push outputs. With FORCE_IP, packets that are not IP leave by the second
 - **arguments**: `FILENAME` (`-`: the standard input); `TIMING` (bool, default false): keep the times
-  between packets; `STOP` (bool, default false): ask for the end of the run at the capture's end or at END;
+  between packets; `STOP` (bool, default false): end the run at the capture's end or at END;
   `ACTIVE` (bool, default true); `SAMPLE` (0 to 1, default 1): emit each packet with that probability;
   `FORCE_IP` (bool, default false): emit only IP packets, with header and destination annotations set;
   `START` (seconds since the epoch) or `START_AFTER` (seconds after the first packet): emit packets from
@@ -40,19 +39,19 @@ Reads packets from a pcap or pcapng file, such as `tcpdump -w` or ToDump write, 
   at the first packet at or behind that time; `END_CALL` (handler and value): write that handler at the end
   instead of stopping; `FILEPOS` (bytes): start at the frame that begins there; `ACCELERATION` (percent,
   default 100): speed for TIMING; `BURST` (packets at a time, default: the run's). `MMAP` and `PRELOAD` are
-  taken and have no effect
+  accepted and have no effect
 - **annotations**: timestamp; the extra length annotation holds the bytes that the capture cut off; MAC
   header, or network and transport header for raw IP captures and with FORCE_IP, then with the destination
   address annotation
 - **handlers**: `count`, `sampling_prob`, `encap`, `filename`, `filesize`, `packet_filepos` (read);
   `active`, `filepos` (read/write); `reset_counts`, `reset_timing`, `extend_interval`, `stop` (write)
 - **drop reasons**: `not-ip`: FORCE_IP is set and the second output is not wired
-- **difference**: output 0 is push, not agnostic. Sampling picks the same packets in every run, because
-  runs are to be comparable. `FILEPOS` and the `filepos` handler refuse a place where no frame begins,
-  where Click emits garbage; they know no places in pcapng. Nanoseconds are kept. Compressed files are not
-  read: pipe them into `-`. A damaged capture gives every whole packet in front of the damage; what is
-  wrong and at which byte stands in the run's report. At its end the source is over: `active` and
-  `extend_interval` revive it only while something else (END_CALL) kept it from ending
+- **difference**: output 0 is push, not agnostic. Sampling picks the same packets in every run, so
+  that runs are comparable. `FILEPOS` and the `filepos` handler reject a position where no frame starts,
+  where Click emits garbage; they do not work with pcapng. Nanoseconds are kept. Compressed files are not
+  read: pipe them into `-`. Of a damaged capture, every whole packet before the damage is
+  emitted; the run's report states the damage and its byte. At the capture's end the source is finished:
+  `active` and `extend_interval` restart it only if END_CALL kept it from ending
 ",
     codes: PortCodes::new("0/1-2", "h/h"),
     state: StateScope::OneWorker,
@@ -60,10 +59,10 @@ Reads packets from a pcap or pcapng file, such as `tcpdump -w` or ToDump write, 
 };
 
 const NOT_IP: usize = 0;
-/// Frames passed over at a time, so that a long way to the window does not hold up the worker.
+/// The most frames that one call reads, so that frames before the window do not block the worker.
 const PASSED_AT_A_TIME: usize = 4_096;
 
-/// What happens at the end.
+/// The action at the end of the window or the capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum AtEnd {
     /// The source becomes inactive.
@@ -78,7 +77,7 @@ enum AtEnd {
 
 struct FromDump {
     shown: String,
-    /// `None` on other workers than the first.
+    /// `None` except on the first worker.
     source: Option<CaptureSource>,
     link_type: u32,
     force_ip: bool,
@@ -104,7 +103,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let active = args.keyword("ACTIVE", parse::bool).unwrap_or(true);
     let sample = args.keyword("SAMPLE", parse::fixed_point(SAMPLING_SHIFT)).unwrap_or(1 << SAMPLING_SHIFT);
     let force_ip = args.keyword("FORCE_IP", parse::bool).unwrap_or(false);
-    // A time of 0 is as good as none, as in Click.
+    // A time of 0 counts as none, as in Click.
     let mut time = |keyword| args.keyword(keyword, parse::seconds_ns).filter(|time_ns| *time_ns > 0);
     let (start, start_after) = (time("START"), time("START_AFTER"));
     let (end, end_after, interval) = (time("END"), time("END_AFTER"), time("INTERVAL"));
@@ -190,7 +189,7 @@ fn handler_call(text: &Spanned, names: &dyn click::config::Names) -> parse::Pars
     Ok((first, value))
 }
 
-/// Whose handler is called; records the mistake where there is no such element.
+/// Resolves the element of the handler; records a mistake if there is none.
 fn resolve(cx: &mut Configure<'_>, (call, value): (Spanned, String)) -> Option<AtEnd> {
     let handler = parse::handler(&call, &NoNames).ok()?;
     let Some(element) = handler.element else {
@@ -207,22 +206,22 @@ fn resolve(cx: &mut Configure<'_>, (call, value): (Spanned, String)) -> Option<A
     }
 }
 
-/// What a call to [`FromDump::receive`] came to.
+/// The result of [`FromDump::receive`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
-    /// There may be more at once.
+    /// There may be more now.
     More,
-    /// There will be more later.
+    /// There may be more later.
     Later,
-    /// The window's end.
+    /// The window has ended.
     Behind,
-    /// The capture's end.
+    /// The capture has ended.
     Over,
 }
 
 impl FromDump {
-    /// Puts frames into fresh packets; how many, and how it goes on. Packets that leave another way
-    /// than by output 0 are on their way already.
+    /// Reads frames into fresh packets. Returns how many leave by output 0, and whether there are more. Packets that are
+    /// not IP were emitted or dropped already.
     fn receive(&mut self, free: &mut [Packet], work: &mut Work<'_>) -> (usize, Next) {
         let Some(source) = &mut self.source else { return (0, Next::Over) };
         let now_ns = work.now_ns();
@@ -285,7 +284,7 @@ impl FromDump {
             } else {
                 work.drop(NOT_IP, &[*place])
             }
-            // Its place is taken by the last of the fresh packets.
+            // The last fresh packet takes its place.
             room -= 1;
             free.swap(filled, room);
         }
@@ -296,7 +295,7 @@ impl FromDump {
         if received > 0 { (filled, Next::More) } else { (0, next) }
     }
 
-    /// Does what is to be done at the end of the window or of the capture.
+    /// Carries out the action at the end.
     fn end(&mut self, work: &mut Work<'_>) {
         match self.at_end.clone() {
             AtEnd::Rest => self.active = false,
@@ -321,7 +320,7 @@ impl FromDump {
         }
     }
 
-    /// Tells what was left out, once at the end.
+    /// Warns of the frames that were left out.
     fn tell_losses(&mut self) {
         let lost = self.stats.rx_dropped;
         let kinds = [
@@ -396,7 +395,7 @@ impl Element for FromDump {
 }
 
 impl FromDump {
-    /// A number about the file; `-` where it is not known.
+    /// A number about the file; `-` if it is not known.
     fn number(&self, of: fn(&CaptureSource) -> Option<u64>) -> Option<String> {
         let number = self.source.as_ref().and_then(of);
         Some(number.map_or_else(|| "-".to_string(), |number| number.to_string()))

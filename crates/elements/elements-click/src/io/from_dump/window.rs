@@ -1,38 +1,38 @@
-//! Which part of a capture is wanted: from a time on, up to a time.
+//! The time window of a capture that is emitted.
 
-/// A border, as the configuration states it.
+/// A border of the window, as the configuration gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowEdge {
-    /// None.
+    /// No border.
     Open,
     /// A time, in nanoseconds since the epoch.
     At(u64),
-    /// So many nanoseconds after the first packet of the capture.
+    /// Nanoseconds after the first packet of the capture.
     AfterFirst(u64),
-    /// So many nanoseconds after the start of the window.
+    /// Nanoseconds after the start of the window.
     AfterStart(u64),
 }
 
-/// Where a packet stands.
+/// The position of a packet relative to the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// In front of the window.
+    /// Before the window.
     Before,
-    /// In it.
+    /// In the window.
     Inside,
-    /// At its end or behind it.
+    /// At or after its end.
     Behind,
 }
 
-/// The window. Borders that are relative become times with the first packet.
+/// The window. Relative borders become times with the first packet.
 pub struct Window {
     start: WindowEdge,
     end: WindowEdge,
     started: bool,
     start_ns: u64,
-    /// The end, once it is known; `None` where there is none or it was reached.
+    /// The end, once it is known; `None` if there is none or it was reached.
     end_ns: Option<u64>,
-    /// The end that was known last: what [`Window::extend`] adds to.
+    /// The last known end, to which [`Window::extend`] adds.
     last_end_ns: u64,
     anchored: bool,
 }
@@ -43,7 +43,7 @@ impl Window {
         Window { start, end, started: false, start_ns: 0, end_ns: None, last_end_ns: 0, anchored: false }
     }
 
-    /// Where a packet with that timestamp stands.
+    /// The position of a packet with this timestamp.
     pub fn side(&mut self, timestamp_ns: u64) -> Side {
         if !self.anchored {
             self.anchor(timestamp_ns);
@@ -71,17 +71,17 @@ impl Window {
             WindowEdge::AfterFirst(by_ns) => Some(first_ns.saturating_add(by_ns)),
             WindowEdge::AfterStart(by_ns) => Some(self.start_ns.saturating_add(by_ns)),
         };
-        // An extension that came before the first packet.
+        // Adds an extension from before the first packet.
         self.end_ns = self.end_ns.map(|end_ns| end_ns.saturating_add(self.last_end_ns));
         self.last_end_ns = self.end_ns.unwrap_or(0);
     }
 
-    /// The end was reached: it counts no more.
+    /// Removes the end, which was reached.
     pub fn pass_end(&mut self) {
         self.end_ns = None;
     }
 
-    /// Moves the end further off; it counts again, where there is one at all.
+    /// Postpones the end, and restores one that was reached.
     pub fn extend(&mut self, by_ns: u64) {
         self.last_end_ns = self.last_end_ns.saturating_add(by_ns);
         if self.end != WindowEdge::Open && self.anchored {
@@ -89,7 +89,7 @@ impl Window {
         }
     }
 
-    /// The next packet is the first again; borders that are times by now stay what they are.
+    /// Starts over with the next packet; borders that have become times keep them.
     pub fn reset(&mut self) {
         if self.anchored {
             self.start = WindowEdge::At(self.start_ns);

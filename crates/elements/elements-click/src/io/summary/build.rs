@@ -1,4 +1,4 @@
-//! Makes a packet from the fields of a line.
+//! Builds a packet from the fields of a line.
 
 use super::field::{Field, TCP_FLAGS};
 use crate::ip::icmp_name;
@@ -11,10 +11,10 @@ use std::net::Ipv4Addr;
 const ETHERNET_BYTES: usize = 14;
 const IPV4_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
-/// The most bytes that options take in an IPv4 or TCP header.
+/// The most bytes of options in an IPv4 or TCP header.
 const MOST_OPTION_BYTES: usize = 40;
 
-/// What packets have that a line says nothing about.
+/// Values for fields that a line does not give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Defaults {
     /// IP protocol.
@@ -23,7 +23,7 @@ pub struct Defaults {
     pub flow: Option<Flow>,
     /// From an `!aggregate` line.
     pub aggregate: Option<u32>,
-    /// Whether fragment offsets count units of 8 bytes: the first version of the format.
+    /// Whether fragment offsets count units of 8 bytes, as in the first version of the format.
     pub old_offsets: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct Flow {
 pub struct Built {
     /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Where the IP header starts, and where what follows it does; `None` for what is not IP.
+    /// Where the IP header and its payload start; `None` for other packets.
     pub ip: Option<(usize, usize)>,
     /// Whether it starts with an Ethernet header.
     pub has_ethernet: bool,
@@ -49,7 +49,7 @@ pub struct Built {
     pub timestamp_ns: u64,
     /// Annotations.
     pub first_timestamp_ns: u64,
-    /// Packets that the line stands for.
+    /// The number of packets that the line describes.
     pub count: u32,
     /// Paint annotation.
     pub paint: u8,
@@ -62,7 +62,7 @@ pub struct Built {
 /// The fields of a line.
 #[derive(Clone, Debug, Default)]
 pub struct Draft {
-    /// The packet, with what does not depend on other fields.
+    /// The packet, with the values that do not depend on other fields.
     built: Built,
     aggregate: Option<u32>,
     ethernet: Option<[u8; ETHERNET_BYTES]>,
@@ -113,7 +113,7 @@ pub fn protocol_number(text: &str) -> Option<u8> {
     }
 }
 
-/// `F`, `f`, `.`, `!`, or an offset with `+` and `!` behind it.
+/// Parses `F`, `f`, `.`, `!`, or an offset followed by `+` and `!`.
 fn fragment(text: &str, old_offsets: bool) -> Option<u16> {
     match text {
         "." => return Some(0),
@@ -141,7 +141,7 @@ fn tcp_flags(text: &str) -> Option<u16> {
         return at_most(text, 0xfff).map(|flags| flags as u16);
     }
     text.chars().try_fold(0, |flags, c| {
-        // Names that older versions gave to the last two bits.
+        // Older versions have other names for the last two bits.
         let c = match c {
             'X' => 'E',
             'Y' | 'W' => 'C',
@@ -157,7 +157,7 @@ impl Draft {
         Draft { built: Built { count: 1, ..Built::default() }, ..Draft::default() }
     }
 
-    /// Takes a field; `None` where its text is not what it should be.
+    /// Sets a field; `None` if its text is invalid.
     pub fn set(&mut self, field: Field, text: &str, defaults: &Defaults) -> Option<()> {
         let byte = |text| at_most(text, 0xff).map(|value| value as u8);
         let word = |text| at_most(text, 0xffff).map(|value| value as u16);
@@ -211,7 +211,7 @@ impl Draft {
             }
             Field::Ttl => self.ttl = Some(byte(text)?),
             Field::Fragment => {
-                // The offset says more, where there is one.
+                // An offset has precedence: it has more information.
                 let fragment = fragment(text, defaults.old_offsets)?;
                 self.fragment.get_or_insert(fragment);
             }
@@ -262,7 +262,7 @@ impl Draft {
         }
     }
 
-    /// The packet. With `checksum`, it has all of its bytes and right checksums.
+    /// Builds the packet. With `checksum`, it has all its bytes and correct checksums.
     pub fn build(&self, defaults: &Defaults, checksum: bool) -> Built {
         let mut built = Built {
             has_ethernet: self.ethernet.is_some(),
@@ -285,7 +285,7 @@ impl Draft {
         built
     }
 
-    /// Adds the IP packet; the length that the whole is to have.
+    /// Adds the IP packet. Returns the length that the whole packet should have.
     fn add_ip(
         &self,
         built: &mut Built,
@@ -307,8 +307,7 @@ impl Draft {
         match payload_len {
             Some(len) if want == 0 => want = net + ip_bytes + transport.len() + len,
             Some(len) => {
-                // The line says how long the packet and how long its payload is: what is left are
-                // options.
+                // The line gives the lengths of the packet and of its payload: the difference is options.
                 let mut left = want.saturating_sub(net + ip_bytes + transport.len() + len);
                 if transport.len() == TCP_BYTES && proto == protocol::TCP && self.tcp_header_bytes.is_none() {
                     let options = (left & !3).min(MOST_OPTION_BYTES);
@@ -387,7 +386,7 @@ impl Draft {
     }
 }
 
-/// Sets the checksums of an IPv4 packet that is all there.
+/// Sets the checksums of a whole IPv4 packet.
 pub fn set_checksums(bytes: &mut [u8], net: usize, ip_len: usize) {
     let header_bytes = usize::from(bytes[net] & 15) * 4;
     let _ = checksum::set_ipv4_header(bytes, net, header_bytes);
@@ -407,7 +406,7 @@ pub fn set_checksums(bytes: &mut [u8], net: usize, ip_len: usize) {
         }
         _ => return,
     };
-    // A truncated header has no checksum.
+    // A truncated header may have no checksum field.
     if let (Some(sum), Some(place)) = (sum, bytes.get_mut(trans + field..trans + field + 2)) {
         place.copy_from_slice(&sum.to_be_bytes());
     }

@@ -1,4 +1,4 @@
-//! Writes the fields of a packet as text.
+//! Formats the fields of a packet.
 
 use super::field::{Field, TCP_FLAGS};
 use crate::ip::icmp_name;
@@ -11,34 +11,34 @@ use shm::descriptor::NO_HEADER;
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-/// What is looked at beyond the packet.
+/// Options of a description.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Whether the extra length annotation counts.
+    /// Whether the extra length annotation adds to lengths.
     pub extra_length: bool,
-    /// Whether a packet that is shorter than it says counts as bad.
+    /// Whether a packet that is shorter than its IP length is bad.
     pub careful_trunc: bool,
 }
 
-/// A packet whose headers were looked at.
+/// A packet with its parsed headers.
 pub struct Description<'a> {
     packet: &'a Packet,
     bytes: PacketBytes<'a>,
-    /// Where a sane IPv4 header starts.
+    /// Where the IPv4 header starts, if it is valid.
     ip: Option<usize>,
     header_bytes: usize,
-    /// Bytes of the IP packet that are there.
+    /// Bytes of the IP packet that are present.
     network_bytes: usize,
     protocol: u8,
     is_first: bool,
-    /// Bytes of the packet without those behind the IP packet's end.
+    /// Bytes of the packet up to the IP packet's end.
     length: usize,
     extra_bytes: u32,
-    /// The first thing that is wrong with it.
+    /// The first error in the packet.
     bad: Option<String>,
 }
 
-/// A time in seconds: with six digits behind the point, or nine where they are needed.
+/// Appends a time in seconds with six decimals, or with nine if they are needed.
 pub fn time_text(out: &mut String, time_ns: u64) {
     let (seconds, fraction) = (time_ns / 1_000_000_000, time_ns % 1_000_000_000);
     let _ = match fraction % 1_000 {
@@ -52,7 +52,7 @@ fn has_ports(proto: u8) -> bool {
 }
 
 impl<'a> Description<'a> {
-    /// Looks at a packet's headers.
+    /// Parses a packet's headers.
     pub fn new(packet: &'a Packet, options: Options) -> Description<'a> {
         let bytes = PacketBytes::new(packet);
         let extra_bytes = if options.extra_length { EXTRA_LENGTH.load(&packet.anno) as u32 } else { 0 };
@@ -103,24 +103,24 @@ impl<'a> Description<'a> {
         self.length -= there.saturating_sub(ip_len);
         self.protocol = self.bytes.u8(at + 9).unwrap_or(0);
         self.is_first = self.bytes.u16(at + 6).is_none_or(|fragment| fragment & 0x1fff == 0);
-        // Lengths are computed from the IP length, which holds no more than 65,535.
+        // An IP length of 65,535 may stand for more: the field holds no larger number.
         let full = self.network_bytes + self.extra_bytes as usize;
         self.extra_bytes = if ip_len == 0xffff { full.saturating_sub(0xffff) as u32 } else { 0 };
     }
 
-    /// What is wrong with the packet, as far as its fields were written.
+    /// The first error in the packet that the written fields have shown.
     pub fn bad(&self) -> Option<&str> {
         self.bad.as_deref()
     }
 
-    /// Writes a field, or `-` where the packet has none.
+    /// Appends a field, or `-` if the packet does not have it.
     pub fn write(&mut self, field: Field, out: &mut String) {
         if self.try_write(field, out).is_none() {
             out.push('-');
         }
     }
 
-    /// Bytes of the transport header and what follows it that are there.
+    /// Bytes from the transport header on that are present.
     fn transport_bytes(&self) -> usize {
         self.network_bytes.saturating_sub(self.header_bytes)
     }
@@ -134,13 +134,13 @@ impl<'a> Description<'a> {
         }
     }
 
-    /// The `N` bytes at an offset of the transport header, where it is one of these protocols.
+    /// The `N` bytes at an offset of the transport header, if it has one of these protocols.
     fn transport<const N: usize>(&mut self, protocols: &[u8], name: &str, offset: usize) -> Option<[u8; N]> {
         let Some(at) = self.ip else { return self.missing("no IP header") };
         if self.network_bytes < 10 {
             return self.missing("truncated IP header capture");
         }
-        // Another protocol is nothing bad.
+        // Another protocol is no error.
         if !protocols.contains(&self.protocol) {
             return None;
         }
@@ -160,8 +160,7 @@ impl<'a> Description<'a> {
         None
     }
 
-    /// The six bytes of an address in the Ethernet header, which stands right in front of the network
-    /// header.
+    /// The `N` bytes at an offset of the Ethernet header, which must end where the network header starts.
     fn ethernet<const N: usize>(&mut self, offset: u16) -> Option<[u8; N]> {
         let Packet { mac, net, .. } = *self.packet;
         let data = self.packet.data();
@@ -172,7 +171,7 @@ impl<'a> Description<'a> {
         self.bytes.get(usize::from(start - data + offset))
     }
 
-    /// Where the payload starts, from the packet's first byte, and its length as the headers say.
+    /// Where the payload starts, from the packet's first byte, and its length by the headers.
     fn payload(&self) -> (usize, usize) {
         let Some(at) = self.ip else { return (0, self.length) };
         let ip_len = usize::from(self.bytes.u16(at + 2).unwrap_or(0));
@@ -345,7 +344,7 @@ fn mac_text(out: &mut String, [a, b, c, d, e, f]: [u8; 6]) {
     let _ = write!(out, "{a:02X}-{b:02X}-{c:02X}-{d:02X}-{e:02X}-{f:02X}");
 }
 
-/// Bytes in double quotes, with escapes for what is not printable ASCII.
+/// Appends bytes in double quotes, with escapes for bytes that are not printable ASCII.
 fn quote_bytes(out: &mut String, bytes: &[u8]) {
     out.push('"');
     for &byte in bytes {

@@ -94,7 +94,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 ];
 
 impl Field {
-    /// The field with that name; old dumps have spaces in names and leave `ip_` out.
+    /// The field with that name. Old dumps have spaces in names and omit `ip_`.
     pub fn from_name(name: &str) -> Option<Field> {
         let known = |name: &str| {
             let name = SYNONYMS.iter().find(|(synonym, _)| *synonym == name).map_or(name, |(_, name)| name);
@@ -106,12 +106,12 @@ impl Field {
     /// Its name in the `!data` line.
     pub fn name(self) -> &'static str {
         let name = TABLE.iter().find(|(_, field)| *field == self).map_or("none", |(name, _)| name);
-        // Nanoseconds are told by the number of digits.
+        // The number of digits shows that it has nanoseconds.
         if name == "ntimestamp" { "timestamp" } else { name }
     }
 }
 
-/// Fields separated by spaces, each perhaps quoted; every one that is unknown as a mistake.
+/// Parses fields separated by spaces, each perhaps quoted. Every unknown field is a mistake.
 pub fn list(text: &Spanned) -> (Vec<Field>, Vec<Diagnostic>) {
     let (mut fields, mut mistakes) = (vec![], vec![]);
     for word in split_words(text) {

@@ -1,4 +1,4 @@
-//! `FromIPSummaryDump`: packets from lines of text.
+//! `FromIPSummaryDump`: makes packets from lines of text.
 
 use super::super::dump_file::FileName;
 use super::super::replay::{Pace, SAMPLING_SHIFT, Sampler};
@@ -31,33 +31,33 @@ Makes a packet for each line of a file that ToIPSummaryDump or ipsumdump wrote.
 
 - **ports**: no input; 1 push output
 - **arguments**: `FILENAME` (`-`: the standard input), or `DATA`: the text itself; `STOP` (bool, default
-  false): ask for the end of the run at the file's end; `ACTIVE` (bool, default true); `TIMING` (bool, default
+  false): end the run at the file's end; `ACTIVE` (bool, default true); `TIMING` (bool, default
   false): keep the times between packets; `CHECKSUM` (bool, default false): packets have all their bytes and
-  right checksums; `PROTO` (default 6): IP protocol where lines say none; `MULTIPACKET` (bool, default false):
-  as many packets for a line as its count says; `SAMPLE` (0 to 1, default 1): emit each packet with that
+  correct checksums; `PROTO` (default 6): IP protocol of lines without one; `MULTIPACKET` (bool, default false):
+  one packet for each that a line's count gives; `SAMPLE` (0 to 1, default 1): emit each packet with that
   probability; `FIELDS` (also `CONTENTS`, `DEFAULT_FIELDS`, `DEFAULT_CONTENTS`): fields until a `!data` line
-  names others; `FLOWID` (or `DEFAULT_FLOWID`): `SRC SPORT DST DPORT [PROTO]` for lines that say none;
+  names others; `FLOWID` (or `DEFAULT_FLOWID`): `SRC SPORT DST DPORT [PROTO]` for lines without;
   `ALLOW_NONEXISTENT` (bool, default false): a missing file is an empty one; `BURST` (packets at a time,
-  default: the run's). `ZERO` and `MIGRATE` are taken and have no effect
+  default: the run's). `ZERO` and `MIGRATE` are accepted and have no effect
 - **annotations**: sets the network and transport header, the destination address annotation, timestamps,
   extra length, extra packets, paint and aggregate
 - **handlers**: `sampling_prob`, `encap`, `filename`, `filesize`, `filepos` (read), `active` (read/write),
   `stop` (write)
-- **difference**: output 0 is push, not agnostic. What a line does not say is zero, never random, so that runs
-  are alike; sampling picks the same packets in every run. Binary and compressed dumps are not read. Lines
-  that make no sense are told in the run's report with their number. Fields as for ToIPSummaryDump
+- **difference**: output 0 is push, not agnostic. A value that a line does not give is zero, never random, so
+  that runs are alike; sampling picks the same packets in every run. Binary and compressed dumps are not read.
+  The run's report lists invalid lines by number. Fields as for ToIPSummaryDump
 ",
     codes: PortCodes::new("0/1", "h/h"),
     state: StateScope::OneWorker,
     make,
 };
 
-/// Lines that are read at a time without a packet.
+/// The most lines that one call reads.
 const LINES_AT_A_TIME: usize = 4_096;
-/// Kinds of complaints, each told once.
+/// The most warnings about lines.
 const MOST_FINDINGS: usize = 20;
 
-/// A line that stands for several packets.
+/// A line that describes several packets.
 struct Several {
     built: Built,
     left: u32,
@@ -82,7 +82,7 @@ struct FromSummary {
     pace: Option<Pace>,
     burst: Option<usize>,
     several: Option<Several>,
-    /// A packet that was read and could not leave yet.
+    /// A packet that was read and is not due yet, or for which the pool had no slot.
     waiting: Option<Built>,
     complained: bool,
     warnings: Vec<String>,
@@ -201,7 +201,7 @@ impl FromSummary {
         }
     }
 
-    /// Takes a line that starts with `!`.
+    /// Processes a line that starts with `!`.
     fn bang(&mut self, line: &str) {
         let line = Spanned::derived(line, Span::NONE);
         let words = split_words(&line);
@@ -245,7 +245,7 @@ impl FromSummary {
         }
     }
 
-    /// The packet of a line; `None`, and told once, where the line makes none.
+    /// The packet of a line; `None`, with one warning, if no field can be read.
     fn parse(&mut self, line: &str) -> Option<Built> {
         let words = split_words(&Spanned::derived(line, Span::NONE));
         let (mut draft, mut good) = (Draft::new(), 0);
@@ -266,7 +266,7 @@ impl FromSummary {
         None
     }
 
-    /// The next packet of the file, with `limit` lines at most.
+    /// The next packet of the file; reads at most `limit` lines.
     fn next_line(&mut self, limit: &mut usize) -> Option<Built> {
         while *limit > 0 {
             *limit -= 1;
@@ -277,7 +277,7 @@ impl FromSummary {
                     return None;
                 }
                 Err(message) => {
-                    // Reading on after a failure of the system would fail the same way without end.
+                    // After an error of the system, every further read would fail, too.
                     let too_long = message.starts_with("the line");
                     self.complain(&message);
                     if !too_long {
@@ -288,7 +288,7 @@ impl FromSummary {
             };
             match line.as_bytes() {
                 [] | [b'#', ..] => {}
-                // A `!` alone is a field: `ip_frag` of a packet that must not be fragmented.
+                // A single `!` is the field `ip_frag` of a packet that must not be fragmented.
                 [b'!', b'a'..=b'z' | b'A'..=b'Z', ..] => self.bang(&line),
                 _ if line.trim().is_empty() => {}
                 _ => {
@@ -364,7 +364,7 @@ impl FromSummary {
         one
     }
 
-    /// A packet with all that the line says.
+    /// Makes the packet and sets its headers, timestamp and annotations.
     fn packet(&self, built: &Built, work: &mut Work<'_>) -> Option<Packet> {
         let mut packet = shm::chain::write_frame(work.pool(), &built.bytes)?;
         if built.has_ethernet {

@@ -1,9 +1,9 @@
-//! A text file that holds whole lines only, whatever happens to the disk.
+//! A text file that keeps whole lines when the disk is full or fails.
 
 use port::OutputFile;
 use std::path::Path;
 
-/// Bytes held back before they are written.
+/// Bytes that are buffered before they are written.
 const HOLD_BYTES: usize = 64 << 10;
 
 /// A file being written. It is replaced by the first [`LineFile::flush`].
@@ -19,10 +19,10 @@ pub struct LineFile {
 }
 
 impl LineFile {
-    /// Opens a file to be created or replaced.
+    /// Creates or replaces a file.
     ///
     /// # Errors
-    /// A sentence that says why it cannot be made.
+    /// A sentence that states why it cannot be created.
     pub fn create(path: &Path, shown: &str) -> Result<LineFile, String> {
         let file = OutputFile::open(path).map_err(|error| error.to_string())?;
         let (held, ends) = (Vec::with_capacity(HOLD_BYTES), vec![]);
@@ -37,7 +37,7 @@ impl LineFile {
         })
     }
 
-    /// Adds lines that belong to no packet.
+    /// Adds lines before those of the packets.
     pub fn header(&mut self, lines: &str) {
         if !self.failed {
             self.held.extend_from_slice(lines.as_bytes());
@@ -47,8 +47,7 @@ impl LineFile {
     /// Adds a packet's lines.
     ///
     /// # Errors
-    /// When the disk is full or fails: a sentence that says how many packets are in the file. Nothing
-    /// can be added after that.
+    /// If the disk is full or fails: a sentence with the number of packets in the file. Later calls fail, too.
     pub fn packet(&mut self, lines: &str) -> Result<(), String> {
         if self.failed {
             return Err(format!("writing {} has failed before", self.shown));
@@ -63,7 +62,7 @@ impl LineFile {
         self.written_packets
     }
 
-    /// Writes what is held back.
+    /// Writes the buffered lines.
     ///
     /// # Errors
     /// As [`LineFile::packet`].
@@ -81,7 +80,7 @@ impl LineFile {
         Ok(())
     }
 
-    /// Cuts the file back to whole packets after a write ended `at` bytes into what was held.
+    /// Cuts the file back to whole packets after a write stopped `at` bytes into the buffer.
     fn give_up(&mut self, at: usize, error: std::io::Error) -> String {
         self.failed = true;
         let whole = self.ends.iter().take_while(|end| **end <= at).count();

@@ -1,9 +1,9 @@
-//! A text read line by line, with its places.
+//! Reads a text line by line and counts lines and bytes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// Bytes of a line that are read; the rest is passed over.
+/// The most bytes of a line; longer lines are skipped.
 const MOST_LINE_BYTES: u64 = 256 << 10;
 
 /// A text being read.
@@ -18,7 +18,7 @@ impl Lines {
     /// The lines of a file; `-` is the standard input.
     ///
     /// # Errors
-    /// What the system says.
+    /// If the system cannot open it.
     pub fn open(path: &Path) -> std::io::Result<Lines> {
         if path == Path::new("-") {
             return Ok(Lines::new(Box::new(BufReader::new(std::io::stdin()))));
@@ -35,10 +35,10 @@ impl Lines {
         Lines { reader, line: vec![], number: 0, at_bytes: 0 }
     }
 
-    /// The next line without its end; `None` at the end of the text. What is no UTF-8 is replaced.
+    /// The next line without its line end; `None` at the end of the text. Invalid UTF-8 is replaced.
     ///
     /// # Errors
-    /// A sentence that says why the text cannot be read on, or that a line is too long.
+    /// A sentence that states why the text cannot be read, or that a line is too long.
     pub fn read(&mut self) -> Result<Option<String>, String> {
         self.line.clear();
         let mut part = self.reader.by_ref().take(MOST_LINE_BYTES);
@@ -56,7 +56,7 @@ impl Lines {
         Ok(Some(String::from_utf8_lossy(self.line.get(..end).unwrap_or_default()).into_owned()))
     }
 
-    /// Passes over the rest of a line.
+    /// Skips the rest of a line.
     fn pass_line(&mut self) -> Result<(), String> {
         loop {
             let ahead = self.reader.fill_buf().map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ impl Lines {
         }
     }
 
-    /// Number of the line that was read last, from 1.
+    /// Number of the last line, from 1.
     pub fn number(&self) -> u64 {
         self.number
     }

@@ -1,4 +1,4 @@
-//! `ToIPSummaryDump`: a line for each packet.
+//! `ToIPSummaryDump`: writes a line for each packet.
 
 use super::super::dump_file::FileName;
 use super::super::sink::{Sink, Store};
@@ -17,25 +17,25 @@ pub const CLASS: Class = Class {
     page: "\
 # ToIPSummaryDump(FILENAME [, keywords])
 
-Writes a line for each packet, with the fields that are asked for.
+Writes a line for each packet, with the fields that FIELDS lists.
 
 - **ports**: 1 input, push or pull; 0 or 1 push output. With an output, every packet leaves by it
 - **arguments**: `FILENAME` (`-`: the standard output); `FIELDS` (or `CONTENTS`; default `ip_src ip_dst`):
   fields separated by spaces; `HEADER` (bool, default true): write the lines that start with `!`; `VERBOSE`
-  (bool, default false): host and time among them; `BANNER`: who made it; `MULTIPACKET` (bool, default
+  (bool, default false): with host and time; `BANNER`: the creator; `MULTIPACKET` (bool, default
   false): a line for each packet that the extra packets annotation counts; `BAD_PACKETS` (bool, default
   false): a `!bad` line in front of a packet with a bad header; `CAREFUL_TRUNC` (bool, default true): a
-  packet that is shorter than it says is bad; `EXTRA_LENGTH` (bool, default true)
+  packet that is shorter than its IP length is bad; `EXTRA_LENGTH` (bool, default true)
 - **fields**: timestamp, ts_sec, ts_usec, ts_usec1, first_timestamp, count, link, paint, direction,
   aggregate, wire_len, thread, eth_src, eth_dst, eth_type, ip_src, ip_dst, ip_tos, ip_dscp, ip_ecn, ip_ttl,
   ip_frag, ip_fragoff, ip_id, ip_sum, ip_proto, ip_hl, ip_len, ip_capture_len, sport, dport, tcp_seq,
   tcp_ack, tcp_off, tcp_flags, tcp_window, tcp_urp, udp_len, icmp_type, icmp_type_name, icmp_code,
-  icmp_flowid, icmp_seq, icmp_nextmtu, payload, payload_len. What does not apply to a packet is `-`
+  icmp_flowid, icmp_seq, icmp_nextmtu, payload, payload_len. A field that a packet does not have is `-`
 - **annotations**: reads the network header, timestamps, paint, aggregate, extra packets and extra length
 - **handlers**: `flush` (write)
 - **drop reasons**: `write-failed`: the disk is full or failed, and there is no output
-- **difference**: the default is what Click's page says; its program writes `timestamp ip_src`. The fields
-  ip_opt, tcp_opt, tcp_ntopt, tcp_sack, icmp_code_name and payload_md5, and BINARY, are refused aloud: no
+- **difference**: the default is that of Click's page; its program writes `timestamp ip_src`. The fields
+  ip_opt, tcp_opt, tcp_ntopt, tcp_sack, icmp_code_name and payload_md5, and BINARY, are errors: no
   configuration that we know needs them
 ",
     codes: PortCodes::new("1/0-1", "a/h"),
@@ -43,7 +43,7 @@ Writes a line for each packet, with the fields that are asked for.
     make,
 };
 
-/// Lines that one packet may become with MULTIPACKET.
+/// The most lines for one packet with MULTIPACKET.
 const MOST_LINES: u64 = 1_000_000;
 
 struct Summary {
@@ -105,7 +105,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     Some(BoxElement::opaque(Sink::new(summary, shown, cx.shape.outputs > 0)))
 }
 
-/// A date of the Gregorian calendar from the days since 1970, after Hinnant's `civil_from_days`.
+/// The Gregorian date of a day, counted from 1970 (Hinnant's `civil_from_days`).
 fn civil(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -137,7 +137,7 @@ impl Summary {
         lines
     }
 
-    /// Puts the lines of a packet together.
+    /// Appends the lines of a packet.
     fn describe(&mut self, packet: &Packet) {
         let mut description = Description::new(packet, self.options);
         let start = self.lines.len();
@@ -153,7 +153,7 @@ impl Summary {
         }
     }
 
-    /// A line for each packet that this one stands for; lengths and times are divided among them.
+    /// Appends a line for each packet that this one represents; lengths and times are divided among them.
     fn describe_all(&mut self, packet: &Packet) {
         let count = (1 + EXTRA_PACKETS.load(&packet.anno)).min(MOST_LINES);
         let (len, extra) = (u64::from(packet.total()), EXTRA_LENGTH.load(&packet.anno));
