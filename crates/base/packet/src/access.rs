@@ -1,27 +1,26 @@
-//! The way to packet bytes: copies in and out, never a slice.
+//! Access to packet bytes by copies, never by a slice.
 //!
-//! Packet memory may be written by another process while it is read, and a packet may be a chain of
-//! segments. Both are hidden behind [`Access`]: what a caller holds is always a private copy, so a
-//! value that was checked is the value that is used, as long as it is read once.
+//! Another process may write packet memory while it is read, and a packet may be a chain of segments. [`Access`] hides
+//! both: a caller always gets a private copy. A value that is read once and checked is the value that is used.
 //!
-//! Invariants of an implementation: [`Access::len`] does not change while it is borrowed; a copy that
-//! would reach past the end copies nothing and says so; no offset or length panics. Not promised:
-//! that two reads of one place give the same bytes, or that a copy is taken at one instant.
+//! Invariants of an implementation: [`Access::len`] does not change while it is borrowed; a copy that would reach past
+//! the end copies nothing and fails; no offset or length panics. Two reads of the same bytes may differ, and a copy is
+//! not atomic.
 
 /// Bytes of one packet, by offset from its first byte.
 ///
-/// Integers are big-endian, the order of the wire. Two methods are called `get`: on a slice the slice's
-/// own wins (write `Access::get::<4>(slice, at)` for this one), on arrays and vectors this one does
-/// where the trait is in scope (write `vector.as_slice().get(..4)` for the slice's).
+/// Integers are big-endian, as on the wire. On a slice, `get` is the slice's own method: write
+/// `Access::get::<4>(slice, at)` for this one. On arrays and vectors, `get` is this method if the trait is in scope:
+/// write `vector.as_slice().get(..4)` for the slice's.
 pub trait Access {
     /// Length of the packet in bytes, over all its segments.
     fn len(&self) -> usize;
 
-    /// Fills `out` from `offset`; false, and `out` untouched, when that reaches past the end.
+    /// Fills `out` from `offset`; false, with `out` unchanged, if that reaches past the end.
     #[must_use]
     fn copy_out(&self, offset: usize, out: &mut [u8]) -> bool;
 
-    /// Writes `bytes` at `offset`; false, and nothing written, when that reaches past the end.
+    /// Writes `bytes` at `offset`; false, with nothing written, if that reaches past the end.
     #[must_use]
     fn copy_in(&mut self, offset: usize, bytes: &[u8]) -> bool;
 
@@ -62,28 +61,28 @@ pub trait Access {
         self.get(offset).map(u64::from_be_bytes)
     }
 
-    /// Writes a byte; false when `offset` is past the end.
+    /// Writes a byte; false if `offset` is past the end.
     #[inline]
     #[must_use]
     fn put_u8(&mut self, offset: usize, value: u8) -> bool {
         self.copy_in(offset, &[value])
     }
 
-    /// Writes a 16-bit integer; false, and nothing written, when it reaches past the end.
+    /// Writes a 16-bit integer; false, with nothing written, if it reaches past the end.
     #[inline]
     #[must_use]
     fn put_u16(&mut self, offset: usize, value: u16) -> bool {
         self.copy_in(offset, &value.to_be_bytes())
     }
 
-    /// Writes a 32-bit integer; false, and nothing written, when it reaches past the end.
+    /// Writes a 32-bit integer; false, with nothing written, if it reaches past the end.
     #[inline]
     #[must_use]
     fn put_u32(&mut self, offset: usize, value: u32) -> bool {
         self.copy_in(offset, &value.to_be_bytes())
     }
 
-    /// Writes a 64-bit integer; false, and nothing written, when it reaches past the end.
+    /// Writes a 64-bit integer; false, with nothing written, if it reaches past the end.
     #[inline]
     #[must_use]
     fn put_u64(&mut self, offset: usize, value: u64) -> bool {

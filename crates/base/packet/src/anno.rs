@@ -1,8 +1,8 @@
-//! Click annotations: 48 bytes that travel with a packet and are not part of it.
+//! Click annotations: 48 bytes of metadata of each packet.
 //!
-//! Offsets are those of Click 2.1's `packet_anno.hh` in spirit: the destination address first, then
-//! paint and the small flags, then the words. Elements overlap where Click's do. Multi-byte
-//! annotations hold integers in the machine's byte order; only code of one machine ever sees them.
+//! The order is that of Click 2.1's `packet_anno.hh`: the destination address, then paint and the small flags, then the
+//! words. Annotations overlap where Click's do. Multi-byte annotations are integers in the machine's byte order, since
+//! they never leave the machine.
 
 /// Bytes of annotation that each packet carries.
 pub const ANNO_BYTES: usize = 48;
@@ -17,7 +17,7 @@ pub struct Anno {
 }
 
 impl Anno {
-    /// The value among all annotations of a packet; of more than eight bytes, that of the first eight.
+    /// Reads the annotation; of more than eight bytes, the first eight.
     #[inline]
     pub fn load(self, annos: &[u8; ANNO_BYTES]) -> u64 {
         let mut value = [0; 8];
@@ -26,7 +26,7 @@ impl Anno {
         u64::from_le_bytes(value)
     }
 
-    /// Sets the value among all annotations of a packet.
+    /// Sets the annotation.
     #[inline]
     pub fn store(self, annos: &mut [u8; ANNO_BYTES], value: u64) {
         let place = annos.iter_mut().skip(self.offset.into()).take(self.len.into());
@@ -43,7 +43,7 @@ macro_rules! annos {
 }
 
 annos! {
-    /// Destination IPv4 address: the next hop, once a route was looked up.
+    /// Destination IPv4 address; the next hop after a route lookup.
     DST_IP = "DST_IP", 0, 4;
     /// Destination IPv6 address.
     DST_IP6 = "DST_IP6", 0, 16;
@@ -57,17 +57,17 @@ annos! {
     FIX_IP_SRC = "FIX_IP_SRC", 19, 1;
     /// Aggregate number.
     AGGREGATE = "AGGREGATE", 20, 4;
-    /// Packets that this one stands for beyond itself.
+    /// Further packets that this one represents.
     EXTRA_PACKETS = "EXTRA_PACKETS", 24, 4;
-    /// Bytes that were cut off by a capture.
+    /// Bytes that a capture cut off.
     EXTRA_LENGTH = "EXTRA_LENGTH", 28, 4;
     /// Timestamp of the first packet of an aggregate, in nanoseconds.
     FIRST_TIMESTAMP = "FIRST_TIMESTAMP", 32, 8;
-    /// Sequence number given by a source.
+    /// Sequence number from a source.
     SEQUENCE_NUMBER = "SEQUENCE_NUMBER", 40, 4;
     /// VLAN tag control information.
     VLAN_TCI = "VLAN_TCI", 44, 2;
-    /// Miscellaneous IP address; shares its place with [`AGGREGATE`], as in Click.
+    /// Miscellaneous IP address; overlaps [`AGGREGATE`], as in Click.
     MISC_IP = "MISC_IP", 20, 4;
 }
 

@@ -1,13 +1,12 @@
-//! Internet checksums: full (RFC 1071), of headers and of segments, and in [`delta`] incremental.
+//! Internet checksums: full checksums of headers and segments (RFC 1071), and incremental updates in [`delta`].
 //!
-//! A [`Sum`] is a one's complement sum of 16-bit words before it is complemented. Such a sum has two
-//! zeros: 0x0000, which arises only when every word is zero, and 0xffff for every other multiple of
-//! 65535. [`Sum::fold`] keeps that distinction exactly, so a full computation here gives the same bits
-//! as adding word by word. What goes into a header is the complement.
+//! A [`Sum`] is a one's complement sum of 16-bit words before it is complemented. Such a sum has two zeros: 0x0000 only
+//! if every word is zero, and 0xffff for every other multiple of 65535. [`Sum::fold`] preserves this distinction, so a
+//! full computation gives the same bits as adding word by word. A header holds the complement.
 //!
-//! Everything reads packets through [`Access`], in copies of 64 bytes, and answers `None` or
-//! [`Validity::Truncated`] when a range reaches past the end. Nothing here looks at lengths inside
-//! headers: callers say how long a header or segment is, after they have checked it.
+//! All functions read packets through [`Access`], in copies of 64 bytes, and return `None` or [`Validity::Truncated`] if
+//! a range reaches past the end. They do not read length fields: callers check the length of a header or segment and
+//! pass it.
 
 pub mod delta;
 #[cfg(test)]
@@ -80,7 +79,7 @@ impl Sum {
     }
 
     /// Adds `len_bytes` of the packet from `offset`, which is an even offset of what is summed;
-    /// `None` when they are not all there.
+    /// `None` if they reach past the end.
     #[inline]
     #[must_use]
     pub fn add_range<A: Access + ?Sized>(self, packet: &A, offset: usize, len_bytes: usize) -> Option<Sum> {
@@ -126,8 +125,8 @@ const fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Running sum of 64-byte chunks in the machine's byte order (RFC 1071 section 2 (B)): the halves of
-/// each 64-bit word are added apart, which needs no carry for 2^32 chunks and vectorises.
+/// Running sum of 64-byte chunks in the machine's byte order (RFC 1071 section 2 (B)). The halves of each 64-bit word are
+/// added separately, which needs no carry for 2^32 chunks and can be vectorized.
 #[derive(Default)]
 struct Wide {
     low: u64,
@@ -150,7 +149,7 @@ impl Wide {
     }
 }
 
-/// The sum of a packet's range; `None` when it reaches past the end.
+/// The sum of a packet's range; `None` if it reaches past the end.
 #[inline]
 #[must_use]
 pub fn sum<A: Access + ?Sized>(packet: &A, offset: usize, len_bytes: usize) -> Option<Sum> {
@@ -172,7 +171,7 @@ pub fn pseudo_ipv6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, len_bytes: u32
     words.fold(Sum::ZERO, Sum::add16).add32(len_bytes).add16(u16::from(next_header))
 }
 
-/// What a checksum says about its bytes.
+/// The result of verifying a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Validity {
     /// It matches.
@@ -204,10 +203,10 @@ impl Validity {
     }
 }
 
-/// The checksum over `len_bytes` from `at` whose field lies `field` bytes behind `at` (an even
-/// offset) and counts as zero; `initial` is the pseudo header, or [`Sum::ZERO`].
+/// The checksum over `len_bytes` from `at`. Its field is at the even offset `field` from `at` and counts as zero.
+/// `initial` is the pseudo header, or [`Sum::ZERO`].
 ///
-/// The field itself is not read. `None` when the range reaches past the end or does not hold the field.
+/// The field itself is not read. `None` if the range reaches past the end or does not hold the field.
 #[inline]
 #[must_use]
 pub fn compute<A: Access + ?Sized>(
@@ -243,7 +242,7 @@ pub fn ipv4_header<A: Access + ?Sized>(packet: &A, at: usize, header_len_bytes: 
     compute(packet, at, header_len_bytes, IPV4_CHECK, Sum::ZERO)
 }
 
-/// The sum of a header without options, which nearly all are: five loads, no copy of variable length.
+/// The sum of a header without options, as nearly all are: five loads, no copy of variable length.
 #[inline]
 fn plain_ipv4_header(header: &[u8; 20]) -> Sum {
     let words = header.as_chunks::<4>().0;
@@ -264,7 +263,7 @@ pub fn verify_ipv4_header<A: Access + ?Sized>(packet: &A, at: usize, header_len_
     verify(packet, at, header_len_bytes, Sum::ZERO)
 }
 
-/// Computes and writes an IPv4 header's checksum; false when the header is not all there.
+/// Computes and writes an IPv4 header's checksum; false if the header is truncated.
 #[must_use]
 pub fn set_ipv4_header<A: Access + ?Sized>(packet: &mut A, at: usize, header_len_bytes: usize) -> bool {
     ipv4_header(packet, at, header_len_bytes).is_some_and(|check| packet.put_u16(at + IPV4_CHECK, check))
@@ -294,14 +293,14 @@ pub fn udp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: 
     compute(packet, at, len_bytes, UDP_CHECK, pseudo).map(udp_on_wire)
 }
 
-/// Verifies a UDP checksum; [`Validity::Absent`] when the field is zero.
+/// Verifies a UDP checksum; [`Validity::Absent`] if the field is zero.
 #[inline]
 #[must_use]
 pub fn verify_udp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, pseudo: Sum) -> Validity {
     let Some(header_end) = at.checked_add(UDP_CHECK + 2).filter(|_| len_bytes >= UDP_CHECK + 2) else {
         return Validity::Truncated;
     };
-    // The header comes out once, so that the field cannot change between "absent" and the sum.
+    // The header is copied once, so that the field cannot change between the check for "absent" and the sum.
     let Some(header) = packet.get::<8>(at) else { return Validity::Truncated };
     if header[UDP_CHECK..] == [0, 0] {
         return if header_end - 8 + len_bytes <= packet.len() {
@@ -313,7 +312,7 @@ pub fn verify_udp<A: Access + ?Sized>(packet: &A, at: usize, len_bytes: usize, p
     Validity::of(pseudo.add_bytes(&header).add_range(packet, header_end, len_bytes - 8))
 }
 
-/// The form in which UDP sends a computed checksum: 0x0000 goes out as 0xffff (RFC 768).
+/// A computed checksum as UDP sends it: 0x0000 becomes 0xffff (RFC 768).
 #[inline]
 #[must_use]
 pub const fn udp_on_wire(check: u16) -> u16 {

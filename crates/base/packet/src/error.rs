@@ -1,4 +1,4 @@
-//! Why a header was not taken: one enum for the crate.
+//! Why a header is invalid: one enum for the crate.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// The header that an [`enum@Error`] is about.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names are those of the protocols")]
 pub enum Header {
     Ethernet,
     Vlan,
@@ -40,17 +40,17 @@ impl fmt::Display for Header {
 /// What is wrong with a header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum Error {
-    /// Fewer bytes are there than the header, or the packet that it announces, has.
+    /// The header, or the packet that it announces, is longer than the bytes that are present.
     #[error("{header}: {need_bytes} bytes needed, {have_bytes} there")]
     Truncated {
         /// Which header.
         header: Header,
         /// Bytes from the start of the header that must be there.
         need_bytes: usize,
-        /// Bytes that are there.
+        /// Bytes that are present.
         have_bytes: usize,
     },
-    /// The version is not the one that the layer below announced.
+    /// The version is not the one that the lower layer announced.
     #[error("{header}: version {found}")]
     BadVersion {
         /// Which header.
@@ -58,12 +58,12 @@ pub enum Error {
         /// The version field.
         found: u8,
     },
-    /// The header length field says less than the fixed part of the header.
+    /// The header length field is below the length of the fixed header.
     #[error("{header}: header length of {found_bytes} bytes is less than the fixed header")]
     HeaderTooShort {
         /// Which header.
         header: Header,
-        /// What the field says, in bytes.
+        /// The field's value in bytes.
         found_bytes: usize,
     },
     /// A length field contradicts another one.
@@ -71,7 +71,7 @@ pub enum Error {
     BadLength {
         /// Which header.
         header: Header,
-        /// What the field says, in bytes.
+        /// The field's value in bytes.
         found_bytes: usize,
     },
     /// The checksum does not match.
@@ -90,7 +90,7 @@ pub enum Error {
         /// Where it begins, in bytes from the first option.
         at_bytes: usize,
     },
-    /// A field holds a value that the protocol does not allow, or that is not supported.
+    /// A field has a value that the protocol does not allow or that is not supported.
     #[error("{header}: {field} is {found:#x}")]
     BadField {
         /// Which header.
@@ -100,12 +100,12 @@ pub enum Error {
         /// Its value.
         found: u32,
     },
-    /// More tags or extension headers than the bounded parse follows.
+    /// There are more tags or extension headers than the bounded parse follows.
     #[error("{header}: more than {limit} in a row")]
     TooMany {
         /// Which header.
         header: Header,
-        /// How many are followed.
+        /// The most that are followed.
         limit: usize,
     },
 }

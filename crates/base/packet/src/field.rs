@@ -1,22 +1,22 @@
-//! The field table: every header field that elements, the IR, the classifier and the synthesizer name.
+//! The field table: every header field that elements, the IR, the classifier and the synthesizer use.
 //!
-//! A field is a [`Base`] (which header it is counted from), a bit offset from that base counted from
-//! the most significant bit of its first byte (RFC 791 notation), and a width in bits. Values are
-//! plain integers: the byte order of the wire never shows outside this crate and the code generator.
+//! A field has a [`Base`] (the header that its offset counts from), a bit offset from the most significant bit of the
+//! base's first byte (RFC 791 notation), and a width in bits. Values are plain integers: only this crate and the code
+//! generator handle the byte order of the wire.
 //!
-//! Invariants: a field is 1 to 64 bits wide and touches at most 8 bytes. The table does not say
-//! whether a packet *has* the header: that is what a program must check before it reads.
+//! Invariants: a field is 1 to 64 bits wide and lies in at most 8 bytes. The table does not tell whether a packet *has*
+//! the header: a program must check that before it reads.
 
 use crate::access::Access;
 
-/// The header that a field's offset is counted from.
+/// The header that a field's offset counts from.
 ///
-/// `Data` is the first byte of the packet as the element sees it now (Click's `data()`), the others
-/// are the header annotations that `MarkMACHeader`, `CheckIPHeader`, … set.
+/// `Data` is the packet's first byte at present (Click's `data()`). The others are the header annotations that
+/// `MarkMACHeader`, `CheckIPHeader`, … set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Base {
-    /// First byte of the packet now.
+    /// The packet's first byte at present.
     Data = 0,
     /// MAC header annotation.
     Mac = 1,
@@ -46,10 +46,10 @@ impl Base {
     }
 }
 
-/// A header field: where it lies and how wide it is.
+/// A header field: its position and width.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Field {
-    /// The header it is counted from.
+    /// The header that the offset counts from.
     pub base: Base,
     /// Offset of the most significant bit from the start of the base, in bits.
     pub bit: u16,
@@ -68,17 +68,17 @@ impl Field {
         Field { base, bit: offset * 8, width: len * 8 }
     }
 
-    /// Byte offset of the first byte that it touches.
+    /// Byte offset of its first byte.
     pub const fn first_byte(self) -> u16 {
         self.bit / 8
     }
 
-    /// Number of bytes that it touches, 1 to 8 for a valid field.
+    /// Number of bytes that it lies in, 1 to 8 for a valid field.
     pub const fn byte_len(self) -> u16 {
         (self.bit % 8 + self.width as u16).div_ceil(8)
     }
 
-    /// Bytes from the base that must be there for the field to be read.
+    /// Bytes from the base that a packet must have for the field to be read.
     pub const fn end_byte(self) -> u16 {
         self.first_byte() + self.byte_len()
     }
@@ -88,7 +88,7 @@ impl Field {
         (self.byte_len() * 8 - self.bit % 8 - self.width as u16) as u8
     }
 
-    /// The largest value that it holds.
+    /// The largest value.
     pub const fn max_value(self) -> u64 {
         if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 }
     }
@@ -98,19 +98,19 @@ impl Field {
         self.bit.is_multiple_of(8) && self.width.is_multiple_of(8)
     }
 
-    /// Whether it obeys the invariants of this module.
+    /// Whether it satisfies the invariants of this module.
     pub const fn is_valid(self) -> bool {
         self.width >= 1 && self.width <= 64 && self.byte_len() <= 8
     }
 
-    /// Reads the field from a header's bytes; `None` when it reaches past their end.
+    /// Reads the field from a header's bytes; `None` if it reaches past their end.
     pub fn read(self, header: &[u8]) -> Option<u64> {
         let bytes = header.get(self.first_byte() as usize..self.end_byte() as usize)?;
         let raw = bytes.iter().fold(0u64, |acc, &byte| acc << 8 | u64::from(byte));
         Some(raw >> self.shift() & self.max_value())
     }
 
-    /// Writes the low bits of `value`; false (and nothing written) when it reaches past the end.
+    /// Writes the low bits of `value`; false, with nothing written, if it reaches past the end.
     pub fn write(self, header: &mut [u8], value: u64) -> bool {
         let range = self.first_byte() as usize..self.end_byte() as usize;
         let Some(bytes) = header.get_mut(range) else { return false };
@@ -124,8 +124,7 @@ impl Field {
         true
     }
 
-    /// Reads the field of the header at `at` in a packet, by one copy of the bytes that it touches;
-    /// `None` when it reaches past the end.
+    /// Reads the field of the header at `at` in a packet by one copy of its bytes; `None` if it reaches past the end.
     #[inline]
     pub fn load<A: Access + ?Sized>(self, packet: &A, at: usize) -> Option<u64> {
         let mut raw = [0; 8];
@@ -134,8 +133,8 @@ impl Field {
         packet.copy_out(from, bytes).then(|| u64::from_be_bytes(raw) >> self.shift() & self.max_value())
     }
 
-    /// Writes the low bits of `value` into the header at `at`; false, and nothing written, when it
-    /// reaches past the end. Bits of other fields in the same bytes are read and written back.
+    /// Writes the low bits of `value` into the header at `at`; false, with nothing written, if it reaches past the end.
+    /// Bits of other fields in the same bytes are read and written back.
     #[inline]
     pub fn store<A: Access + ?Sized>(self, packet: &mut A, at: usize, value: u64) -> bool {
         let Some(skip) = 8usize.checked_sub(self.byte_len() as usize) else { return false };

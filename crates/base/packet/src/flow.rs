@@ -1,16 +1,14 @@
 //! Flow keys and symmetric flow hashes.
 //!
-//! Both directions of a flow hash alike, so that both reach the same core. Two hashes, for two uses:
+//! Both directions of a flow have the same hash, so that both reach the same core. There are two hashes:
 //!
 //! - [`FlowKey::rss_hash`] chooses a queue. It is the Toeplitz hash with the key 0x6d5a repeated
-//!   (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling"): bit for
-//!   bit what a NIC computes that is given [`SYMMETRIC_KEY`], so software and hardware queues agree.
-//!   A key of period 16 sees only the XOR of all 16-bit words, so this hash has 16 bits of entropy and
-//!   anybody can aim at a queue.
+//!   (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling"). A NIC with
+//!   [`SYMMETRIC_KEY`] computes the same bits, so software and hardware queues agree. With a key of period 16, only the
+//!   XOR of all 16-bit words matters, so this hash has 16 bits of entropy and anybody can aim at a queue.
 //! - [`FlowKey::table_hash`] places an entry in a table: 64 bits, seeded.
 //!
-//! Translation changes the key: that both directions of a translated flow land on one core is for the
-//! NAT to arrange.
+//! Translation changes the key: a NAT must ensure that both directions of a translated flow reach one core.
 
 mod steering;
 mod toeplitz;
@@ -24,11 +22,11 @@ use crate::view::ipv6::Ipv6;
 use crate::view::{icmp, icmp6, protocol};
 use crate::{Access, Layers};
 
-/// What names a flow, in one direction: addresses, protocol and ports.
+/// The key of a flow in one direction: addresses, protocol and ports.
 ///
-/// Ports are zero for protocols without ports, for headers that are cut off, and for all fragments, the
-/// first one too: only so do all fragments of a datagram have one key. Messages of ICMP and ICMPv6 with
-/// an identifier have it as both ports: request and reply belong to one flow. ICMP errors have zero.
+/// Ports are zero for protocols without ports, for truncated headers, and for all fragments including the first, so that
+/// all fragments of a datagram have one key. ICMP and ICMPv6 messages with an identifier have it as both ports, so that
+/// request and reply belong to one flow. ICMP errors have zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// Source address.
@@ -44,13 +42,13 @@ pub struct FlowKey {
 }
 
 impl FlowKey {
-    /// The key of a parsed packet; `None` when it is not IP.
+    /// The key of a parsed packet; `None` if it is not IP.
     #[inline]
     pub fn of<A: Access + ?Sized>(packet: &A, layers: &Layers) -> Option<FlowKey> {
         let net = layers.net?;
         let protocol = layers.ip_proto?;
         let (src, dst) = if layers.is_ipv4() {
-            // One read for both, at the place of `ip.pair`.
+            // One read for both: the field `ip.pair`.
             let pair = packet.u64(net.checked_add(12)?)?;
             let (src, dst) = (Ipv4Addr::from_bits((pair >> 32) as u32), Ipv4Addr::from_bits(pair as u32));
             (IpAddr::V4(src), IpAddr::V4(dst))
@@ -71,8 +69,8 @@ impl FlowKey {
 
     /// The hash that chooses a queue: see the module. Equal for both directions.
     ///
-    /// Covers addresses and ports where the protocol has ports, and addresses alone where it has none,
-    /// as NICs do; the protocol is not covered. An ICMP identifier is not covered either: NICs do not.
+    /// Like a NIC's hash, it covers addresses, and ports if the protocol has them. It covers neither the protocol nor an
+    /// ICMP identifier.
     #[inline]
     pub fn rss_hash(&self) -> u32 {
         let words = match (self.src, self.dst) {
@@ -85,12 +83,12 @@ impl FlowKey {
         toeplitz::symmetric((words >> 16) as u16 ^ words as u16 ^ ports)
     }
 
-    /// [`FlowKey::rss_hash`], and for messages of ICMP with an identifier that of it, too: what chooses a worker in
-    /// software. Equal for both directions.
+    /// [`FlowKey::rss_hash`], which for ICMP messages also covers the identifier: chooses a worker in software. Equal for
+    /// both directions.
     #[inline]
     pub fn steering_hash(&self) -> u32 {
         let has_id = matches!(self.protocol, protocol::ICMP | protocol::ICMP6);
-        // Hashes are linear: the identifier is one word more.
+        // Hashes are linear: the identifier is one more word.
         self.rss_hash() ^ if has_id { toeplitz::symmetric(self.src_port) } else { 0 }
     }
 
@@ -99,8 +97,8 @@ impl FlowKey {
     /// Not a cryptographic hash: an outsider who knows the seed can make collisions.
     #[inline]
     pub fn table_hash(&self, seed: u64) -> u64 {
-        // The ends in one order for both directions; address and port stay together, so that
-        // (a:1, b:2) and (a:2, b:1) differ.
+        // Both directions have the same order of ends. Each port stays with its address, so that (a:1, b:2) and
+        // (a:2, b:1) differ.
         let ends = ((self.src, self.src_port), (self.dst, self.dst_port));
         let (low, high) = if ends.0 <= ends.1 { ends } else { (ends.1, ends.0) };
         let ports = u64::from(low.1) << 32 | u64::from(high.1) << 8 | u64::from(self.protocol);
@@ -116,7 +114,7 @@ impl FlowKey {
     }
 }
 
-/// Folded multiplication (as in wyhash): both halves of the product, so that high bits reach low ones.
+/// Folded multiplication, as in wyhash: the XOR of both halves of the product carries high bits to low ones.
 #[inline]
 const fn mix(hash: u64, word: u64) -> u64 {
     let product = ((hash ^ word) as u128) * 0xd6e8_feb8_6659_fd93_u128;

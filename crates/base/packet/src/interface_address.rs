@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-/// An address of an L3 interface, with the length of the prefix that it shares with its neighbours.
+/// An address of an L3 interface, with the length of the prefix of its network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct InterfaceAddress {
     /// The address.
@@ -12,7 +12,7 @@ pub struct InterfaceAddress {
     pub len: u8,
 }
 
-/// An address with all its bits at the top of 128, and how many it has.
+/// An address as the top bits of 128, and its number of bits.
 pub fn bits(ip: IpAddr) -> (u128, u8) {
     match ip {
         IpAddr::V4(ip) => (u128::from(ip.to_bits()) << 96, 32),
@@ -20,20 +20,20 @@ pub fn bits(ip: IpAddr) -> (u128, u8) {
     }
 }
 
-/// The bits of an address, at the top of 128, that a prefix of that length covers.
+/// The mask of a prefix of this length, as the top bits of 128.
 pub fn mask(len: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(len.min(128))).unwrap_or(0)
 }
 
 impl InterfaceAddress {
-    /// Whether an address shares its prefix.
+    /// Whether an address is in its prefix.
     pub fn reaches(&self, ip: IpAddr) -> bool {
         let same_family = self.ip.is_ipv4() == ip.is_ipv4();
         same_family && (bits(self.ip).0 ^ bits(ip).0) & mask(self.len) == 0
     }
 
-    /// Whether an address of its prefix is no host's: the prefix itself, or IPv4's broadcast address in it. The
-    /// lowest address of an IPv6 prefix is that of any of its routers (RFC 4291, section 2.6.1).
+    /// Whether an address of its prefix cannot be a host's: the network address or the broadcast address of IPv4. In IPv6
+    /// the lowest address of a prefix belongs to its routers (RFC 4291, section 2.6.1).
     pub fn is_no_host(&self, ip: IpAddr) -> bool {
         let (value, all) = bits(ip);
         let host = (value & !mask(self.len)) >> (128 - u32::from(all));
@@ -41,10 +41,10 @@ impl InterfaceAddress {
         self.ip.is_ipv4() && self.len < all - 1 && (host == 0 || host == most)
     }
 
-    /// Reads `ADDRESS/LENGTH`.
+    /// Parses `ADDRESS/LENGTH`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong with it.
+    /// A sentence that states the mistake.
     pub fn read(text: &str) -> Result<InterfaceAddress, String> {
         let (ip, len) = text.split_once('/').ok_or_else(|| {
             format!("`{text}` does not say how long its network's prefix is: write `{text}/24` or the like")

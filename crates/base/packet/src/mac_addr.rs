@@ -13,7 +13,7 @@ impl MacAddr {
     /// 00:00:00:00:00:00.
     pub const ZERO: MacAddr = MacAddr([0; 6]);
 
-    /// Whether it names a group (broadcast included).
+    /// Whether it is a group address (broadcast included).
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }
@@ -23,12 +23,12 @@ impl MacAddr {
         matches!(self.0, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
     }
 
-    /// Whether it can be the address of one station: no group's, and not zero.
+    /// Whether it can be the address of one station: neither a group address nor zero.
     pub const fn is_station(self) -> bool {
         !self.is_multicast() && !matches!(self.0, [0, 0, 0, 0, 0, 0])
     }
 
-    /// The address as the low 48 bits of an integer, as a field of the field table holds it.
+    /// The address as the low 48 bits of an integer, as in the field table.
     pub const fn to_bits(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
         u64::from_be_bytes([0, 0, a, b, c, d, e, f])

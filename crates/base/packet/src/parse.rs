@@ -1,14 +1,13 @@
-//! Bounded parse of a frame: where each header begins, and what kind it is.
+//! Bounded parse of a frame: the start and kind of each header.
 //!
-//! The parse never fails and never loops: it follows at most two tags and eight IPv6 extension
-//! headers, notes the first thing that is wrong in [`Layers::error`], and keeps what it found before.
-//! It reads each byte that it looks at once.
+//! The parse never fails and never loops: it follows at most two tags and eight IPv6 extension headers, records the first
+//! error in [`Layers::error`], and keeps the layers before it. It reads each byte at most once.
 //!
-//! It is meant for steering and explaining: checksums are not looked at, and a transport header is
-//! found, not judged. A wrong frame still has layers as far as they can be trusted:
+//! It is for steering and for descriptions: it checks no checksums, and finds a transport header without checking it. An
+//! invalid frame still has the layers that can be trusted:
 //!
 //! - a total length past the packet's end is an error, but `trans` is set (captures cut frames off);
-//! - a wrong version, header length, or a header that is not all there leaves `trans` unset.
+//! - a wrong version, a wrong header length or a truncated header leaves `trans` unset.
 
 use crate::view::ethernet::{self, Ethernet};
 use crate::view::ipv4::Ipv4;
@@ -16,51 +15,51 @@ use crate::view::ipv6::{Ipv6, extension};
 use crate::view::vlan;
 use crate::{Access, Error, Header};
 
-/// What a frame consists of. Offsets are in bytes from the start of the packet.
+/// The layers of a frame. Offsets are in bytes from the start of the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Layers {
     /// Where the Ethernet header begins, if the packet has one.
     pub mac: Option<usize>,
-    /// Where the network header begins: what follows Ethernet and its tags, whatever it is. Unset when
-    /// the frame ends before, or carries an 802.3 length.
+    /// Where the network header begins: the first byte after Ethernet and its tags. Unset if the frame ends there or has
+    /// an 802.3 length.
     pub net: Option<usize>,
-    /// Where the transport header begins. Unset for later fragments, for headers that are not IP, and
-    /// when the IP payload is empty.
+    /// Where the transport header begins. Unset for later fragments, for headers that are not IP, and if the IP payload
+    /// is empty.
     pub trans: Option<usize>,
     /// Where the IP packet ends: its announced end or the end of the packet, whichever comes first.
-    /// What lies behind is padding. The end of the packet when it is not IP.
+    /// Padding follows. The end of the packet if it is not IP.
     pub end: usize,
     /// VLAN tag control information, outermost first.
     pub vlan: [u16; vlan::MAX_TAGS],
     /// Number of tags.
     pub vlan_count: usize,
-    /// EtherType behind the tags, or the 802.3 length; 0 when the frame is too short to have one.
+    /// EtherType after the tags, or the 802.3 length; 0 if the frame is too short.
     pub ethertype: u16,
-    /// IPv4 protocol, or IPv6 next header behind the extension headers. Set for IP only. For a later
-    /// fragment, the protocol as far as it is known.
+    /// IPv4 protocol, or IPv6 next header after the extension headers. Set for IP only. For a later fragment, the protocol
+    /// of the last known header.
     pub ip_proto: Option<u8>,
     /// Whether it is an IP fragment (an atomic IPv6 fragment is whole).
     pub is_fragment: bool,
     /// Whether it is the fragment with offset 0.
     pub is_first_fragment: bool,
-    /// The first thing that is wrong.
+    /// The first error.
     pub error: Option<Error>,
 }
 
 impl Layers {
-    /// Whether the network header is a sane IPv4 header.
+    /// Whether the network header is a valid IPv4 header.
     #[inline]
     pub const fn is_ipv4(&self) -> bool {
         self.ip_proto.is_some() && self.ethertype == ethernet::IPV4
     }
 
-    /// Whether the network header is a sane IPv6 header.
+    /// Whether the network header is a valid IPv6 header.
     #[inline]
     pub const fn is_ipv6(&self) -> bool {
         self.ip_proto.is_some() && self.ethertype == ethernet::IPV6
     }
 
-    /// Bytes of the IP payload that are there, from the transport header on.
+    /// Bytes of the IP payload that are present, from the transport header on.
     #[inline]
     pub fn trans_bytes(&self) -> usize {
         self.trans.map_or(0, |trans| self.end.saturating_sub(trans))
@@ -92,19 +91,18 @@ pub fn frame<A: Access + ?Sized>(packet: &A, mac: usize) -> Layers {
     with_network(packet, tags.payload, behind)
 }
 
-/// Parses a packet without Ethernet header, whose network header begins at `net` and is what
-/// `ethertype` says.
+/// Parses a packet without Ethernet header, whose network header begins at `net` and has the given type.
 #[inline]
 pub fn network<A: Access + ?Sized>(packet: &A, net: usize, ethertype: u16) -> Layers {
     with_network(packet, net, Layers { end: packet.len(), ethertype, ..Layers::default() })
 }
 
-/// Parses a packet that begins with an IPv4 or IPv6 header: the version tells which.
+/// Parses a packet that begins with an IPv4 or IPv6 header, depending on its version.
 #[inline]
 pub fn raw_ip<A: Access + ?Sized>(packet: &A) -> Layers {
     match packet.u8(0).map(|byte| byte >> 4) {
         Some(6) => network(packet, 0, ethernet::IPV6),
-        // An unknown version is reported as such by the IPv4 check.
+        // The IPv4 check reports an unknown version.
         _ => network(packet, 0, ethernet::IPV4),
     }
 }

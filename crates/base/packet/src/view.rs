@@ -1,11 +1,11 @@
-//! Headers with types: one module for each header.
+//! Typed views of headers: one module for each header.
 //!
-//! A view is a place in a packet (an offset), not a borrow of it: each getter and setter takes the
-//! packet, reads or writes its field once by copy, and answers `None` or `false` when the field is not
-//! there. Where the fields lie comes from [`crate::field`], the table that all later stages share.
+//! A view is an offset in a packet, not a borrow of it: each getter and setter takes the packet, reads or writes its
+//! field once by copy, and returns `None` or `false` if the packet ends before. The fields are those of [`crate::field`],
+//! the table that all later stages share.
 //!
-//! A `check` copies the header once, judges the copy, and hands back what it saw (`…Facts`). Use the
-//! facts, not a second read: another process may have changed the bytes in between.
+//! A `check` copies the header once, validates the copy, and returns its fields (`…Facts`). Use the facts instead of a
+//! second read: another process may have changed the bytes in between.
 
 pub mod arp;
 pub mod ethernet;
@@ -34,7 +34,7 @@ use std::net::Ipv4Addr;
 
 use crate::{Access, Error, Header, MacAddr};
 
-/// A type that a getter gives and a setter takes: what the bits of a field mean.
+/// The type of a field's value in getters and setters.
 pub(crate) trait FieldValue {
     fn from_field(bits: u64) -> Self;
     fn to_field(self) -> u64;
@@ -128,7 +128,7 @@ macro_rules! view {
                 }
 
                 #[doc = concat!("Sets what [`", stringify!($name), "::", stringify!($get),
-                    "`] reads; false when it is not there. Checksums are the caller's.")]
+                    "`] reads; false if the packet ends before. The caller updates checksums.")]
                 #[inline]
                 #[must_use]
                 pub fn $set<A: crate::Access + ?Sized>(self, packet: &mut A, value: $type) -> bool {
@@ -146,7 +146,7 @@ fn available<A: Access + ?Sized>(packet: &A, at: usize, end: usize) -> usize {
     end.min(packet.len()).saturating_sub(at)
 }
 
-/// The fixed part of a header, copied once, if it lies before `end`.
+/// Copies the fixed part of a header, which must lie before `end`.
 #[inline]
 fn copy_header<const N: usize, A: Access + ?Sized>(
     packet: &A,

@@ -1,27 +1,27 @@
-//! How packets are steered to the instances of one NF: names and bounds. `elements::steer` applies them.
+//! How packets are steered to the instances of one NF: names and bounds.
 
-/// The most instances of an NF: a word has a bit for each.
+/// The most instances of an NF: one bit of a word for each.
 pub const MOST_INSTANCES: usize = 64;
 
 /// How an instance of an NF is chosen for each packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SteeringPolicy {
-    /// By flow, both directions alike.
+    /// By flow, the same instance for both directions.
     Flow,
-    /// The instance that has the fewest packets.
+    /// The instance with the fewest packets.
     LeastFilled,
-    /// By the source's address.
+    /// By source address.
     Source,
-    /// By the destination's address.
+    /// By destination address.
     Destination,
-    /// By the interface that a packet comes in by.
+    /// By the interface that receives the packet.
     Interface,
     /// By the paint annotation.
     Paint,
 }
 
 impl SteeringPolicy {
-    /// All, in the order in which they are listed to users.
+    /// All, in the order of users' lists.
     pub const ALL: [SteeringPolicy; 6] = [
         SteeringPolicy::Flow,
         SteeringPolicy::LeastFilled,
@@ -31,7 +31,7 @@ impl SteeringPolicy {
         SteeringPolicy::Paint,
     ];
 
-    /// As users write it.
+    /// The name that users write.
     pub fn name(self) -> &'static str {
         match self {
             SteeringPolicy::Flow => "flow",

@@ -1,6 +1,6 @@
 //! The Toeplitz hash of receive-side scaling.
 
-/// Key whose hash is equal for both directions, 40 bytes as most NICs want it; longer keys repeat on.
+/// The key whose hash is equal for both directions, with 40 bytes as for most NICs. Longer keys repeat it.
 pub const SYMMETRIC_KEY: [u8; 40] = {
     let mut key = [0; 40];
     let mut at = 0;
@@ -11,8 +11,8 @@ pub const SYMMETRIC_KEY: [u8; 40] = {
     key
 };
 
-/// The Toeplitz hash of `input` as the RSS specification defines it, bit by bit: the reference for
-/// [`crate::FlowKey::rss_hash`] and for comparing with a NIC. The key counts as followed by zeros.
+/// The Toeplitz hash of `input`, bit by bit as the RSS specification defines it: the reference for
+/// [`crate::FlowKey::rss_hash`] and for NICs. Zeros follow the key.
 pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
     let key_byte = |at: usize| u32::from(key.get(at).copied().unwrap_or(0));
     let mut window = (0..4).fold(0, |window, at| window << 8 | key_byte(at));
@@ -29,10 +29,10 @@ pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
     hash
 }
 
-/// The hash under [`SYMMETRIC_KEY`] of an input whose 16-bit words XOR up to `word`.
+/// The hash with [`SYMMETRIC_KEY`] of an input whose 16-bit words have the XOR `word`.
 ///
-/// The key repeats every 16 bits, so every word of the input meets the same key windows, and the hash,
-/// being linear, is that of the XOR of all words. Its two halves are equal for the same reason.
+/// The key repeats every 16 bits, so it is the same for every word of the input. The hash is linear, so it is that of the
+/// XOR of all words. Its two halves are equal for the same reason.
 #[inline]
 pub fn symmetric(word: u16) -> u32 {
     let half = HIGH[usize::from(word >> 8)] ^ LOW[usize::from(word & 0xff)];

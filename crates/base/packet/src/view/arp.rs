@@ -1,4 +1,4 @@
-//! ARP for IPv4 over Ethernet (RFC 826). Other address spaces are refused by `check`.
+//! ARP for IPv4 over Ethernet (RFC 826). `check` rejects other address spaces.
 
 use std::net::Ipv4Addr;
 
@@ -38,7 +38,7 @@ view! {
     }
 }
 
-/// What a checked ARP message says.
+/// The fields of a checked ARP message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "as in the view")]
 pub struct ArpFacts {
@@ -79,8 +79,7 @@ impl Arp {
         })
     }
 
-    /// Writes a whole message about IPv4 over Ethernet; false, and nothing written, when there is no
-    /// room.
+    /// Writes a whole message for IPv4 over Ethernet; false, with nothing written, if there is no room.
     #[must_use]
     pub fn write<A: Access + ?Sized>(self, packet: &mut A, facts: ArpFacts) -> bool {
         let mut message = [0; MESSAGE_BYTES];

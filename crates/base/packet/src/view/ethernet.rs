@@ -22,7 +22,7 @@ pub const MPLS_UPSTREAM: u16 = 0x8848;
 pub const QINQ: u16 = 0x88a8;
 /// Tag protocol identifier of QinQ before the standard.
 pub const QINQ_OLD: u16 = 0x9100;
-/// Below this, the type field is the length of an IEEE 802.3 frame (clause 3.2.6).
+/// Type fields below this are lengths of IEEE 802.3 frames (clause 3.2.6).
 pub const FIRST_TYPE: u16 = 0x0600;
 
 view! {
@@ -37,7 +37,7 @@ view! {
     }
 }
 
-/// What a checked Ethernet header says.
+/// The fields of a checked Ethernet header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct EthernetFacts {
     /// Destination address.
@@ -65,7 +65,7 @@ impl Ethernet {
         })
     }
 
-    /// Writes the whole header; false, and nothing written, when it is not all there.
+    /// Writes the whole header; false, with nothing written, if there is no room.
     #[must_use]
     pub fn write<A: Access + ?Sized>(self, packet: &mut A, facts: EthernetFacts) -> bool {
         let mut header = [0; HEADER_BYTES];

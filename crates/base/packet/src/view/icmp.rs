@@ -61,7 +61,7 @@ view! {
     }
 }
 
-/// What a checked ICMP or ICMPv6 message says.
+/// The fields of a checked ICMP or ICMPv6 message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct IcmpFacts {
     /// Type.
@@ -106,22 +106,21 @@ pub const fn has_id(kind: u8) -> bool {
     matches!(kind, ECHO | ECHO_REPLY | TIMESTAMP | TIMESTAMP_REPLY | 15 | 16)
 }
 
-/// The packet inside an ICMP error: what is left of it.
+/// The start of a packet inside an ICMP error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Embedded {
-    /// Its IPv4 header, checked; the packet that it announces is usually cut off.
+    /// Its checked IPv4 header; the rest of the packet is usually cut off.
     pub ip: Ipv4Facts,
     /// Where its IPv4 header begins, in bytes from the start of the packet.
     pub net: usize,
-    /// Where its transport header begins, if it is not a later fragment and a byte of it is there.
+    /// Where its transport header begins, if it is not a later fragment and at least one byte is present.
     pub trans: Option<usize>,
-    /// Bytes of its payload that are there, transport header included: at least 8 from a sender that
-    /// obeys RFC 792, none from one that does not.
+    /// Bytes of its payload that are present, transport header included: at least 8 if the sender obeys RFC 792.
     pub payload_bytes: usize,
 }
 
 impl Icmp {
-    /// The message's facts. The checksum is left to [`crate::checksum::verify_icmp`].
+    /// The message's facts. [`crate::checksum::verify_icmp`] checks the checksum.
     ///
     /// # Errors
     ///

@@ -58,23 +58,23 @@ pub const fn has_id(kind: u8) -> bool {
     matches!(kind, ECHO | ECHO_REPLY)
 }
 
-/// The packet inside an ICMPv6 error: what is left of it.
+/// The start of a packet inside an ICMPv6 error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Embedded {
-    /// Its IPv6 header, checked; the packet that it announces is usually cut off.
+    /// Its checked IPv6 header; the rest of the packet is usually cut off.
     pub ip: Ipv6Facts,
     /// Where its IPv6 header begins, in bytes from the start of the packet.
     pub net: usize,
     /// Its extension headers.
     pub extensions: Extensions,
-    /// Where its transport header begins, if it is not a later fragment and a byte of it is there.
+    /// Where its transport header begins, if it is not a later fragment and at least one byte is present.
     pub trans: Option<usize>,
-    /// Bytes that are there from the transport header on.
+    /// Bytes from the transport header on that are present.
     pub payload_bytes: usize,
 }
 
 impl Icmp6 {
-    /// The message's facts. The checksum is left to [`crate::checksum::verify_icmp6`].
+    /// The message's facts. [`crate::checksum::verify_icmp6`] checks the checksum.
     ///
     /// # Errors
     ///

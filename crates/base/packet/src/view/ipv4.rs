@@ -61,7 +61,7 @@ view! {
     }
 }
 
-/// What a checked IPv4 header says.
+/// The fields of a checked IPv4 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4Facts {
     /// Header length in bytes, 20 to 60.
@@ -70,7 +70,7 @@ pub struct Ipv4Facts {
     pub total_len: usize,
     /// Where the payload begins, in bytes from the start of the packet.
     pub payload: usize,
-    /// Where the payload ends; what lies behind is padding of the link.
+    /// Where the payload ends; link padding may follow.
     pub end: usize,
     /// Type of service byte.
     pub tos: u8,
@@ -121,7 +121,7 @@ impl Ipv4Facts {
     /// [`Error::BadChecksum`].
     #[inline]
     pub fn check_sum(&self) -> Result<(), Error> {
-        // The copy is zero behind the header, and zero words add nothing.
+        // The copy is zero after the header, and zero words do not change the sum.
         match Sum::ZERO.add_bytes(&self.header).fold() {
             0xffff => Ok(()),
             _ => Err(Error::BadChecksum { header: Header::Ipv4 }),
@@ -130,13 +130,13 @@ impl Ipv4Facts {
 }
 
 impl Ipv4 {
-    /// The header's facts, if version and lengths are right. The checksum is left to
-    /// [`Ipv4Facts::check_sum`], options to [`Ipv4Facts::options`].
+    /// The header's facts, if version and lengths are valid. [`Ipv4Facts::check_sum`] checks the checksum, and
+    /// [`Ipv4Facts::options`] parses options.
     ///
     /// # Errors
     ///
     /// [`Error::BadVersion`], [`Error::HeaderTooShort`] (below 20 bytes), [`Error::BadLength`] (total
-    /// below header length), [`Error::Truncated`] (header or announced packet not all there).
+    /// below header length), [`Error::Truncated`] (header or announced packet is cut off).
     #[inline]
     pub fn check<A: Access + ?Sized>(self, packet: &A) -> Result<Ipv4Facts, Error> {
         let facts = self.check_header(packet, usize::MAX)?;

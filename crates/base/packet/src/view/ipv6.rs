@@ -34,14 +34,14 @@ view! {
     }
 }
 
-/// What a checked IPv6 header says.
+/// The fields of a checked IPv6 header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ipv6Facts {
     /// Payload length in bytes.
     pub payload_len: usize,
     /// Where extension headers or the upper layer begin, in bytes from the start of the packet.
     pub payload: usize,
-    /// Where the payload ends; what lies behind is padding of the link.
+    /// Where the payload ends; link padding may follow.
     pub end: usize,
     /// Traffic class.
     pub traffic_class: u8,
@@ -64,7 +64,7 @@ impl Ipv6 {
         packet.get::<16>(self.at.checked_add(SRC)?).map(Ipv6Addr::from)
     }
 
-    /// Sets the source address; false when it is not there. Checksums are the caller's.
+    /// Sets the source address; false if the packet ends before. The caller updates checksums.
     #[inline]
     #[must_use]
     pub fn set_src<A: Access + ?Sized>(self, packet: &mut A, value: Ipv6Addr) -> bool {
@@ -77,18 +77,18 @@ impl Ipv6 {
         packet.get::<16>(self.at.checked_add(DST)?).map(Ipv6Addr::from)
     }
 
-    /// Sets the destination address; false when it is not there. Checksums are the caller's.
+    /// Sets the destination address; false if the packet ends before. The caller updates checksums.
     #[inline]
     #[must_use]
     pub fn set_dst<A: Access + ?Sized>(self, packet: &mut A, value: Ipv6Addr) -> bool {
         self.at.checked_add(DST).is_some_and(|at| packet.copy_in(at, &value.octets()))
     }
 
-    /// The header's facts, if version and length are right.
+    /// The header's facts, if version and length are valid.
     ///
     /// # Errors
     ///
-    /// [`Error::BadVersion`], [`Error::Truncated`] (header or announced payload not all there).
+    /// [`Error::BadVersion`], [`Error::Truncated`] (header or announced payload is cut off).
     #[inline]
     pub fn check<A: Access + ?Sized>(self, packet: &A) -> Result<Ipv6Facts, Error> {
         let facts = self.check_header(packet, usize::MAX)?;

@@ -1,5 +1,5 @@
-//! Neighbour solicitation and advertisement (RFC 4861 sections 4.3 and 4.4), with the one option that
-//! they carry on Ethernet: a link-layer address. Router messages are not read.
+//! Neighbour solicitation and advertisement (RFC 4861 sections 4.3 and 4.4), with their option on Ethernet: a link-layer
+//! address. Router messages are not parsed.
 
 use std::net::Ipv6Addr;
 
@@ -12,14 +12,14 @@ use crate::{Access, Error, Header, MacAddr};
 pub const FIXED_BYTES: usize = 24;
 /// Length of a message with a link-layer address of Ethernet, in bytes.
 pub const MESSAGE_BYTES: usize = 32;
-/// Hop limit that shows that no router was passed.
+/// The hop limit of messages that no router has forwarded.
 pub const HOP_LIMIT: u8 = 255;
 
 /// Flag: the sender is a router.
 pub const ROUTER: u8 = 0x80;
-/// Flag: it answers a solicitation.
+/// Flag: the message is the reply to a solicitation.
 pub const SOLICITED: u8 = 0x40;
-/// Flag: it overrides what a cache holds.
+/// Flag: the message overrides a cached entry.
 pub const OVERRIDE: u8 = 0x20;
 
 /// Option: link-layer address of the sender.
@@ -27,14 +27,14 @@ const SOURCE_LINK_ADDR: u8 = 1;
 /// Option: link-layer address of the target.
 const TARGET_LINK_ADDR: u8 = 2;
 
-/// What a neighbour message says.
+/// A neighbour message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Neighbor {
-    /// Whether it is an advertisement; a solicitation if not.
+    /// Whether it is an advertisement; otherwise a solicitation.
     pub is_advertisement: bool,
     /// Flags of an advertisement; zero in a solicitation.
     pub flags: u8,
-    /// The address that is asked for or advertised.
+    /// The solicited or advertised address.
     pub target: Ipv6Addr,
     /// Link-layer address of the sender (solicitation) or of the target (advertisement).
     pub link_addr: Option<MacAddr>,
@@ -45,10 +45,10 @@ impl Neighbor {
         if self.is_advertisement { TARGET_LINK_ADDR } else { SOURCE_LINK_ADDR }
     }
 
-    /// Reads the ICMPv6 message at `at`, which ends at `end`.
+    /// Parses the ICMPv6 message at `at`, which ends at `end`.
     ///
-    /// The validity that RFC 4861 section 7.1 asks of the message itself is checked; hop limit 255,
-    /// the checksum and the addresses of the IPv6 header are the caller's.
+    /// The message itself is validated as in RFC 4861 section 7.1. The caller checks the hop limit, the checksum and the
+    /// addresses of the IPv6 header.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Neighbor {
                 kind,
                 at_bytes: option_at.saturating_sub(at + FIXED_BYTES),
             };
-            // Options come in units of 8 bytes, so one copy holds an Ethernet address.
+            // The length of options is a multiple of 8 bytes, so one copy holds an Ethernet address.
             let Some([kind, units, a, b, c, d, e, f]) = packet.get(option_at).filter(|_| have_bytes >= 8)
             else {
                 return Err(bad_option(0));
@@ -103,8 +103,8 @@ impl Neighbor {
         if self.link_addr.is_some() { MESSAGE_BYTES } else { FIXED_BYTES }
     }
 
-    /// Writes the message at `at`, with its checksum for a packet from `src` to `dst`; false, and
-    /// nothing written, when there is no room.
+    /// Writes the message at `at`, with its checksum for a packet from `src` to `dst`; false, with nothing written, if
+    /// there is no room.
     #[must_use]
     pub fn write<A: Access + ?Sized>(self, packet: &mut A, at: usize, src: Ipv6Addr, dst: Ipv6Addr) -> bool {
         let mut message = [0; MESSAGE_BYTES];

@@ -1,11 +1,11 @@
-//! Options of IPv4 and TCP headers, which share one encoding: kind 0 ends, kind 1 is one byte of
-//! padding, every other kind has a length byte that counts kind and length too.
+//! Options of IPv4 and TCP headers, which have the same encoding: kind 0 ends the list, kind 1 is one byte of padding,
+//! and every other kind has a length byte that also counts kind and length.
 //!
-//! The options are copied out once ([`OptionArea`]) and walked in the copy.
+//! The options are copied once ([`OptionArea`]) and parsed in the copy.
 
 use crate::{Error, Header};
 
-/// The most bytes that options take in either header.
+/// The most bytes of options in either header.
 pub const MAX_BYTES: usize = 40;
 /// Kind: end of the list.
 pub const END: u8 = 0;
@@ -21,7 +21,7 @@ pub struct OptionArea {
 }
 
 impl OptionArea {
-    /// Takes over the options of a header that was copied; what exceeds 40 bytes is not taken.
+    /// Copies the options of a header that was copied; bytes beyond 40 are ignored.
     #[inline]
     pub(crate) fn new(header: Header, options: &[u8]) -> OptionArea {
         let mut bytes = [0; MAX_BYTES];
@@ -36,7 +36,7 @@ impl OptionArea {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// The options in order, paddings included, up to the end of the list.
+    /// The options in order, padding included, up to the end of the list.
     #[inline]
     pub fn iter(&self) -> Options<'_> {
         Options { bytes: self.bytes(), at: 0, header: self.header }
@@ -57,13 +57,13 @@ impl<'a> IntoIterator for &'a OptionArea {
 pub struct TlvOption<'a> {
     /// Its kind.
     pub kind: u8,
-    /// Where its kind byte lies, in bytes from the first option.
+    /// Offset of its kind byte, in bytes from the first option.
     pub at: usize,
-    /// What follows the length byte; empty for padding.
+    /// The bytes after the length byte; empty for padding.
     pub data: &'a [u8],
 }
 
-/// Walks options; ends at kind 0, at the end of the area, or after an option with a bad length.
+/// Iterates over options; ends at kind 0, at the end of the area, or after an option with an invalid length.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
     bytes: &'a [u8],
@@ -86,7 +86,7 @@ impl<'a> Iterator for Options<'a> {
             NOP => 1,
             _ => rest.get(1).copied().map_or(0, usize::from),
         };
-        // A length below 2 would loop or run backwards, one past the area would read the payload.
+        // A length below 2 would loop or go back; a length past the area would read the payload.
         let data = if kind == NOP { Some([].as_slice()) } else { rest.get(2..len) };
         match data {
             Some(data) => {

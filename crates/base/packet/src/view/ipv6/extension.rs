@@ -1,19 +1,19 @@
 //! The chain of IPv6 extension headers (RFC 8200 section 4), followed up to [`MAX_HEADERS`].
 //!
-//! Followed: hop-by-hop, routing, fragment, destination options, authentication, mobility, HIP, Shim6
-//! (RFC 7045). Not followed: ESP, whose payload cannot be read. A fragment header with an offset ends
-//! the walk: what follows is the middle of a datagram.
+//! The walk follows hop-by-hop, routing, fragment, destination options, authentication, mobility, HIP and Shim6 headers
+//! (RFC 7045). It does not follow ESP, whose payload is encrypted. A fragment header with an offset ends the walk: the
+//! middle of a datagram follows.
 
 use crate::view::{available, protocol};
 use crate::{Access, Error, Header};
 
-/// Extension headers that are followed.
+/// The most extension headers that are followed.
 pub const MAX_HEADERS: usize = 8;
 
 /// One extension header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Extension {
-    /// What it is: see [`protocol`].
+    /// Its kind: see [`protocol`].
     pub kind: u8,
     /// Where it begins, in bytes from the start of the packet.
     pub at: usize,
@@ -21,7 +21,7 @@ pub struct Extension {
     pub len: usize,
 }
 
-/// What a fragment header says.
+/// The fields of a fragment header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Fragment {
     /// Offset in the original datagram in bytes.
@@ -33,24 +33,23 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Whether something is missing: an atomic fragment (RFC 6946) is whole.
+    /// Whether it is a part of a datagram: an atomic fragment (RFC 6946) is whole.
     #[inline]
     pub const fn is_partial(self) -> bool {
         self.offset != 0 || self.more_fragments
     }
 }
 
-/// Where a walk ended, and what it saw.
+/// The result of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extensions {
     list: [Extension; MAX_HEADERS],
     count: usize,
-    /// What the last header announces: the upper-layer protocol, if [`Extensions::is_later_fragment`]
-    /// does not hold.
+    /// The next header of the last one: the upper-layer protocol, unless it is a later fragment.
     pub next_header: u8,
-    /// Where that begins, in bytes from the start of the packet.
+    /// Where the next header begins, in bytes from the start of the packet.
     pub payload: usize,
-    /// The fragment header, if there was one; of several, the first that says something is missing.
+    /// The fragment header, if there was one; of several, the first that is partial.
     pub fragment: Option<Fragment>,
     is_later_fragment: bool,
 }
@@ -109,7 +108,7 @@ pub fn walk<A: Access + ?Sized>(packet: &A, at: usize, end: usize, first: u8) ->
         let have_bytes = available(packet, seen.payload, end);
         let truncated =
             |need_bytes| Error::Truncated { header: Header::Ipv6Extension, need_bytes, have_bytes };
-        // Every kind is at least 8 bytes long, so one copy holds all fields that are looked at.
+        // Every kind is at least 8 bytes long, so one copy holds all fields that are read.
         let bytes: [u8; 8] = match packet.get(seen.payload) {
             Some(bytes) if have_bytes >= 8 => bytes,
             _ => return Err(truncated(8)),
@@ -132,7 +131,7 @@ pub fn walk<A: Access + ?Sized>(packet: &A, at: usize, end: usize, first: u8) ->
                 more_fragments: offset & 1 != 0,
                 id: u32::from_be_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]),
             };
-            // A second fragment header must not hide what the first one said.
+            // A second fragment header must not hide the first one.
             seen.is_later_fragment |= fragment.offset != 0;
             if !seen.fragment.is_some_and(Fragment::is_partial) {
                 seen.fragment = Some(fragment);
