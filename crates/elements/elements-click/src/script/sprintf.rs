@@ -6,13 +6,10 @@ use super::number::Number;
 /// The largest width and precision.
 const WIDEST: usize = 1_000;
 
-#[derive(Default)]
+const FLAGS: &str = "-+ 0#";
+
 struct Directive {
-    left: bool,
-    plus: bool,
-    space: bool,
-    zero: bool,
-    alternate: bool,
+    flags: String,
     width: usize,
     precision: Option<usize>,
 }
@@ -32,37 +29,20 @@ pub fn sprintf(args: &str) -> Result<String, String> {
             out.push(c);
             continue;
         }
-        let mut directive = Directive::default();
-        while let Some(&flag) = chars.peek() {
-            match flag {
-                '-' => directive.left = true,
-                '+' => directive.plus = true,
-                ' ' => directive.space = true,
-                '0' => directive.zero = true,
-                '#' => directive.alternate = true,
-                _ => break,
-            }
-            chars.next();
-        }
+        let flags = std::iter::from_fn(|| chars.next_if(|c| FLAGS.contains(*c))).collect();
         let mut number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| -> Result<usize, String> {
             if chars.next_if_eq(&'*').is_some() {
                 let text = values.next().unwrap_or_default();
                 return text.parse().ok().filter(|width| *width <= WIDEST).ok_or("`*` takes a width".into());
             }
-            let mut value = 0usize;
-            while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
-                chars.next();
-                value = value * 10 + digit as usize;
-                if value > WIDEST {
-                    return Err("a width is too large".into());
-                }
+            let digits: String = std::iter::from_fn(|| chars.next_if(char::is_ascii_digit)).collect();
+            if digits.is_empty() {
+                return Ok(0);
             }
-            Ok(value)
+            digits.parse().ok().filter(|width| *width <= WIDEST).ok_or("a width is too large".into())
         };
-        directive.width = number(&mut chars)?;
-        if chars.next_if_eq(&'.').is_some() {
-            directive.precision = Some(number(&mut chars)?);
-        }
+        let width = number(&mut chars)?;
+        let precision = chars.next_if_eq(&'.').map(|_| number(&mut chars)).transpose()?;
         while chars.next_if(|c| "hlLq".contains(*c)).is_some() {}
         let kind = chars.next().ok_or("the format ends within a directive")?;
         if kind == '%' {
@@ -70,7 +50,7 @@ pub fn sprintf(args: &str) -> Result<String, String> {
             continue;
         }
         let value = values.next().ok_or_else(|| format!("there is no value for `%{kind}`"))?;
-        out.push_str(&directive.format(kind, &value)?);
+        out.push_str(&Directive { flags, width, precision }.format(kind, &value)?);
     }
     match values.next() {
         Some(extra) => Err(format!("`{extra}` is too much for the format")),
@@ -79,6 +59,15 @@ pub fn sprintf(args: &str) -> Result<String, String> {
 }
 
 impl Directive {
+    fn has(&self, flag: char) -> bool {
+        self.flags.contains(flag)
+    }
+
+    /// What precedes the digits where the flag `#` asks for it.
+    fn prefix(&self, prefix: &str) -> String {
+        if self.has('#') { prefix.into() } else { String::new() }
+    }
+
     fn format(&self, kind: char, value: &str) -> Result<String, String> {
         let (sign, mut body) = match kind {
             's' => {
@@ -92,11 +81,11 @@ impl Directive {
                 let bits = number as u64;
                 match kind {
                     'u' => (String::new(), bits.to_string()),
-                    'o' => (if self.alternate { "0" } else { "" }.into(), format!("{bits:o}")),
-                    'x' => (if self.alternate { "0x" } else { "" }.into(), format!("{bits:x}")),
-                    'X' => (if self.alternate { "0X" } else { "" }.into(), format!("{bits:X}")),
+                    'o' => (self.prefix("0"), format!("{bits:o}")),
+                    'x' => (self.prefix("0x"), format!("{bits:x}")),
+                    'X' => (self.prefix("0X"), format!("{bits:X}")),
                     _ => {
-                        let sign = match (number < 0, self.plus, self.space) {
+                        let sign = match (number < 0, self.has('+'), self.has(' ')) {
                             (true, ..) => "-",
                             (_, true, _) => "+",
                             (_, _, true) => " ",
@@ -110,12 +99,12 @@ impl Directive {
         };
         let digits = self.precision.unwrap_or(1);
         body = format!("{}{body}", "0".repeat(digits.saturating_sub(body.len())));
-        Ok(self.pad(sign, body, self.zero && self.precision.is_none()))
+        Ok(self.pad(sign, body, self.has('0') && self.precision.is_none()))
     }
 
     fn pad(&self, sign: String, body: String, zeros: bool) -> String {
         let missing = self.width.saturating_sub(sign.len() + body.chars().count());
-        match (self.left, zeros) {
+        match (self.has('-'), zeros) {
             (true, _) => format!("{sign}{body}{}", " ".repeat(missing)),
             (false, true) => format!("{sign}{}{body}", "0".repeat(missing)),
             (false, false) => format!("{}{sign}{body}", " ".repeat(missing)),
