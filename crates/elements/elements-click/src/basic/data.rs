@@ -84,7 +84,11 @@ impl Data {
         work: &mut Work<'_>,
     ) -> usize {
         if self.frame.len() > SEGMENT_BYTES {
-            return self.make_chains(most, timestamp_ns, vector, work);
+            return vector.push_from(most, || {
+                let mut packet = work.make(&self.frame)?;
+                packet.timestamp_ns = timestamp_ns;
+                Some(packet)
+            });
         }
         let count = vector.fill(most, |free| {
             let count = work.pool().alloc(free);
@@ -101,16 +105,5 @@ impl Data {
         packet.timestamp_ns = timestamp_ns;
         let fits = packet.put(self.frame.len()) && PacketBytesMut::new(packet).copy_in(0, &self.frame);
         debug_assert!(fits, "a fresh packet holds a segment");
-    }
-
-    fn make_chains(&self, most: usize, timestamp_ns: u64, vector: &mut Vector, work: &mut Work<'_>) -> usize {
-        let mut count = 0;
-        while count < most.min(vector.room() + count) {
-            let Some(mut packet) = work.make(&self.frame) else { break };
-            packet.timestamp_ns = timestamp_ns;
-            vector.push(&packet);
-            count += 1;
-        }
-        count
     }
 }

@@ -85,20 +85,15 @@ impl Delay {
 
 impl Opaque for Delay {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
-        let mut count = 0;
-        while count < most.min(into.room() + count) {
+        into.push_from(most, || {
             if self.waiting.is_none() {
                 self.waiting = self.next(work);
                 work.hold(usize::from(self.waiting.is_some()));
             }
-            let Some(packet) = self.waiting.take_if(|packet| packet.timestamp_ns <= work.now_ns()) else {
-                break;
-            };
+            let packet = self.waiting.take_if(|packet| packet.timestamp_ns <= work.now_ns())?;
             work.release(1);
-            into.push(&packet);
-            count += 1;
-        }
-        count
+            Some(packet)
+        })
     }
 }
 

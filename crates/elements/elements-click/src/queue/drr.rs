@@ -84,13 +84,7 @@ impl Drr {
 
 impl Opaque for Drr {
     fn pull(&mut self, _output: usize, most: usize, into: &mut Vector, work: &mut Work<'_>) -> usize {
-        let mut count = 0;
-        while count < most && into.room() > 0 {
-            let Some(packet) = self.next_packet(work) else { break };
-            into.push(&packet);
-            count += 1;
-        }
-        count
+        into.push_from(most, || self.next_packet(work))
     }
 }
 

@@ -81,6 +81,12 @@ impl Vector {
         true
     }
 
+    /// Adds packets from `next`: up to `most`, as many as fit, and until there is none. Returns their number.
+    pub fn push_from(&mut self, most: usize, next: impl FnMut() -> Option<Packet>) -> usize {
+        let packets = std::iter::from_fn(next).take(most.min(self.room()));
+        packets.map(|packet| self.push(&packet)).count()
+    }
+
     /// Lets `fill` write up to `most` descriptors into free positions and return their number, and lists those.
     #[inline]
     pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet]) -> usize) -> usize {
