@@ -21,17 +21,25 @@ const MAX_SPAN_LINES: usize = 6;
 impl Diagnostics {
     /// For people: the text underlined, with `file:line:column`, sorted by place.
     pub fn render(&self, map: &SourceMap, color: bool) -> String {
-        full(self, map, color)
+        let sorted = self.sorted();
+        let mut cache = Cache { map, drawn: HashMap::new() };
+        let mut out = String::new();
+        for diag in sorted.iter().take(MAX_SHOWN) {
+            match draw(diag, &mut cache, color) {
+                Some(text) => out.push_str(&text),
+                None => out.push_str(&short_line(diag, map)),
+            }
+        }
+        if let Some(rest) = sorted.len().checked_sub(MAX_SHOWN).filter(|&rest| rest > 0) {
+            let _ = writeln!(out, "… and {rest} more");
+        }
+        out
     }
 
     /// For tools and logs: one line each, `file:line:column: error: message; help`.
     pub fn render_short(&self, map: &SourceMap) -> String {
-        short(self, map)
+        self.sorted().into_iter().map(|d| short_line(d, map)).collect()
     }
-}
-
-fn short(diags: &Diagnostics, map: &SourceMap) -> String {
-    diags.sorted().into_iter().map(|d| short_line(d, map)).collect()
 }
 
 fn short_line(diag: &Diagnostic, map: &SourceMap) -> String {
@@ -57,22 +65,6 @@ fn short_line(diag: &Diagnostic, map: &SourceMap) -> String {
     let mut line = visible(&line.replace(['\n', '\r'], " "));
     line.push('\n');
     line
-}
-
-fn full(diags: &Diagnostics, map: &SourceMap, color: bool) -> String {
-    let sorted = diags.sorted();
-    let mut cache = Cache { map, drawn: HashMap::new() };
-    let mut out = String::new();
-    for diag in sorted.iter().take(MAX_SHOWN) {
-        match draw(diag, &mut cache, color) {
-            Some(text) => out.push_str(&text),
-            None => out.push_str(&short_line(diag, map)),
-        }
-    }
-    if let Some(rest) = sorted.len().checked_sub(MAX_SHOWN).filter(|&rest| rest > 0) {
-        let _ = writeln!(out, "… and {rest} more");
-    }
-    out
 }
 
 /// A text as ariadne gets it, with what is needed to turn byte offsets into character offsets.
