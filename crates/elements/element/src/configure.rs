@@ -141,7 +141,7 @@ impl Configure<'_> {
 
     /// The value of a result, or records its error.
     pub fn accept<T>(&mut self, span: Span, result: Result<T, impl ToString>) -> Option<T> {
-        result.map_err(|error| drop(self.error(span, error.to_string()))).ok()
+        result.inspect_err(|error| _ = self.error(span, error.to_string())).ok()
     }
 
     /// State that several elements share, by key and type: the first call makes it. Elements that belong together, such
@@ -159,11 +159,6 @@ impl Configure<'_> {
             None => Arc::new(()),
         });
         state.downcast().ok()
-    }
-
-    /// A result's value; records its error at `span`.
-    pub fn recorded<T>(&mut self, result: Result<T, impl ToString>, span: Span) -> Option<T> {
-        self.accept(span, result)
     }
 
     /// A link to an NF in a process of its own. Records why there is none.

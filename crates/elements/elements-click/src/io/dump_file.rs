@@ -38,7 +38,7 @@ impl FileName {
         open: impl FnOnce(&Path) -> Result<F, E>,
     ) -> Option<F> {
         let path = self.path(cx, direction);
-        let file = cx.recorded(open(&path), self.span)?;
+        let file = cx.accept(self.span, open(&path))?;
         files::record_file(cx, &path, direction, self.span).then_some(file)
     }
 

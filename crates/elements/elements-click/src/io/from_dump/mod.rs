@@ -173,7 +173,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         }
         element.force_ip |= link_type::is_raw_ip(element.link_type);
         if let Some((at, span)) = place.filter(|(at, _)| *at > 0) {
-            cx.recorded(source.seek(at), span)?;
+            cx.accept(span, source.seek(at))?;
         }
         element.source = Some(source);
     }
