@@ -96,14 +96,14 @@ fn escape(value: Spanned) -> Spanned {
 
 /// A use of a variable.
 struct Reference {
-    form: Form,
+    notation: Notation,
     /// The bytes without the signs around them.
     inside: Range<usize>,
     /// The offset after the whole reference.
     end: usize,
 }
 
-enum Form {
+enum Notation {
     /// `$name`
     Plain,
     /// `${...}`
@@ -115,23 +115,23 @@ enum Form {
 impl Reference {
     fn read(text: &[u8], dollar: usize) -> Option<Reference> {
         let start = dollar + 2;
-        let (form, inside, end) = match *text.get(dollar + 1)? {
+        let (notation, inside, end) = match *text.get(dollar + 1)? {
             b'{' => {
                 let end = start + text.get(start..)?.iter().position(|&byte| byte == b'}')?;
-                (Form::Braced, start..end, end + 1)
+                (Notation::Braced, start..end, end + 1)
             }
             b'(' => {
                 let end = script_end(text, start)?;
-                (Form::Script, start..end, end + 1)
+                (Notation::Script, start..end, end + 1)
             }
             byte if scan::is_variable(byte) => {
                 let name = text.get(dollar + 1..)?;
                 let len = name.iter().take_while(|&&byte| scan::is_variable(byte)).count();
-                (Form::Plain, dollar + 1..dollar + 1 + len, dollar + 1 + len)
+                (Notation::Plain, dollar + 1..dollar + 1 + len, dollar + 1 + len)
             }
             _ => return None,
         };
-        Some(Reference { form, inside, end })
+        Some(Reference { notation, inside, end })
     }
 
     /// Its replacement. `Some(None)` leaves the reference unchanged; `None` means that the size limit is exceeded.
@@ -143,13 +143,13 @@ impl Reference {
         budget_bytes: &mut usize,
     ) -> Option<Option<Spanned>> {
         let inside = config.slice(self.inside.clone());
-        if let Form::Plain = self.form {
+        if let Notation::Plain = self.notation {
             return braced(&inside, variables, depth, budget_bytes);
         }
         let expanded = expand_text(&inside, variables, depth + 1, budget_bytes)?;
-        match self.form {
-            Form::Script if expanded == inside => Some(None),
-            Form::Script => {
+        match self.notation {
+            Notation::Script if expanded == inside => Some(None),
+            Notation::Script => {
                 let (start, end) = (self.inside.start, self.inside.end);
                 let open = config.slice(start - 2..start);
                 let close = config.slice(end..self.end);
