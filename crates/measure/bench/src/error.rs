@@ -4,46 +4,46 @@ use std::path::Path;
 use thiserror::Error;
 use traffic::TrafficError;
 
-/// Everything that can go wrong while measuring.
+/// An error of a measurement.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// Generated traffic, a capture, a setting or a file.
+    /// Generated traffic, a capture, a setting or a file has an error.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
-    /// A chain that was to be measured has mistakes.
+    /// The chain to measure has errors.
     #[error("{message}")]
     BadChain {
-        /// All of them.
+        /// All errors, rendered.
         message: String,
     },
-    /// A system's adapter that has mistakes.
+    /// A system's adapter has errors.
     #[error("{message}")]
     BadPeer {
-        /// All of them.
+        /// All errors, rendered.
         message: String,
     },
-    /// A measurement that gave no figure.
+    /// A measurement gave no result.
     #[error("no figure: {0}")]
     Measurement(String),
 }
 
 impl BenchError {
-    /// A file with lines that cannot be read, each of which `message` names.
+    /// A file has lines that cannot be read; `message` names each.
     pub(crate) fn bad_lines(path: &Path, message: String) -> BenchError {
         TrafficError::BadLines { path: path.to_owned(), message }.into()
     }
 
-    /// A file that could not be opened, read or written; `action` says what was tried.
+    /// A file could not be opened, read or written; `action` names the attempt.
     pub(crate) fn file(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
         TrafficError::File { action, path: path.to_owned(), cause }.into()
     }
 
-    /// A textual setting that could not be read.
+    /// A setting's text could not be read.
     pub(crate) fn setting(what: &'static str, text: &str, reason: impl Into<String>) -> BenchError {
         TrafficError::setting(what, text, reason).into()
     }
 
-    /// Settings that contradict each other.
+    /// Settings contradict each other.
     pub(crate) fn contradiction(message: String) -> BenchError {
         TrafficError::Contradiction(message).into()
     }

@@ -1,14 +1,20 @@
-//! Measuring: what functions cost, what a chain carries, and how long packets take through it.
+//! Measures what NFs cost, what load a chain carries, and how long packets take through it.
 //!
-//! [`speed`] is the benchmark: cycles per packet of the workloads that the field compares.
-//! [`search`] finds the rate that something carries, with loads that [`load`] offers to a chain.
-//! [`start`] is how both start it. [`experiment`] has the experiments of papers, each a function that gives a
-//! [`figure`]: the form in which they say what they found. [`trial`] is how all of them measure: by turns, and again
-//! when something else disturbed it. [`machine`] is what it runs on, [`stats`] how measurements are summed up,
-//! [`shape`] in which form a chain runs. [`capacity`] says what it takes to carry a load; [`units`] are those of rates
-//! and times. [`wire`] offers loads to a system behind two devices, [`peer`] starts such systems.
+//! - [`speed`]: the benchmark, in cycles per packet, of the workloads that the field compares
+//! - [`search`]: finds the rate that a system carries, with loads from [`load`]
+//! - [`load`]: offers frames to a chain in this process at a set rate
+//! - [`start`]: loads and starts chains for [`speed`] and [`load`]
+//! - [`experiment`]: the experiments of papers; each is a function that returns a [`figure`]
+//! - [`trial`]: measurements by turns, repeated where something else disturbed them
+//! - [`machine`]: the machine that measurements run on
+//! - [`stats`]: summaries of measurements
+//! - [`shape`]: the execution mode of a chain
+//! - [`capacity`]: plans what is needed to carry a load
+//! - [`units`]: rates and times
+//! - [`wire`]: offers loads to a system behind two devices
+//! - [`peer`]: starts other systems
 //!
-//! What this crate does not do: drive devices. Ports do.
+//! This crate does not drive devices: ports do.
 
 pub mod capacity;
 mod chain_file;

@@ -1,63 +1,65 @@
-//! What packets of a chain cost, and what follows for a load.
+//! The cost of a chain's packets, and the throughput and latency that follow for a load.
 //!
-//! A worker polls: in each turn it takes what has arrived, a burst at most, and works it off. A turn with `n` packets
+//! A worker polls: in each turn it takes what has arrived, up to a burst, and processes it. A turn with `n` packets
 //! takes `h + a·n`: `h` for the turn and `a` for each packet. At a load of `λ` packets a second it settles where as
-//! many arrive in a turn as it takes: `n = λ·(h + a·n)`, so a turn takes `C = h/(1 − λ·a)`, and at least that of one
-//! packet. This is a queue with gated service and switch-over time `h` (H. Takagi, Queueing analysis of polling models,
-//! ACM Computing Surveys 20(1), 1988). A packet waits half a turn until it is taken, and leaves with its burst, a turn
-//! later: `1.5·C` on average where arrivals are even. Where they are at random, the wait of an M/D/1 queue comes on
-//! top: `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
+//! many packets arrive in a turn as the turn processes: `n = λ·(h + a·n)`. A turn then takes `C = h/(1 − λ·a)`, and at
+//! least the time of a turn with one packet. This is a queue with gated service and switch-over time `h` (H. Takagi,
+//! Queueing analysis of polling models, ACM Computing Surveys 20(1), 1988). A packet waits half a turn until the worker
+//! takes it, and leaves with its burst, a turn later: `1.5·C` on average where arrivals are even. Where arrivals are
+//! random, the wait of an M/D/1 queue is added: `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
 //!
-//! A burst that is limited to `b` carries `b/(h + a·b)`. Larger ones carry more and make nothing slower: a burst never
-//! waits to be full.
+//! With bursts of up to `b` packets a worker carries `b/(h + a·b)`. Larger bursts carry more and delay nothing: a
+//! worker never waits for a burst to fill.
 
 use serde::Serialize;
 
-/// A worker that finds nothing for about this long sleeps ([`worker`]): 200 turns of spinning, 200 of yielding.
+/// A worker that finds no packets for about this long sleeps ([`worker`]): after 200 turns of spinning and 200 of
+/// yielding.
 const SLEEPS_AFTER_NS: f64 = 100_000.0;
-/// What a packet waits for one that sleeps, on average: half of the shortest sleep, and the timer slack of Linux
-/// (`PR_SET_TIMERSLACK` in prctl(2)).
+/// How long a packet waits for a worker that sleeps, on average: half of the shortest sleep, plus the timer slack of
+/// Linux (`PR_SET_TIMERSLACK` in prctl(2)).
 const SLEEP_NS: f64 = 100_000.0;
-/// The same of an NF in a process, which sleeps sooner (80 looks, most of them with a yield) and is woken
-/// ([`nf::Link`]).
+/// The same limit of an NF in a process, which sleeps sooner (after 80 polls, most of them with a yield) and is woken
+/// by its host ([`nf::Link`]).
 const NF_SLEEPS_AFTER_NS: f64 = 20_000.0;
-/// What putting it to sleep and waking it takes.
+/// How long it takes to put an NF in a process to sleep and to wake it.
 const NF_WAKE_NS: f64 = 50_000.0;
 
-/// What a packet costs a worker in bursts of some length.
+/// The cost of a packet to a worker, at one burst size.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct BurstCost {
-    /// Packets at a time.
+    /// Burst size, in packets.
     pub burst: usize,
     /// Nanoseconds per packet.
     pub ns: f64,
 }
 
-/// What a packet costs an NF in a process of its own.
+/// The cost of a packet to an NF in a process of its own.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NfCost {
-    /// The NF.
+    /// The name of the NF.
     pub name: String,
-    /// Nanoseconds per packet, at most: as long as its process ran.
+    /// Nanoseconds per packet: an upper bound, the time that its process ran.
     pub ns: f64,
 }
 
-/// A chain with NFs in processes, one of each, as a whole: what goes from core to core costs more than its parts do by
-/// themselves.
+/// The cost of a whole chain with one process for each NF. It is more than the sum of its parts, because packets move
+/// between cores.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Whole {
-    /// Nanoseconds from packet to packet where the receive ring is always full.
+    /// Nanoseconds from packet to packet with a receive ring that is always full.
     pub bursts: Vec<BurstCost>,
-    /// What a frame takes at that load, which is far below what is carried, in nanoseconds.
+    /// Latency of a frame at `load`, which is far below what the chain carries, in nanoseconds.
     pub latency_ns: f64,
-    /// In frames a second.
+    /// The load at which `latency_ns` was measured, in frames a second.
     pub load: f64,
-    /// The NF that the whole waits for, where it is not the worker: what it costs is what the whole takes.
+    /// The NF that limits the whole chain: its cost is that of the whole. `None` where a worker is the limit.
     pub slowest: Option<String>,
 }
 
 impl Whole {
-    /// Nanoseconds from packet to packet.
+    /// Nanoseconds from packet to packet: as measured, or the least measured cost where the burst size was not
+    /// measured.
     fn ns(&self, burst: usize) -> f64 {
         let least = |most: f64, cost: &BurstCost| most.min(cost.ns);
         let exact = self.bursts.iter().find(|cost| cost.burst == burst);
@@ -65,30 +67,30 @@ impl Whole {
     }
 }
 
-/// What packets cost.
+/// The measured cost of a chain's packets.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Costs {
-    /// How the NFs of this process run: `modular`, `fused` or `cached`.
+    /// The execution mode of the NFs in this process: `modular`, `fused` or `cached`.
     pub mode: String,
-    /// Whether packets came out of a receive ring, which costs about what a NIC's does; else ports made them up as fast
-    /// as they were taken.
+    /// Whether packets came from a receive ring, which costs about as much as a NIC's; otherwise ports generated
+    /// packets as fast as the worker took them.
     pub has_ring: bool,
-    /// What was measured, by burst from the smallest on.
+    /// The measured costs, in ascending order of the burst size.
     pub bursts: Vec<BurstCost>,
-    /// Nanoseconds of a turn, without packets (`h`), and of each packet (`a`), as the measured ones have it.
+    /// Nanoseconds of a turn without packets (`h` above), fitted to `bursts`.
     pub turn_ns: f64,
-    /// See there.
+    /// Nanoseconds of each packet (`a` above), fitted to `bursts`.
     pub packet_ns: f64,
-    /// The NFs in processes of their own.
+    /// The costs of the NFs in processes of their own.
     pub nfs: Vec<NfCost>,
-    /// What was seen of a chain with such NFs as a whole, where that is known.
+    /// The cost of the whole chain, where it has such NFs and was measured as a whole.
     pub whole: Option<Whole>,
     /// Ticks of the time stamp counter in a nanosecond.
     pub cycles_per_ns: f64,
 }
 
 impl Costs {
-    /// From what was measured for at least one burst.
+    /// Fits the costs of a turn and of a packet to `bursts`, which has at least one entry.
     pub fn new(form: &str, mut bursts: Vec<BurstCost>, nfs: Vec<NfCost>, cycles_per_ns: f64) -> Costs {
         bursts.sort_by_key(|cost| cost.burst);
         let (turn_ns, packet_ns) = fit(&bursts);
@@ -104,34 +106,35 @@ impl Costs {
         }
     }
 
-    /// Nanoseconds per packet in bursts of that length: as measured, between two measured ones by the formula.
+    /// Nanoseconds per packet at a burst size: as measured, otherwise from the fitted turn and packet.
     pub fn ns(&self, burst: usize) -> f64 {
         let exact = self.bursts.iter().find(|cost| cost.burst == burst);
         exact.map_or(self.packet_ns + self.turn_ns / burst.max(1) as f64, |cost| cost.ns)
     }
 
-    /// The same where one process of each NF has them: from packet to packet of the whole, if that takes longer.
+    /// Nanoseconds from packet to packet with one process for each NF: those of the whole chain where they are more
+    /// than a worker's.
     pub fn ns_beside(&self, burst: usize) -> f64 {
         self.whole.as_ref().map_or(0.0, |whole| whole.ns(burst)).max(self.ns(burst))
     }
 
-    /// Frames a second that the whole carries then.
+    /// Frames a second that the whole chain carries, limited by [`Costs::ns_beside`].
     pub fn carried(&self, burst: usize) -> f64 {
         1e9 / self.ns_beside(burst)
     }
 
-    /// Frames a second that a worker carries in bursts of that length.
+    /// Frames a second that a worker carries at a burst size.
     pub fn capacity(&self, burst: usize) -> f64 {
         1e9 / self.ns(burst)
     }
 
-    /// How busy a worker is at a load, as a share of its time. It polls in the rest.
+    /// The share of its time that a worker processes packets at a load. In the rest it polls.
     pub fn utilization(&self, load: f64, burst: usize) -> f64 {
         load * self.ns(burst) / 1e9
     }
 
-    /// What a frame takes at a load, in nanoseconds: where frames arrive evenly, and what comes on top where they do at
-    /// random. `None` where the load is not carried.
+    /// Latency of a frame at a load, in nanoseconds: with even arrivals, and the additional wait with random arrivals.
+    /// `None` where the chain does not carry the load.
     pub fn latency_ns(&self, load: f64, burst: usize) -> Option<(f64, f64)> {
         let per_ns = load / 1e9;
         let busy = per_ns * self.packet_ns;
@@ -142,10 +145,10 @@ impl Costs {
         let wake = if 1.0 / per_ns > NF_SLEEPS_AFTER_NS { NF_WAKE_NS } else { 0.0 };
         let random = per_ns * self.packet_ns.powi(2) / (2.0 * (1.0 - busy));
         if let Some(whole) = &self.whole {
-            // Turns get longer with the load as those of one worker do.
+            // Latency grows with the load like the turns of one worker.
             let left = |load: f64| (1.0 - load * whole.ns(burst) / 1e9).max(0.0);
             let grown = whole.latency_ns * left(whole.load) / left(load).max(f64::MIN_POSITIVE);
-            // Where it was measured they may have slept already.
+            // At the load of the measurement they may have slept: the measured latency then includes that.
             let gap = 1e9 / whole.load;
             let wake = if gap > NF_SLEEPS_AFTER_NS { 0.0 } else { wake * self.nfs.len() as f64 };
             let asleep = if gap > SLEEPS_AFTER_NS { 0.0 } else { asleep };
@@ -155,15 +158,15 @@ impl Costs {
         let (packets, turn) = self.turn(per_ns);
         let even = match packets > 1.0 {
             true => 1.5 * turn,
-            // It is there at once, and the poll that misses it is an empty turn.
+            // The packet is taken at once; the poll before it was an empty turn.
             false => self.turn_ns / 2.0 + turn,
         };
-        // Each NF in a process has turns of its own, and the worker fetches what comes back in one more.
+        // Each NF in a process has turns of its own, and the worker collects its completions in one more turn.
         let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns * packets + turn) + wake).sum();
         Some((even + nfs + asleep, random))
     }
 
-    /// What a frame takes on average where hardly any come, and the worker does not sleep.
+    /// Average latency of a frame at a very low load, with a worker that does not sleep, in nanoseconds.
     pub fn least_latency_ns(&self) -> f64 {
         if let Some(whole) = &self.whole {
             return whole.latency_ns;
@@ -172,14 +175,14 @@ impl Costs {
         1.5 * self.turn_ns + self.packet_ns + nfs
     }
 
-    /// Packets in a turn, and how long it takes.
+    /// The number of packets in a turn, and its length in nanoseconds.
     fn turn(&self, per_ns: f64) -> (f64, f64) {
         let packets = (per_ns * self.turn_ns / (1.0 - per_ns * self.packet_ns)).max(1.0);
         (packets, self.turn_ns + self.packet_ns * packets)
     }
 
-    /// The same on a core that is so many times slower. What waits for memory does not get slower: this is on the safe
-    /// side.
+    /// The costs on a core that is `times` as slow. Memory accesses do not get slower with the core, so this is an
+    /// upper bound.
     #[must_use]
     pub fn slower(&self, times: f64) -> Costs {
         let burst = |cost: &BurstCost| BurstCost { ns: cost.ns * times, ..*cost };
@@ -199,7 +202,7 @@ impl Costs {
     }
 }
 
-/// The turn and the packet that come nearest to what was measured, by least squares of relative errors.
+/// The costs of a turn and of a packet that fit the measured ones best, by least squares of relative errors.
 fn fit(bursts: &[BurstCost]) -> (f64, f64) {
     // y = a + h·x with x = 1/burst, each weighted by 1/y².
     let (mut w, mut wx, mut wy, mut wxx, mut wxy) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -214,7 +217,7 @@ fn fit(bursts: &[BurstCost]) -> (f64, f64) {
     }
     let spread = w * wxx - wx * wx;
     let turn = if spread > f64::EPSILON * w * wxx { (w * wxy - wx * wy) / spread } else { 0.0 };
-    // Noise may have turns cost nothing; packets always cost something.
+    // With noise the fitted cost of a turn may be 0; that of a packet stays above 0.
     let turn = turn.clamp(0.0, wy / wx.max(f64::MIN_POSITIVE));
     let packet = (wy - turn * wx) / w.max(f64::MIN_POSITIVE);
     (turn, packet.max(1e-3))
@@ -230,7 +233,7 @@ mod tests {
         Costs::new("modular", [64, 1, 8, 256].map(cost).to_vec(), vec![], 2.0)
     }
 
-    /// Turns with that many packets, one after the other, and what frames that arrive evenly take.
+    /// Simulates the turns of a worker; returns the average latency of frames that arrive evenly, in nanoseconds.
     fn simulate(costs: &Costs, load: f64, burst: usize) -> f64 {
         let (gap, mut now, mut next, mut sum, mut count) = (1e9 / load, 0.0, 0u64, 0.0, 0.0);
         while count < 50_000.0 {
@@ -267,7 +270,7 @@ mod tests {
         assert_eq!(costs.latency_ns(21e6, 256), None);
         assert_eq!(costs.latency_ns(17e6, 8), None, "bursts of 8 do not carry it");
         assert!(costs.latency_ns(1e3, 8).expect("carried").0 > SLEEP_NS, "it sleeps in between");
-        // Of an M/D/1 queue that is half busy: a half of the service.
+        // The wait in an M/D/1 queue at half load is half of the service time.
         let (_, random) = costs.latency_ns(10e6, 256).expect("carried");
         assert!((random - 25.0).abs() < 1e-9);
     }

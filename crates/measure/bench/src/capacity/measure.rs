@@ -1,10 +1,10 @@
-//! What a chain's packets cost here, with bursts of several lengths.
+//! Measures the cost of a chain's packets at several burst sizes.
 //!
-//! More is offered than the chain takes, at the same receive rings as when a plan is verified: their clock and counts
-//! are in the figures, as those of a NIC's driver would be. A chain that discards nothing has no place where what comes
-//! out is counted, and runs in a closed loop, without rings. One with NFs in processes is taken apart by probes, in a
-//! closed loop, and measured as a whole behind rings, too: how much the cores lose by sending packets to and fro is
-//! seen there.
+//! The chain is offered more than it takes, through the same receive rings as when a plan is verified: the costs
+//! include their clock reads and counts, as those of a NIC's driver would be. A chain without a port that discards has
+//! no point where its output is counted; it runs in a closed loop, without rings. A chain with NFs in processes is
+//! measured twice: stage by stage with probes in a closed loop, and as a whole behind rings, which shows what the cores
+//! lose by passing packets to each other.
 
 use super::Facts;
 use super::cost::{BurstCost, Costs, NfCost, Whole};
@@ -20,29 +20,29 @@ use element::StateScope;
 use std::path::Path;
 use traffic::FCS_BYTES;
 
-/// Bursts that are measured, and thought of.
+/// Burst sizes that are measured and that a plan may choose.
 pub const BURSTS: [usize; 5] = [4, 8, 16, 64, 256];
-/// The same of chains with NFs in processes, which take longer.
+/// The burst sizes for chains with NFs in processes: fewer, because these measurements take longer.
 const PROCESS_BURSTS: [usize; 3] = [16, 64, 256];
-/// Frames that wait for a chain at a port, at most.
+/// Capacity of a port's receive ring, in frames.
 pub const RING: u64 = 1024;
-/// Frames a second, more than any core takes.
+/// A load in frames a second: more than any core takes.
 const TOO_MANY: f64 = 500e6;
-/// Frames a second, few enough for any chain, and enough that nobody sleeps.
+/// A load in frames a second: any chain carries it, and it is high enough that no worker or NF sleeps.
 const FEW: f64 = 200_000.0;
-/// The share of what a slower chain carries that counts as few.
+/// The share of its throughput at which the latency of a slower chain is measured.
 const LITTLE: f64 = 0.3;
-/// Looks of which the middle one counts.
+/// Measurements of each point; the median counts.
 const LOOKS: usize = 3;
 
-/// What was found.
+/// The results of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// What packets cost.
     pub costs: Costs,
     /// What decides how the chain can be spread.
     pub facts: Facts,
-    /// How long frames are on average, FCS counted, in bytes.
+    /// Average length of frames with FCS, in bytes.
     pub mean_bytes: f64,
     /// The share of the time in which something else had the core.
     pub disturbed: f64,
@@ -50,7 +50,7 @@ pub struct Measured {
     pub far: bool,
 }
 
-/// Measures the chain in a file, with bursts of all lengths: each three times, for so many seconds.
+/// Measures the chain in a file at every burst size: three times each, for `seconds` each.
 ///
 /// # Errors
 /// When the chain has mistakes or no generated traffic, or no packets come.
@@ -88,18 +88,18 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
     Ok(Measured { costs, facts, mean_bytes, disturbed, far: false })
 }
 
-/// What was seen for a while.
+/// One measurement of a point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Look {
-    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    /// Nanoseconds per packet, of the time that the worker had its core.
     pub ns: f64,
-    /// The share of the time in which something else had that.
+    /// The share of the time in which something else had the worker's core.
     pub disturbed: f64,
-    /// Whether cores that share packets were far apart.
+    /// Whether the cores that share packets were far apart.
     pub is_far: bool,
 }
 
-/// Offers more than is taken, for so many seconds.
+/// Offers more than the chain takes, for `seconds`, and measures the cost of a packet.
 pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look, BenchError> {
     let offer = Offer::even(TOO_MANY, seconds);
     let (observed, _) = again(REPEATS, || under_test.offer(&offer), |observed| observed.is_far)?;
@@ -107,7 +107,7 @@ pub(super) fn flood(under_test: &mut dyn UnderTest, seconds: f64) -> Result<Look
     if taken == 0 {
         return Err(failed("no packets came while it was measured"));
     }
-    // What a hypervisor took is known in ticks of 10 ms: a little more than there was may be told.
+    // Steal time is counted in ticks of 10 ms, so the reported share can exceed the real one.
     let disturbed = observed.disturbed.clamp(0.0, 0.5);
     let ns = seconds * 1e9 * (1.0 - disturbed) / taken as f64;
     Ok(Look { ns, disturbed, is_far: observed.is_far })
@@ -125,7 +125,7 @@ fn behind_ring(
     Ok((under_test, looks?))
 }
 
-/// What a chain with NFs in processes takes as a whole, with bursts of several lengths. Also the largest share of the
+/// Measures a chain with NFs in processes as a whole, at several burst sizes. Also returns the largest share of the
 /// time in which something else had a core, and whether cores were far apart.
 fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64, bool)), BenchError> {
     let (mut bursts, mut latencies, mut disturbed, mut far) = (vec![], vec![], 0.0f64, false);
@@ -144,26 +144,26 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64,
         let timed = seen.iter().filter_map(|observed| observed.seen.as_ref()).filter(|seen| seen.frames > 0);
         latencies.extend(timed.map(|seen| seen.latency.value_at_quantile(0.5) as f64));
     }
-    // Where hardly any come bursts make no difference.
+    // At a low load the burst size makes no difference, so one median covers all of them.
     let latency_ns = Quantiles::of(latencies).map(|spread| spread.median);
     let latency_ns = latency_ns.ok_or_else(|| failed("no frame that went through has a stamp"))?;
     Ok((Whole { bursts, latency_ns, load, slowest: None }, (disturbed, far)))
 }
 
-/// Looks at a chain whose ports always have packets.
+/// Measures a chain in a closed loop: its ports always have packets.
 fn closed(path: &Path, run: &RunOptions, seconds: f64) -> Result<Vec<Look>, BenchError> {
     let chain = ClosedLoop::warmed_up(path, run)?;
     let look = |look: Window| Look { ns: look.ns_per_packet(), disturbed: look.disturbed(), is_far: false };
     (0..LOOKS).map(|_| chain.watch(seconds).map(look)).collect()
 }
 
-/// Whether a chain has a port that discards what it is sent.
+/// Whether a port of the chain discards the packets that it is sent.
 fn discards(path: &Path) -> Result<bool, BenchError> {
     let chain = Loaded::read(path)?.chain;
     Ok(chain.ports.iter().any(|port| matches!(&port.kind, PortKind::Local(_, Sink::Discard))))
 }
 
-/// The same where NFs have processes: what the worker does, and for how long each of those ran.
+/// Measures a chain with NFs in processes: the cost to the worker, and the time that each process ran per packet.
 fn beside_processes(
     path: &Path,
     run: &RunOptions,
@@ -181,7 +181,7 @@ fn beside_processes(
         bursts.push(BurstCost { burst, ns: busy / found.cycles_per_ns });
         for stage in found.stages.iter().filter(|stage| stage.kind == Kind::InNf) {
             match nfs.iter_mut().find(|nf| nf.name == stage.name) {
-                // No more than it ever was: the rest was spent on looking for packets.
+                // The least time counts: the rest was polling for packets.
                 Some(nf) => nf.ns = nf.ns.min(stage.ns),
                 None => nfs.push(NfCost { name: stage.name.clone(), ns: stage.ns }),
             }
@@ -197,8 +197,8 @@ fn beside_processes(
     Ok(Measured { costs, facts, mean_bytes, disturbed, far })
 }
 
-/// Whoever is the slowest of a chain takes what the whole takes: the NF that its process ran longest for, or the
-/// worker.
+/// Gives the slowest part of the chain the cost of the whole: the NF whose process ran longest per packet, unless the
+/// worker takes longer.
 fn settle(costs: &mut Costs, whole: &mut Whole) {
     let least = |bursts: &[BurstCost]| bursts.iter().map(|cost| cost.ns).fold(f64::INFINITY, f64::min);
     let (of_whole, of_worker) = (least(&whole.bursts), least(&costs.bursts));
@@ -209,7 +209,7 @@ fn settle(costs: &mut Costs, whole: &mut Whole) {
     }
 }
 
-/// How long frames of the chain's ports are on average, FCS counted, in bytes; `None` where it makes none up.
+/// Average length of the generated frames with FCS, in bytes; `None` where the chain generates none.
 fn mean_bytes(chain: &ClosedLoop) -> Option<f64> {
     let frames = || chain.frames.iter().flat_map(|frames| frames.iter());
     let count = frames().count();
@@ -217,13 +217,13 @@ fn mean_bytes(chain: &ClosedLoop) -> Option<f64> {
     (count > 0).then(|| bytes as f64 / count as f64 + f64::from(FCS_BYTES))
 }
 
-/// What decides how a chain can be spread.
+/// Finds the facts that limit how a chain's flows can be spread over workers.
 fn facts(chain: &ClosedLoop) -> Facts {
     let report = chain.running().report();
     let is_one = |class: &str| {
         runtime::registry::find(class).is_some_and(|class| class.state == StateScope::OneWorker)
     };
-    // One that hardly any packet reaches is in nobody's way.
+    // An element that receives less than 1 % of the packets does not limit the chain.
     let most = report.received() / 100;
     let nodes =
         report.nodes.into_iter().filter(|node| is_one(&node.class) && node.input.max(node.received) > most);
@@ -267,7 +267,7 @@ mod tests {
         let bursts: Vec<usize> = found.costs.bursts.iter().map(|cost| cost.burst).collect();
         assert_eq!((bursts.as_slice(), found.costs.has_ring), (&BURSTS[..], true));
         assert!(found.costs.packet_ns > 0.0 && found.facts.one_worker.is_empty(), "{found:?}");
-        // 7 of 64, 4 of 594, 1 of 1518 are 361.8 on average, drawn at random.
+        // IMIX has 7 frames of 64, 4 of 594 and 1 of 1518 bytes: 361.8 on average; the sizes are drawn at random.
         assert!((found.mean_bytes - 361.8).abs() < 40.0, "{}", found.mean_bytes);
     }
 

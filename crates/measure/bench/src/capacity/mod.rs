@@ -1,12 +1,12 @@
-//! What it takes to carry a load: cores, queues, bursts, frequency, and what latency to expect.
+//! Plans the resources for a load: cores, queues, burst size and frequency, and the latency to expect.
 //!
-//! [`cost`] is what packets of a chain cost on this machine, measured in a closed loop ([`measure`]), and what follows
-//! for a load: how busy, how long a packet takes. [`crate::machine::topology`] is the machine. [`make`] puts both
-//! together, by the advice of Niu et al. (Benchmarking NFV Software Dataplanes): NFs of a chain on one socket, several
-//! servers where they do not fit there (section 4.3), and the clock no faster than the load asks (section 4.1).
-//! [`verify`] offers the load, and holds what is carried and how long it takes against what was said.
+//! [`measure`] measures the cost of a chain's packets on this machine, and [`cost`] derives throughput and latency for
+//! a load from it. [`crate::machine::topology`] describes the machine. [`make`] combines both, by the advice of Niu et
+//! al. (Benchmarking NFV Software Dataplanes): the NFs of a chain run on one socket, or on several servers where one
+//! socket is too small (section 4.3), and the clock is no faster than the load requires (section 4.1). [`verify`]
+//! offers the load and compares throughput and latency with the plan.
 //!
-//! Making a plan is arithmetic: same figures and machine, same plan.
+//! A plan is pure arithmetic: the same costs and the same machine give the same plan.
 
 pub mod cost;
 pub mod measure;
@@ -21,86 +21,87 @@ use crate::machine::Topology;
 use crate::units::{self, Nanoseconds, Rate};
 use serde::Serialize;
 
-/// How busy a core may be: the rest is for arrivals that are not even, and for what else the core has to do.
+/// The highest utilization of a core in a plan: the rest is for uneven arrivals and for other work of the core.
 pub const MOST_BUSY: f64 = 0.85;
-/// A burst is as good as the best one where a packet costs no more than so many times as much.
+/// A burst size is as good as the best one where its packets cost up to this many times as much.
 const NEAR: f64 = 1.1;
-/// The slowest clock that is thought of, in percent of the one that was measured at.
+/// The lowest clock that a plan considers, in percent of the clock of the measurement.
 const SLOWEST: u32 = 10;
-/// Workers that are thought of, at most, over all servers.
+/// The most workers that a plan considers, over all servers.
 const MOST_WORKERS: usize = 4096;
 
-/// What is asked for.
+/// The request for a plan.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Ask {
     /// The chain file.
     pub chain: String,
-    /// The rate, as it was asked for.
+    /// The rate as the user gave it.
     pub rate: Rate,
-    /// The same in frames a second, at all ports together.
+    /// The rate in frames a second, over all ports.
     pub frames: f64,
-    /// The sizes of frames, in words.
+    /// The frame sizes, as text.
     pub size: String,
-    /// How long frames are on average, FCS counted, in bytes.
+    /// Average length of frames with FCS, in bytes.
     pub mean_bytes: f64,
-    /// How long a frame may take on average, from when it arrives until it is sent.
+    /// The limit of the average latency, from a frame's arrival until the chain sends it.
     pub latency: Option<Nanoseconds>,
 }
 
-/// What of a chain decides how it can be spread.
+/// The facts about a chain that limit how its flows can be spread over workers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Facts {
-    /// Elements whose state one worker owns: more workers make them no faster.
+    /// Elements whose state belongs to one worker: more workers make them no faster.
     pub one_worker: Vec<String>,
 }
 
-/// The lowest frequency that holds.
+/// The lowest frequency at which a plan still carries its load.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Frequency {
-    /// In GHz.
+    /// The frequency, in GHz.
     pub ghz: f64,
-    /// What it was measured at.
+    /// The frequency during the measurement, in GHz.
     pub measured_ghz: f64,
-    /// Whether the kernel sets it here, between these.
+    /// The range that the kernel can set here, in GHz; `None` where it sets no frequency.
     pub range_ghz: Option<(f64, f64)>,
 }
 
-/// What to do.
+/// A plan: the resources for a load, and the expected throughput and latency.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CapacityPlan {
-    /// What was asked for.
+    /// The request.
     pub ask: Ask,
-    /// What packets cost.
+    /// The measured costs.
     pub costs: Costs,
-    /// What decides how the chain can be spread.
+    /// The facts that limit how the chain's flows can be spread.
     pub facts: Facts,
-    /// The machine, in words.
+    /// The machine, as text.
     pub machine: String,
-    /// Whether this machine does it.
+    /// Whether this machine carries the load.
     pub fits: bool,
-    /// Why not, and what would.
+    /// Why it does not, and what would.
     pub short: Vec<String>,
-    /// Servers like this one.
+    /// The number of servers like this one.
     pub servers: usize,
-    /// Workers on each; each has a queue of its own at every port that receives.
+    /// Workers on each server; each worker has a queue of its own at every port that receives.
     pub workers: usize,
-    /// Packets to work on at a time.
+    /// Burst size, in packets.
     pub burst: usize,
-    /// What runs where.
+    /// The core of each worker and NF.
     pub places: Vec<Placement>,
-    /// Frames a second that one worker gets.
+    /// Frames a second that one worker receives.
     pub load: f64,
-    /// How busy a worker is, as a share of its time.
+    /// The share of its time that a worker processes packets.
     pub utilization: f64,
-    /// Frames a second that one worker carries when it has nothing else to do, and the NFs in processes, too.
+    /// Frames a second that one worker carries at most, limited also by the NFs in processes.
     pub capacity: f64,
-    /// What a frame takes on average where they arrive evenly, in nanoseconds.
+    /// Average latency of a frame with even arrivals, in nanoseconds.
     pub latency_ns: f64,
-    /// What comes on top where they arrive at random, in nanoseconds.
+    /// The additional average wait with random arrivals, in nanoseconds.
     pub random_ns: f64,
-    /// How long it takes until a burst has arrived, in nanoseconds: more than that no frame waits for one.
+    /// The time in which a burst of frames arrives, in nanoseconds. No frame waits longer than that for a burst to
+    /// fill.
     pub burst_ns: f64,
-    /// The lowest frequency that holds; none where the machine does not hold at all.
+    /// The lowest frequency that carries the load; `None` where the machine does not carry it at all.
     pub frequency: Option<Frequency>,
 }
 
@@ -112,11 +113,11 @@ impl CapacityPlan {
     }
 }
 
-/// Plans. `costs` has at least one burst.
+/// Makes a plan. `costs` has at least one burst size.
 pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> CapacityPlan {
     let most = if facts.one_worker.is_empty() { MOST_WORKERS } else { 1 };
     let instances: Vec<usize> = costs.nfs.iter().map(|nf| instances(ask.frames, nf)).collect();
-    // With more than one process of an NF the whole is another one, of which nothing is known.
+    // With more than one process of an NF the measured whole does not apply.
     let parts = Costs { whole: None, has_ring: costs.has_ring && costs.whole.is_none(), ..costs.clone() };
     let costs = if instances.iter().all(|count| *count == 1) { costs } else { &parts };
     let ns = |burst: usize| costs.ns_beside(burst);
@@ -129,15 +130,15 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     };
     let bursts = || costs.bursts.iter().map(|cost| cost.burst);
     let find = |is_enough: &dyn Fn((bool, bool)) -> bool| {
-        // None waits for a burst to fill, so the smallest that costs next to no more than the best one has most to
-        // spare.
+        // The smallest burst size whose packets cost little more than those of the best one: a larger one gains less
+        // than a tenth.
         let first = |workers: usize| {
             let enough = || bursts().filter(|burst| is_enough(of(workers, *burst)));
             let least_ns = enough().map(ns).fold(f64::INFINITY, f64::min);
             let near = enough().find(|burst| ns(*burst) <= least_ns * NEAR);
             near.map(|burst| (workers, burst))
         };
-        // More workers never carry less: the least is between a power of two and the next.
+        // More workers never carry less, so the least number is between two powers of two.
         let upper = std::iter::successors(Some(1), |workers| Some(workers * 2))
             .take_while(|workers| *workers <= most)
             .find(|workers| first(*workers).is_some())?;
@@ -202,17 +203,17 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     }
 }
 
-/// Workers that carry so many frames a second.
+/// The number of workers that carry this many frames a second.
 fn needed(frames: f64, costs: &Costs, burst: usize) -> usize {
     ((frames / (costs.carried(burst) * MOST_BUSY)).ceil() as usize).clamp(1, MOST_WORKERS)
 }
 
-/// Processes of an NF that carry so many frames a second.
+/// The number of processes of an NF that carry this many frames a second.
 fn instances(frames: f64, nf: &NfCost) -> usize {
     ((frames * nf.ns / 1e9 / MOST_BUSY).ceil() as usize).clamp(1, MOST_WORKERS)
 }
 
-/// The lowest frequency at which the load is carried and the latency kept.
+/// The lowest frequency at which the plan carries the load and meets the latency limit.
 fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology) -> Frequency {
     let ghz = |khz: u64| khz as f64 / 1e6;
     let range = topology.frequency.as_ref().map(|frequency| (ghz(frequency.min_khz), ghz(frequency.max_khz)));
@@ -220,7 +221,7 @@ fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology
         Some(frequency) => ghz(frequency.now_khz.unwrap_or(frequency.max_khz)),
         None => costs.cycles_per_ns,
     };
-    // By hundredths of the frequency now.
+    // In steps of 1 % of the current frequency.
     let holds = |percent: &u32| {
         let slower = costs.slower(100.0 / f64::from(*percent));
         let latency = slower.latency_ns(load, burst);

@@ -1,19 +1,19 @@
-//! What runs on which core of which server.
+//! Assigns workers and NFs to cores and servers.
 
 use super::cost::NfCost;
 use crate::machine::topology::{Core, Topology};
 use serde::Serialize;
 
-/// Something that has a core for itself.
+/// A worker or an NF process, and the core that it has to itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Placement {
-    /// A worker, or the process of an NF.
+    /// `worker-N`, or the name of the NF.
     pub what: String,
-    /// Which server, from 0.
+    /// The number of the server, from 0.
     pub server: usize,
-    /// The processor there, when servers are like this one.
+    /// The logical CPU there, if all servers are like this one.
     pub cpu: Option<usize>,
-    /// Its socket.
+    /// The socket of that core.
     pub socket: usize,
 }
 
@@ -22,13 +22,14 @@ pub struct Placement {
 pub(super) struct Layout {
     pub places: Vec<Placement>,
     pub servers: usize,
-    /// Whether the servers have NFs of the chain each, one after the other, instead of all of them for some flows.
+    /// Whether the chain is split: each server runs some of its NFs in sequence. Otherwise each server runs all of them
+    /// for a share of the flows.
     pub is_cut: bool,
-    /// Why it is more than this machine, and what would do.
+    /// Why this machine is too small, and what would be enough.
     pub short: Vec<String>,
 }
 
-/// Gives everything a core of its own, on one socket.
+/// Assigns each worker and each NF a core of its own, on one socket.
 pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topology: &Topology) -> Layout {
     let of_nfs: Vec<Vec<String>> = nfs
         .iter()
@@ -45,7 +46,7 @@ pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topol
     };
     let cores = order(cores, topology, wanted);
     let room = cores.len();
-    // What each server has; the first is this one.
+    // The workers and NFs of each server; the first server is this machine.
     let (groups, is_cut): (Vec<Vec<String>>, bool) = match wanted <= room {
         true => (vec![worker_names(workers).chain(of_nfs.into_iter().flatten()).collect()], false),
         false => match cut(workers, &of_nfs, room) {
@@ -93,7 +94,7 @@ pub(super) fn lay_out(workers: usize, nfs: &[NfCost], instances: &[usize], topol
     Layout { places, servers, is_cut, short }
 }
 
-/// A socket's cores in the order in which they are taken: the machine's first one, which the system uses most, last.
+/// A socket's cores in the order of use: the machine's first core, which the system uses most, is last.
 fn order<'a>(cores: &[&'a Core], topology: &Topology, wanted: usize) -> Vec<&'a Core> {
     let mut cores = cores.to_vec();
     let first = topology.cores.first();
@@ -107,7 +108,8 @@ fn worker_names(workers: usize) -> impl Iterator<Item = String> {
     (0..workers).map(|worker| format!("worker-{worker}"))
 }
 
-/// The chain's NFs one after the other on servers, each with all workers in front; `None` where one NF does not fit.
+/// Splits the chain's NFs over servers in sequence, each server with all workers; `None` where an NF does not fit on
+/// one.
 fn cut(workers: usize, nfs: &[Vec<String>], room: usize) -> Option<Vec<Vec<String>>> {
     let own = || worker_names(workers).collect::<Vec<_>>();
     let mut groups = vec![own()];

@@ -11,7 +11,7 @@ fn costs(nfs: &[(&str, f64)]) -> Costs {
     Costs::new("fused", [4, 8, 16, 32, 64, 128, 256].map(cost).to_vec(), nfs, 2.0)
 }
 
-/// One NF in a process, which is slower beside its host than by itself.
+/// One NF in a process; the whole chain is slower than the worker or the NF alone.
 fn beside() -> Costs {
     let bursts = [(16, 90.0), (64, 80.0), (256, 76.0)].map(|(burst, ns)| BurstCost { burst, ns });
     let whole =
@@ -47,7 +47,7 @@ fn places(plan: &CapacityPlan) -> Vec<(usize, &str, Option<usize>)> {
 
 #[test]
 fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
-    // 16 packets at a time carry 18.2 Mpps, of which 85 % are used, and 256 a tenth more.
+    // Bursts of 16 carry 18.2 Mpps, of which 85 % may be used; bursts of 256 carry a tenth more.
     let of = |rate: &str| {
         let plan = plan(rate, Some(2e5), &[], SMT);
         (plan.workers, plan.burst, plan.fits)
@@ -56,7 +56,7 @@ fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
     assert_eq!(of("13Mpps"), (1, 16, true));
     assert_eq!(of("15Mpps"), (1, 16, true));
     assert_eq!(of("16.5Mpps"), (1, 64, true));
-    // More than one worker carries.
+    // This load is more than one worker carries.
     assert_eq!(of("17.1Mpps"), (2, 16, true));
 }
 
@@ -64,19 +64,19 @@ fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
 fn what_is_said_of_a_load_follows_from_its_cost() {
     let plan = plan("10Mpps", None, &[], SMT);
     assert!((plan.utilization - 0.55).abs() < 1e-9 && (plan.capacity - 1e9 / 55.0).abs() < 1.0);
-    // A turn takes 80/(1 − 0.5) ns, and a frame one and a half.
+    // A turn takes 80/(1 − 0.5) ns, and a frame one and a half turns.
     assert!((plan.latency_ns - 240.0).abs() < 1e-6 && (plan.random_ns - 25.0).abs() < 1e-6, "{plan:?}");
     assert_eq!(plan.burst_ns, 1_600.0);
-    // The first core is left to the system; of two threads of a core one is taken.
+    // The system keeps the first core; of the two threads of a core one is used.
     assert_eq!(places(&plan), [(0, "worker-0", Some(1))]);
-    // 0.55 of 0.85 of 3.6 GHz, by hundredths.
+    // 0.55/0.85 of 3.6 GHz, rounded up to 65 %.
     let frequency = plan.frequency.expect("it holds");
     assert!((frequency.ghz - 3.6 * 0.65).abs() < 1e-9, "{frequency:?}");
     assert_eq!(frequency.range_ghz, Some((0.8, 3.6)));
-    // A load next to nothing is carried at the lowest.
+    // A very low load runs at the lowest frequency.
     let idle = self::plan("100kpps", None, &[], SMT);
     assert_eq!(idle.frequency.map(|frequency| frequency.ghz), Some(0.8));
-    // Where the kernel sets none, it is the TSC's.
+    // Where the kernel sets no frequency, the plan uses the TSC's.
     let unset = self::plan("10Mpps", None, &[], SOCKETS).frequency.expect("it holds");
     assert_eq!((unset.measured_ghz, unset.range_ghz), (2.0, None));
 }
@@ -86,7 +86,7 @@ fn a_latency_that_is_not_kept_is_told() {
     let plan = plan("5Mpps", Some(100.0), &[], SMT);
     assert!(!plan.fits && plan.short[0].contains("100 ns is not kept"), "{:?}", plan.short);
     assert!(plan.frequency.is_none());
-    // Where more workers keep it, there are more.
+    // Where one worker does not meet the latency limit, the plan has more.
     let (one, more) = (self::plan("11Mpps", None, &[], SMT), self::plan("11Mpps", Some(220.0), &[], SMT));
     assert!(
         one.workers == 1 && one.latency_ns > 220.0 && more.workers == 2 && more.latency_ns <= 220.0,
@@ -97,7 +97,7 @@ fn a_latency_that_is_not_kept_is_told() {
 #[test]
 fn nfs_in_processes_have_cores_of_the_same_socket() {
     let plan = plan("5Mpps", None, &[("nat", 100.0)], SOCKETS);
-    // Two of the machine's four cores: the socket with the machine's first core has room, and that one last.
+    // Two of the machine's four cores: the socket with the machine's first core has room, and that core is used last.
     assert_eq!(places(&plan), [(0, "worker-0", Some(2)), (0, "nat", Some(0))]);
     assert!(plan.fits && plan.places.iter().all(|place| place.socket == 0));
 }
@@ -124,7 +124,7 @@ fn a_chain_that_does_not_fit_a_socket_is_split_across_servers() {
         "{:?}",
         plan.short
     );
-    // One that one server does not carry however it is cut.
+    // No split of this chain makes a server carry it, so its flows are shared.
     let spread = self::plan("50Mpps", None, &[], SOCKETS);
     assert_eq!((spread.servers, spread.workers, spread.places.len()), (2, 2, 4), "{spread:?}");
     assert!(spread.short[0].contains("with a share of the flows each"), "{:?}", spread.short);
@@ -149,11 +149,11 @@ fn what_one_worker_owns_is_no_faster_with_more() {
 fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
     let of = |rate: &str| make(&ask(rate, None), &beside(), &Facts::default(), &machine(SMT));
     let plan = of("5Mpps");
-    // The smallest whose whole is within a tenth of the best one's, not the worker's own best.
+    // The smallest burst size at which the whole is within a tenth of the best, not the worker's own best.
     assert_eq!((plan.workers, plan.burst, plan.capacity.round()), (1, 64, 12_500_000.0), "{plan:?}");
-    // 40 % of what the whole carries is asked for.
+    // The load is 40 % of what the whole carries.
     assert!((plan.latency_ns - 800.0 * (1.0 - 0.016) / (1.0 - 0.4)).abs() < 1.0, "{plan:?}");
-    // Two processes of the NF are not that whole any more: the worker's own cost counts, and the NF's.
+    // With two processes of the NF the measured whole does not apply: the costs of the worker and of the NF do.
     let more = of("14Mpps");
     assert!(more.places.iter().filter(|place| place.what.starts_with("nat")).count() == 2, "{more:?}");
     assert!(more.capacity > 1e9 / 76.0 && more.latency_ns.is_finite() && !more.costs.has_ring, "{more:?}");
@@ -174,7 +174,7 @@ fn a_plan_reads_well() {
     }
 }
 
-/// Carries so many frames a second, and takes as long as it is told for each.
+/// Carries a fixed rate, and gives each frame a fixed latency.
 struct Fake {
     most: f64,
     delay_ns: u64,
@@ -211,7 +211,7 @@ impl UnderTest for Fake {
     }
 }
 
-/// Its text on one line.
+/// The text of a result on one line.
 fn unwrapped(verified: &Verified) -> String {
     verified.text().split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -233,7 +233,7 @@ fn a_plan_is_held_against_what_is_found() {
         "{}",
         good.text()
     );
-    // Less is carried than was said, or more.
+    // The chain carries less than planned, or more.
     let less = of(plan.capacity * 0.8, 250, true);
     assert!(!less.holds && less.text().contains("NOT within 15 %"), "{}", less.text());
     assert!(
@@ -241,7 +241,7 @@ fn a_plan_is_held_against_what_is_found() {
         "{less:?}"
     );
     assert!(!of(plan.capacity * 1.3, 250, true).holds);
-    // It takes longer than was said, or is over sooner.
+    // Frames take longer than planned, or shorter.
     assert!(!of(plan.capacity, 600, true).holds && !of(plan.capacity, 100, true).holds);
     let unknown = of(plan.capacity, 600, false);
     assert!(
@@ -249,7 +249,7 @@ fn a_plan_is_held_against_what_is_found() {
         "{}",
         unknown.text()
     );
-    // A machine that is slower than when the plan was made is told.
+    // The text reports a machine that is slower than when the plan was made.
     assert!(good.paces.is_empty() && good.is_steady(), "costs of closed loops cannot be compared");
     let behind = CapacityPlan { costs: Costs { has_ring: true, ..plan.costs.clone() }, ..plan.clone() };
     let mut slow = Fake { most: plan.capacity * 0.8, delay_ns: 250, has_stamps: true, disturbed: vec![] };
@@ -261,7 +261,7 @@ fn a_plan_is_held_against_what_is_found() {
         "{slow:?}"
     );
     assert!(slow.text().contains("not steady: a packet took 1.25 times"), "{}", slow.text());
-    // Nothing is carried at all.
+    // The chain carries nothing.
     assert!(!of(0.0, 250, true).holds);
     let mut taken = good.clone();
     taken.tally.disturbed = taken.tally.trials;

@@ -1,22 +1,22 @@
-//! A plan for people: each figure with where it is from.
+//! A plan as text: each value with its source.
 
 use super::{CapacityPlan, Frequency, MOST_BUSY};
 use crate::units::{Nanoseconds, scaled, wire_bits};
 use std::fmt::Write;
 
-/// Columns that the names of lines take.
+/// Width of the names of lines, in columns.
 const NAMES: usize = 12;
-/// Columns in all.
+/// Width of the text, in columns.
 const WIDTH: usize = 110;
 
 impl CapacityPlan {
-    /// What to do, and why.
+    /// The plan as text, with the reasons.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let ask = &self.ask;
         let wire = scaled(wire_bits(ask.frames, ask.mean_bytes));
         let asked = ask.latency.map(|limit| format!(", a frame in {limit} on average")).unwrap_or_default();
-        // A String takes everything.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             text,
             "{} ({}): {}pps of {} frames ({:.0} bytes on average, {wire}bit/s on the wire){asked}\n",
@@ -61,7 +61,7 @@ impl CapacityPlan {
         line("queues", self.queues());
         line("burst", self.burst());
         self.where_it_runs(&mut |name, said| line(name, said));
-        // A command is not wrapped: it is to be copied.
+        // The command is not wrapped, so that users can copy it.
         let _ = writeln!(text, "{:NAMES$}{}", "", self.command());
         let mut line = |name: &str, said: String| lines(&mut text, name, &said);
         line(
@@ -193,7 +193,7 @@ impl CapacityPlan {
         }
     }
 
-    /// What runs the first server's workers so.
+    /// The command that runs the first server's workers as planned.
     fn command(&self) -> String {
         let cpus: Vec<String> = self.worker_cores().iter().map(usize::to_string).collect();
         let form = match self.costs.mode.as_str() {
@@ -239,7 +239,7 @@ impl CapacityPlan {
     }
 }
 
-/// A file's name as a shell takes it.
+/// A file name, quoted for a shell where necessary.
 fn quoted(name: &str) -> String {
     let is_plain = |char: char| char.is_alphanumeric() || "/._-+,:@%".contains(char);
     match !name.is_empty() && name.chars().all(is_plain) {
@@ -254,7 +254,7 @@ fn names_are_quoted_for_a_shell() {
     assert_eq!(["a/b-1.toml", "my chain", "it's"].map(quoted), ["a/b-1.toml", "'my chain'", r"'it'\''s'"]);
 }
 
-/// A named line, wrapped at spaces.
+/// Appends a line with a name, wrapped at spaces.
 pub(super) fn lines(text: &mut String, name: &str, said: &str) {
     let mut at = 0;
     let _ = write!(text, "{name:<NAMES$}");

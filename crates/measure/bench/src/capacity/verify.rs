@@ -1,13 +1,13 @@
-//! A plan put to the test: the load is offered to the chain, or one worker's share of it.
+//! Verifies a plan: offers its load to the chain, or one worker's share of it.
 //!
-//! What it carries is searched for (RFC 9971, with half a percent of loss by default and short trials) and held
-//! against what was said it would; then the planned load is offered with stamped frames, and the median of their
-//! latencies held against the expected one. The median, because a machine that takes the core away now and then adds
-//! milliseconds to a few frames, which no plan foresees. Few of them have stamps where there are many: those cost time.
+//! First it searches for the rate that the chain carries (RFC 9971, with half a percent of loss by default and short
+//! trials) and compares it with the plan. Then it offers the planned load with stamped frames and compares their median
+//! latency with the plan. It uses the median because a machine that takes the core away now and then adds milliseconds
+//! to a few frames, which no plan foresees. At high loads only some frames have stamps, because stamps cost time.
 //!
-//! Machines have phases in which all of it takes longer, virtual ones above all. What packets cost is therefore
-//! measured again before and after the search: where that is not what the plan was made of, it is the machine that did
-//! not hold.
+//! Machines, above all virtual ones, have phases in which everything takes longer. Therefore the cost of packets is
+//! measured again before and after the search: where it differs from that of the plan, the machine changed, and the
+//! plan is not at fault.
 
 use super::CapacityPlan;
 use super::measure::flood;
@@ -20,83 +20,83 @@ use crate::trial::{Tally, Trials};
 use crate::units::{Nanoseconds, scaled};
 use serde::Serialize;
 
-/// How far what is carried may be from what was said, as a share of it.
+/// How far the measured throughput may be from the plan, as a share of the planned one.
 pub const THROUGHPUT_BORNE: f64 = 0.15;
-/// By which factor the latency may be off.
+/// The factor by which the latency may differ from the plan.
 pub const LATENCY_BORNE: f64 = 2.0;
-/// By how much packets may cost more or less than when the plan was made, as a share of that.
+/// How far the cost of packets may be from that of the plan, as a share of it.
 const STEADY: f64 = 0.08;
-/// Rounds that decide where one finds that a plan does not hold.
+/// Rounds in all, if the first one finds that the plan does not hold.
 const ROUNDS: usize = 3;
-/// Trials of the planned load, in a round.
+/// Trials of the planned load in a round.
 const LATENCY_TRIALS: usize = 3;
-/// Seconds after which a search is given up.
+/// A search gives up after this many seconds.
 const PATIENCE_S: f64 = 600.0;
 
-/// How thoroughly.
+/// How thoroughly to verify a plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct VerifyOptions {
-    /// Loss that counts as carried, as a share.
+    /// The highest loss at which a load counts as carried, as a share.
     pub loss_ratio: f64,
-    /// Seconds that a trial takes.
+    /// Length of a trial, in seconds.
     pub trial_s: f64,
-    /// Trials that settle a load.
+    /// Trials that decide whether a load is carried.
     pub trials: u32,
-    /// Workers of what is under test.
+    /// Workers of the chain under test.
     pub workers: usize,
 }
 
-/// Something that was said, and what was found.
+/// A planned value, and the measured one.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Compared {
-    /// What the plan says.
+    /// The planned value.
     pub said: f64,
-    /// What was found.
+    /// The measured value.
     pub found: f64,
 }
 
 impl Compared {
-    /// By how much more was found than said, as a share of what was said.
+    /// The difference of the measured value from the planned one, as a share of the planned one.
     pub fn off(self) -> f64 {
         self.found / self.said - 1.0
     }
 
-    /// By which factor the two differ.
+    /// The factor by which the two differ, at least 1.
     pub fn factor(self) -> f64 {
         let factor = self.found / self.said;
         factor.max(1.0 / factor)
     }
 }
 
-/// How far a plan was off.
+/// The result of a verification.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Verified {
-    /// Frames a second that are carried.
+    /// Carried rate, in frames a second.
     pub throughput: Compared,
-    /// What the search found.
+    /// The result of the search.
     pub search: GoalResult,
-    /// What a frame takes at the planned load, in nanoseconds; none where frames have no stamps.
+    /// Median latency of a frame at the planned load, in nanoseconds; `None` where frames have no stamps.
     pub latency: Option<Compared>,
-    /// The latency that 99 of 100 frames keep, in nanoseconds.
+    /// The 99th percentile of latency, in nanoseconds.
     pub p99_ns: Option<f64>,
-    /// Frames lost at the planned load, as a share.
+    /// The loss at the planned load, as a share of the frames.
     pub loss_ratio: f64,
-    /// Workers that were under test.
+    /// Workers of the chain under test.
     pub workers: usize,
-    /// What was carried in each round, in frames a second, from the least on.
+    /// The carried rate of each round in frames a second, in ascending order.
     pub rounds: Vec<f64>,
-    /// How many times as long a packet took before the first round and after each as when the plan was made; not known
-    /// of a chain that was measured in a closed loop.
+    /// The cost of a packet before the first round and after each round, as a multiple of the plan's. Empty for a chain
+    /// that was measured in a closed loop.
     pub paces: Vec<f64>,
-    /// How trials went.
+    /// The number of trials, and of those that were disturbed.
     pub tally: Tally,
-    /// Whether the plan was near enough.
+    /// Whether throughput and latency are within their limits.
     pub holds: bool,
 }
 
-/// Puts a plan to the test. What is under test runs in the plan's form and with its bursts. Where one round finds that
-/// the plan does not hold although packets cost what they did, three decide by their medians: a single search ends too
-/// low where the machine was busy with something else in a trial that settled it.
+/// Verifies a plan. The chain under test runs in the plan's execution mode and with its burst size. Where the first
+/// round finds that the plan does not hold although the cost of packets did not change, three rounds decide by their
+/// medians: a single search ends too low if the machine was busy with something else in a trial that decided it.
 ///
 /// # Errors
 /// When nothing can be measured.
@@ -123,18 +123,18 @@ pub fn verify(
     Ok(judged(plan, options, &rounds, paces, tally))
 }
 
-/// What was found in a round.
+/// The results of one round.
 struct Round {
     search: GoalResult,
-    /// Frames a second that are carried.
+    /// Carried rate, in frames a second.
     carried: f64,
-    /// Of each trial of the planned load: the median latency and that which 99 of 100 frames keep, in nanoseconds.
+    /// For each trial of the planned load: the median and the 99th percentile of latency, in nanoseconds.
     latencies: Vec<(f64, f64)>,
-    /// Frames lost, as a share.
+    /// For each trial, the loss as a share.
     losses: Vec<f64>,
 }
 
-/// Searches for what is carried, and offers the planned load.
+/// Searches for the carried rate, then offers the planned load.
 fn round(
     plan: &CapacityPlan,
     under_test: &mut dyn UnderTest,
@@ -163,7 +163,7 @@ fn round(
     Ok(Round { carried: search.carried(), search, latencies, losses })
 }
 
-/// The medians of all rounds against what was said.
+/// Compares the medians of all rounds with the plan.
 fn judged(
     plan: &CapacityPlan,
     options: &VerifyOptions,
@@ -198,12 +198,12 @@ fn judged(
 }
 
 impl Verified {
-    /// Whether packets cost what they did when the plan was made, as far as that is known.
+    /// Whether the cost of packets stayed near that of the plan, as far as it is known.
     pub fn is_steady(&self) -> bool {
         self.paces.iter().all(|times| (times - 1.0).abs() <= STEADY)
     }
 
-    /// For people.
+    /// The result as text.
     pub fn text(&self) -> String {
         let Compared { said, found } = self.throughput;
         let percent = self.throughput.off() * 100.0;
