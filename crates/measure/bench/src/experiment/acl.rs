@@ -1,4 +1,4 @@
-//! An ISP's chain (SNF paper, figure 9) over the number of its rules: throughput, and latency.
+//! Throughput and latency of an ISP's chain (SNF paper, figure 9) over its number of rules.
 
 use super::lab::{Case, Lab, trial};
 use crate::BenchError;
@@ -10,15 +10,15 @@ use crate::speed::{isp, workload};
 use crate::start::failed;
 use std::path::PathBuf;
 
-/// Flows of the traffic, at least and at most.
+/// The least and the most flows of the traffic.
 const FLOWS: u64 = 1_000;
 const MOST_FLOWS: u64 = 30_000;
-/// Frames a second at which latency is measured.
+/// Load of the latency measurement, in frames a second.
 const LATENCY_RATE: f64 = 1e5;
-/// Frames of the latency measurement: TCP with a stamp does not fit into 64 bytes.
+/// Frame size of the latency measurement, in bytes with FCS: a TCP frame of 64 bytes has no room for a stamp.
 const LATENCY_SIZE: u16 = 128;
 
-/// Lays out the chain with so many generated rules.
+/// Writes the files of the chain with this many generated rules.
 fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
     let workload = workload::find("isp-file").ok_or_else(|| failed("there is no workload `isp-file`"))?;
     let folder = lab.folder().join(format!("rules-{rules}"));
@@ -27,10 +27,11 @@ fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
     stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
 }
 
-/// Measures firewall, router and NAPT with so many rules: throughput in every form, and latency at a low rate.
+/// Measures firewall, router and NAPT with each number of rules: throughput in every execution mode, and latency at a
+/// low rate.
 ///
 /// # Errors
-/// When the chains cannot be laid out.
+/// When the files of the chains cannot be written.
 pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     let mut chains = vec![];
     for count in counts {

@@ -1,12 +1,12 @@
-//! Where a chain's cycles go, stage by stage: table I of NetVM, for any chain.
+//! Measures the cycles of each stage of a chain: table I of NetVM, for any chain.
 //!
-//! The chain runs in a closed loop, with and without probes ([`worker::profile`]) in turn, in one run: same memory,
-//! same tables. What the probes cost is found out by reading the counter again and again, and subtracted from each
-//! stage by its readings. The stages then have to add up to what the chain costs without probes; how far they do not is
-//! told.
+//! The chain runs in a closed loop. In one run, so with the same memory and tables, it is measured in turn with and
+//! without probes ([`worker::profile`]). The cost of one probe, a reading of the cycle counter, is measured by repeated
+//! readings and subtracted from each stage by its number of readings. The stages then have to add up to the cost of the
+//! chain without probes; the breakdown reports the difference.
 //!
-//! Of an NF in a process of its own the host's side is told, and from outside the process how long it ran; that counts
-//! its waiting for packets, too, where it does not sleep.
+//! For an NF in a process of its own the breakdown has the host's stages, and how long the process ran as seen from
+//! outside. Where the NF does not sleep, that time includes polling for packets.
 
 mod text;
 
@@ -26,47 +26,47 @@ use traffic::SizeMix;
 use worker::profile::{Probes, Stage, StageCycles};
 use worker::report::NodeReport;
 
-/// How far the sum of the stages may be from the chain without probes, as a share of it.
+/// How far the sum of the stages may be from the cost of the chain without probes, as a share of it.
 pub const BORNE: f64 = 0.15;
-/// How long a worker may take to take probes or put them away.
+/// How long a worker may take to switch its probes on or off.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The class of elements that stand for NFs in processes.
+/// The class of the elements that represent NFs in processes.
 const PROCESS: &str = "ProcessNF";
 
-/// How to measure.
+/// How to measure a breakdown.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BreakdownOptions {
     /// How the chain runs, on one core.
     pub run: RunOptions,
-    /// For how long, in seconds, with probes and as long without, in each round.
+    /// Seconds with probes in each round, and as many without.
     pub seconds: f64,
-    /// How often.
+    /// The number of rounds.
     pub rounds: usize,
 }
 
-/// What kind of stage it is.
+/// The kind of a stage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Packets come from a port.
+    /// A worker receives packets from a port.
     Receive,
-    /// An element works on them.
+    /// An element processes packets.
     Element,
-    /// An element fetches packets by itself: from a queue, or by a timer.
+    /// An element takes packets by itself: from a queue, or by a timer.
     Task,
-    /// A fused region works on them.
+    /// A fused region processes packets.
     Program,
-    /// They are lent to an NF in a process.
+    /// The host enqueues packets to an NF in a process.
     ToNf,
-    /// That has them: time that its process ran.
+    /// The NF holds the packets: the time that its process ran.
     InNf,
-    /// They are taken back from it.
+    /// The host collects the NF's completions.
     FromNf,
-    /// They go to a port.
+    /// A worker sends packets to a port.
     Send,
     /// The worker's own loop.
     Loop,
-    /// Turns and tasks that found nothing to do.
+    /// Turns and tasks that found no packets.
     Waiting,
 }
 
@@ -87,33 +87,33 @@ impl Kind {
         }
     }
 
-    /// Its name in tables.
+    /// The name of the kind in tables.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// Whether its cycles are the packet thread's.
+    /// Whether a worker spends the cycles of this stage.
     pub fn is_of_worker(self) -> bool {
         self != Kind::InNf
     }
 }
 
-/// What a stage costs.
+/// The cost of a stage.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StageCost {
-    /// Its kind.
+    /// The kind of the stage.
     pub kind: Kind,
-    /// The element's name; of a program how many elements it is made of.
+    /// The name of the element; for a program, the number of its elements.
     pub name: String,
-    /// The element's class.
+    /// The class of the element.
     pub class: String,
-    /// Cycles for each packet that the chain received, without those of the probes.
+    /// Cycles per packet that the chain received, without those of the probes.
     pub cycles: Quantiles,
-    /// The same in nanoseconds.
+    /// The median in nanoseconds.
     pub ns: f64,
-    /// Readings of the counter for each packet.
+    /// Readings of the cycle counter per packet.
     pub readings: f64,
-    /// The elements that a program is made of.
+    /// The elements of a program.
     pub elements: Vec<String>,
 }
 
@@ -122,31 +122,31 @@ pub struct StageCost {
 pub struct Breakdown {
     /// The chain file.
     pub chain: String,
-    /// How its NFs ran.
+    /// The execution mode of its NFs.
     pub mode: &'static str,
-    /// Packets at a time.
+    /// Burst size, in packets.
     pub burst: usize,
-    /// The sizes of its frames, where they are not those of the chain file.
+    /// The frame sizes, where they replace those of the chain file.
     pub size: Option<SizeMix>,
-    /// Rounds, and the seconds with and without probes in each.
+    /// The number of rounds.
     pub rounds: usize,
-    /// See there.
+    /// Seconds with probes in each round, and as many without.
     pub seconds: f64,
-    /// The stages, in the order of a packet's trip as far as there is one.
+    /// The stages, in the order of a packet's path as far as there is one.
     pub stages: Vec<StageCost>,
-    /// Cycles per packet of all stages of the packet thread.
+    /// Cycles per packet of all stages of the worker.
     pub sum: Quantiles,
     /// Cycles per packet of the chain without probes.
     pub unprobed: Quantiles,
-    /// Cycles per packet that the probes cost, which the stages do not have.
+    /// Cycles per packet that the probes cost; the stages do not include them.
     pub probes: Quantiles,
-    /// What one reading costs, in cycles.
+    /// The cost of one reading of the counter, in cycles.
     pub reading: f64,
     /// Ticks of the time stamp counter in a nanosecond.
     pub cycles_per_ns: f64,
     /// The share of the time in which something else had the core.
     pub disturbed: f64,
-    /// Rounds in which the cores of packet thread and NFs were further apart than at other times.
+    /// Rounds in which the cores of the worker and of the NFs were further apart than at other times.
     pub far: usize,
     /// Whether every packet was accounted for.
     pub sound: bool,
@@ -158,17 +158,17 @@ impl Breakdown {
         self.disturbed > DISTURBED || 2 * self.far > self.rounds
     }
 
-    /// By how much the sum is more than the chain costs without probes, as a share of that.
+    /// The difference of the stages' sum from the cost without probes, as a share of the latter.
     pub fn difference(&self) -> f64 {
         if self.unprobed.median > 0.0 { self.sum.median / self.unprobed.median - 1.0 } else { 0.0 }
     }
 
-    /// Cycles per packet of the stages of a kind.
+    /// Cycles per packet of all stages of a kind.
     pub fn cycles(&self, kind: Kind) -> f64 {
         self.stages.iter().filter(|stage| stage.kind == kind).map(|stage| stage.cycles.median).sum()
     }
 
-    /// Its stages, as bars.
+    /// The stages as a figure with bars.
     pub fn figure(&self, command: &str) -> Figure {
         let (repeats, disturbed) = (self.rounds, self.is_disturbed());
         let series = [("packet thread", true), ("the NFs' processes", false)].map(|(name, own)| {
@@ -228,7 +228,7 @@ impl Breakdown {
         }
     }
 
-    /// What the probes cost, and how far the sum is off.
+    /// A sentence with the cost of the probes and the difference of the sum.
     pub fn told_of_probes(&self) -> String {
         format!(
             "probes cost {:.1} cycles a packet ({:.0} a reading), subtracted; the sum is within {:.1} % of the unprobed \
@@ -243,7 +243,7 @@ impl Breakdown {
 /// Measures the chain in a file.
 ///
 /// # Errors
-/// When the machine has no time stamp counter, the chain has mistakes, or no packets come.
+/// When the machine has no time stamp counter, the chain has errors, or no packets arrive.
 pub fn measure(path: &Path, options: &BreakdownOptions) -> Result<Breakdown, BenchError> {
     let Some(cycles_per_ns) = worker::clock::cycles_per_ns() else {
         return Err(failed("this machine has no time stamp counter; measure with `bench throughput`"));
@@ -298,25 +298,25 @@ pub(super) fn switch(running: &Running, probes: &Probes, on: bool) -> Result<(),
     }
 }
 
-/// What was seen in a round.
+/// The measurements of a round.
 struct Round {
-    /// Without probes.
+    /// The window without probes.
     plain: Window,
-    /// How long each NF's process ran meanwhile.
+    /// How long each NF's process ran during `plain`, in nanoseconds.
     ran: Vec<u64>,
-    /// With probes.
+    /// The window with probes.
     probed: Window,
-    /// What each stage took, and readings there.
+    /// The cycles and readings of each stage during `probed`.
     stages: Vec<StageCycles>,
-    /// Cycles of one reading.
+    /// The cost of one reading, in cycles.
     cost: f64,
-    /// Cycles that are no stage's.
+    /// Cycles that belong to no stage.
     interrupted: u64,
     /// Whether the cores were further apart than at other times.
     is_far: bool,
 }
 
-/// What passed between two looks.
+/// The increase of each stage's counts.
 fn passed(before: &[StageCycles], after: &[StageCycles]) -> Vec<StageCycles> {
     let difference = |(before, after): (&StageCycles, &StageCycles)| StageCycles {
         cycles: after.cycles.saturating_sub(before.cycles),
@@ -384,7 +384,7 @@ fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> StageCost {
     }
 }
 
-/// What all rounds come to.
+/// Combines all rounds.
 fn evaluate(
     rounds: &[Round],
     cycles_per_ns: f64,
@@ -404,7 +404,7 @@ fn evaluate(
         if rounds.iter().filter_map(of).all(|stage| stage.readings == 0) {
             continue;
         }
-        // Noise may make less than nothing of a stage that does next to nothing.
+        // Noise can make the cost of a very short stage negative.
         let cycles = spread(&|round| of(round).map_or(0.0, |stage| own(round, &stage).max(0.0)));
         let readings = spread(&|round| of(round).map_or(0.0, |stage| stage.readings as f64 / packets(round)));
         let named = label(named.stage);
@@ -440,7 +440,7 @@ fn evaluate(
 
 /// An NF in a process of its own.
 struct NfProcess {
-    /// The element that stands for it.
+    /// The name of the element that represents the NF.
     name: String,
     pid: u32,
 }

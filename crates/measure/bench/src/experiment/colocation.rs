@@ -1,4 +1,4 @@
-//! Independent chains at once: what all carry together, and how much they disturb each other.
+//! Independent chains that run at once: their throughput together, and how much they disturb each other.
 
 use super::lab::trial::{self, sound};
 use super::lab::{Case, Lab};
@@ -10,11 +10,12 @@ use crate::trial::Sample;
 use crate::trial::closed::{ClosedLoop, watch_all};
 use std::path::PathBuf;
 
-/// Measures one chain, two, and so on at once, up to `most`: those of the list in turn, each with packet memory and a
-/// core of its own. Over the frame sizes, or with the chains' own where there are none.
+/// Measures one chain, two chains, and so on up to `most` at once. The chains are those of the list in turn, each with
+/// packet memory and a core of its own. With `sizes` the figure is over the frame size; otherwise the chains keep their
+/// own sizes and the figure is over the number of chains.
 ///
 /// # Errors
-/// When a chain has mistakes.
+/// When a chain has errors.
 pub fn colocated(
     lab: &mut Lab,
     paths: &[PathBuf],
@@ -30,7 +31,7 @@ pub fn colocated(
         sizes.map_or(vec![None], |sizes| sizes.iter().copied().map(Some).collect());
     let cases = (1..=most.min(cores)).flat_map(|count| points.iter().map(move |size| (count, *size)));
     let cases = cases.map(|(count, size)| {
-        // Over sizes there is a curve for each number of chains; otherwise the number is the axis.
+        // Over sizes there is a curve for each number of chains; otherwise the x axis is that number.
         let x = size.map_or(count as f64, f64::from);
         let all = if size.is_some() { chains(count) } else { "all together".into() };
         Case::new(format!("{}, {x}", chains(count)), move |lab| {
@@ -73,7 +74,7 @@ fn chains(count: usize) -> String {
     if count == 1 { "1 chain".into() } else { format!("{count} chains") }
 }
 
-/// Two chains carry more than one; how much less than twice as much is told.
+/// Expects two chains to carry more than one, and reports their share of twice as much.
 fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
     let first = sizes.and_then(|sizes| sizes.first()).copied().map(f64::from);
     let (one, two) = match first {
@@ -89,7 +90,7 @@ fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
     }
 }
 
-/// What so many chains take at once, each in Mpps, and whether it was disturbed.
+/// Runs `count` chains at once; returns the throughput of each in Mpps, and whether it was disturbed.
 fn together(
     lab: &Lab,
     paths: &[PathBuf],

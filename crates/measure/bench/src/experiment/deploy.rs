@@ -1,8 +1,8 @@
-//! How long it takes until an NF works that was not there: figure 17 of the NetVM paper (IEEE TNSM 2015, section V.F).
+//! Time to deployment of an NF: figure 17 of the NetVM paper (IEEE TNSM 2015, section V.F).
 //!
-//! The same NF (header check, filter, TTL) is brought into a running chain in every way that this machine has, while
-//! packets arrive without end. Time counts from the order to start it until its host has heard its hello and given it
-//! its rings, and until the first packet has come out of it. What the paper gives in words stands beside it.
+//! The same NF (header check, filter, TTL) is added to a running chain in every way that this machine supports, while
+//! packets arrive continuously. The time runs from the start request until the handshake of host and NF has finished,
+//! and until the first packet leaves the NF. The figure shows the paper's values beside them.
 
 use super::live::{LiveChain, Setting, await_state, out_of};
 use super::script::{Script, program_nf};
@@ -15,10 +15,10 @@ use nf_host::{Instance, NfState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// What the NF does: a header check, rules, the time to live.
+/// The NF: a header check, rules, the time to live.
 const FUNCTION: &str =
     "FromDevice(0) -> CheckIPHeader(14) -> rules :: IPFilter(RULES) -> DecIPTTL -> ToDevice(1);";
-/// The rules that let packets through, and those that do not.
+/// Rules that let the packets through, and rules that drop them.
 const OPEN: &str = "deny dst tcp port 23, allow all";
 const SHUT: &str = "deny all";
 /// The curves: until an NF had said hello, and until the first packet came out of it.
@@ -26,47 +26,48 @@ const HELLO: &str = "until hello";
 const FIRST: &str = "until the first packet";
 /// Where the paper's values are from.
 const PAPER: &str = "NetVM, section V.F: KVM on a Xeon X5650 server with 10 GbE";
-/// How long packets get to run out of a chain that lets none through any more.
+/// How long the chain gets to send its remaining packets once the rules drop all new ones.
 const RUN_OUT: Duration = Duration::from_millis(20);
 
-/// What to measure.
+/// What to measure, and how often.
 #[derive(Clone)]
 pub struct DeployOptions {
-    /// How often each way is measured.
+    /// Measurements of each way to deploy the NF.
     pub repeats: usize,
-    /// A program that is an NF, with its arguments: the benchmark's relay. Without it the way is skipped.
+    /// A program that is an NF, with its arguments: the benchmark's relay. Without it the deployments that need it are
+    /// skipped.
     pub program: Option<(PathBuf, Vec<String>)>,
-    /// The name of an image that podman or docker has, whose program is an NF with two interfaces. Without it those are
-    /// skipped: nothing is fetched or built.
+    /// The name of an image in podman or docker, whose program is an NF with two interfaces. Without it these runtimes
+    /// are skipped: the experiment fetches and builds no image.
     pub image: Option<String>,
-    /// A chain of the user's whose NFs are started, in place of the ways that the experiment knows.
+    /// A user's chain whose NFs are started, in place of the experiment's own deployments.
     pub chain: Option<PathBuf>,
-    /// How chains run: processes of Click configurations are skipped where it does not run them.
+    /// How chains run. Click configurations in processes are skipped where the setting cannot run them.
     pub setting: Setting,
 }
 
 impl DeployOptions {
-    /// A few seconds, for tests: what needs no other program.
+    /// A few seconds, for tests: only what needs no other program.
     pub fn miniature() -> DeployOptions {
         let setting = Setting { slots: 4_096, ..Setting::default() };
         DeployOptions { repeats: 2, program: None, image: None, chain: None, setting }
     }
 }
 
-/// A way to bring an NF into a chain.
+/// A way to deploy an NF into a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Deployment {
-    /// Its element is there, and gets other rules by a handler.
+    /// The element exists, and a handler write gives it other rules.
     Rules,
-    /// The chain is exchanged for one that has it as elements.
+    /// The chain is replaced by one with the NF as elements.
     Swap(Shape),
-    /// A program in a process of its own, started again in a chain that runs.
+    /// A program in a process of its own is restarted in a running chain.
     Program,
-    /// The same with a Click configuration, which makes its machine code first.
+    /// The same with a Click configuration, which the process compiles first.
     Click,
-    /// The chain is exchanged for one that has it in a process.
+    /// The chain is replaced by one with the NF in a process.
     Cold,
-    /// In a container that such a runtime starts, in a chain that runs.
+    /// A container of this runtime is restarted in a running chain.
     Container(Runtime),
 }
 
@@ -91,17 +92,17 @@ impl Deployment {
     }
 }
 
-/// What one deployment took, in seconds.
+/// The times of one deployment, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Took {
-    /// Until it had said hello and was welcomed, where something does.
+    /// Until its handshake finished; `None` where there is no handshake.
     hello_s: Option<f64>,
-    /// Until the first packet came out of it, where packets go through it.
+    /// Until the first packet left the NF; `None` where packets do not pass through it.
     first_s: Option<f64>,
 }
 
 impl Took {
-    /// How long it takes until a chain sends more packets than before.
+    /// Measures how long it takes until a chain has sent more than `before` packets.
     fn first(chain: &LiveChain, what: &str, before: u64, since: Instant) -> Result<Took, BenchError> {
         let first_s = chain.await_growth(what, before, since, |report| report.sent())?;
         Ok(Took { hello_s: None, first_s: Some(first_s) })
@@ -112,10 +113,11 @@ fn repeated(repeats: usize, once: impl FnMut() -> Result<Took, BenchError>) -> R
     std::iter::repeat_with(once).take(repeats.max(1)).collect()
 }
 
-/// Measures deployment.
+/// Measures the time to deployment.
 ///
 /// # Errors
-/// When a chain of the user's cannot be run at all. What fails of the experiment's own is skipped and told.
+/// When a user's chain cannot run at all. The experiment's own deployments are skipped where they fail, and the figure
+/// says why.
 pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result<Figure, BenchError> {
     let mut figure = sheet(options);
     let Some(chain) = &options.chain else {
@@ -145,7 +147,7 @@ pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result
     Ok(figure)
 }
 
-/// Repeats of one way.
+/// Measures one way repeatedly.
 fn of_way(way: Deployment, options: &DeployOptions) -> Result<Vec<Took>, String> {
     let nf = |runs: &str, rules: &str| {
         let text = FUNCTION.replace("RULES", rules);
@@ -190,7 +192,7 @@ fn container(runtime: Runtime) -> [(&'static str, toml::Value); 2] {
     [("runs", "container".into()), ("runtime", runtime.name().into())]
 }
 
-/// The chain of the experiment, with these keys for its NF.
+/// The experiment's chain, with these keys for its NF.
 fn script(keys: &str) -> Script {
     Script::new(format!(
         "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"64\" }} }}\n\
@@ -198,7 +200,7 @@ fn script(keys: &str) -> Script {
     ))
 }
 
-/// The element is there, and is told to let packets through.
+/// Gives the existing element rules that let packets through.
 fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start_script(script, &options.setting)?;
     repeated(options.repeats, || {
@@ -210,7 +212,7 @@ fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, Bench
     })
 }
 
-/// The chain that runs is ended, and one that has the NF is started.
+/// Ends the running chain, and starts one that has the NF.
 fn exchanged(
     script: &Script,
     shape: Option<Shape>,
@@ -228,7 +230,7 @@ fn exchanged(
     })
 }
 
-/// The NF is stopped, and started again, in a chain that runs.
+/// Stops the NF and starts it again in a running chain.
 fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
     let chain = LiveChain::start_script(script, &options.setting)?;
     let instance = chain.instance("nf")?;
@@ -245,7 +247,7 @@ fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Ve
         chain.want(instance, true);
         await_state(instance, NfState::Up)?;
         let hello_s = Some(start.elapsed().as_secs_f64());
-        // Packets go by those that only look, whether they run or not.
+        // Packets do not pass through observers, whether those run or not.
         let first_s = match instance.spec.terms.observes() {
             true => None,
             false => {
@@ -257,7 +259,7 @@ fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Ve
     })
 }
 
-/// The NFs of a user's chain, one after the other, and the chain as a whole.
+/// Measures the start of a user's whole chain, and the restart of each of its NFs.
 fn of_chain(
     path: &std::path::Path,
     options: &DeployOptions,
@@ -265,7 +267,7 @@ fn of_chain(
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), BenchError> {
     let script = Script::of_file(path)?;
-    // What passes by while an NF is down is no sign that it works.
+    // Packets that bypass an NF while it is down do not show that it works.
     let with_drops = |script: Script, nf: &String| -> Result<Script, BenchError> {
         if script.runs_as_elements(nf)? {
             Ok(script)
@@ -385,7 +387,7 @@ mod tests {
         let figure = deploy(&DeployOptions::miniature(), &mut |_| {}).expect("a figure");
         assert!(figure.holds() && figure.expected.len() >= 2, "{figure:#?}");
         let told = |what: &str| figure.skipped.iter().find(|skipped| skipped.what.contains(what));
-        // A library has no program to start.
+        // A library test has no program to start.
         assert!(told("process").is_some_and(|skipped| skipped.why.contains("no program")));
         assert!(told("virtual machine").is_some());
         let own = figure.series("until the first packet").expect("there");

@@ -61,7 +61,7 @@ fn what_probes_cost_is_subtracted_by_readings() {
         ("host to NF nf", 50.0),
         ("in the NF nf", 180.0),
         ("NF to host nf", 30.0),
-        // Less than its readings cost: nothing.
+        // A stage that took less than its readings cost counts as 0.
         ("send out", 0.0),
         ("loop", 16.0),
     ];
@@ -125,14 +125,14 @@ fn a_chain_is_taken_apart() {
     assert_eq!(classes(Kind::Element), ["Counter", "Strip", "Paint"]);
     assert_eq!(classes(Kind::Send), ["ToDevice"]);
     assert!(found.sum.median > 0.0 && found.unprobed.median > 0.0 && found.reading > 1.0);
-    // A fused program is one stage, and says what it is made of.
+    // A fused program is one stage, and lists its elements.
     let fused = measure(&path, &options(Shape::Fused, None)).expect("figures");
     let program = fused.stages.iter().find(|stage| stage.kind == Kind::Program).expect("a program");
     assert!(program.elements.iter().any(|name| name.ends_with('c')), "{program:?}");
     assert!(fused.text().contains("cannot be told apart"), "{}", fused.text());
 }
 
-/// An element that takes known time has it in the table, and its neighbours do not.
+/// The table charges a known delay to its element and not to the neighbours.
 #[test]
 fn the_expensive_element_is_found() {
     let (_folder, path) = chain(

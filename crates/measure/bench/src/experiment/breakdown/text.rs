@@ -1,11 +1,11 @@
-//! A breakdown as a table.
+//! A breakdown as a text table.
 
 use super::{BORNE, Breakdown, Kind};
 use crate::load::DISTURBED;
 use std::fmt::Write;
 
 impl Breakdown {
-    /// The stages and what they add up to, for people.
+    /// The stages and their sum, as text.
     pub fn text(&self) -> String {
         let mut text = format!(
             "{} ({}), one core, bursts of {}, frame size {}\n\n",
@@ -18,7 +18,7 @@ impl Breakdown {
         let width = titles.iter().map(|title| title.chars().count()).max().unwrap_or(0).clamp(20, 60);
         let mut line = |name: &str, cycles: &str, ns: &str, share: &str, rest: &str| {
             let text = &mut text;
-            // A String takes everything.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(
                 text,
                 "{}",

@@ -1,4 +1,4 @@
-//! One attack: its chain, and what came and got out while an orchestrator was at work.
+//! One attack: its chain, and the packets that arrived and left while the orchestrator worked.
 
 use super::options::DosOptions;
 use super::orchestrator::{Orchestrator, Story};
@@ -14,21 +14,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::report::Report;
 
-/// Who is attacked; some of the normal flows go there, too.
+/// The address of the victim; some of the normal flows also go there.
 const VICTIM: &str = "198.18.0.80";
-/// What attackers send, as rules tell it: the first packets of connections.
+/// The attackers' packets as a rule: the first packets of TCP connections.
 const ATTACK: &str = "dst host 198.18.0.80 and tcp opt syn and not tcp opt ack";
-/// How often counts are taken down.
+/// The interval between samples of the counts.
 const SAMPLE: Duration = Duration::from_millis(1);
-/// Seconds after a filter works in which packets may still come out that were past it.
+/// After the filter works, packets that had already passed it may leave the chain for this many seconds.
 const IN_FLIGHT_S: f64 = 0.1;
 
-/// How the filter is brought in.
+/// How the filter is deployed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Defence {
-    /// A filter that lets all packets through gets rules by its handler.
+    /// A running filter that lets all packets through gets its rules by a handler write.
     Rules,
-    /// A filter is started in a process; packets pass by its place until it works.
+    /// The filter is started in a process; until it works, packets bypass it.
     Process,
     /// The same in a container.
     Container(Runtime),
@@ -85,41 +85,41 @@ kinds[1] -> normal :: Counter -> out;
     }
 }
 
-/// Packets so far, at some time.
+/// The packets counted up to a time.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Counts {
-    /// When, in seconds since the attack began.
+    /// Time since the attack began, in seconds.
     pub at_s: f64,
-    /// That came: normal ones, and those of the attack.
+    /// Packets that arrived: the normal ones, and those of the attack.
     pub came: [u64; 2],
-    /// That got out, the same way.
+    /// Packets that left the chain, in the same order.
     pub out: [u64; 2],
 }
 
-/// What happened.
+/// The record of an attack.
 #[derive(Clone, Debug)]
 pub(super) struct Attack {
     pub samples: Vec<Counts>,
-    /// When the orchestrator knew of it, in seconds since it began.
+    /// When the orchestrator detected the attack, in seconds since it began.
     pub detected_s: f64,
-    /// When the filter worked.
+    /// When the filter worked, in seconds since the attack began.
     pub works_s: f64,
 }
 
 impl Attack {
-    /// When the last packet of the attack got out.
+    /// When the last packet of the attack left the chain, in seconds since the attack began.
     pub fn mitigated_s(&self) -> f64 {
         let mut pairs = self.samples.windows(2).rev();
         pairs.find(|pair| pair[1].out[1] > pair[0].out[1]).map_or(0.0, |pair| pair[1].at_s)
     }
 
-    /// The share of normal packets that did not get out.
+    /// The share of normal packets that did not leave the chain.
     pub fn normal_lost(&self) -> f64 {
         let Some(last) = self.samples.last() else { return 0.0 };
         1.0 - last.out[0] as f64 / last.came[0].max(1) as f64
     }
 
-    /// Packets of the attack that came, and that got out, once the filter worked.
+    /// Packets of the attack that arrived, and that left the chain, after the filter worked.
     pub fn late(&self) -> [u64; 2] {
         let works_s = self.works_s + IN_FLIGHT_S;
         let first = self.samples.iter().find(|sample| sample.at_s >= works_s);
@@ -165,7 +165,7 @@ pub(super) fn attack(way: Defence, options: &DosOptions) -> Result<Attack, Bench
     Ok(Attack { samples: samples.into_iter().map(relative).collect(), detected_s, works_s })
 }
 
-/// Takes down counts until it is over.
+/// Samples the counts until the orchestrator has finished.
 fn watch(
     running: &Running,
     paces: &[Arc<Pace>; 2],
@@ -178,7 +178,7 @@ fn watch(
     let mut samples = vec![];
     loop {
         let last = is_over();
-        // What got out is counted first, so that no more does than came.
+        // Packets that left are counted before packets that arrived, so that they are never more.
         let report = running.report();
         let out = ["account/normal", "account/attack"].map(|element| into(&report, element));
         let came = [0, 1].map(|kind| paces[kind].counts().arrived);

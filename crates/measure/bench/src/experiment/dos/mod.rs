@@ -1,9 +1,11 @@
-//! An attack is noticed and filtered while traffic flows: figure 18 of the NetVM paper (IEEE TNSM 2015, section V.G).
+//! Detection and mitigation of an attack while traffic flows: figure 18 of the NetVM paper (IEEE TNSM 2015, section
+//! V.G).
 //!
-//! Normal flows run; then many sources send SYNs to one of their servers. An orchestrator looks at a counter in front
-//! (`edge/volume.count`) a hundred times a second, and above a multiple of the usual volume it brings a filter in:
-//! rules are written to a handler, or an NF is started in a process or a container, in whose place packets passed by
-//! until then. Seconds stand here for the paper's minutes; its 28 s are from the attack's begin until it is filtered.
+//! Normal flows run, then many sources send SYNs to one of their servers. An orchestrator reads a counter at the
+//! chain's entry (`edge/volume.count`) a hundred times a second. When the volume is above a multiple of the usual one,
+//! it deploys a filter: it writes rules to a handler, or starts an NF in a process or a container that packets bypassed
+//! until then. The experiment uses seconds where the paper uses minutes. The paper's 28 s run from the beginning of the
+//! attack until it is filtered.
 
 mod attack;
 mod options;
@@ -16,16 +18,16 @@ use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use attack::{Attack, Counts, Defence, attack};
 use container::runtime::{Installed, Runtime};
 
-/// The share of normal packets that may be lost.
+/// The highest loss of normal packets, as a share.
 const MAX_LOSS: f64 = 0.01;
-/// What the paper's mitigation takes, in seconds: detection, provisioning and the start of the application.
+/// The time of the paper's mitigation, in seconds: detection, provisioning and the start of the application.
 const PAPER_S: f64 = 28.0;
 const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA traces";
 
-/// Measures it: rates over time, and how long detection, deployment and all of it take.
+/// Measures the attack: rates over time, and the times of detection, deployment and mitigation.
 ///
 /// # Errors
-/// None: what cannot be measured is told in the figures.
+/// None: the figures list what could not be measured.
 pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
     let (mut found, mut skipped) = (vec![], vec![]);
     for way in [
@@ -47,7 +49,7 @@ pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<F
     Ok(vec![over_time(&found, &skipped, options), times(&found, &skipped, options)])
 }
 
-/// Repeats of one way.
+/// Repeats the attack with one defence.
 fn attacks(
     way: Defence,
     options: &DosOptions,
@@ -68,7 +70,7 @@ fn attacks(
 
 type Found = [(String, Vec<Attack>)];
 
-/// Rates over time, of each way's first attack.
+/// Rates over time, of the first attack with each defence.
 fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
     let (mut series, until_s) = (vec![], options.attack_s + options.after_s);
     if let Some(first) = found.first().and_then(|(_, attacks)| attacks.first()) {
@@ -95,12 +97,12 @@ fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure
     Figure { series, skipped: skipped.to_vec(), expected, ..figure }
 }
 
-/// Packets a second, in thousands, for each bin of an attack: from one multiple of the bin's length to the next, so
-/// that curves have the same places.
+/// Packets a second, in thousands, for each bin of an attack. Bins begin at multiples of their length, so that all
+/// curves have the same x values.
 fn rates(samples: &[Counts], bin_s: f64, until_s: f64, of: impl Fn(&Counts) -> [u64; 2]) -> Vec<Point> {
     let Some(first) = samples.first() else { return vec![] };
     let number = |at_s: f64| (at_s / bin_s).ceil() as i64;
-    // The last that was taken down by then.
+    // The last sample up to the beginning of a bin.
     let at = |bin: i64| {
         let behind = samples.partition_point(|sample| sample.at_s <= bin as f64 * bin_s);
         samples.get(behind.checked_sub(1)?)
@@ -110,7 +112,7 @@ fn rates(samples: &[Counts], bin_s: f64, until_s: f64, of: impl Fn(&Counts) -> [
         let seconds = other.at_s - one.at_s;
         let packets = of(other).iter().sum::<u64>().saturating_sub(of(one).iter().sum());
         let kpps = (seconds > 0.0).then(|| packets as f64 / seconds / 1e3)?;
-        // Milliseconds are enough.
+        // Rounded to milliseconds.
         let x = ((bin as f64 + 0.5) * bin_s * 1e3).round() / 1e3;
         Some(Point::single(x, kpps))
     };
@@ -144,7 +146,7 @@ fn expected(name: &str, attacks: &[Attack]) -> Vec<Expectation> {
     ]
 }
 
-/// How long each part takes.
+/// The times of detection, deployment and mitigation.
 fn times(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
     let parts: [fn(&Attack) -> f64; 3] =
         [|attack| attack.detected_s, |attack| attack.works_s - attack.detected_s, Attack::mitigated_s];
@@ -162,7 +164,7 @@ fn times(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure {
     Figure { series, skipped: skipped.to_vec(), ..figure }
 }
 
-/// What both figures say.
+/// A figure with the texts that both figures share.
 fn figure(name: &str, title: &str, options: &DosOptions) -> Figure {
     let DosOptions { normal_pps, attack_pps, attack_s, repeats, .. } = options;
     Figure {
@@ -202,7 +204,7 @@ mod tests {
     fn an_attack_is_noticed_and_filtered_by_rules() {
         let figures = dos(&DosOptions::miniature(), &mut |_| {}).expect("figures");
         let over_time = &figures[0];
-        // A library has no program to start; what is left are rules that are written in place.
+        // A library test has no program to start, so only the defence by rules runs.
         assert_eq!(over_time.skipped.len(), 4, "{:#?}", over_time.skipped);
         assert_eq!(over_time.expected.len(), 3);
         let told =

@@ -1,31 +1,31 @@
-//! How an attack is carried out.
+//! The options of an attack.
 
 use crate::experiment::live::Setting;
 
-/// What to measure.
+/// How an attack is carried out.
 #[derive(Clone)]
 pub struct DosOptions {
     /// Normal packets a second.
     pub normal_pps: f64,
     /// Packets of the attack a second.
     pub attack_pps: f64,
-    /// Sources and ports that the attack seems to come from, together.
+    /// Flows of the attack: its combinations of source address and port.
     pub attack_flows: u32,
-    /// Seconds before the attack, of it, and after it.
+    /// Seconds before the attack.
     pub before_s: f64,
-    /// See there.
+    /// Length of the attack, in seconds.
     pub attack_s: f64,
-    /// See there.
+    /// Seconds after the attack.
     pub after_s: f64,
-    /// Seconds from one look of the orchestrator to the next.
+    /// The interval between two reads of the orchestrator, in seconds.
     pub look_s: f64,
-    /// How many times the usual volume is an attack.
+    /// The multiple of the usual volume above which the orchestrator detects an attack.
     pub threshold: f64,
-    /// Seconds that a point of the curves is the mean of.
+    /// The length of the bins that the curves average over, in seconds.
     pub bin_s: f64,
-    /// Attacks for each way of bringing the filter in.
+    /// Attacks with each defence.
     pub repeats: usize,
-    /// How chains run: where they run Click configurations, the filter runs in processes and containers, too.
+    /// How chains run. With Click configurations in processes, the filter also runs in processes and containers.
     pub setting: Setting,
 }
 

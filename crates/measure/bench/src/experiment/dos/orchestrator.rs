@@ -1,4 +1,4 @@
-//! The orchestrator: begins the traffic, looks at the volume, and brings the filter in.
+//! The orchestrator: starts the traffic, watches the volume, and deploys the filter.
 
 use super::options::DosOptions;
 use crate::BenchError;
@@ -12,36 +12,36 @@ use runtime::handlers::Handlers;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Looks over which the volume is taken.
+/// The number of reads that the current volume is computed over.
 const LOOKS: usize = 5;
-/// How long the chain gets to work off what waits, at the end.
+/// How long the chain gets at the end to process waiting packets.
 const DRAIN: Duration = Duration::from_millis(50);
 
-/// What it can do: read and write handlers, and start the filter.
+/// The orchestrator's access to the chain: it reads and writes handlers, and starts the filter.
 pub(super) struct Orchestrator<'a> {
     pub handlers: Arc<Handlers>,
-    /// The filter's place where it runs in a process, and who looks after it.
+    /// The filter's NF instance and its supervisor's doorbell, where the filter runs in a process.
     pub filter: Option<(Arc<Instance>, Doorbell)>,
-    /// The rules where it does not.
+    /// The rules, for a filter in this process.
     pub rules: String,
-    /// Normal packets, and those of the attack.
+    /// The pace of the normal packets, and that of the attack.
     pub paces: [Arc<Pace>; 2],
     pub options: &'a DosOptions,
 }
 
-/// What it did.
+/// The times of the orchestrator's actions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Story {
     /// When the attack began.
     pub began: Instant,
-    /// When it was known, in seconds since then.
+    /// When it detected the attack, in seconds since `began`.
     pub detected_s: f64,
-    /// When the filter worked.
+    /// When the filter worked, in seconds since `began`.
     pub works_s: f64,
 }
 
 impl Orchestrator<'_> {
-    /// Traffic, attack, detection, filter, end.
+    /// Runs the traffic and the attack, detects it and deploys the filter; returns after the traffic has ended.
     pub fn work(&self) -> Result<Story, BenchError> {
         let all_s = self.options.before_s + self.options.attack_s + self.options.after_s;
         self.paces[0].start(&Offer::even(self.options.normal_pps, all_s), &[1]);
@@ -82,14 +82,14 @@ impl Orchestrator<'_> {
     }
 }
 
-/// What is known of the volume: the count of all packets, at its last looks.
+/// The volume: the total packet count at each read so far.
 #[derive(Default)]
 struct Volume {
     looks: Vec<(Instant, f64)>,
 }
 
 impl Volume {
-    /// Asks, as `millrace chain handler edge/volume.count` does.
+    /// Reads the count, as `millrace chain handler edge/volume.count` does.
     fn look(&mut self, handlers: &Handlers) -> Result<(), BenchError> {
         let text = handlers.read("edge/volume.count").map_err(failed)?;
         let count = text.trim().parse().map_err(|_| failed(format!("`{text}` is no count")))?;
@@ -97,12 +97,12 @@ impl Volume {
         Ok(())
     }
 
-    /// Packets a second over the last looks.
+    /// Packets a second over the last [`LOOKS`] reads.
     fn lately(&self) -> Option<f64> {
         Volume::between(self.looks.get(self.looks.len().checked_sub(LOOKS)?)?, self.looks.last()?)
     }
 
-    /// Packets a second over all looks.
+    /// Packets a second over all reads.
     fn since_first(&self) -> Option<f64> {
         Volume::between(self.looks.first()?, self.looks.last()?).filter(|rate| *rate > 0.0)
     }
