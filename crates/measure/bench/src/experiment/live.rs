@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::report::Report;
 
-/// Frames that wait at a port whose frames arrive at a set rate, at most.
+/// Capacity of the receive ring of a port with a set rate, in frames.
 const RING: u64 = 1_024;
-/// How often something is looked at that takes less than a millisecond.
+/// The polling interval for events that may take less than a millisecond.
 const LOOK: Duration = Duration::from_micros(50);
-/// How long an NF may take to start or to end: its host gives it 20 s to start.
+/// How long an NF may take to start or to end. Its host allows 20 s for a start.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long packets may take to come: an NF may have to start first.
+/// How long the first packet may take: an NF may have to start first.
 const PACKETS: Duration = PATIENCE;
 /// How long packets flow before they are counted.
 const WARM_UP: Duration = Duration::from_millis(200);
@@ -31,19 +31,19 @@ const WARM_UP: Duration = Duration::from_millis(200);
 /// How a chain runs.
 #[derive(Clone)]
 pub struct Setting {
-    /// Packets to work on at a time, 1 to 256.
+    /// Burst size, 1 to 256 packets.
     pub burst: usize,
-    /// The packet thread's core; any where there is none.
+    /// The worker's core; any core where it is `None`.
     pub core: Option<usize>,
     /// Packet slots of 2,048 bytes.
     pub slots: u32,
-    /// How NFs run that run in this process; as the chain file says where there is none.
+    /// The execution mode of the NFs in this process; that of the chain file where it is `None`.
     pub shape: Option<Shape>,
-    /// Whether this program runs Click configurations in processes of their own ([`runtime::brief`]). Otherwise only
+    /// Whether this program can run Click configurations in processes of their own ([`runtime::brief`]). Otherwise only
     /// programs can be started.
     pub runs_click: bool,
-    /// Names of ports with generated traffic that arrives at a set rate, and when. The others have as many frames as
-    /// are fetched.
+    /// The ports whose generated frames arrive at a set rate, by name, with their pace. Other ports with generated
+    /// traffic always have frames.
     pub paced: HashMap<String, Arc<Pace>>,
 }
 
@@ -61,7 +61,7 @@ impl Default for Setting {
 }
 
 impl Setting {
-    /// Cores that the packet thread leaves to NFs.
+    /// The cores that the worker leaves to NFs.
     pub fn other_cores(&self) -> Vec<usize> {
         Machine::look().cores.into_iter().filter(|core| Some(*core) != self.core).collect()
     }
@@ -70,20 +70,20 @@ impl Setting {
 /// A running chain of one worker.
 pub type LiveChain = RunningChain;
 
-/// A window, and what was read before and behind it.
+/// A measured window, and what was read before and after it.
 pub struct Watched<T> {
-    /// Before.
+    /// What was read before the window.
     pub before: T,
-    /// Behind.
+    /// What was read after the window.
     pub after: T,
-    /// In between.
+    /// The measured window.
     pub window: Window,
     /// Whether something else had the core for too long, or cores that share packets were far apart.
     pub disturbed: bool,
 }
 
 impl LiveChain {
-    /// Starts a chain. Its NFs in processes are started, and may not be ready when this returns.
+    /// Starts a chain, and its NFs in processes, which may not be ready when this returns.
     ///
     /// # Errors
     /// When the chain has mistakes, or something cannot be opened or started.
@@ -111,7 +111,7 @@ impl LiveChain {
         loaded.start(&run, (assembly, ports), plan)
     }
 
-    /// The accounts now.
+    /// The current packet accounting.
     pub fn report(&self) -> Report {
         self.running().report()
     }
@@ -119,7 +119,7 @@ impl LiveChain {
     /// Reads `element.handler`.
     ///
     /// # Errors
-    /// When there is none, or it does not answer.
+    /// When the handler does not exist, or does not answer.
     pub fn read(&self, handler: &str) -> Result<String, BenchError> {
         self.running().read(handler).map_err(failed)
     }
@@ -127,31 +127,31 @@ impl LiveChain {
     /// Writes `element.handler`.
     ///
     /// # Errors
-    /// When there is none, or it refuses.
+    /// When the handler does not exist, or refuses the value.
     pub fn write(&self, handler: &str, value: &str) -> Result<(), BenchError> {
         self.running().write(handler, value).map_err(failed)
     }
 
-    /// The places of NFs that run in processes of their own.
+    /// The NF instances that run in processes of their own.
     pub fn instances(&self) -> Vec<Arc<Instance>> {
         self.ports.supervisor().map(nf_host::Supervisor::instances).unwrap_or_default()
     }
 
-    /// The place of an NF in a process of its own, or that of an instance.
+    /// The NF instance of that name, which runs in a process of its own.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is no such NF instance.
     pub fn instance(&self, nf: &str) -> Result<Arc<Instance>, BenchError> {
         let found = self.instances().into_iter().find(|instance| instance.spec.name == nf);
         found.ok_or_else(|| failed(format!("NF `{nf}` runs in no process of its own")))
     }
 
-    /// Wakes whoever looks after NFs in processes; `None` where there are none.
+    /// The doorbell that wakes the supervisor of NFs in processes; `None` where there are none.
     pub fn doorbell(&self) -> Option<Doorbell> {
         self.ports.supervisor().map(nf_host::Supervisor::doorbell)
     }
 
-    /// Asks for the process of an NF, or for its end. Does not wait.
+    /// Requests the start of an NF's process, or its end. Does not wait.
     pub fn want(&self, instance: &Instance, wanted: bool) {
         instance.want(wanted);
         if let Some(doorbell) = self.doorbell() {
@@ -162,12 +162,12 @@ impl LiveChain {
     /// Waits until all NFs in processes run.
     ///
     /// # Errors
-    /// When one does not.
+    /// When an NF does not start.
     pub fn await_nfs(&self) -> Result<(), BenchError> {
         self.instances().iter().try_for_each(|instance| await_state(instance, NfState::Up))
     }
 
-    /// Waits until a count has grown past what it was, and tells since when, in seconds.
+    /// Waits until a count exceeds `before`; returns the seconds since `since`.
     ///
     /// # Errors
     /// When it does not grow.
@@ -213,7 +213,7 @@ impl LiveChain {
     }
 }
 
-/// Packets that came out of an element by its outputs.
+/// The number of packets that left an element through its outputs.
 pub fn out_of(report: &Report, element: &str) -> u64 {
     let node = report.nodes.iter().find(|node| node.name == element);
     node.map_or(0, |node| node.outputs.iter().sum())
@@ -222,7 +222,7 @@ pub fn out_of(report: &Report, element: &str) -> u64 {
 /// Waits until an NF is in a state.
 ///
 /// # Errors
-/// When that takes too long: with what the NF's host knows of it.
+/// When that takes too long; the error has the NF's failure, where its host knows it.
 pub fn await_state(instance: &Instance, state: NfState) -> Result<(), BenchError> {
     await_until(PATIENCE, || instance.state() == state).map(drop).ok_or_else(|| {
         let (name, wanted, now) = (&instance.spec.name, state.name(), instance.state().name());
@@ -231,7 +231,7 @@ pub fn await_state(instance: &Instance, state: NfState) -> Result<(), BenchError
     })
 }
 
-/// Looks until something holds; when that was, or `None` after too long.
+/// Polls until `holds` returns true; returns that time, or `None` after `patience`.
 pub fn await_until(patience: Duration, holds: impl Fn() -> bool) -> Option<Instant> {
     let start = Instant::now();
     loop {

@@ -1,7 +1,7 @@
-//! What becomes of too much: the frame loss curve (RFC 2544, section 26.3) and back-to-back frames (section 26.4, as
-//! RFC 9004 has it).
+//! Behaviour under too high loads: the frame loss curve (RFC 2544, section 26.3), and back-to-back frames (section
+//! 26.4, as updated by RFC 9004).
 //!
-//! Ports are open-loop: frames arrive when they are due, and find a ring of 1,024 places.
+//! Ports are open-loop: frames arrive when they are due, in a ring with room for 1,024.
 
 use super::lab::{Case, Lab, Mode, trial};
 use crate::BenchError;
@@ -14,22 +14,22 @@ use crate::trial::Trials;
 use crate::units::Rate;
 use std::path::Path;
 
-/// Loads of the curve, as shares of what is carried with half a percent of loss.
+/// Loads of the curve, as shares of the load that is carried with half a percent of loss.
 const SHARES: [f64; 9] = [0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0];
-/// The longest that frames come back to back, in seconds: RFC 2544 asks for 2 s at least.
+/// The longest run of frames back to back, in seconds: RFC 2544 asks for 2 s at least.
 const LONGEST_S: f64 = 2.0;
-/// How near the longest burst is found, as a share of it.
+/// The precision of the longest run, as a share of it.
 const NEAR: f64 = 0.05;
 
 const FORMS: [Mode; 2] = [Mode::MODULAR, Mode::CACHED];
 
-/// Frames that are lost over the offered load, for each form.
+/// Measures the frame loss over the offered load, for each execution mode.
 ///
 /// # Errors
-/// When the chain cannot run at all.
+/// When the chain cannot run.
 pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     trial::check(path)?;
-    // Loads of all rounds are the same: shares of what was carried first.
+    // All rounds use the same loads: shares of the rate that was carried first.
     let mut cases = vec![];
     let mut carried = vec![];
     for form in FORMS {
@@ -82,10 +82,11 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure])
 }
 
-/// The longest run of frames back to back, at the rate of a line, that all come through, over the frame size.
+/// Measures the longest run of frames back to back at a line rate that the chain forwards without loss, over the frame
+/// size.
 ///
 /// # Errors
-/// When the chain cannot run at all.
+/// When the chain cannot run.
 pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>, BenchError> {
     trial::check(path)?;
     let cases = lab.effort.sizes.iter().flat_map(|size| FORMS.map(|form| (*size, form)));
@@ -130,7 +131,7 @@ fn longest(under_test: &mut dyn UnderTest, line: f64) -> Result<(f64, bool), Ben
     let mut trials = Trials::new(under_test);
     let mut comes_through = |frames: f64| -> Result<bool, BenchError> {
         let observed = trials.offer(&Offer::even(line, frames / line))?;
-        // Of a chain that drops by its rules, a few frames come out as a share that is not exact.
+        // Where a chain drops packets by its rules, the share that comes out is not exact for a few frames.
         Ok(observed.missed == 0 && (passed < 1.0 || observed.loss_ratio(passed) == 0.0))
     };
     let most = (line * LONGEST_S).floor();
@@ -139,7 +140,7 @@ fn longest(under_test: &mut dyn UnderTest, line: f64) -> Result<(f64, bool), Ben
         carried = most;
     } else {
         while lost - carried > (carried * NEAR).max(1.0) {
-            // Far apart by factors, near by halves.
+            // The geometric mean halves the ratio of the bounds.
             let middle = (carried * lost).sqrt().floor().clamp(carried + 1.0, lost - 1.0);
             if comes_through(middle)? { carried = middle } else { lost = middle }
         }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
     use crate::load::Observed;
 
-    /// Carries a rate, and has places for what comes on top.
+    /// Carries a rate, and buffers a number of frames above it.
     struct Buffer {
         rate: f64,
         places: f64,
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_longest_run_is_found() {
-        // Half of what comes is carried, 1,000 places: 2,000 frames.
+        // Half of the arriving frames are carried and 1,000 are buffered: 2,000 frames.
         let (found, disturbed) = longest(&mut Buffer { rate: 5e5, places: 1e3 }, 1e6).expect("found");
         assert!((1_900.0..=2_002.0).contains(&found) && !disturbed, "{found}");
         let (all, _) = longest(&mut Buffer { rate: 2e6, places: 0.0 }, 1e6).expect("found");

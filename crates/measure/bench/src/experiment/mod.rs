@@ -1,20 +1,21 @@
-//! The experiments that papers of the field report, on this machine.
+//! The experiments of the field's papers, on this machine.
 //!
-//! Each is a function from its options to a [`crate::figure::Figure`], or to several. What a machine lacks is told in the
-//! figure ([`crate::figure::Skipped`]), and the rest is measured; whatever was started has ended when the function
-//! returns, however it returns.
+//! Each experiment is a function from its options to a [`crate::figure::Figure`], or to several. The figure lists what
+//! the machine cannot measure ([`crate::figure::Skipped`]), and the rest is measured. When the function returns, even
+//! with an error, every process that it started has ended.
 //!
-//! - [`breakdown`]: where a chain's cycles go, stage by stage (NetVM, table I)
-//! - [`deploy`]: how long it takes until an NF works that was not there (NetVM, figure 17)
-//! - [`dos`]: an attack is noticed and filtered (NetVM, figure 18)
-//! - [`steering`]: what several instances of an NF carry, and how evenly (NetVM, figure 16)
-//! - [`taps`]: what NFs cost that share a virtual device (MVMP, figure 6)
+//! - [`breakdown`]: the cycles of each stage of a chain (NetVM, table I)
+//! - [`deploy`]: time to deployment of an NF (NetVM, figure 17)
+//! - [`dos`]: detection and mitigation of an attack (NetVM, figure 18)
+//! - [`steering`]: throughput of several instances of an NF, and how evenly they share packets (NetVM, figure 16)
+//! - [`taps`]: the cost of NFs that share a virtual device (MVMP, figure 6)
 //! - [`peers`]: Millrace beside other systems, on the same ports
 //! - [`workloads`]: Millrace beside dpdk-testpmd on DPDK's net_pcap
-//! - [`repeat`], [`colocation`], [`scale`], [`loss`], [`acl`]: a chain of the user's in a row, beside others, over flows and
-//!   cores, with too much offered; many rules
-//! - [`paper`]: all that five papers report, with what they state beside
-//! - [`lab`]: how thoroughly, on which cores, and points that are measured by turns; [`growth`]: fits
+//! - [`repeat`], [`colocation`], [`scale`], [`loss`]: a user's chain several times in a row, several chains at once,
+//!   throughput over flows and cores, and loss over the offered load
+//! - [`acl`]: a chain with many rules
+//! - [`paper`]: the experiments of five papers, with the values that the papers state
+//! - [`lab`]: effort, cores, and points that are measured by turns; [`growth`]: fits
 //! - [`script`] and [`live`]: chains that experiments write and run in this process
 
 pub mod acl;

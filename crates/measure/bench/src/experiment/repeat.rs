@@ -1,4 +1,4 @@
-//! A chain of the user's, several times in a row: throughput over the length of a chain.
+//! A user's chain, several times in a row: throughput over the length of a chain.
 
 use super::lab::{Case, Lab, Mode, trial};
 use super::script::Script;
@@ -8,11 +8,11 @@ use crate::figure::{Axis, Figure};
 use crate::start::failed;
 use std::path::{Path, PathBuf};
 
-/// The way of packets through a chain file, from a port with generated traffic to one that discards.
+/// The path of packets through a chain file, from a port with generated traffic to one that discards.
 struct ChainPath {
     from: String,
     to: String,
-    /// What they come by: the NF, and the names of its interfaces as in links.
+    /// The NFs on the path, each with the names of its interfaces as in links.
     stops: Vec<Stop>,
 }
 
@@ -24,7 +24,7 @@ struct Stop {
 }
 
 impl Stop {
-    /// From `[0]nf[1]`.
+    /// Parses `[0]nf[1]`.
     fn read(text: &str) -> Option<Stop> {
         let rest = text.trim();
         let (enter, rest) = match rest.strip_prefix('[') {
@@ -40,14 +40,14 @@ impl Stop {
     }
 }
 
-/// Throughput over how often the NFs of a chain stand in a row, in every form: those of its one way from traffic to a
-/// sink, or one NF of it.
+/// Measures throughput over the number of times that a chain's NFs are in a row, in every execution mode: all NFs on
+/// its only path from traffic to a sink, or one of them.
 ///
 /// # Errors
-/// When the file is no chain, or its NFs do not stand in one row.
+/// When the file is no chain, or its NFs are not in one row.
 pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Result<Vec<Figure>, BenchError> {
     let script = Script::of_file(path)?;
-    // What is wrong with it is told before anything is measured.
+    // Errors of the chain are reported before any measurement.
     let way = chain_path(&script, nf)?;
     let forms = [Mode::CACHED, Mode::FUSED, Mode::MODULAR, Mode::PROCESS];
     let names: Vec<&str> = way.stops.iter().map(|stop| stop.nf.as_str()).collect();
@@ -71,7 +71,7 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
     Ok(vec![figure])
 }
 
-/// The way through the chain, or through one of its NFs alone.
+/// The path through the chain, or through one of its NFs alone.
 fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError> {
     let table = script.table()?;
     let told = |why: String| BenchError::BadChain { message: format!("{}: {why}", script.path.display()) };

@@ -1,4 +1,4 @@
-//! How a chain's throughput grows with flows, frame sizes, bursts and cores.
+//! A chain's throughput over flows, frame sizes, bursts and cores.
 
 use super::growth;
 use super::lab::{Case, Lab, Mode, trial};
@@ -15,11 +15,11 @@ const BURSTS: [usize; 7] = [1, 4, 8, 16, 32, 64, 256];
 /// Where a point is, and how the chain runs there, in whatever form.
 type Varied = Vec<(f64, RunOptions)>;
 
-/// Measures the chain in a file: a figure for each of flows, frame sizes, bursts and cores. NFs in processes run as the
-/// file says.
+/// Measures the chain in a file; returns a figure for each of flows, frame sizes, bursts and cores. NFs in processes
+/// run as the file says.
 ///
 /// # Errors
-/// When the chain cannot run at all.
+/// When the chain cannot run.
 pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     let small = lab.effort.is_miniature();
     // A chain with mistakes is told once, and not for each point.

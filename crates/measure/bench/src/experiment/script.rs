@@ -1,14 +1,14 @@
-//! The chain file of an experiment: a text of its own, or a user's with some keys changed.
+//! The chain file of an experiment: its own text, or a user's with some keys changed.
 
 use crate::BenchError;
 use crate::chain_file::table;
 use chain::Sources;
 use std::path::{Path, PathBuf};
 
-/// A chain file, which need not be on the disk as it is here.
+/// The text of a chain file, which may differ from the file on disk.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Where it lies, or would lie: file names in it are relative to that folder.
+    /// The path of the file, which need not exist: file names in the text are relative to its folder.
     pub path: PathBuf,
     text: String,
 }
@@ -23,28 +23,28 @@ pub(super) fn program_nf(program: Option<&(PathBuf, Vec<String>)>) -> Result<tom
 }
 
 impl Script {
-    /// One that is made up.
+    /// A chain file with this text, without a file on disk.
     pub fn new(text: impl Into<String>) -> Script {
         Script { path: "experiment.toml".into(), text: text.into() }
     }
 
-    /// A user's.
+    /// Reads a user's chain file.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the file cannot be read.
     pub fn of_file(path: &Path) -> Result<Script, BenchError> {
         let failed = |cause| BenchError::file("read", path, cause);
         Ok(Script { path: path.to_owned(), text: std::fs::read_to_string(path).map_err(failed)? })
     }
 
-    /// Its texts, to be read in place of what lies there.
+    /// The sources of the chain, with this text in place of the file's.
     pub fn sources(&self) -> Sources {
         let mut sources = Sources::of_files();
         sources.put(&self.path, self.text.as_str());
         sources
     }
 
-    /// The names of its NFs, in alphabetical order.
+    /// The names of the chain's NFs, in alphabetical order.
     ///
     /// # Errors
     /// When it is no chain file.
@@ -66,7 +66,7 @@ impl Script {
         Ok(is_click && ["modular", "fused"].contains(&runs))
     }
 
-    /// The same with these keys for an NF, whatever it says of them.
+    /// A copy in which these keys of an NF have these values.
     ///
     /// # Errors
     /// When it is no chain file, or has no such NF.
@@ -75,7 +75,7 @@ impl Script {
         self.changed(nf, |entry| entry.extend(keys))
     }
 
-    /// The same without these keys of an NF.
+    /// A copy without these keys of an NF.
     ///
     /// # Errors
     /// When it is no chain file, or has no such NF.
@@ -94,7 +94,7 @@ impl Script {
         Ok(Script { path: self.path.clone(), text: table.to_string() })
     }
 
-    /// Its keys.
+    /// The chain file as a TOML table.
     ///
     /// # Errors
     /// When it is no chain file.

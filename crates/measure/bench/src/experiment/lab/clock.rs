@@ -1,9 +1,9 @@
-//! Another clock for a core, where the kernel lets that be set (cpufreq).
+//! Sets the clock frequency of a core, where the kernel allows it (cpufreq).
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How long a core takes to follow.
+/// How long a core takes to change its frequency.
 const SETTLES: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// A core whose clock can be set.
@@ -14,7 +14,7 @@ pub struct Clock {
     most_khz: u64,
 }
 
-/// A core at another clock; its bounds are as before when this goes.
+/// A core at another frequency. Dropping it restores the bounds that were set before.
 #[derive(Debug)]
 pub struct Held<'c> {
     clock: &'c Clock,
@@ -22,10 +22,10 @@ pub struct Held<'c> {
 }
 
 impl Clock {
-    /// That of a core.
+    /// The clock of a core.
     ///
     /// # Errors
-    /// Why it cannot be set.
+    /// Says why the frequency cannot be set.
     pub fn of(core: usize) -> Result<Clock, String> {
         Clock::read(Path::new(&format!("/sys/devices/system/cpu/cpu{core}/cpufreq")))
     }
@@ -47,7 +47,7 @@ impl Clock {
         Ok(Clock { folder: folder.into(), least_khz, most_khz })
     }
 
-    /// So many frequencies, evenly from the least to the most, in kHz.
+    /// `count` frequencies, evenly from the lowest to the highest, in kHz.
     pub fn steps(&self, count: u64) -> Vec<u64> {
         let (range, last) = (self.most_khz - self.least_khz.min(self.most_khz), count.max(2) - 1);
         let mut steps: Vec<u64> = (0..=last).map(|step| self.least_khz + range * step / last).collect();
@@ -67,7 +67,7 @@ impl Clock {
         Ok(held)
     }
 
-    /// Sets both bounds, with the least never above the most in between.
+    /// Sets both bounds in an order in which the lower one never exceeds the upper one.
     fn bound(&self, least: &str, most: &str) -> io::Result<()> {
         let write = |name: &str, text: &str| std::fs::write(self.folder.join(name), text);
         write("scaling_min_freq", &self.least_khz.to_string())?;
@@ -78,7 +78,7 @@ impl Clock {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        // There is nobody to tell, and the kernel took these bounds before.
+        // A drop cannot return an error, and the kernel accepted these bounds before.
         let _ = self.clock.bound(&self.before.0, &self.before.1);
     }
 }

@@ -2,31 +2,31 @@
 
 use crate::search::Goal;
 
-/// How often, how long, at how many points.
+/// The repeats, times and points of measurements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Effort {
     /// Its name: `quick`, `full` or `miniature`.
     pub name: &'static str,
-    /// How often each point is measured, by turns.
+    /// Measurements of each point, by turns.
     pub rounds: usize,
-    /// Seconds for a point that is measured as fast as it goes, without warming up.
+    /// Seconds for a saturation point, without warm-up.
     pub seconds: f64,
     /// Seconds of a trial at a set rate.
     pub trial_s: f64,
-    /// Trials that settle a load in a search.
+    /// Trials that decide whether a load is carried, in a search.
     pub trials: u32,
-    /// How narrow a search's answer is.
+    /// The relative width of a search's result.
     pub width: f64,
     /// Seconds for a point of latency.
     pub latency_s: f64,
     /// Frame sizes, FCS counted.
     pub sizes: &'static [u16],
-    /// How many NFs stand in a row, at most, in rows of NFs in processes.
+    /// The most NFs in a row of NFs in processes.
     pub most: usize,
 }
 
 impl Effort {
-    /// All experiments of the report in less than half an hour on two cores.
+    /// All experiments of the report take less than half an hour on two cores.
     pub const QUICK: Effort = Effort {
         name: "quick",
         rounds: 3,
@@ -39,7 +39,7 @@ impl Effort {
         most: 5,
     };
 
-    /// Trials as RFC 9971 has them, more rounds: hours.
+    /// Trials of RFC 9971 and more rounds: all experiments take hours.
     pub const FULL: Effort = Effort {
         name: "full",
         rounds: 7,
@@ -52,7 +52,7 @@ impl Effort {
         most: 8,
     };
 
-    /// Just enough to see in which direction a result goes.
+    /// Just enough to see the direction of a result.
     pub const MINIATURE: Effort = Effort {
         name: "miniature",
         rounds: 1,
@@ -65,7 +65,7 @@ impl Effort {
         most: 3,
     };
 
-    /// The one that is asked for: thorough, the smallest, or that in between.
+    /// The effort that the options ask for: [`Effort::FULL`], [`Effort::MINIATURE`], otherwise [`Effort::QUICK`].
     pub fn of(full: bool, miniature: bool) -> Effort {
         match (full, miniature) {
             (true, _) => Effort::FULL,
@@ -74,7 +74,7 @@ impl Effort {
         }
     }
 
-    /// Whether it is the smallest one.
+    /// Whether this is [`Effort::MINIATURE`].
     pub fn is_miniature(&self) -> bool {
         self.name == Effort::MINIATURE.name
     }

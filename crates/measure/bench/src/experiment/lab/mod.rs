@@ -1,10 +1,10 @@
-//! What experiments share: how thoroughly they measure, where their chains are laid out, on which cores they run.
+//! The setting that experiments share: the effort, the folder for their chains, and their cores.
 //!
-//! - [`clock`]: another frequency, where one can be set.
-//! - [`effort`]: how often and how long.
-//! - [`row`]: chains of NFs that stand in a row, in every form.
-//! - [`sweep`]: points that are measured by turns, round by round, and the curves that come of it.
-//! - [`trial`]: what a chain carries as fast as it goes, at set rates, or without loss.
+//! - [`clock`]: sets a core's frequency, where that is possible
+//! - [`effort`]: repeats and times of measurements
+//! - [`row`]: chains of NFs in a row, in every execution mode
+//! - [`sweep`]: measures points by turns, round by round, and returns their curves
+//! - [`trial`]: measures a chain at saturation, at set rates, or without loss
 
 pub mod clock;
 pub mod effort;
@@ -22,60 +22,61 @@ use crate::machine::Machine;
 use crate::machine::Topology;
 use std::path::{Path, PathBuf};
 
-/// Packets that are worked on at a time.
+/// Burst size, in packets.
 pub const BURST: usize = 64;
-/// Packet slots of an experiment's chain: those under way, in rings and in caches.
+/// Packet slots of an experiment's chain: enough for packets in processing, in rings and in caches.
 pub const SLOTS: u32 = 32_768;
 
-/// Where experiments are carried out.
+/// The environment of experiments.
 pub struct Lab<'a> {
-    /// How thoroughly.
+    /// How thoroughly experiments measure.
     pub effort: Effort,
     /// The machine.
     pub machine: Machine,
     /// Its sockets and cores.
     pub topology: Topology,
-    /// A program that is an NF, with its arguments: the benchmark's relay. Without it what needs it is skipped.
+    /// A program that is an NF, with its arguments: the benchmark's relay. Without it the measurements that need it are
+    /// skipped.
     pub program: Option<(PathBuf, Vec<String>)>,
-    /// This program, where it runs Click configurations in processes and stands in for other systems.
+    /// This program, where it can run Click configurations in processes and act as a peer system.
     pub millrace: Option<PathBuf>,
     folder: PathBuf,
     progress: &'a mut dyn FnMut(&str),
 }
 
 impl<'a> Lab<'a> {
-    /// With chains in that folder, where they stay.
+    /// Writes chains into `folder`, where they stay.
     pub fn new(effort: Effort, folder: &Path, progress: &'a mut dyn FnMut(&str)) -> Lab<'a> {
         let machine = Machine::look();
         let topology = Topology::look(&machine.cores);
         Lab { effort, machine, topology, program: None, millrace: None, folder: folder.into(), progress }
     }
 
-    /// Where chains are laid out.
+    /// The folder that chains are written to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Says what is done now.
+    /// Reports progress.
     pub fn tell(&mut self, what: &str) {
         (self.progress)(what);
     }
 
-    /// Who is told what is done, for experiments that tell it themselves.
+    /// The progress callback, for experiments that report progress themselves.
     pub fn progress(&mut self) -> &mut dyn FnMut(&str) {
         self.progress
     }
 
-    /// The packet threads' cores, the last ones first, no more than there are.
+    /// The cores of the workers: the last ones first, at most as many as the machine has.
     pub fn cores(&self, workers: usize) -> Vec<usize> {
-        // Physical ones before their second threads.
+        // One thread of each physical core comes before the second threads.
         let first: Vec<usize> =
             self.topology.cores.iter().rev().filter_map(|core| core.threads.first().copied()).collect();
         let rest = self.machine.cores.iter().rev().copied().filter(|cpu| !first.contains(cpu));
         first.iter().copied().chain(rest).take(workers.max(1)).collect()
     }
 
-    /// Cores that one packet thread leaves to NFs; its own where there is no other.
+    /// The cores that one worker leaves to NFs; its own core where there is no other.
     pub fn other_cores(&self) -> Vec<usize> {
         let own = self.cores(1);
         let others: Vec<usize> =
@@ -83,7 +84,7 @@ impl<'a> Lab<'a> {
         if others.is_empty() { own } else { others }
     }
 
-    /// How chains run that are changed while they run.
+    /// The setting for chains that are changed while they run.
     pub fn setting(&self) -> Setting {
         Setting {
             core: self.machine.cores.last().copied(),
@@ -93,7 +94,7 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// A figure without curves, with the settings of all experiments. Whoever runs a paper's experiment says its source.
+    /// A figure without curves, with the settings of all experiments. Experiments of papers set its source.
     pub fn sheet(&self, name: &str, title: &str, about: &str, x: Axis, y: Axis) -> Figure {
         let effort = &self.effort;
         Figure {

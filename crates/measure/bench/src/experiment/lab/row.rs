@@ -1,5 +1,4 @@
-//! Chains of NFs that stand in a row, between generated traffic and a port that discards: the same functions in every
-//! form.
+//! Chains of NFs in a row, between generated traffic and a port that discards: the same NFs in every execution mode.
 
 use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
@@ -14,7 +13,7 @@ use traffic::SizeMix;
 /// Flows of the traffic.
 const FLOWS: u32 = 1_000;
 
-/// A function.
+/// A network function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nf {
     /// Its name in legends.
@@ -39,7 +38,7 @@ impl Nf {
     pub const PROGRAM: Nf = Nf { name: "program", click: None };
 }
 
-/// How NFs run.
+/// The execution mode of the NFs in a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mode {
     /// Its name in legends.
@@ -70,8 +69,8 @@ impl From<Mode> for Shape {
 }
 
 impl Lab<'_> {
-    /// How a chain of that form runs on the first core, with frames of that size; of the chain file's where there is
-    /// none.
+    /// Options to run a chain of this execution mode on the first core, with frames of `size` bytes, or those of the
+    /// chain file where it is `None`.
     pub fn run_options(&self, form: impl Into<Shape>, size: Option<u16>) -> RunOptions {
         RunOptions {
             burst: BURST,
@@ -83,10 +82,10 @@ impl Lab<'_> {
         }
     }
 
-    /// Lays out NFs in a row; the chain's file. NFs in processes share the cores that the packet thread leaves.
+    /// Writes a chain of NFs in a row; returns its file. NFs in processes share the cores that the worker leaves.
     ///
     /// # Errors
-    /// When this form cannot run here, or nothing can be written.
+    /// When this execution mode cannot run here, or a file cannot be written.
     pub fn row(&self, nfs: &[Nf], form: Mode) -> Result<PathBuf, BenchError> {
         self.row_on(nfs, form, &self.other_cores(), "")
     }

@@ -1,4 +1,4 @@
-//! Points that are measured by turns ([`crate::trial`]), with what could not be measured.
+//! Measures points by turns ([`crate::trial`]), and lists what could not be measured.
 
 use super::Lab;
 use crate::BenchError;
@@ -6,30 +6,30 @@ use crate::figure::{Figure, Skipped};
 use crate::trial::{Order, Sample, again, by_turns, curves};
 use std::convert::Infallible;
 
-/// How many disturbed measurements are made again, as a share of all: on a machine that is never quiet it would not
-/// end.
+/// The most disturbed measurements that are repeated, as a share of all: on a machine that is never quiet, repeats
+/// would not end.
 const REPEATED: f64 = 0.5;
 
-/// What a reader of saturation figures has to know.
+/// The note of saturation figures.
 const CLOSED_LOOP: &str = "Closed loop: frames come from memory as fast as they are taken. These are saturation \
                                figures, not rates that RFC 2544 searches for.";
 
-/// What came of a case.
+/// The result of a case.
 type Measured = Result<Vec<Sample>, BenchError>;
 
-/// Something to measure, for one point or for several of the same run.
+/// A measurement, of one point or of several points of the same run.
 pub struct Case<'c> {
     name: String,
     measure: Box<dyn FnMut(&Lab) -> Measured + 'c>,
 }
 
 impl<'c> Case<'c> {
-    /// With a name for those who wait, and for the list of what was skipped.
+    /// The name appears in progress reports and in the list of skipped measurements.
     pub fn new(name: impl Into<String>, measure: impl FnMut(&Lab) -> Measured + 'c) -> Case<'c> {
         Case { name: name.into(), measure: Box::new(measure) }
     }
 
-    /// For one point.
+    /// A measurement of one point.
     pub fn point(
         series: &str,
         x: f64,
@@ -44,8 +44,8 @@ impl<'c> Case<'c> {
 }
 
 impl Lab<'_> {
-    /// Measures all cases as often as the effort says, by turns, for a figure's curves in the order of the cases. What
-    /// fails once is skipped from then on.
+    /// Measures all cases by turns, in as many rounds as the effort has, and adds their curves to the figure in the
+    /// order of the cases. A case that fails once is skipped from then on.
     pub fn sweep<'c>(&mut self, mut figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
         let cases: Vec<Case> = cases.into_iter().collect();
         let rounds = self.effort.rounds.max(1);
@@ -56,7 +56,7 @@ impl Lab<'_> {
         let is_failed = |(_, failed): &(Case, Option<String>)| failed.is_some();
         let Ok(()) = by_turns(rounds, Order::Forward, &mut variants, is_failed, |(case, failed), round| {
             self.tell(&format!("{}: {} ({round} of {rounds})", figure.name, case.name));
-            // Once, as long as there are repeats.
+            // A disturbed case is repeated once, as long as repeats are left.
             let is_disturbed = |samples: &Vec<Sample>| samples.iter().any(|sample| sample.disturbed);
             match again(repeats.min(1), || (case.measure)(self), is_disturbed) {
                 Ok((samples, repeated)) => {
@@ -73,7 +73,7 @@ impl Lab<'_> {
         figure
     }
 
-    /// The same for a figure of saturation, which says so, and how long each point took.
+    /// Sweeps a saturation figure, and adds a note on that and the length of each measurement.
     pub fn saturate<'c>(&mut self, figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
         let mut figure = self.sweep(figure, cases);
         figure.settings.push(("seconds a point".into(), self.effort.seconds.to_string()));

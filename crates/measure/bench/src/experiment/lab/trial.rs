@@ -1,4 +1,4 @@
-//! What a chain carries: as fast as it goes, at set rates, or without loss.
+//! Measures a chain: at saturation, at set rates, or without loss.
 
 use super::Lab;
 use crate::BenchError;
@@ -10,9 +10,9 @@ use crate::trial::{Sample, Trials};
 use chain::{PortKind, PortSource};
 use std::path::Path;
 
-/// Frames that wait for a chain at a port, at most.
+/// Capacity of a port's receive ring, in frames.
 pub const RING: u64 = 1_024;
-/// What a reader of figures from trials at set rates has to know.
+/// The note of figures from trials at set rates.
 pub fn open_loop(seconds: f64) -> String {
     format!(
         "Open loop: frames are due whether the chain is ready or not. Trials of {seconds} s, where RFC 2544 asks for 60 s \
@@ -20,15 +20,15 @@ pub fn open_loop(seconds: f64) -> String {
     )
 }
 
-/// Frames of a trial at a low rate, at least.
+/// The least frames of a trial at a low rate.
 const LEAST_FRAMES: f64 = 20.0;
-/// The least and the most that is offered in a search, and seconds that it may take.
+/// The lowest and the highest load of a search, in frames a second, and the seconds that it may take.
 const LIMITS: Limits = Limits { least: 1_000.0, most: 200e6, patience_s: 600.0 };
 
-/// Refuses a chain without generated traffic, before anything is measured.
+/// Refuses a chain without generated traffic, before any measurement.
 ///
 /// # Errors
-/// When there is none, or the chain has mistakes.
+/// When the chain has no generated traffic, or has errors.
 pub fn check(path: &Path) -> Result<(), BenchError> {
     let loaded = Loaded::read(path)?;
     let is_made = |kind: &PortKind| matches!(kind, PortKind::Local(PortSource::Traffic(_), _));
@@ -40,11 +40,11 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
     Err(BenchError::BadChain { message: format!("{}: {told}", path.display()) })
 }
 
-/// Mpps that a chain takes as fast as it goes, and whether that was disturbed: something else had the core
+/// Throughput of a chain at saturation in Mpps, and whether the measurement was disturbed: something else had the core
 /// for too long, or the cores that share packets were far apart.
 ///
 /// # Errors
-/// When the chain has mistakes, no packets come, or not every packet is accounted for.
+/// When the chain has errors, no packets arrive, or not every packet is accounted for.
 pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool), BenchError> {
     let chain = ClosedLoop::warmed_up(path, run)?;
     let was_far = !chain.await_near();
@@ -55,7 +55,7 @@ pub fn saturation(lab: &Lab, path: &Path, run: &RunOptions) -> Result<(f64, bool
     Ok((window.per_second(window.packets) / 1e6, is_far || window.is_disturbed()))
 }
 
-/// Ends a chain.
+/// Ends a chain in a closed loop.
 ///
 /// # Errors
 /// When not every packet is accounted for.
@@ -63,7 +63,7 @@ pub fn sound(chain: ClosedLoop) -> Result<(), BenchError> {
     accounted(chain.end().is_balanced())
 }
 
-/// Ends a chain that loads were offered to.
+/// Ends a chain under test.
 ///
 /// # Errors
 /// As [`sound`].
@@ -75,7 +75,7 @@ fn accounted(is_balanced: bool) -> Result<(), BenchError> {
     if is_balanced { Ok(()) } else { Err(failed("not every packet was accounted for; this is a defect")) }
 }
 
-/// A chain that loads are offered to.
+/// Starts a chain under test, to which loads can be offered.
 ///
 /// # Errors
 /// As [`ChainUnderTest::start`].
@@ -83,7 +83,7 @@ pub fn open(path: &Path, run: &RunOptions, batching: Batching) -> Result<Box<Cha
     Ok(Box::new(ChainUnderTest::start(path, &ChainOptions { run: run.clone(), ring: RING, batching })?))
 }
 
-/// Offers one load after the other to a chain; what became of each.
+/// Offers one load after the other to a chain, then ends it; returns what was observed of each load.
 ///
 /// # Errors
 /// When nothing can be measured, or not every packet is accounted for.
@@ -122,12 +122,13 @@ pub fn latencies(
     Ok(loads.iter().zip(&observed).filter_map(of).flatten().collect())
 }
 
-/// How long a trial of latency takes at a rate.
+/// Seconds of a latency trial at a rate.
 pub fn latency_s(lab: &Lab, rate: f64) -> f64 {
     lab.effort.latency_s.max(LEAST_FRAMES / rate)
 }
 
-/// Frames a second that a chain carries by a goal, and whether most trials were disturbed to the end.
+/// Searches for the frames a second that a chain carries by a goal; also returns whether most trials were disturbed,
+/// even after repeats.
 ///
 /// # Errors
 /// When nothing can be measured, or not every packet is accounted for.
