@@ -1,9 +1,10 @@
-//! Millrace beside other systems: the same frames, ports and cores in one run, taking turns.
+//! Compares Millrace with other systems: the same frames, ports and cores in one run, by turns.
 //!
-//! Each turn makes two veth cables, starts a system between them, warms it up, searches for the rate that it carries
+//! Each turn creates two veth cables, starts a system between them, warms it up, searches for the rate that it carries
 //! with up to half a percent of loss (RFC 9971's PDR, with short trials), and measures latency at a low rate. The
-//! tester has one core and the system another, on which the kernel also works on what the system's devices receive.
-//! What the tester reaches by itself, on a cable without a system, is measured first: nothing above that can be seen.
+//! tester has one core and the system another. The kernel also processes what the system's devices receive on the
+//! system's core. First the tester's own limit is measured, on a cable without a system: no higher rate can be
+//! observed.
 
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
@@ -23,38 +24,38 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use traffic::{SizeMix, TrafficSpec};
 
-/// Trials that settle a load, of which half may be worse.
+/// Trials that decide whether a load is carried; up to half of them may be worse.
 const TRIALS: u32 = 3;
-/// How narrow a search's answer is, as a share.
+/// The relative width of a search's result.
 const WIDTH: f64 = 0.04;
-/// The least that is offered, in frames a second.
+/// The lowest load, in frames a second.
 const LEAST: f64 = 2_000.0;
-/// Seconds of trials after which the search of a turn is given up.
+/// A turn's search gives up after trials of this many seconds.
 const PATIENCE_S: f64 = 60.0;
-/// Frames a second that the tester tries by itself: more than it can send.
+/// The load at which the tester's own limit is measured, in frames a second: more than it can send.
 const TOO_MANY: f64 = 20e6;
-/// The share of what the tester reaches by itself up to which loads are offered.
+/// The highest load, as a share of the tester's own limit.
 const HEADROOM: f64 = 0.97;
-/// A trial in which the tester sent less than this share of what was due shows its limit, and not the system's.
+/// A trial in which the tester sent less than this share of the due frames shows the tester's limit, not the system's.
 const OFFERED: f64 = 0.995;
 
-/// A tester that has its core to itself sends nearly all frames sooner than this after they are due.
+/// A tester that has its core to itself sends nearly all frames within this time after they are due.
 const LATE_NS: u64 = 500_000;
 
-/// How to compare.
+/// How to compare systems.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PeersOptions {
     /// The systems.
     pub peers: Vec<Peer>,
-    /// How often each has its turn.
+    /// Turns of each system.
     pub rounds: usize,
-    /// Seconds of a full-length trial.
+    /// Length of a full trial, in seconds.
     pub trial_s: f64,
-    /// Bytes of a frame, with FCS.
+    /// Frame size in bytes, with FCS.
     pub size: u16,
-    /// Flows.
+    /// Number of flows.
     pub flows: u64,
-    /// Frames a second at which latency is measured, and for how many seconds.
+    /// The load of the latency measurement in frames a second, and its length in seconds.
     pub latency: (f64, f64),
     /// The tester's core.
     pub tester_core: usize,
@@ -62,16 +63,16 @@ pub struct PeersOptions {
     pub core: usize,
     /// How the tester reaches its devices.
     pub means: Means,
-    /// This program, for the adapters that run it.
+    /// This program, for adapters that run it.
     pub millrace: PathBuf,
-    /// The command that measures it again.
+    /// The command that repeats the measurement.
     pub command: String,
 }
 
-/// Rates that all systems carry, in Mpps, and latency at a low rate, in microseconds.
+/// Measures the rate that each system carries, in Mpps, and its latency at a low rate, in microseconds.
 ///
 /// # Errors
-/// When the frames cannot be made. What this machine cannot do is skipped, and told in the figure.
+/// When the frames cannot be generated. The figures list what this machine cannot measure.
 pub fn peers_and_latency(
     options: &PeersOptions,
     progress: &mut dyn FnMut(&str),
@@ -110,18 +111,18 @@ fn frames(options: &PeersOptions) -> Result<FrameSet, BenchError> {
     Ok(spec.prepare(usize::try_from(options.flows).unwrap_or(usize::MAX))?)
 }
 
-/// What one turn found.
+/// The results of one turn.
 struct Turn {
-    /// Frames a second.
+    /// The carried rate, in frames a second.
     rate: f64,
-    /// Whether the tester could offer no more.
+    /// Whether the tester's limit ended the search.
     tester_is_limit: bool,
     latency: Histogram<u64>,
-    /// The tester's error and the length of its turns, at the low rate.
+    /// At the low rate: the tester's pacing error, and the time between its polls.
     pacing: Histogram<u64>,
     turns: Histogram<u64>,
     disturbed: bool,
-    /// Frames that found the tester's own ring full.
+    /// Frames for which the tester's receive ring was full.
     missed: u64,
     version: Option<String>,
 }
@@ -130,12 +131,12 @@ struct Run<'a> {
     options: &'a PeersOptions,
     frames: Arc<FrameSet>,
     devices: Option<Devices>,
-    /// What the tester reaches by itself, in frames a second.
+    /// The tester's own limit, in frames a second.
     alone: Option<Quantiles>,
     systems: Vec<System<'a>>,
 }
 
-/// A system, its turns, and why it has no more of them.
+/// A system, its turns, and the reason why it was skipped, if it was.
 struct System<'a> {
     peer: &'a Peer,
     turns: Vec<Turn>,
@@ -160,11 +161,11 @@ impl Run<'_> {
         Wire::new(ends, Arc::clone(&self.frames), options)
     }
 
-    /// Finds out what the tester reaches by itself.
+    /// Measures the tester's own limit.
     fn prepare(&mut self, progress: &mut dyn FnMut(&str)) -> Result<(), Missing> {
         progress("the tester by itself");
         let missing = |error: BenchError| Missing(error.to_string());
-        // Namespaces first: without those nothing else is of use.
+        // Namespaces come first: without them nothing else works.
         let bench = Bench::cable(&self.bench_options())?;
         self.devices = Some(Devices::start(&[]).map_err(missing)?);
         let mut wire = self.wire(&bench).map_err(missing)?;
@@ -238,7 +239,7 @@ impl Run<'_> {
         self.systems.iter().filter(|system| !system.turns.is_empty())
     }
 
-    /// One series of the peers and one of Millrace, as far as there are points.
+    /// A series of the peers and one of Millrace, where they have points.
     fn series(&self, named: &str, of: impl Fn(&Turn) -> f64) -> Vec<Series> {
         let point = |(at, System { turns, .. }): (usize, &System)| {
             Point::of(at as f64, turns.iter().map(&of), turns.iter().all(|turn| turn.disturbed))
@@ -288,7 +289,7 @@ impl Run<'_> {
         settings
     }
 
-    /// How late the latest frame in a hundred left, at the low rate.
+    /// The 99th percentile of the pacing error at the low rate, in nanoseconds.
     fn late_ns(&self) -> u64 {
         let pacing = self.summed(|turn| &turn.pacing);
         if pacing.is_empty() { 0 } else { pacing.value_at_quantile(0.99) }
@@ -386,12 +387,12 @@ impl Run<'_> {
     }
 }
 
-/// Waits until the system sends something on.
+/// Waits until the system forwards a frame.
 fn wait_for_frames(wire: &mut Wire, seconds: f64) -> Result<(), BenchError> {
     let until = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 600.0));
     loop {
         let observed = wire.offer(&Offer::stamped(1_000.0, 0.02))?;
-        // Frames of an earlier try may come late, and are as good a sign.
+        // Late frames of an earlier attempt show as well that the system forwards.
         if observed.sent > 0 || wire.counts().stale > 0 {
             return Ok(());
         }
@@ -401,17 +402,17 @@ fn wait_for_frames(wire: &mut Wire, seconds: f64) -> Result<(), BenchError> {
     }
 }
 
-/// Trials of one search.
+/// The trials of one search.
 struct Searched<'a> {
     wire: &'a mut Wire,
-    /// Loads, the share of each that the tester sent, and the share of that which the system lost.
+    /// For each trial: the load, the share of it that the tester sent, and the share of that which the system lost.
     trials: Vec<(f64, f64, f64)>,
     disturbed: usize,
     missed: u64,
 }
 
 impl Searched<'_> {
-    /// Whether it was the tester that did not reach that load.
+    /// Whether the tester, and not the system, failed to reach that load.
     fn is_limit(&self, load: f64) -> bool {
         let at = || self.trials.iter().filter(|(at, ..)| (at - load).abs() <= load * 1e-9);
         let of_tester = at().filter(|(_, offered, lost)| *offered < OFFERED && *lost <= Goal::PDR.loss_ratio);

@@ -1,8 +1,9 @@
 //! Throughput over several instances of an NF: figure 16 of the NetVM paper (IEEE TNSM 2015, section V.E).
 //!
-//! An L3 forwarder runs as one, two, three, … instances, and `steer` says how they share packets: `least-filled`, as
-//! the paper does by the packets that are queued, and `flow`. Packets arrive as fast as they are taken (closed loop).
-//! Each figure has one way of steering; the packets a second of each instance stand one upon the other to their sum.
+//! An L3 forwarder runs as one, two, three, … instances. Packets are steered to them by both policies of `steer`:
+//! `least-filled`, as in the paper, by the number of queued packets, and `flow`. Packets arrive as fast as the worker
+//! takes them (closed loop). There is a figure for each policy, with the packets a second of each instance and their
+//! sum.
 
 use super::lab::{Case, Effort, Lab};
 use super::live::{LiveChain, Setting, Watched};
@@ -14,30 +15,29 @@ use crate::start::failed;
 use crate::trial::Sample;
 use std::path::{Path, PathBuf};
 
-/// What the instances do in the experiment's own chain: L3 forwarding, as in the paper.
+/// The instances of the experiment's own chain: L3 forwarding, as in the paper.
 const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(198.18.0.0/16 192.0.2.1 0, \
                          198.19.0.0/16 192.0.2.2 0) -> DecIPTTL -> EtherRewrite(02:00:00:00:00:02, 02:00:00:00:00:03) \
                          -> ToDevice(1);";
-/// Flows of the experiment's own traffic: enough that their shares of the buckets differ little.
+/// Flows of the experiment's own traffic: enough for nearly equal shares of the buckets.
 const FLOWS: u32 = 10_000;
-/// By how much of the mean an instance may get more or less where packets go to the emptiest.
+/// With `least-filled`, how far an instance's share may be from the mean, as a part of it.
 const EVEN: f64 = 0.25;
-/// The same where flows have instances by their hash.
+/// With `flow`, where the hash of a flow selects its instance: how far a share may be from the mean.
 const HASHED: f64 = 0.5;
 
-/// What to measure.
+/// What to measure, and how often.
 #[derive(Clone)]
 pub struct SteeringOptions {
     /// The most instances.
     pub most: usize,
-    /// How often each number of instances is measured.
+    /// Measurements of each number of instances.
     pub repeats: usize,
-    /// For how long, in seconds.
+    /// Length of a measurement, in seconds.
     pub seconds: f64,
-    /// Whether instances run in processes of their own; else as elements of this process.
+    /// Whether instances run in processes of their own; otherwise as elements of this process.
     pub processes: bool,
-    /// A chain of the user's, and which of its NFs there are to be several of: the first that it can be where that is
-    /// not said.
+    /// A user's chain, and the NF that gets several instances: the first NF of the chain where it is `None`.
     pub chain: Option<(PathBuf, Option<String>)>,
     /// How chains run.
     pub setting: Setting,
@@ -46,13 +46,13 @@ pub struct SteeringOptions {
 /// Measures both ways of steering, a figure for each.
 ///
 /// # Errors
-/// When a chain of the user's cannot run at all.
+/// When a user's chain cannot run.
 pub fn steering(
     options: &SteeringOptions,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Figure>, BenchError> {
     let (script, nf) = of_options(options)?;
-    // An NF of the user's runs as the chain file says.
+    // A user's NF runs as the chain file says.
     let processes = !script.runs_as_elements(&nf)?;
     let options = &SteeringOptions { processes, ..options.clone() };
     let effort = Effort { rounds: options.repeats, seconds: options.seconds, ..Effort::FULL };
@@ -60,7 +60,7 @@ pub fn steering(
     ["least-filled", "flow"].into_iter().map(|by| of_policy(by, &script, &nf, options, &mut lab)).collect()
 }
 
-/// The chain, and the NF that there are to be several of.
+/// The chain, and the name of the NF that gets several instances.
 fn of_options(options: &SteeringOptions) -> Result<(Script, String), BenchError> {
     let Some((path, nf)) = &options.chain else {
         let runs = match options.setting.other_cores() {
@@ -80,7 +80,7 @@ fn of_options(options: &SteeringOptions) -> Result<(Script, String), BenchError>
         Some(nf) => nf.clone(),
         None => known.first().cloned().ok_or_else(|| failed(format!("{} has no NFs", path.display())))?,
     };
-    // That it is there, before anything is measured.
+    // Reports an unknown NF before any measurement.
     Ok((script.with(&nf, &[])?, nf))
 }
 
@@ -162,7 +162,7 @@ fn command(by: &str, options: &SteeringOptions) -> String {
     format!("millrace bench steering{chain} --most {most} --repeats {repeats} --seconds {seconds}{which}")
 }
 
-/// Whether each of so many instances has about as much as the others.
+/// Whether each instance has a share within `bound` of the mean.
 fn evenness(each: &[Series], count: usize, bound: f64) -> Option<Expectation> {
     let shares: Vec<f64> = each.iter().take(count).filter_map(|series| series.at(count as f64)).collect();
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
@@ -178,7 +178,7 @@ fn evenness(each: &[Series], count: usize, bound: f64) -> Option<Expectation> {
     Some(Expectation::of_times(told, furthest <= bound))
 }
 
-/// Repeats with so many instances.
+/// Repeated measurements with `count` instances.
 fn several(
     by: &str,
     script: &Script,
@@ -211,7 +211,7 @@ fn several(
     Ok(instances.chain([sample("total".into(), window.packets)]).collect())
 }
 
-/// The counts of the handler `packets`: a line for each instance, its name and a number.
+/// Parses the handler `packets`: a line for each instance, with its name and its count.
 fn counts(text: &str) -> Result<Vec<u64>, BenchError> {
     let number = |line: &str| line.rsplit(' ').next().and_then(|count| count.parse().ok());
     let counted: Option<Vec<u64>> = text.lines().filter(|line| !line.trim().is_empty()).map(number).collect();
@@ -234,7 +234,7 @@ mod tests {
             assert!(figure.skipped.is_empty(), "{figure:#?}");
             assert_eq!(figure.series("total").map(|total| total.points.len()), Some(3));
             assert_eq!(figure.series("instance 3").map(|third| third.points.len()), Some(1));
-            // What instances were given comes from the packet thread's own books, which are read a moment apart.
+            // The instances' counts are from the worker's own node counters, which are read a moment apart.
             let sum: f64 = figure.series.iter().take(3).filter_map(|series| series.at(3.0)).sum();
             let total = figure.series("total").and_then(|total| total.at(3.0)).expect("measured");
             assert!((sum / total - 1.0).abs() < 0.5, "{sum} of {total}");

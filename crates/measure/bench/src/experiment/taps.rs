@@ -1,9 +1,9 @@
 //! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (SAC 2018, section 4.1).
 //!
-//! Up to five NFs open one device, and each gets all of its packets: as copies of its own (`inline`), as copies that it
-//! can only read (`observe`), or as packets where they lie (`tap`). NFs with copies of their own hold the source back;
-//! those that only look miss what they do not keep up with, so that there are two rates: what goes through, and what
-//! the NF sees that sees least.
+//! Up to five NFs open one device, and each receives all of its packets: as copies of its own (`inline`), as read-only
+//! copies (`observe`), or in place (`tap`). NFs with copies of their own hold the source back. Observers and taps miss
+//! the packets that they are too slow for. So there are two rates: that of the packets through the device, and that of
+//! the packets which the slowest NF sees.
 
 use super::lab::{Case, Effort, Lab};
 use super::live::{LiveChain, Setting, Watched, out_of};
@@ -19,18 +19,18 @@ use std::path::{Path, PathBuf};
 /// The frame size of the paper's second part, in bytes with the FCS; the text says that it fills the line.
 pub const SATURATING: u32 = 256;
 
-/// What to measure.
+/// What to measure, and how often.
 #[derive(Clone)]
 pub struct TapOptions {
-    /// Frame sizes in bytes, with the FCS.
+    /// Frame sizes in bytes, with FCS.
     pub sizes: Vec<u32>,
     /// The most NFs.
     pub most: usize,
-    /// How often each point is measured.
+    /// Measurements of each point.
     pub repeats: usize,
-    /// For how long, in seconds.
+    /// Length of a measurement, in seconds.
     pub seconds: f64,
-    /// A program that is an NF, with its arguments: the benchmark's relay. Without it all is skipped.
+    /// A program that is an NF, with its arguments: the benchmark's relay. Without it everything is skipped.
     pub program: Option<(PathBuf, Vec<String>)>,
     /// How chains run.
     pub setting: Setting,
@@ -42,10 +42,10 @@ type Shared = (&'static str, &'static str);
 const COPIES: Shared = ("copies", "inline");
 const ALL: [Shared; 3] = [COPIES, ("observers", "observe"), ("taps", "tap")];
 
-/// Measures it, a figure for each frame size.
+/// Measures the rates, with a figure for each frame size.
 ///
 /// # Errors
-/// None: what cannot be measured is told in the figures.
+/// None: the figures list what could not be measured.
 pub fn taps(options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
     let effort = Effort { rounds: options.repeats, seconds: options.seconds, ..Effort::FULL };
     let mut lab = Lab::new(effort, Path::new(""), progress);
@@ -128,7 +128,7 @@ fn expected(figure: &Figure, most: usize) -> Vec<Expectation> {
     all
 }
 
-/// The chain: so many NFs open one device.
+/// A chain in which `count` NFs open one device.
 fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Script, BenchError> {
     let mut keys = program_nf(options.program.as_ref()).map_err(failed)?;
     keys.insert("interfaces".into(), vec!["0"].into());

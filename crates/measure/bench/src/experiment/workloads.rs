@@ -1,5 +1,5 @@
-//! Millrace beside `dpdk-testpmd` on DPDK's net_pcap: the same frames, the same device, the same core, by turns
-//! ([`crate::speed`], of which this is a few rows).
+//! Compares Millrace with `dpdk-testpmd` on DPDK's net_pcap: the same frames, device and core, by turns. This is a few
+//! rows of [`crate::speed`].
 
 use super::lab::Lab;
 use crate::BenchError;
@@ -12,7 +12,7 @@ use crate::speed::{self, Options, workload};
 use crate::start::failed;
 use std::path::PathBuf;
 
-/// What is measured, from what touches a frame least on.
+/// The workloads, starting with those that touch a frame least.
 const WORKLOADS: [&str; 9] = [
     "floor",
     "forward",
@@ -26,13 +26,13 @@ const WORKLOADS: [&str; 9] = [
 ];
 /// Flows of the traffic.
 const FLOWS: u64 = 1_000;
-/// testpmd's mode that does what `l2` does.
+/// testpmd's mode that does the same as `l2`.
 const SAME: (&str, &str) = ("testpmd-macswap", "l2");
 
-/// Measures them. `program` is this program with the arguments that make it measure one chain: `bench`.
+/// Measures the workloads. `program` is this program with the arguments that make it measure one chain: `bench`.
 ///
 /// # Errors
-/// When nothing can be laid out or started.
+/// When the files cannot be written, or nothing can be started.
 pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figure, BenchError> {
     let known =
         WORKLOADS.map(|name| workload::find(name).ok_or_else(|| failed(format!("no workload `{name}`"))));
@@ -92,7 +92,7 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
     Ok(figure)
 }
 
-/// What a row does, the curve that it belongs to, and whose that is.
+/// The workload or mode of a row, and its curve with its origin.
 fn place(row: &Row) -> (&str, &'static str, Origin) {
     if row.name.starts_with("testpmd-") {
         return (&row.name, "dpdk-testpmd", Origin::Peer);
@@ -104,7 +104,7 @@ fn place(row: &Row) -> (&str, &'static str, Origin) {
     }
 }
 
-/// What is done, in the order of measuring, each once.
+/// The workloads and modes in the order of measuring, each once.
 fn names(rows: &[Row]) -> Vec<String> {
     let mut names: Vec<String> = vec![];
     for row in rows.iter().filter(|row| row.ns().is_some()) {
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(placed("l2 fused"), ("l2".into(), "fused", Origin::Own));
         assert_eq!(placed("l2 cached"), ("l2".into(), "fused, flow cache", Origin::Own));
         assert!(WORKLOADS.iter().all(|name| workload::find(name).is_some()));
-        // Without figures there is nothing to name.
+        // Rows without measurements have no names.
         assert!(names(&[row("l2")]).is_empty());
     }
 }

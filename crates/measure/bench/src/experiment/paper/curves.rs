@@ -1,21 +1,21 @@
-//! What experiments of papers share: rows of NFs as curves over the frame size, and what is expected of curves.
+//! Shared parts of the papers' experiments: rows of NFs as curves over the frame size, and line rates.
 
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
 use crate::figure::{Figure, Series};
 use crate::units::{Rate, wire_bits};
 
-/// Frames a second on a line, in millions.
+/// The frame rate of a line, in Mpps. `size` is in bytes with FCS.
 pub(super) fn line_mpps(gbps: f64, size: f64) -> f64 {
     Rate::Bits(gbps * 1e9).frames(size) / 1e6
 }
 
-/// Bits a second on a line, in billions, of so many million frames a second.
+/// The bit rate on a line, in Gbit/s, of a frame rate in Mpps.
 pub(super) fn line_gbps(mpps: f64, size: f64) -> f64 {
     wire_bits(mpps * 1e6, size) / 1e9
 }
 
-/// A row of NFs, how they run, and the name of its curve.
+/// A row of NFs, their execution mode, and the name of their curve.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) nfs: Vec<Nf>,
@@ -28,7 +28,7 @@ impl Row {
     }
 }
 
-/// Saturation of rows over the frame size, in Mpps.
+/// Cases that measure the saturation of rows over the frame size, in Mpps.
 pub(super) fn over_sizes<'r>(rows: &'r [Row], sizes: &'r [u16]) -> impl Iterator<Item = Case<'r>> {
     sizes.iter().flat_map(|size| {
         rows.iter().map(move |row| {
@@ -37,7 +37,7 @@ pub(super) fn over_sizes<'r>(rows: &'r [Row], sizes: &'r [u16]) -> impl Iterator
     })
 }
 
-/// What a row takes as fast as it goes, in Mpps.
+/// Throughput of a row at saturation, in Mpps, and whether the measurement was disturbed.
 pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let path = lab.row(nfs, form)?;
     trial::saturation(lab, &path, &lab.run_options(form, Some(size)))

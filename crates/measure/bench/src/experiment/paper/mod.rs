@@ -1,8 +1,8 @@
-//! The experiments of five papers, in the forms that this machine can run.
+//! The experiments of five papers, in the execution modes that this machine can run.
 //!
-//! Each has the name of its paper and of what it is about; [`ALL`] has them in the order of a report. What a paper gives in
-//! numbers stands beside as a reference: on the paper's machine, and mostly on 10 GbE, so only the shape of the curves
-//! compares. Values that a paper shows in a plot alone, and does not state, are not drawn.
+//! The name of an experiment is that of its paper and its subject; [`ALL`] has them in the order of a report. Values
+//! that a paper states are drawn beside the measured ones as a reference. They are from the paper's machine, mostly on
+//! 10 GbE, so only the shape of the curves compares. Values that a paper only plots and does not state are not drawn.
 //!
 //! - [`niu`]: Niu et al., Benchmarking NFV Software Dataplanes, and Unveiling Performance of NFV Software Dataplanes
 //! - [`mvmp`]: Zheng et al., MVMP: A Flexible and Efficient Container-based NFV Platform (SAC 2018)
@@ -23,9 +23,9 @@ use crate::figure::{Axis, Figure};
 /// An experiment of a paper.
 #[derive(Clone, Copy)]
 pub struct Paper {
-    /// Its name.
+    /// The name of the experiment.
     pub name: &'static str,
-    /// What it shows, in a few words.
+    /// Its subject, in a few words.
     pub about: &'static str,
     paper: &'static str,
     /// Where the paper has it.
@@ -80,7 +80,7 @@ pub static ALL: &[Paper] = &[
     paper("netvm-dos", "an attack is noticed and filtered", NETVM, "figure 18", netvm::dos),
 ];
 
-/// The one with that name.
+/// The experiment with that name.
 pub fn find(name: &str) -> Option<&'static Paper> {
     ALL.iter().find(|paper| paper.name == name)
 }
@@ -94,7 +94,7 @@ impl Paper {
     /// Carries it out: a figure, or several.
     ///
     /// # Errors
-    /// When nothing at all can be measured. What a machine lacks is told in the figures.
+    /// When nothing can be measured. The figures list what this machine cannot measure.
     pub fn run(&self, lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let mut figures = (self.run)(lab)?;
         for figure in &mut figures {

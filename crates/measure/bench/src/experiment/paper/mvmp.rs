@@ -1,4 +1,4 @@
-//! What MVMP reports: forwarding beside l2fwd, NFs that share a device, chains of NFs in processes.
+//! The experiments of MVMP: forwarding beside l2fwd, NFs that share a device, chains of NFs in processes.
 
 use super::curves::{Row, crowded, over_sizes, saturated, stated};
 use crate::BenchError;

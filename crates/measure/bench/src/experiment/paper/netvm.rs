@@ -1,4 +1,4 @@
-//! What NetVM reports: forwarding, frame sizes, chains, latency, where the time goes, steering, deployment, an attack.
+//! The experiments of NetVM: forwarding, frame sizes, chains, latency, breakdown, steering, deployment, an attack.
 
 use super::curves::{Row, crowded, line_gbps, line_mpps, over_sizes, saturated};
 use crate::BenchError;
@@ -13,10 +13,10 @@ use crate::start::failed;
 use crate::trial::Sample;
 
 const PLACE: &str = "NetVM, section V: KVM on a Xeon X5650 at 2.67 GHz, one 10 GbE port";
-/// What 10 GbE carries of 64-byte frames, in Mpps.
+/// The rate of 64-byte frames on 10 GbE, in Mpps.
 const LINE: f64 = 14.880_952;
 
-/// L3 forwarding in a process, as elements and as one function; NetVM's two ways of writing an NF come first.
+/// L3 forwarding in a process, as elements and as one program. The first two rows are NetVM's two ways to write an NF.
 fn rows() -> Vec<Row> {
     vec![
         Row::new("program in a process", &[Nf::PROGRAM], Mode::PROCESS),
@@ -26,14 +26,14 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Loads, in Mpps: tenths of 10 GbE, to the thousandth.
+/// Loads in Mpps: shares of the rate of 10 GbE, rounded to thousandths.
 fn loads(lab: &Lab) -> Vec<f64> {
     let tenths: &[f64] =
         if lab.effort.is_miniature() { &[0.01, 0.1] } else { &[0.1, 0.2, 0.4, 0.6, 0.8, 1.0] };
     tenths.iter().map(|share| (share * LINE * 1e3).round() / 1e3).collect()
 }
 
-/// What each row of NFs does with each load: `y` of what was observed, where that is known.
+/// Cases that offer each load to each row of NFs; `y` is computed from what was observed, where that is known.
 fn over_loads<'r>(
     rows: &'r [Row],
     loads: &'r [f64],
@@ -55,7 +55,7 @@ fn over_loads<'r>(
     })
 }
 
-/// Figure 11: what is forwarded of what is offered.
+/// Figure 11: the forwarded over the offered load.
 pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let (rows, loads) = (rows(), loads(lab));
     let trial_s = lab.effort.trial_s.max(0.1);
@@ -112,7 +112,7 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let told = format!("{}: large frames fill more (Gbit/s)", row.name);
         figure.expect(values, &told, |small, large| large > small);
     }
-    // Stated for 64 bytes, and for 128 and more.
+    // The paper states values for 64 bytes, and for 128 bytes and more.
     let all = |smallest: f64| {
         let stated = sizes.iter().filter(|size| **size == 64 || **size >= 128);
         stated.map(move |size| (f64::from(*size), if *size < 128 { smallest } else { 10.0 }))
@@ -122,7 +122,7 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure])
 }
 
-/// Figure 14: NFs in processes, one behind the other.
+/// Figure 14: NFs in processes, in a row.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = lab.effort.most;
     let curves = [("L2FWD, firewall, L3FWD in processes", Mode::PROCESS), ("the same, fused", Mode::CACHED)];
@@ -186,7 +186,7 @@ pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure])
 }
 
-/// Table I: where the time of a packet goes.
+/// Table I: the time of each stage of a packet.
 pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let tasks = ["NIC → host", "host → NF", "in the NF", "NF → host", "host → NIC", "total"];
     let mut figure = lab.sheet(
@@ -227,7 +227,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     }
     let place = format!("{PLACE}, table I");
     let table = |figures: [f64; 6]| figures.into_iter().enumerate().map(|(x, ns)| (x as f64, ns));
-    // VM → APP, APP and APP → VM are the NF's; the totals are those stated.
+    // The stages VM → APP, APP and APP → VM together are the NF's; the totals are those that the paper states.
     let simple = table([27.8, 16.7, 1.8 + 37.7 + 1.8, 1.8, 0.6, 88.3]);
     let click = table([27.8, 16.7, 29.4 + 41.5 + 129.0, 1.8, 0.6, 246.8]);
     figure.series.push(Series::paper("NetVM, simple L3", &place, simple));

@@ -16,13 +16,13 @@ use worker::profile::Stage;
 /// Chains at once, at most: the papers'.
 const BUNDLES: usize = 3;
 
-/// The machine of the papers.
+/// The papers' machine, and the frame sizes from which its line is full.
 const PLACE: &str = "Niu et al., section 4.1: Xeon E5-2650 v2 at 2.6 GHz, 10 GbE; line rate from 128 (BESS) and 256 bytes (ClickOS) on";
 
 /// The papers' 1-NF, 2-NF and 3-NF chains.
 const ROWS: [&[Nf]; 3] = [&[Nf::L3], &[Nf::FIREWALL, Nf::L3], &[Nf::FIREWALL, Nf::L3, Nf::L2]];
 
-/// Two threads that meet at a rate need so long to settle after probes were switched.
+/// How long a worker and the load need to settle after probes were switched.
 const SETTLED: Duration = Duration::from_millis(50);
 
 /// Figure 2 and table 1: L3 forwarding and a firewall over frame sizes and the clock.
@@ -50,7 +50,7 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure, clock])
 }
 
-/// Throughput over the clock, where it can be set; table 1 beside.
+/// Throughput over the clock frequency, where it can be set, beside table 1.
 fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
     let mut figure = lab.sheet(
         "niu-baseline-clock",
@@ -89,7 +89,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
     Ok(figure)
 }
 
-/// Figures 3 and 4: more queues and cores for one NF. Table 2: how busy the core is at 10 GbE.
+/// Figures 3 and 4: more queues and cores for one NF. Table 2: the utilization of the core at 10 GbE.
 pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sizes: &[u16] = if lab.effort.is_miniature() { &[64] } else { &[64, 96, 128] };
     let most = lab.machine.cores.len().min(4);
@@ -142,7 +142,7 @@ fn queues(workers: usize) -> &'static str {
     if workers == 1 { "queue" } else { "queues" }
 }
 
-/// Table 2: the share of its time that the packet thread works, with 10 GbE offered.
+/// Table 2: the share of its time that the worker processes packets, with 10 GbE offered.
 fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     let sizes = lab.effort.sizes;
     let forms = [Mode::MODULAR, Mode::CACHED];
@@ -177,7 +177,7 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     Ok(figure)
 }
 
-/// The share of the time in which the packet thread had packets.
+/// The share of the time in which the worker had packets, and whether the trial was disturbed.
 fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let cycles_per_ns =
         worker::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
@@ -192,7 +192,7 @@ fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     };
     let offer = Offer::even(line_mpps(10.0, f64::from(size)) * 1e6, lab.effort.trial_s.max(0.1));
     let before = worked();
-    // One trial: what is disturbed is measured again with counts of its own.
+    // Only one trial: `sweep` repeats the whole case where it is disturbed, with new counts.
     let observed = chain.offer(&offer);
     let share = (worked() - before) as f64 / (offer.duration_s * 1e9 * cycles_per_ns);
     trial::ended(chain)?;

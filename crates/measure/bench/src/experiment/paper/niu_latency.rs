@@ -9,12 +9,12 @@ use crate::start::RunOptions;
 
 /// Frames of 128 bytes, as in the paper.
 const SIZE: u16 = 128;
-/// The paper's lowest rate, and its next one; those in between are ours.
+/// Sending rates in packets a second: the paper's two lowest ones, and ours between and above.
 const RATES: [f64; 8] = [100.0, 1e3, 1e4, 1e5, 1e6, 2e6, 4e6, 8e6];
 /// The rate of the paper's figure 6.
 const CHAIN_RATE: f64 = 2e6;
 
-/// How frames are handed out, and packets worked on at a time.
+/// How a ring hands out frames, and how many the worker processes at a time.
 struct PollingMode {
     name: &'static str,
     batching: Batching,

@@ -1,4 +1,4 @@
-//! What SNF reports: routers and NAPTs in a row, and an ISP's chain, synthesized and not.
+//! The experiments of SNF: routers and NAPTs in a row, and an ISP's chain, synthesized and not.
 
 use super::curves::line_gbps;
 use crate::BenchError;
@@ -16,13 +16,13 @@ const PLACE: &str = "SNF, Xeon E5-2667 v3 at 3.2 GHz, 8 cores, four 10 GbE ports
 /// Flows of the traffic.
 const FLOWS: u64 = 1_000;
 
-/// Lays out a workload of the benchmark, with ports in memory.
+/// Writes the chain of one of the benchmark's workloads, with ports in memory.
 fn laid_out(lab: &Lab, name: &str) -> Result<PathBuf, BenchError> {
     let workload = workload::find(name).ok_or_else(|| failed(format!("there is no workload `{name}`")))?;
     Stage::new(lab.folder(), None)?.lay_out(workload, PortKind::Memory, FLOWS)
 }
 
-/// What a workload takes as fast as it goes, in Mpps.
+/// Throughput of a workload at saturation, in Mpps, and whether the measurement was disturbed.
 fn saturated(lab: &Lab, name: &str, shape: Shape, size: u16) -> Result<(f64, bool), BenchError> {
     let path = laid_out(lab, name)?;
     trial::saturation(lab, &path, &lab.run_options(shape, Some(size)))
@@ -68,7 +68,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure])
 }
 
-/// Figure 8: ten of them over frame sizes.
+/// Figure 8: ten routers or NAPTs over frame sizes.
 pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let length = if lab.effort.is_miniature() { 4 } else { 10 };
     let cases = lab.effort.sizes.iter().flat_map(|size| {
