@@ -1,4 +1,4 @@
-//! A figure for other programs' plots and statistics: a line for each point.
+//! A figure as CSV, for other programs: a line for each point.
 
 use super::words::plain;
 use super::{Figure, Origin};
@@ -7,7 +7,7 @@ use crate::BenchError;
 /// The columns. `x_name` is the category's name and empty for numbers; `origin` is `own`, `peer` or `paper: PLACE`.
 const COLUMNS: &str = "figure,series,origin,x,x_name,x_unit,median,min,max,repeats,disturbed,y_unit";
 
-/// All points, in long form, with a header.
+/// All points of a figure in long form, with a header.
 ///
 /// # Errors
 /// None that a user could cause.

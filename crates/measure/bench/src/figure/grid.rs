@@ -1,4 +1,4 @@
-//! A figure as the rows of a table: x down, curves across.
+//! A figure as a table: x values down, curves across.
 
 use super::words::{called, plain, value};
 use super::{Figure, Point};
@@ -6,9 +6,9 @@ use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 /// The cells of a table.
 pub struct Grid {
-    /// What the columns show.
+    /// The titles of the columns.
     pub header: Vec<String>,
-    /// For each x a name and the curves' values; `-` where a curve has none.
+    /// For each x value its name and the values of the curves; `-` where a curve has none.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -16,7 +16,7 @@ impl Grid {
     /// All points of a figure.
     pub fn of(figure: &Figure) -> Grid {
         let points = figure.series.iter().flat_map(|series| &series.points);
-        // Adding 0 makes one of the two zeros.
+        // Adding 0 turns -0 into 0.
         let mut xs: Vec<f64> = points.map(|point| point.x + 0.0).collect();
         xs.sort_by(f64::total_cmp);
         xs.dedup_by(|a, b| a.total_cmp(b).is_eq());
@@ -33,7 +33,7 @@ impl Grid {
         Grid { header: header.collect(), rows: xs.iter().map(row).collect() }
     }
 
-    /// With a look of comfy-table's, each cell as `escape` makes it.
+    /// A table in one of comfy-table's presets, with each cell escaped by `escape`.
     pub fn table(&self, preset: &str, escape: impl Fn(&str) -> String) -> Table {
         let mut table = Table::new();
         table.load_preset(preset).set_content_arrangement(ContentArrangement::Disabled);

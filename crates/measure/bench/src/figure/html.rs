@@ -1,4 +1,4 @@
-//! A report as one page that needs nothing else: no network, no scripts.
+//! A report as one self-contained HTML page: it needs no network and no scripts.
 
 use super::grid::Grid;
 use super::name::file_names;
@@ -8,7 +8,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page.
+/// Renders a report as HTML.
 pub fn html(report: &Report) -> String {
     let names = file_names(report);
     let named = || report.figures.iter().zip(&names);
@@ -64,7 +64,7 @@ fn about(report: &Report) -> Markup {
     }
 }
 
-/// How many of a figure's expectations do not hold.
+/// The number of a figure's expectations that do not hold.
 fn count(figure: &Figure) -> Markup {
     let failed = figure.expected.iter().filter(|expectation| !expectation.holds).count();
     markup! { @if failed > 0 { span.fails { "✗ " (failed) " not as expected" } } }

@@ -1,6 +1,6 @@
 //! A report as a Markdown page.
 //!
-//! Texts are escaped: a name that looks like a table, a link or a tag stays a name.
+//! Texts are escaped: a name that looks like a table, a link or a tag is shown as it is.
 
 use super::grid::Grid;
 use super::name::file_names;
@@ -9,8 +9,8 @@ use super::{Figure, Origin, Report};
 use comfy_table::presets::ASCII_MARKDOWN;
 use std::fmt::{Result, Write};
 
-/// The page, with the plots that [`super::write()`] puts into a folder, which is named as seen from the page: `plots` or
-/// `.`. Without plots it is what `docs/performance.md` is.
+/// Renders a report as Markdown. `plots` is the folder of the plots that [`super::write()`] writes, relative to the
+/// page: `plots` or `.`. `docs/performance.md` has no plots.
 pub fn markdown(report: &Report, plots: Option<&str>) -> String {
     let names = file_names(report);
     let mut out = String::new();
@@ -55,7 +55,7 @@ fn head(out: &mut String, report: &Report, names: &[String]) -> Result {
 }
 
 fn section(out: &mut String, figure: &Figure, name: &str, plot: Option<&str>) -> Result {
-    // An anchor of our own: how headings become anchors differs from site to site.
+    // An explicit anchor: sites differ in the anchors that they derive from headings.
     writeln!(out, "\n<a id=\"{name}\"></a>\n\n## {}\n", escape(&figure.title))?;
     writeln!(out, "{}\n", escape(&figure.about))?;
     if let Some(source) = &figure.source {
@@ -98,7 +98,7 @@ fn list(out: &mut String, heading: &str, items: impl Iterator<Item = String>) ->
     if items.is_empty() { Ok(()) } else { writeln!(out, "{heading}:\n\n{items}") }
 }
 
-/// A text that Markdown shows as it is, as a paragraph or in one.
+/// Escapes a text for a paragraph: Markdown shows it as it is.
 fn escape(text: &str) -> String {
     let text = inline(text);
     let number = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -114,7 +114,7 @@ fn escape(text: &str) -> String {
     }
 }
 
-/// A text that Markdown shows as it is in the cell of a table, where nothing begins a heading or a list.
+/// Escapes a text for a table cell, where nothing begins a heading or a list.
 fn inline(text: &str) -> String {
     let text = plain(text);
     let letters: Vec<char> = text.chars().collect();
@@ -126,7 +126,7 @@ fn inline(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '\\' | '`' | '*' | '[' | ']' | '|' | '~' => out.extend(['\\', *letter]),
-            // Inside of a word it is only itself, and names are full of it.
+            // Within a word an underscore is plain text, and many names have one.
             '_' if !(is_word(at.checked_sub(1)) && is_word(Some(at + 1))) => out.push_str("\\_"),
             letter => out.push(*letter),
         }
@@ -134,12 +134,12 @@ fn inline(text: &str) -> String {
     out
 }
 
-/// A code span, whatever is in it.
+/// A code span of any text.
 fn code(text: &str) -> String {
     let text = plain(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A space at either end is taken away again where the text itself begins or ends with a backquote.
+    // Markdown removes one space at each end, so a text that begins or ends with a backquote is padded.
     let pad = if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }

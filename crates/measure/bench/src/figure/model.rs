@@ -4,62 +4,62 @@ use crate::machine::Machine;
 use crate::stats::Quantiles;
 use serde::{Deserialize, Serialize};
 
-/// Experiments, and the machine that they ran on.
+/// The figures of experiments, and the machine that they ran on.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// The machine.
     pub machine: Machine,
-    /// The program's version, and the build's.
+    /// The version of the program, and its build.
     pub program: String,
-    /// When it began, as `2026-11-23 09:30 UTC`.
+    /// When the measurements began, as `2026-11-23 09:30 UTC`.
     pub began: String,
-    /// Seconds that it took.
+    /// Length of all measurements, in seconds.
     pub took_s: f64,
-    /// How thoroughly: `quick`, `full` or `miniature`.
+    /// How thorough the measurements were: `quick`, `full` or `miniature`.
     pub effort: String,
-    /// What was found, in the order of measuring.
+    /// The figures, in the order of measuring.
     pub figures: Vec<Figure>,
 }
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Figure {
-    /// The experiment's name, `niu-baseline`.
+    /// The name of the experiment, such as `niu-baseline`.
     pub name: String,
-    /// What it shows, in a few words.
+    /// The title, in a few words.
     pub title: String,
-    /// What was measured, on which ports, and how, in a sentence or two.
+    /// What was measured, on which ports, and how, in one or two sentences.
     pub about: String,
     /// The paper, and the figure or table of it that this follows.
     pub source: Option<String>,
-    /// The command that measures it again.
+    /// The command that repeats the measurement.
     pub command: String,
-    /// What is varied.
+    /// The varied quantity.
     pub x: Axis,
-    /// What is measured.
+    /// The measured quantity.
     pub y: Axis,
     /// The curves, or groups of bars where the x axis has categories.
     pub series: Vec<Series>,
-    /// Settings that the result hangs on: frame sizes, trials, bursts, cores.
+    /// Settings that influence the result: frame sizes, trials, bursts, cores.
     pub settings: Vec<(String, String)>,
     /// What this machine could not measure.
     pub skipped: Vec<Skipped>,
-    /// What a reader has to know: closed loop, shorter trials than the RFC asks, disturbed points.
+    /// Facts that a reader needs: closed loop, shorter trials than the RFC requires, disturbed points.
     pub notes: Vec<String>,
-    /// What the experiment expects of its result, and whether that is so.
+    /// What the experiment expects of its result, and whether the expectation holds.
     pub expected: Vec<Expectation>,
 }
 
 /// An axis.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Axis {
-    /// What it shows: `frame size`.
+    /// The quantity, such as `frame size`.
     pub label: String,
-    /// Its unit, `bytes`; empty for counts.
+    /// Its unit, such as `bytes`; empty for counts.
     pub unit: String,
     /// How values are spaced.
     pub scale: Scale,
-    /// Names for the x values 0, 1, 2, … where values are no numbers; empty where they are.
+    /// Names for the x values 0, 1, 2, … where they are categories; empty for numbers.
     pub categories: Vec<String>,
 }
 
@@ -77,85 +77,87 @@ pub enum Scale {
 /// One curve.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Series {
-    /// What it is, for the legend.
+    /// The name of the curve in the legend.
     pub name: String,
-    /// Whose figures these are.
+    /// The origin of its values.
     pub origin: Origin,
-    /// The points, by x.
+    /// The points, in the order of x.
     pub points: Vec<Point>,
 }
 
-/// Whose figures a curve shows.
+/// The origin of a curve's values.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Millrace's, measured in this run.
+    /// Values of Millrace, measured in this run.
     Own,
-    /// Another system's, measured in this run.
+    /// Values of another system, measured in this run.
     Peer,
-    /// A paper's, on its own machine: a reference only. With the place in the paper and the machine.
+    /// Values of a paper, from its own machine: a reference only. The text names the place in the paper and the
+    /// machine.
     Paper(String),
 }
 
 /// One measured value.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Point {
-    /// Where on the x axis; the category's number where there are categories.
+    /// The x value; for categories, the number of the category.
     pub x: f64,
     /// Median and range of the repeats; a paper's values have no range.
     pub y: Quantiles,
-    /// How often it was measured.
+    /// The number of measurements.
     pub repeats: usize,
-    /// Whether something else had the core for more than a fiftieth of the time, in most repeats.
+    /// Whether most repeats were disturbed: something else had the core for more than a fiftieth of the time, or cores
+    /// that share packets were far apart.
     pub disturbed: bool,
 }
 
-/// Something that could not be measured.
+/// A measurement that was not possible.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Skipped {
-    /// What.
+    /// What was not measured.
     pub what: String,
-    /// Why, and what would be needed.
+    /// The reason, and what would be needed.
     pub why: String,
 }
 
-/// What an experiment expects of its result.
+/// An expectation about the result of an experiment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Expectation {
-    /// In words, with the figures that were found.
+    /// The expectation as a sentence, with the measured values.
     #[serde(alias = "told")]
     pub sentence: String,
-    /// Whether it is so.
+    /// Whether the expectation holds.
     pub holds: bool,
-    /// Whether it is about what is counted, such as packets: then it holds however busy the machine is.
+    /// Whether it is about counts, such as packets: those do not depend on how busy the machine is.
     #[serde(default)]
     pub counted: bool,
 }
 
 impl Expectation {
-    /// About what is counted.
+    /// An expectation about counts.
     pub fn of_counts(sentence: String, holds: bool) -> Expectation {
         Expectation { sentence, holds, counted: true }
     }
 
-    /// About rates or times, which a busy machine changes.
+    /// An expectation about rates or times, which a busy machine changes.
     pub fn of_times(sentence: String, holds: bool) -> Expectation {
         Expectation { sentence, holds, counted: false }
     }
 }
 
 impl Axis {
-    /// Numbers, evenly spaced from 0.
+    /// An axis for numbers, evenly spaced from 0.
     pub fn linear(label: &str, unit: &str) -> Axis {
         Axis { label: label.into(), unit: unit.into(), scale: Scale::Linear, categories: vec![] }
     }
 
-    /// Numbers, by their logarithm.
+    /// An axis for numbers, spaced by their logarithm.
     pub fn log(label: &str, unit: &str) -> Axis {
         Axis { scale: Scale::Log, ..Axis::linear(label, unit) }
     }
 
-    /// Names.
+    /// An axis for categories with these names.
     pub fn names<Name: Into<String>>(label: &str, names: impl IntoIterator<Item = Name>) -> Axis {
         let categories = names.into_iter().map(Into::into).collect();
         Axis { categories, ..Axis::linear(label, "") }
@@ -174,7 +176,7 @@ impl Axis {
 }
 
 impl Point {
-    /// Of the figures of all repeats; `None` when there are none, or one is no number.
+    /// A point of the values of all repeats; `None` where there are none, or one is not a number.
     pub fn of(x: f64, figures: impl IntoIterator<Item = f64>, disturbed: bool) -> Option<Point> {
         let figures: Vec<f64> = figures.into_iter().collect();
         let repeats = figures.len();
@@ -188,18 +190,18 @@ impl Point {
 }
 
 impl Series {
-    /// Millrace's, with what was measured in this run.
+    /// A curve of Millrace's, measured in this run.
     pub fn own(name: impl Into<String>, points: Vec<Point>) -> Series {
         Series { name: name.into(), origin: Origin::Own, points }
     }
 
-    /// A paper's values.
+    /// A curve with a paper's values.
     pub fn paper(name: &str, place: &str, points: impl IntoIterator<Item = (f64, f64)>) -> Series {
         let points = points.into_iter().map(|(x, y)| Point::single(x, y)).collect();
         Series { name: name.into(), origin: Origin::Paper(place.into()), points }
     }
 
-    /// The median at some x.
+    /// The median at an x value.
     pub fn at(&self, x: f64) -> Option<f64> {
         self.points.iter().find(|point| point.x == x).map(|point| point.y.median)
     }
@@ -211,12 +213,12 @@ impl Figure {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// The median of a curve somewhere.
+    /// The median of a curve at an x value.
     pub fn at(&self, series: &str, x: f64) -> Option<f64> {
         self.series(series)?.at(x)
     }
 
-    /// What is expected of two values, where both were measured: `told` gets them.
+    /// Adds an expectation about two values, where both were measured. Its sentence is `told` and the values.
     pub fn expect(
         &mut self,
         values: (Option<f64>, Option<f64>),
@@ -239,7 +241,7 @@ impl Figure {
         self.series.iter().all(|series| series.points.is_empty())
     }
 
-    /// Whether all is as expected.
+    /// Whether all expectations hold.
     pub fn holds(&self) -> bool {
         self.expected.iter().all(|expectation| expectation.holds)
     }

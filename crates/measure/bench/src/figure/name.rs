@@ -1,12 +1,12 @@
-//! What figures are called in file names, addresses and HTML.
+//! Names of figures for file names, URLs and HTML.
 
 use super::model::Report;
 use std::collections::BTreeSet;
 
-/// Longest file name that is made of a figure's name, in bytes, without its ending.
+/// The longest file name made from a figure's name, in bytes without its extension.
 const LONGEST_NAME: usize = 80;
 
-/// For each figure a name that is safe in file names, addresses and HTML, and no other figure's.
+/// A unique name for each figure that is safe in file names, URLs and HTML.
 pub(super) fn file_names(report: &Report) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut name = |name: &str| {

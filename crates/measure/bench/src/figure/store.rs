@@ -1,4 +1,4 @@
-//! Reports as files.
+//! Writes and reads reports as files.
 
 use super::name::file_names;
 use super::{Report, csv, html, markdown, svg};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Writes `report.html`, `report.json`, `report.md`, and for each figure `NAME.svg` and `NAME.csv`; returns the files.
 ///
-/// JSON has no infinite numbers. Points with one are left out, in all files alike, and a note says so.
+/// JSON has no infinite numbers. Points with one are omitted from all files, and a note says so.
 ///
 /// # Errors
 /// When the folder or a file cannot be written.

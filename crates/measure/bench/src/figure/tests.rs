@@ -1,4 +1,4 @@
-//! Every rendering shows every curve and point, and takes any name and number.
+//! Every rendering shows every curve and point, and accepts any name and number.
 
 use super::words::called;
 use super::*;
@@ -74,7 +74,7 @@ pub fn report(figures: Vec<Figure>) -> Report {
     }
 }
 
-/// Any text, such as would break HTML, XML, tables and terminals.
+/// Any text, including those that would break HTML, XML, tables and terminals.
 pub fn hostile() -> impl Strategy<Value = String> {
     let bad = [
         "</svg><script>alert(1)</script>",
@@ -144,7 +144,7 @@ fn renderings(figure: &Figure) -> [(&'static str, String); 4] {
     [("text", text(figure)), ("markdown", markdown(&report, None)), ("html", html(&report)), ("csv", csv)]
 }
 
-/// An HTML page of ours is XML but for its elements without an end.
+/// Makes XML of one of our HTML pages: removes its `meta` elements, which have no end tag.
 fn as_xml(page: &str) -> String {
     let page = page.replacen("<!DOCTYPE html>", "", 1);
     let is_meta = |piece: &&str| piece.starts_with("<meta ");
@@ -306,8 +306,8 @@ proptest! {
         for (kind, shown) in renderings(&figure) {
             prop_assert!(!bad(&shown), "{}: {:?}", kind, shown);
         }
-        // Every row of the table has as many columns.
-        // In the span of the command, tags are text.
+        // Every row of the table has the same number of columns. The command is empty, because tags in its code span
+        // are text.
         let page = markdown(&report(vec![Figure { command: String::new(), ..figure.clone() }]), None);
         let bars = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();

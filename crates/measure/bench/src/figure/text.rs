@@ -6,7 +6,7 @@ use super::{Figure, Origin};
 use comfy_table::ContentArrangement;
 use comfy_table::presets::NOTHING;
 
-/// Columns of running text.
+/// Width of running text, in columns.
 const WIDTH: usize = 100;
 
 /// Title, table, what was skipped, notes and expectations.
@@ -18,7 +18,7 @@ pub fn text(figure: &Figure) -> String {
     }
     out += &format!("\n{}: median (min–max)\n\n", plain(&figure.y.title()));
     let mut table = Grid::of(figure).table(NOTHING, str::to_string);
-    // Where it is a terminal that shows the table, cells are wrapped to its width.
+    // On a terminal, cells are wrapped to its width.
     table.set_content_arrangement(ContentArrangement::Dynamic);
     out += &format!("{table}\n");
     if any_disturbed(figure) {
@@ -42,11 +42,11 @@ pub fn text(figure: &Figure) -> String {
     for expectation in &figure.expected {
         out += &paragraph(&format!("{}: ", holds(expectation.holds)), &expectation.sentence);
     }
-    // Not wrapped: it is there to be copied.
+    // Not wrapped, so that users can copy it.
     out + &format!("\n$ {}\n", plain(&figure.command))
 }
 
-/// Wrapped, with what begins it; further lines are set in.
+/// A wrapped paragraph that begins with `front`; if `front` is not empty, further lines are indented.
 fn paragraph(front: &str, text: &str) -> String {
     wrap(&format!("{front}{}", plain(text)), WIDTH).join(if front.is_empty() { "\n" } else { "\n    " })
         + "\n"

@@ -1,21 +1,22 @@
-//! Words and numbers as all renderings show them.
+//! Texts and numbers, in the form that all renderings share.
 //!
-//! Names come from files and from other programs. What a terminal, a page or XML could take for more than text is made
-//! harmless here once; escaping for HTML, Markdown and CSV is the business of those.
+//! Names come from files and from other programs. [`plain`] removes the characters that a terminal, a page or XML would
+//! interpret. Escaping for HTML, Markdown and CSV is done by the modules that write those.
 
 use super::{Figure, Origin, Point, Report, Series};
 use crate::machine::Machine;
 use crate::stats::Quantiles;
 
-/// Digits that a measured value is shown with: more than repeats agree on.
+/// Significant digits of a measured value: more than repeats agree on.
 const DIGITS: i32 = 4;
-/// What stands behind a value that was disturbed, and what it means.
+/// The mark of a disturbed value, and its meaning.
 pub const DISTURBED: (&str, &str) = (
     "*",
     "disturbed: something else had the core for more than a fiftieth of the time, or a hypervisor had moved cores apart",
 );
 
-/// A text on one line, without characters that control terminals, turn the direction of writing or are none in XML.
+/// A text on one line, without characters that control terminals, change the writing direction or are not allowed in
+/// XML.
 pub fn plain(text: &str) -> String {
     let is_kept = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -29,7 +30,7 @@ pub fn plain(text: &str) -> String {
     text.trim().chars().map(harmless).collect()
 }
 
-/// A curve's name; whose figures these are stands before it unless they are ours.
+/// The name of a curve, with its origin in front unless it is Millrace's.
 pub fn called(series: &Series) -> String {
     match series.origin {
         Origin::Own => plain(&series.name),
@@ -38,12 +39,12 @@ pub fn called(series: &Series) -> String {
     }
 }
 
-/// How many columns a text takes where all letters are equally wide; East Asian ones count twice.
+/// The width of a text in columns of a monospaced font; East Asian characters count twice.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|c| if matches!(c, '\u{1100}'..='\u{115f}' | '\u{2e80}'..) { 2 } else { 1 }).sum()
 }
 
-/// A text in lines of at most so many columns, broken between words where that is possible.
+/// Wraps a text into lines of at most `most` columns, between words where that is possible.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -56,7 +57,7 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
             lines.last_mut().into_iter().for_each(|line| line.push(' '));
             used += 1;
         }
-        // Words that are too long by themselves are parted behind a hyphen, or else wherever the line ends.
+        // A word that is too long for a line is broken after a hyphen, otherwise at the end of the line.
         for part in word.split_inclusive('-') {
             if used > 0 && used + columns(part) > most {
                 lines.push(String::new());
@@ -76,12 +77,12 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// A number with so many digits after the point, and commas between thousands.
+/// A number with `decimals` digits after the point, and commas between thousands.
 pub fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let (sign, digits) = whole.split_at(usize::from(whole.starts_with('-')));
-    // Rounded to nothing, a small negative number is 0, too.
+    // A negative number that is rounded to 0 has no sign.
     let sign = if text.contains(|c: char| c.is_ascii_digit() && c != '0') { sign } else { "" };
     let mut out = sign.to_string();
     for (at, digit) in digits.chars().enumerate() {
@@ -93,13 +94,13 @@ pub fn grouped(value: f64, decimals: usize) -> String {
     out + rest
 }
 
-/// Digits after the point that show a value with [`DIGITS`].
+/// The number of digits after the point for [`DIGITS`] significant ones.
 fn decimals(value: f64) -> usize {
     let magnitude = value.abs().log10().floor().clamp(-30.0, 30.0);
     if value == 0.0 { 0 } else { (DIGITS - 1 - magnitude as i32).max(0) as usize }
 }
 
-/// Values that are shown alike, with as many digits as the largest asks for.
+/// Formats values with the same number of digits after the point, by the largest of them.
 fn alike<const COUNT: usize>(values: [f64; COUNT]) -> [String; COUNT] {
     let largest = values.iter().filter(|value| value.is_finite()).fold(0.0, |most: f64, v| most.max(v.abs()));
     let is_plain = largest == 0.0 || (1e-6..1e15).contains(&largest);
@@ -113,7 +114,7 @@ fn alike<const COUNT: usize>(values: [f64; COUNT]) -> [String; COUNT] {
     })
 }
 
-/// A number with as many digits as it deserves.
+/// A number with [`DIGITS`] significant digits, and at least all those before the point.
 pub fn number(value: f64) -> String {
     let [text] = alike([value]);
     text
@@ -156,7 +157,7 @@ pub fn machine(machine: &Machine) -> String {
     )
 }
 
-/// What a reader has to know where others ran, too.
+/// A warning for a report from a busy machine.
 pub fn warning(machine: &Machine) -> Option<String> {
     let told = || {
         format!(
@@ -167,7 +168,7 @@ pub fn warning(machine: &Machine) -> Option<String> {
     machine.is_busy().then(told)
 }
 
-/// Seconds, in hours and minutes where there are many.
+/// Formats seconds, from a minute on in minutes, from an hour on in hours.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;
     match whole {
@@ -177,7 +178,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// How many expectations hold, of how many.
+/// The number of expectations that hold, and of all.
 pub fn held(report: &Report) -> (usize, usize) {
     let all = || report.figures.iter().flat_map(|figure| &figure.expected);
     (all().filter(|expectation| expectation.holds).count(), all().count())

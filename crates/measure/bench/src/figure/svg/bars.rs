@@ -7,18 +7,18 @@ use super::span::is_drawable;
 use crate::figure::words::{columns, number};
 use crate::figure::{Figure, Point};
 
-/// How much of a category's slot its bars take.
+/// The share of a category's slot that its bars take.
 const GROUP: f64 = 0.8;
 /// Widest bar, in pixels.
 const WIDEST: f64 = 60.0;
 
-/// The number of a point's category, where there is one.
+/// The number of a point's category, if it has one.
 pub fn slot(figure: &Figure, point: &Point) -> Option<usize> {
     let is_one = point.x >= 0.0 && point.x < figure.x.categories.len() as f64 && is_drawable(point.y.median);
     is_one.then_some(point.x as usize)
 }
 
-/// Draws the bars with their ranges, and their medians where there is room for all.
+/// Draws the bars with their ranges, and their medians if there is room for all.
 pub fn draw(canvas: &Canvas, frame: &Frame, figure: &Figure, looks: &[Look]) {
     let slots = figure.x.categories.len().max(1) as f64;
     let bar = (frame.width / slots * GROUP / figure.series.len().max(1) as f64).min(WIDEST);
@@ -34,7 +34,7 @@ pub fn draw(canvas: &Canvas, frame: &Frame, figure: &Figure, looks: &[Look]) {
             piece(canvas, look, (left, value), (left + bar, base), point.disturbed);
             let range = frame.range(point);
             if let Some(range) = range {
-                // Dark bars and light ones: ink with an edge of white.
+                // Dark ink with a white edge is visible on dark and on light bars.
                 canvas.line(
                     &[(left + bar / 2.0, range.0), (left + bar / 2.0, range.1)],
                     &Pen::solid(WHITE, 3.0f64.min(bar / 3.0)),
@@ -50,14 +50,14 @@ pub fn draw(canvas: &Canvas, frame: &Frame, figure: &Figure, looks: &[Look]) {
     }
 }
 
-/// A bar; a hollow one for what was disturbed.
+/// Draws a bar; a disturbed one is hollow.
 pub fn piece(canvas: &Canvas, look: &Look, from: Spot, to: Spot, disturbed: bool) {
-    // Next to each other with a gap, but never without any width.
+    // Bars have a gap between them, but are never without width.
     let gap = ((to.0 - from.0) * 0.08).min(1.5);
     let (left, right) = (from.0 + gap, to.0 - gap);
     let fill = if disturbed { WHITE } else { look.fill };
     canvas.rectangle((left, from.1), (right, to.1), fill);
-    // A value of 0 is a line on the axis: something was measured.
+    // A value of 0 is a line on the axis, which shows that it was measured.
     let outline = Pen { width: 1.2, ..look.pen };
     canvas.line(&[(left, to.1), (left, from.1), (right, from.1), (right, to.1), (left, to.1)], &outline);
 }

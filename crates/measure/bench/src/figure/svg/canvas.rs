@@ -4,11 +4,11 @@ use maud::{Markup, PreEscaped, html};
 use std::cell::RefCell;
 use std::fmt;
 
-/// How wide a letter of a proportional font is at most on average, as a share of its size.
+/// The average width of a letter of a proportional font, as a share of its size: an upper bound.
 pub const LETTER: f64 = 0.6;
-/// The colour of the sheet.
+/// The background colour.
 pub const WHITE: Rgb = Rgb(255, 255, 255);
-/// The colour of texts that are read first.
+/// The colour of the main texts.
 pub const INK: Rgb = Rgb(34, 34, 34);
 /// The colour of axes and remarks.
 pub const SOFT: Rgb = Rgb(95, 95, 95);
@@ -21,7 +21,7 @@ pub const BODY: f64 = 13.0;
 /// Size of an axis' numbers and of remarks, in pixels.
 pub const SMALL: f64 = 12.0;
 
-/// A place, in pixels from the upper left.
+/// A position, in pixels from the upper left.
 pub type Spot = (f64, f64);
 
 /// A colour: red, green, blue.
@@ -35,7 +35,7 @@ pub struct Pen {
     pub color: Rgb,
     /// Its width, in pixels.
     pub width: f64,
-    /// Pixels drawn and left out, where it is dashed.
+    /// The lengths of dashes and gaps in pixels, for a dashed line.
     pub dash: Option<(f64, f64)>,
 }
 
@@ -46,7 +46,7 @@ pub struct Pencil {
     pub size: f64,
     /// Its colour.
     pub color: Rgb,
-    /// Which part of it is at the place.
+    /// The part of the text that is at its position.
     pub anchor: Anchor,
     /// Whether it is bold.
     pub bold: bool,
@@ -54,7 +54,7 @@ pub struct Pencil {
     pub upward: bool,
 }
 
-/// The part of a text that is at its place.
+/// The part of a text that is at its position.
 #[derive(Clone, Copy)]
 pub enum Anchor {
     Start,
@@ -65,26 +65,26 @@ pub enum Anchor {
 /// A picture that is being drawn.
 pub struct Canvas {
     size: Spot,
-    /// The elements drawn so far. Shared, so that a legend's samples are drawn while the legend is.
+    /// The elements drawn so far. In a `RefCell`, so that a legend can draw samples while it is drawn.
     shapes: RefCell<String>,
 }
 
 impl Pen {
-    /// Without gaps.
+    /// A solid line.
     pub fn solid(color: Rgb, width: f64) -> Pen {
         Pen { color, width, dash: None }
     }
 }
 
 impl Pencil {
-    /// From left to right, beginning at the place.
+    /// A text from left to right that begins at its position.
     pub fn new(size: f64, color: Rgb) -> Pencil {
         Pencil { size, color, anchor: Anchor::Start, bold: false, upward: false }
     }
 }
 
 impl Canvas {
-    /// An empty one of this size, white: it may lie on a dark page.
+    /// A white canvas of this size: the page around it may be dark.
     pub fn new(size: Spot) -> Canvas {
         let canvas = Canvas { size, shapes: RefCell::default() };
         canvas.rectangle((0.0, 0.0), size, WHITE);
@@ -97,7 +97,7 @@ impl Canvas {
         shapes.push('\n');
     }
 
-    /// A line through these places.
+    /// Draws a line through these positions.
     pub fn line(&self, spots: &[Spot], pen: &Pen) {
         let dash = pen.dash.map(|(drawn, left_out)| format!("{} {}", Pixels(drawn), Pixels(left_out)));
         self.draw(html! {
@@ -106,7 +106,7 @@ impl Canvas {
         });
     }
 
-    /// A filled rectangle between two corners.
+    /// Draws a filled rectangle between two corners.
     pub fn rectangle(&self, from: Spot, to: Spot, color: Rgb) {
         let (left, top) = (from.0.min(to.0), from.1.min(to.1));
         let (width, height) = ((from.0 - to.0).abs(), (from.1 - to.1).abs());
@@ -115,7 +115,7 @@ impl Canvas {
         });
     }
 
-    /// A filled shape with an outline.
+    /// Draws a filled polygon with an outline.
     pub fn polygon(&self, corners: &[Spot], fill: Rgb, outline: &Pen) {
         self.draw(html! {
             polygon points=(Points(corners)) fill=(fill) stroke=(outline.color)
@@ -123,7 +123,7 @@ impl Canvas {
         });
     }
 
-    /// A filled circle with an outline.
+    /// Draws a filled circle with an outline.
     pub fn circle(&self, (x, y): Spot, radius: f64, fill: Rgb, outline: &Pen) {
         self.draw(html! {
             circle cx=(Pixels(x)) cy=(Pixels(y)) r=(Pixels(radius)) fill=(fill) stroke=(outline.color)
@@ -131,7 +131,7 @@ impl Canvas {
         });
     }
 
-    /// A text, its middle at the height of a place.
+    /// Draws a text, vertically centred at a position.
     pub fn text(&self, text: &str, (x, y): Spot, pencil: &Pencil) {
         let (x, y) = (Pixels(x), Pixels(y));
         let turn = pencil.upward.then(|| format!("rotate(270 {x} {y})"));
@@ -146,7 +146,7 @@ impl Canvas {
         });
     }
 
-    /// The finished picture, with a title for those who hear it.
+    /// The finished SVG, with a title for screen readers.
     pub fn finish(self, title: &str) -> String {
         let (width, height) = (Pixels(self.size.0), Pixels(self.size.1.round()));
         let picture = html! {
@@ -168,7 +168,8 @@ impl fmt::Display for Rgb {
     }
 }
 
-/// A length or a coordinate, to a hundredth. Whatever is far outside stays outside, as a number that viewers can add to.
+/// A length or a coordinate, rounded to hundredths. Values far outside are clamped to a range in which viewers can
+/// calculate.
 #[derive(Clone, Copy)]
 struct Pixels(f64);
 
@@ -178,7 +179,7 @@ impl fmt::Display for Pixels {
     }
 }
 
-/// The places of a line or of a shape.
+/// The points of a line or of a polygon.
 struct Points<'a>(&'a [Spot]);
 
 impl fmt::Display for Points<'_> {

@@ -6,16 +6,16 @@ use super::look::{Look, whisker};
 use super::span::{Span, is_drawable};
 use crate::figure::{Figure, Point};
 
-/// Whether a point has a place.
+/// Whether a point can be drawn.
 pub fn is_placed(point: &Point) -> bool {
     is_drawable(point.x) && is_drawable(point.y.median)
 }
 
-/// Draws the curves in the order of the legend backwards: what is told first lies on top.
+/// Draws the curves in reverse order of the legend: the first one is on top.
 pub fn draw(canvas: &Canvas, frame: &Frame, x: &Span, figure: &Figure, looks: &[Look]) {
     let spot = |point: &Point| (frame.across(x, point.x), frame.down(point.y.median));
     for (series, look) in figure.series.iter().zip(looks).rev() {
-        // A point without a place leaves a gap.
+        // A point that cannot be drawn leaves a gap.
         for run in series.points.split(|point| !is_placed(point)) {
             let spots: Vec<Spot> = run.iter().map(spot).collect();
             if spots.len() > 1 {

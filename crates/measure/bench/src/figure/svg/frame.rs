@@ -1,41 +1,41 @@
-//! The plot's rectangle: where values are in the picture, axes, grid lines and what stands beside them.
+//! The rectangle of the plot: positions of values, axes, grid lines and their labels.
 
 use super::canvas::{Anchor, BODY, Canvas, GRID, INK, LETTER, Pen, Pencil, SMALL, SOFT};
 use super::span::{Span, is_drawable};
 use crate::figure::Point;
 use crate::figure::words::{columns, wrap};
 
-/// Most columns of a category's name that is written upward.
+/// The most columns of a category's name that is written upward.
 const UPWARD: usize = 26;
-/// Pixels of a slot that is wide enough for names even if a word has to be broken.
+/// Width of a slot from which on names are written across even if words have to be broken, in pixels.
 const ROOMY: f64 = 90.0;
-/// Pixels of a line of small text.
+/// Height of a line of small text, in pixels.
 const LINE: f64 = 15.0;
 
 /// The plot's rectangle, in pixels.
 pub struct Frame {
     /// Left end of the x axis.
     pub left: f64,
-    /// Pixels of the x axis.
+    /// Length of the x axis.
     pub width: f64,
     /// Upper end of the y axis.
     pub top: f64,
-    /// Pixels of the y axis.
+    /// Length of the y axis.
     pub height: f64,
     /// The y axis.
     pub y: Span,
 }
 
-/// The names below a plot with categories.
+/// The names of the categories, below the plot.
 pub struct Names {
     lines: Vec<Vec<String>>,
     upward: bool,
-    /// Pixels that they take.
+    /// Height of all names, in pixels.
     pub height: f64,
 }
 
 impl Names {
-    /// In slots of so many pixels: across in a few lines where words fit, else upward.
+    /// Lays out names in slots of `slot` pixels: across in up to four lines where words fit, otherwise upward.
     pub fn of(names: &[String], slot: f64) -> Names {
         let fits = (slot / (LETTER * SMALL)) as usize;
         let across: Vec<Vec<String>> = names.iter().map(|name| wrap(name, fits.saturating_sub(1))).collect();
@@ -58,7 +58,7 @@ impl Names {
         Names { lines, upward: true, height: longest as f64 * LETTER * SMALL }
     }
 
-    /// Draws them below a plot.
+    /// Draws the names below the plot.
     pub fn draw(&self, canvas: &Canvas, frame: &Frame) {
         let slot = frame.width / self.lines.len().max(1) as f64;
         let pencil = Pencil { anchor: Anchor::Middle, ..Pencil::new(SMALL, INK) };
@@ -81,7 +81,7 @@ impl Names {
 }
 
 impl Frame {
-    /// Pixels that the y axis' numbers take.
+    /// Width of the y axis' numbers, in pixels.
     pub fn beside(y: &Span) -> f64 {
         y.ticks.iter().map(|tick| columns(&tick.label)).max().unwrap_or(0) as f64 * LETTER * SMALL
     }
@@ -96,24 +96,24 @@ impl Frame {
         self.left + self.width
     }
 
-    /// How far down a y value is.
+    /// The vertical position of a y value.
     pub fn down(&self, value: f64) -> f64 {
         self.bottom() - self.y.share(value) * self.height
     }
 
-    /// How far right an x value is.
+    /// The horizontal position of an x value.
     pub fn across(&self, x: &Span, value: f64) -> f64 {
         self.left + x.share(value) * self.width
     }
 
-    /// How far down a point's range reaches, where it has one.
+    /// The vertical positions of the top and the bottom of a point's range, if it has one.
     pub fn range(&self, point: &Point) -> Option<(f64, f64)> {
         let (top, bottom) = (self.down(point.y.max), self.down(point.y.min));
         let is_range = point.y.min < point.y.max && is_drawable(point.y.max - point.y.min);
         is_range.then_some((top, bottom))
     }
 
-    /// Draws grid lines and axes, and what stands beside the y axis, its label in lines.
+    /// Draws grid lines and axes, the numbers of the y axis and its label, which may have several lines.
     pub fn draw(&self, canvas: &Canvas, titles: &[String]) {
         for value in &self.y.faint {
             let at = self.down(*value);
@@ -134,7 +134,7 @@ impl Frame {
         }
     }
 
-    /// Draws the x axis' marks.
+    /// Draws the ticks of the x axis.
     pub fn draw_ticks(&self, canvas: &Canvas, x: &Span) {
         let pencil = Pencil { anchor: Anchor::Middle, ..Pencil::new(SMALL, INK) };
         for tick in &x.ticks {

@@ -1,15 +1,15 @@
-//! The legend, below the plot where it covers nothing: names in full, in as many columns as fit.
+//! The legend below the plot, where it covers no data: full names, in as many columns as fit.
 
 use super::canvas::{BODY, Canvas, INK, LETTER, Pencil, Spot};
 use super::look::Look;
 use crate::figure::words::{called, columns, plain, wrap};
 use crate::figure::{Figure, Origin, Series};
 
-/// Pixels for the piece of a curve before a name.
+/// Width of the sample of a curve in front of its name, in pixels.
 const SAMPLE: f64 = 40.0;
-/// Pixels between columns.
+/// Gap between columns, in pixels.
 const GAP: f64 = 24.0;
-/// Pixels of a line.
+/// Height of a line, in pixels.
 const LINE: f64 = 18.0;
 
 /// The names of all curves, laid out.
@@ -20,7 +20,7 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// For so many pixels.
+    /// Lays out the legend for a width in pixels.
     pub fn of(figure: &Figure, width: f64) -> Legend {
         let most = ((width - SAMPLE) / (LETTER * BODY)) as usize;
         let name = |series: &Series| match &series.origin {
@@ -38,12 +38,13 @@ impl Legend {
         row.iter().map(Vec::len).max().unwrap_or(0) as f64 * LINE
     }
 
-    /// Pixels from its top to its bottom.
+    /// Height of the legend, in pixels.
     pub fn height(&self) -> f64 {
         self.entries.chunks(self.across).map(Legend::row_height).sum()
     }
 
-    /// Draws it, its upper left at a place; a sample draws a piece of a curve around a place.
+    /// Draws the legend with its upper left corner at a position; `sample` draws the sample of a curve around a
+    /// position.
     pub fn draw(&self, canvas: &Canvas, (left, top): Spot, looks: &[Look], sample: impl Fn(&Look, Spot)) {
         let mut y = top + LINE / 2.0;
         for (row, looks) in self.entries.chunks(self.across).zip(looks.chunks(self.across)) {

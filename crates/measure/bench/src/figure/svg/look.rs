@@ -1,7 +1,8 @@
-//! How curves are told apart: by colour, by marker and by line.
+//! The styles that distinguish curves: colours, markers and lines.
 //!
-//! Ours are solid, other systems' thin with long dashes, papers' grey with short ones. Ten colours that stay apart for
-//! the colour-blind (Okabe and Ito's, Tol's), and seven markers: the pair repeats after seventy curves.
+//! Millrace's curves are solid, other systems' thin with long dashes, papers' grey with short dashes. The ten colours
+//! can be distinguished by colour-blind readers (Okabe and Ito's, Tol's). With seven markers, the combination of colour
+//! and marker repeats after seventy curves.
 
 use super::canvas::{Canvas, Pen, Rgb, Spot, WHITE};
 use crate::figure::{Origin, Series};
@@ -29,17 +30,17 @@ const MARKERS: [Marker; 7] = [
     Marker::Regular { corners: 5, turn: 0.0 },
     Marker::Regular { corners: 6, turn: 0.5 },
 ];
-/// From a marker's middle to its edge, in pixels.
+/// Radius of a marker, in pixels.
 const RADIUS: f64 = 4.0;
 
-/// A curve's looks.
+/// The style of a curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     /// Its colour.
     pub color: Rgb,
     /// Its line.
     pub pen: Pen,
-    /// What bars are filled with.
+    /// The fill colour of bars.
     pub fill: Rgb,
     marker: Marker,
     hollow: bool,
@@ -48,14 +49,14 @@ pub struct Look {
 #[derive(Clone, Copy, Debug)]
 enum Marker {
     Circle,
-    /// Turned by a share of the angle between two corners; otherwise one is at the top.
+    /// A regular polygon. Without a turn one corner is at the top; `turn` is a share of the angle between two corners.
     Regular {
         corners: u32,
         turn: f64,
     },
 }
 
-/// The looks of some curves.
+/// The styles of some curves.
 pub fn looks(series: &[Series]) -> Vec<Look> {
     let (mut measured, mut printed) = (0, 0);
     let next = |count: &mut usize| {
@@ -82,21 +83,21 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
     series.iter().map(look).collect()
 }
 
-/// Mixed with white.
+/// A colour mixed with white.
 fn pale(Rgb(red, green, blue): Rgb) -> Rgb {
     let mix = |part: u8| ((u16::from(part) + 2 * 255) / 3) as u8;
     Rgb(mix(red), mix(green), mix(blue))
 }
 
 impl Look {
-    /// A point's marker, hollow for what was disturbed and for papers' values.
+    /// Draws the marker of a point, which is hollow for a disturbed point and for papers' values.
     pub fn mark(&self, canvas: &Canvas, (x, y): Spot, disturbed: bool) {
         let fill = if self.hollow || disturbed { WHITE } else { self.color };
         let outline = Pen::solid(self.color, 1.4);
         let Marker::Regular { corners, turn } = self.marker else {
             return canvas.circle((x, y), RADIUS, fill, &outline);
         };
-        // Few corners enclose less of the circle around them.
+        // A polygon with few corners covers less of its circumcircle.
         let radius = if corners == 3 { RADIUS * 1.3 } else { RADIUS * 1.15 };
         let corner = |at: u32| {
             let angle = (f64::from(at) + turn) / f64::from(corners) * TAU - FRAC_PI_2;
@@ -107,7 +108,7 @@ impl Look {
     }
 }
 
-/// From the smallest to the largest of the repeats, with caps.
+/// Draws a line with caps from the smallest to the largest of the repeats.
 pub fn whisker(canvas: &Canvas, color: Rgb, x: f64, (top, bottom): (f64, f64), cap: f64) {
     let pen = Pen::solid(color, 1.2);
     canvas.line(&[(x, top), (x, bottom)], &pen);

@@ -1,7 +1,7 @@
 //! A figure as a plot.
 //!
-//! Curves for numbers, groups of bars for categories. Everything has a place of its own, from top to bottom: title, plot,
-//! the x axis' numbers and label, legend, remarks. Nothing covers data.
+//! A figure has curves for numbers, and groups of bars for categories. From top to bottom the picture has the title,
+//! the plot, the numbers and the label of the x axis, the legend, and remarks. Nothing covers data.
 
 mod bars;
 mod canvas;
@@ -18,12 +18,12 @@ use frame::{Frame, Names};
 use legend::Legend;
 use span::{Span, is_drawable};
 
-/// Width of a plot, and height of its rectangle, in pixels.
+/// Width of the picture, and height of the plot's rectangle, in pixels.
 const SIZE: (f64, f64) = (860.0, 360.0);
-/// Lines that the y axis' label has room for.
+/// The most lines of the y axis' label.
 const Y_TITLE_LINES: usize = 2;
 
-/// A figure as an SVG picture, self-contained, on white.
+/// Renders a figure as a self-contained SVG picture on a white background.
 pub fn svg(figure: &Figure) -> String {
     let has_names = !figure.x.categories.is_empty();
     let is_placed = |point: &&Point| {
@@ -34,7 +34,7 @@ pub fn svg(figure: &Figure) -> String {
     let ys = placed.iter().flat_map(|point| [point.y.median, point.y.min, point.y.max]);
     let mut ys: Vec<f64> = ys.filter(|value| is_drawable(*value)).collect();
     if has_names && let Some(least) = ys.iter().copied().filter(|y| *y > 0.0).min_by(f64::total_cmp) {
-        // On a logarithmic axis, too, the lowest bar has a height.
+        // Gives the lowest bar a height on a logarithmic axis.
         ys.push(least / 2.0);
     }
     let y = Span::upright(&figure.y, &ys);
@@ -99,7 +99,7 @@ pub fn svg(figure: &Figure) -> String {
     canvas.finish(&plain(&figure.title))
 }
 
-/// What a reader has to know of the marks.
+/// The remarks that explain the marks.
 fn remarks(figure: &Figure, placed: &[&Point], all: usize) -> Vec<String> {
     let mut remarks: Vec<String> = vec![];
     let mut remark = |is_so: bool, told: &str| remarks.extend(is_so.then(|| told.to_string()));

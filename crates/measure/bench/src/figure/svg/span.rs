@@ -1,35 +1,34 @@
-//! What an axis reaches over, and where its marks are.
+//! The range of an axis, and its ticks.
 
 use super::canvas::{LETTER, SMALL};
 use crate::figure::words::{columns, grouped, number};
 use crate::figure::{Axis, Scale};
 
-/// Numbers larger than this, or closer to 0 than its reciprocal, are no measurements; sums and products of others are
-/// numbers.
+/// Numbers beyond this, or closer to 0 than its reciprocal, are not drawn; sums and products of the others stay finite.
 const LARGEST: f64 = 1e100;
-/// So many places of an axis are marked where something was measured; for more, round numbers are marked.
+/// Up to this many different values, ticks are at the measured values; with more, at round numbers.
 const MEASURED_TICKS: usize = 12;
-/// Room at the ends of the x axis, as a share of what is drawn.
+/// Margin at the ends of the x axis, as a share of the drawn range.
 const MARGIN: f64 = 0.04;
 
-/// What an axis reaches over.
+/// The range of an axis.
 #[derive(Debug)]
 pub struct Span {
-    /// The values at its ends, logarithms where the scale is one.
+    /// The values at its ends; logarithms where the scale is logarithmic.
     ends: (f64, f64),
     log: bool,
-    /// Its marks.
+    /// The ticks.
     pub ticks: Vec<Tick>,
-    /// Places between them that only have a faint line.
+    /// Values between them that only have a faint line.
     pub faint: Vec<f64>,
 }
 
-/// A mark.
+/// A tick of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tick {
     /// The value.
     pub at: f64,
-    /// What stands beside it; empty where there is no room.
+    /// The label; empty where there is no room.
     pub label: String,
 }
 
@@ -44,7 +43,7 @@ impl Span {
         if axis.scale == Scale::Log { powers(values) } else { even(values) }
     }
 
-    /// An x axis over these values, so many pixels wide, marked where they are as long as they are few.
+    /// An x axis over these values, `pixels` wide, with ticks at the values where they are few.
     pub fn lying(axis: &Axis, values: &[f64], pixels: f64) -> Span {
         let mut measured = values.to_vec();
         measured.sort_by(f64::total_cmp);
@@ -58,7 +57,7 @@ impl Span {
             let (low, high) = if log { (low, high) } else { (low.min(0.0), high.max(0.0)) };
             let margin = if high > low { (high - low) * MARGIN } else { 0.5 };
             let low = if low < 0.0 || log { low - margin } else { low };
-            // Where all values are 0, the axis is that of nothing.
+            // Where all values are 0, the default range of `even` remains.
             if high > low || log {
                 span.ends = (low, high + margin);
             }
@@ -81,7 +80,7 @@ impl Span {
         span
     }
 
-    /// Where a value is, as a share of the axis; what is outside is at its end.
+    /// The position of a value as a share of the axis; values outside are at its ends.
     pub fn share(&self, value: f64) -> f64 {
         self.place(value).clamp(0.0, 1.0)
     }
@@ -92,18 +91,18 @@ impl Span {
             () if value > 0.0 => value.log10(),
             () => self.ends.0,
         };
-        // Rounding must not push the outermost mark off the axis.
+        // Rounding must not push the outermost tick off the axis.
         let share = (scaled - self.ends.0) / (self.ends.1 - self.ends.0);
         if (-1e-9..1.0 + 1e-9).contains(&share) { share.clamp(0.0, 1.0) } else { share }
     }
 
-    /// Lets the axis begin further down, at this logarithm, which is told to be 0: zeros have to be somewhere.
+    /// Extends the axis down to this logarithm and labels it 0: a logarithmic axis has no other position for zeros.
     fn begin_at_0(&mut self, end: f64) {
         self.ends.0 = end;
         self.ticks.insert(0, Tick { at: 10f64.powf(end), label: "0".into() });
     }
 
-    /// Takes away what is told where it would lie on what is told before it; the last one counts most.
+    /// Removes labels that would overlap the label before them; the last label is always kept.
     fn make_room(&mut self, pixels: f64) {
         let around = |tick: &Tick| {
             let half = (columns(&tick.label) as f64 + 1.0) * LETTER * SMALL / 2.0;
@@ -123,7 +122,7 @@ impl Span {
     }
 }
 
-/// From 0 to a round number above the largest.
+/// A linear axis from 0 to a round number above the largest value.
 fn even(values: &[f64]) -> Span {
     let low = values.iter().copied().fold(0.0, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
@@ -134,7 +133,7 @@ fn even(values: &[f64]) -> Span {
     let step =
         [1.0, 2.0, 2.5, 5.0].map(|times| times * power).into_iter().find(|step| *step >= rough * 0.999);
     let step = step.unwrap_or(10.0 * power);
-    // A little less than a step more is the same step, but for rounding.
+    // The tolerances absorb rounding errors.
     let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
     let ats: Vec<f64> =
         (0..=(last - first).clamp(1.0, 20.0) as u32).map(|n| (first + f64::from(n)) * step).collect();
@@ -154,19 +153,19 @@ fn even(values: &[f64]) -> Span {
     }
 }
 
-/// From a round number at or below the smallest to one at or above the largest.
+/// A logarithmic axis between powers of ten around the values.
 fn powers(values: &[f64]) -> Span {
     let positive = || values.iter().copied().filter(|value| *value > 1.0 / LARGEST);
     let low = positive().fold(f64::INFINITY, f64::min);
     let (low, high) = if low.is_finite() { (low, positive().fold(low, f64::max)) } else { (1.0, 10.0) };
     let (low, high) = ((low.log10() + 1e-9).floor() as i32, (high.log10() - 1e-9).ceil() as i32);
-    // A power of ten alone is in the middle.
+    // A single power of ten is in the middle.
     let (low, high) = if low < high { (low, high) } else { (low - 1, high + 1) };
     let decades = high - low;
     let every = (decades + 8) / 9;
     let is_plain = low >= -4 && high <= 6;
     let told = |at: f64| if is_plain { short(at) } else { power_of_ten(at) };
-    // Between few powers the numbers 2 and 5 are marked, too.
+    // With at most two decades, 2 and 5 also have ticks.
     let marked: &[f64] = if decades <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     let decade = |power: i32| {
         let tens = 10f64.powi(power);
@@ -190,12 +189,12 @@ fn powers(values: &[f64]) -> Span {
     span
 }
 
-/// A number beside a mark.
+/// The label of a tick.
 fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
         1e-4..1e9 if value.fract() == 0.0 => grouped(value, 0),
-        // Written as it is: 0.1 and 0.25 need no more digits.
+        // 0.1 and 0.25 need no more digits.
         1e-4..1e9 if value.to_string().len() <= 6 => value.to_string(),
         1e-4..1e9 => number(value),
         _ => power_of_ten(value),

@@ -1,4 +1,4 @@
-//! Plots are XML, hold every name and point, and take any numbers.
+//! Plots are valid XML, contain every name and point, and accept any numbers.
 
 use super::svg;
 use crate::figure::tests::{any_figure, figure, point, rates, series};
@@ -18,7 +18,7 @@ fn count(picture: &str, tag: &str) -> usize {
     tree.descendants().filter(|node| node.has_tag_name(tag)).count()
 }
 
-/// Figures of all kinds, as experiments and mishaps make them.
+/// Figures of all kinds, regular and degenerate.
 fn kinds() -> Vec<Figure> {
     let flows = [1.0, 16.0, 256.0, 4096.0, 65_536.0, 1_048_576.0];
     let frames = || Axis::linear("frame size", "bytes");
@@ -128,14 +128,14 @@ fn kinds() -> Vec<Figure> {
     kinds
 }
 
-/// With `PLOTS=FOLDER` in the environment, plots are put there to be looked at.
+/// With `PLOTS=FOLDER` in the environment, the plots are written there for inspection.
 #[test]
 fn figures_of_all_kinds_are_plots() {
     for figure in kinds() {
         let picture = svg(&figure);
         let shown = texts(&picture).join(" ");
         for series in &figure.series {
-            // Long ones are wrapped, at a space.
+            // Long names are wrapped at a space.
             assert!(shown.contains(&series.name), "{}: {}\n{shown}", figure.name, series.name);
         }
         if let Some(folder) = std::env::var_os("PLOTS").map(PathBuf::from) {
@@ -153,7 +153,7 @@ fn every_point_has_a_marker() {
     let circles = |figure: &Figure| count(&svg(figure), "circle");
     let mut figure = rates();
     figure.series.truncate(1);
-    // Seven, and the one in the legend.
+    // Seven points, and the marker in the legend.
     assert_eq!(circles(&figure), 8);
     figure.series[0].points[3].y.median = f64::NAN;
     assert_eq!(circles(&figure), 7);
@@ -167,7 +167,7 @@ fn every_category_has_a_bar() {
         let curve = series("fused", Origin::Own, xs.iter().map(|x| (*x, 3.0)));
         count(&svg(&Figure { series: vec![curve], ..bars.clone() }), "rect")
     };
-    // The sheet, and the piece in the legend.
+    // The background, and the sample in the legend.
     assert_eq!(of(&[]), 2);
     assert_eq!(of(&[0.0, 1.0]), 4);
     assert_eq!(of(&[0.0, 1.0, 2.0, -1.0, f64::NAN, f64::INFINITY]), 4);
