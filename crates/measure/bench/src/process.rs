@@ -1,13 +1,13 @@
-//! Processes that this one has started.
+//! Waits for child processes.
 
 use std::io;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Waits for the end of a process, and makes one if it does not come in time: then there is no status.
+/// Waits for a process to end, and kills it after `patience`: then there is no status.
 ///
 /// # Errors
-/// When the kernel does not say whether it has ended.
+/// When the kernel does not report whether the process has ended.
 pub fn end_within(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
     let until = Instant::now() + patience;
     loop {
@@ -15,7 +15,7 @@ pub fn end_within(child: &mut Child, patience: Duration) -> io::Result<Option<Ex
             Some(status) => return Ok(Some(status)),
             None if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
             None => {
-                // It may have ended this moment; either way it must be waited for.
+                // It may have just ended; either way it must be reaped.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Ok(None);

@@ -1,10 +1,10 @@
-//! How a chain runs that is measured.
+//! The execution mode of a measured chain.
 
 use chain::ExecutionMode;
 use std::str::FromStr;
 use worker::fusion::FlowCache;
 
-/// How the NFs of this process run.
+/// The execution mode of the NFs in this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Shape {
     /// Element by element.
@@ -17,7 +17,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them.
+    /// All modes.
     pub const ALL: [Shape; 3] = [Shape::Modular, Shape::Fused, Shape::Cached];
 
     /// The name in options and reports.
@@ -29,12 +29,12 @@ impl Shape {
         }
     }
 
-    /// The form.
+    /// The chain's execution mode.
     pub fn mode(self) -> ExecutionMode {
         if self == Shape::Modular { ExecutionMode::Modular } else { ExecutionMode::Fused }
     }
 
-    /// Whether with a flow cache.
+    /// The flow cache setting.
     pub fn cache(self) -> FlowCache {
         if self == Shape::Cached { FlowCache::Auto } else { FlowCache::Off }
     }

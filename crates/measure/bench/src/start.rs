@@ -1,4 +1,4 @@
-//! From a chain's file to a chain that runs in this process and is measured.
+//! Loads a chain file, and starts the chain in this process to measure it.
 
 use crate::BenchError;
 use crate::machine::apart::{Apart, NEAR_IN};
@@ -19,24 +19,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use worker::fusion::FlowCache;
 
-/// How a chain runs that is measured.
+/// How a measured chain runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RunOptions {
-    /// Packets to work on at a time.
+    /// Burst size, in packets.
     pub burst: usize,
-    /// Whether packet threads never sleep.
+    /// Whether workers poll and never sleep.
     pub polls: bool,
-    /// The packet threads' cores; there is one thread for each.
+    /// The cores of the workers; there is one worker for each.
     pub cores: Vec<usize>,
     /// Packet slots.
     pub slots: u32,
-    /// How NFs run that run in this process; as the chain file says where there is none.
+    /// The execution mode of the NFs in this process; that of the chain file where it is `None`.
     pub shape: Option<Shape>,
-    /// What its traffic is, other than the file says.
+    /// Changes to the chain file's traffic.
     pub change: Change,
 }
 
-/// A chain that was read.
+/// A chain that was read from its file.
 pub struct Loaded {
     /// The chain.
     pub chain: Chain,
@@ -49,15 +49,16 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Reads a chain's file.
+    /// Reads a chain file.
     ///
     /// # Errors
-    /// When it has mistakes.
+    /// When the chain has errors.
     pub fn read(path: &Path) -> Result<Loaded, BenchError> {
         Loaded::from_sources(Sources::of_files(), path, NfOutput::Inherit)
     }
 
-    /// The same, where files may have other texts than on disk, and what its NFs print may be kept from the terminal.
+    /// Reads a chain file from `sources`, which may replace texts of files. `output` says where the output of its NFs
+    /// goes.
     ///
     /// # Errors
     /// As [`Loaded::read`].
@@ -80,7 +81,7 @@ impl Loaded {
     /// Its ports, with the frames of those with generated traffic.
     ///
     /// # Errors
-    /// When generated traffic has mistakes.
+    /// When the chain's generated traffic or its NFs have errors.
     pub fn ports(&mut self, options: &RunOptions) -> Result<Resources, BenchError> {
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
@@ -110,15 +111,15 @@ impl Loaded {
         if self.diags.has_errors() { Err(self.refused()) } else { Ok(ports) }
     }
 
-    /// The frames of ports with generated traffic, in the order of ports, once there are [`Loaded::ports`].
+    /// The frames of the ports with generated traffic, in the order of ports; empty before [`Loaded::ports`].
     pub fn frames(&self) -> Vec<Arc<FrameSet>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes its elements, with ports that `open` opens.
+    /// Creates the chain's elements, with the ports that `open` opens.
     ///
     /// # Errors
-    /// When the chain has mistakes, or a port cannot be opened.
+    /// When the chain has errors, or a port cannot be opened.
     pub fn assemble(&mut self, options: &RunOptions, open: &mut dyn Opener) -> Result<Assembly, BenchError> {
         let wanted = self.options(options);
         let assembly =
@@ -243,7 +244,7 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// A chain file with generated traffic, one NF and a port that discards, and the folder that it is in.
+    /// Writes a chain file with generated traffic, one NF and a port that discards; returns its folder and its path.
     pub fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("chain.toml");

@@ -1,23 +1,23 @@
-//! What several rounds of one measurement come to, and histograms of many.
+//! Summaries of several rounds of a measurement, and histograms of many values.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Latencies above this many nanoseconds count as this: 68 s.
+/// Longer latencies are counted as this many nanoseconds: 68 s.
 const LONGEST_NS: u64 = 1 << 36;
 /// Significant digits of latencies: within a thousandth.
 const DIGITS: u8 = 3;
 
 /// A histogram of nanoseconds, within a thousandth of each value.
 pub fn histogram() -> Histogram<u64> {
-    // Neither bounds nor digits can be refused: they are constants.
+    // The constant bounds and digits are valid.
     Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| unreachable!("constant bounds"))
 }
 
 /// Median and range of some figures.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Quantiles {
-    /// The middle one; of an even number, the mean of the two in the middle.
+    /// The middle value; of an even number of values, the mean of the two in the middle.
     pub median: f64,
     /// The smallest.
     pub min: f64,
@@ -26,7 +26,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Of these figures; `None` when there are none, or one is no number.
+    /// The median and range of these values; `None` where there are none, or one is not a number.
     pub fn of(figures: impl IntoIterator<Item = f64>) -> Option<Quantiles> {
         let mut figures: Vec<f64> = figures.into_iter().collect();
         if figures.iter().any(|figure| figure.is_nan()) {
@@ -43,12 +43,12 @@ impl Quantiles {
         Some(Quantiles { median, min, max })
     }
 
-    /// Of one figure.
+    /// The median and range of one value.
     pub fn single(figure: f64) -> Quantiles {
         Quantiles { median: figure, min: figure, max: figure }
     }
 
-    /// Every figure through a function that only grows, or only falls.
+    /// Applies a monotonic function to each value.
     #[must_use]
     pub fn map(self, function: impl Fn(f64) -> f64) -> Quantiles {
         let (one, other) = (function(self.min), function(self.max));

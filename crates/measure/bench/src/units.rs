@@ -1,14 +1,15 @@
-//! Rates as users write them, `5Mpps`, `10Gbps`, and times as they are shown, `200 µs`.
+//! Rates as users write them (`5Mpps`, `10Gbps`), and times as they are shown (`200 µs`).
 
 use crate::BenchError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of preamble, start of frame and gap that every Ethernet frame takes on the wire (IEEE 802.3, RFC 2544).
+/// Bytes of preamble, start-of-frame delimiter and inter-frame gap of each Ethernet frame on the wire (IEEE 802.3, RFC
+/// 2544).
 pub const WIRE_BYTES: f64 = 20.0;
 
-/// How much traffic.
+/// A rate of traffic.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rate {
@@ -19,7 +20,7 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// Frames a second, of so many bytes on average, FCS counted.
+    /// The rate in frames a second, for frames of `mean_bytes` on average, with FCS.
     pub fn frames(self, mean_bytes: f64) -> f64 {
         match self {
             Rate::Frames(frames) => frames,
@@ -28,12 +29,12 @@ impl Rate {
     }
 }
 
-/// Bits a second that so many frames take on the wire.
+/// The bits a second that a frame rate takes on the wire.
 pub fn wire_bits(frames: f64, mean_bytes: f64) -> f64 {
     frames * (mean_bytes + WIRE_BYTES) * 8.0
 }
 
-/// A number and what stands behind it.
+/// Splits a text into a positive number and the rest.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -41,7 +42,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
     (number > 0.0 && number.is_finite()).then(|| (number, text[end..].trim()))
 }
 
-/// What a prefix of a unit stands for; `None` for one that there is not.
+/// The factor of a unit's prefix; `None` for an unknown prefix.
 fn scale(prefix: &str) -> Option<f64> {
     Some(match prefix {
         "" => 1.0,
@@ -69,7 +70,7 @@ impl FromStr for Rate {
         };
         let scaled =
             number * scale(prefix.trim()).ok_or_else(|| refuse("prefixes of units are k, M and G"))?;
-        // More than any link has, and than a frame a nanosecond on each of a hundred cores.
+        // More than any link carries, and more than a hundred cores with a frame per nanosecond each.
         if scaled > 1e14 {
             return Err(refuse("that is more than any machine carries"));
         }
@@ -86,7 +87,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A number with a prefix of a thousand's power.
+/// Formats a number with the prefix k, M or G.
 pub fn scaled(number: f64) -> String {
     let (divisor, prefix) = match number {
         n if n >= 1e9 => (1e9, "G"),

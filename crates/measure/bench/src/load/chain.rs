@@ -1,4 +1,4 @@
-//! A chain that runs in this process, to which loads are offered.
+//! A chain in this process to which loads are offered.
 
 use super::offer::{Observed, Offer, UnderTest};
 use super::pace::{Batching, Counts, Pace};
@@ -15,41 +15,41 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long is waited in all until cores that were moved apart are near again.
+/// How long all trials together may wait for cores that are far apart.
 const NEAR_IN_ALL: Duration = Duration::from_secs(15);
-/// How long warming up takes.
+/// Length of a warm-up, in seconds.
 const WARM_UP_S: f64 = 0.5;
-/// How long the chain may take to work off what waits when a trial is over.
+/// How long the chain may take to process waiting frames after a trial.
 const DRAIN: Duration = Duration::from_secs(5);
-/// For how long nothing comes out before that counts as done, where all has come out that should: longer than a NF that
-/// sleeps takes to wake.
+/// A trial ends when nothing has come out for this long, if all expected frames have come out. It is longer than an NF
+/// that sleeps takes to wake.
 const QUIET: Duration = Duration::from_millis(15);
-/// The same where some are missing: they may wait for something.
+/// The same limit while frames are missing: they may wait in an element.
 const PATIENT: Duration = Duration::from_millis(200);
-/// Frames of which it is seen how many come out where nothing is lost, at least: few enough in their time for whatever
-/// deserves to be measured.
+/// The least frames of a warm-up, which measures how many frames come out where nothing is lost: few enough for any
+/// chain.
 const LEAST_FRAMES: f64 = 500.0;
 
-/// How to run it, and what stands in front of it.
+/// How to run the chain, and the receive rings in front of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChainOptions {
-    /// How it runs.
+    /// How the chain runs.
     pub run: RunOptions,
-    /// Frames that wait for the chain at each port and worker, at most.
+    /// Capacity of the receive ring of each port and worker, in frames.
     pub ring: u64,
-    /// When they are handed out.
+    /// When rings hand out frames.
     pub batching: Batching,
 }
 
-/// The chain, running.
+/// A running chain under test.
 pub struct ChainUnderTest {
     chain: RunningChain,
     pace: Arc<Pace>,
-    /// For each ring, after how many frames its flows come again.
+    /// For each ring, the number of frames after which its flows repeat.
     flows: Vec<u64>,
     /// How long it may still be waited for cores that are far apart.
     patience: Duration,
-    /// Frames that come out for each that goes in, where nothing is lost.
+    /// Frames that come out for each one that goes in, where nothing is lost.
     passed: f64,
 }
 
@@ -64,10 +64,10 @@ fn ends(chain: &Chain) -> (Vec<String>, Vec<String>) {
 }
 
 impl ChainUnderTest {
-    /// Starts the chain in a file, warms it up, and finds out how much of what goes in comes out when nothing is lost.
+    /// Starts the chain in a file, warms it up, and measures the share of frames that come out when nothing is lost.
     ///
     /// # Errors
-    /// When the chain has mistakes, has no generated traffic or nowhere to send it, or lets nothing through.
+    /// When the chain has errors, has no generated traffic or no port that discards, or lets nothing through.
     pub fn start(path: &Path, options: &ChainOptions) -> Result<ChainUnderTest, BenchError> {
         let mut loaded = Loaded::read(path)?;
         loaded.last();
@@ -103,7 +103,7 @@ impl ChainUnderTest {
         Ok(under_test)
     }
 
-    /// Every flow twice, and then at leisure.
+    /// Offers every flow twice at a low rate, then again, and measures the share that comes out.
     fn warm_up(&mut self) -> Result<(), BenchError> {
         let each = self.flows.iter().copied().max().unwrap_or(1) as f64;
         let frames = (2.0 * each).max(LEAST_FRAMES) * self.flows.len() as f64;
@@ -120,7 +120,7 @@ impl ChainUnderTest {
         Ok(())
     }
 
-    /// Waits until nothing comes out any more.
+    /// Waits until the chain has processed its frames; returns the counts.
     fn drain(&self) -> Counts {
         let start = Instant::now();
         let (mut counts, mut since) = (self.pace.counts(), Instant::now());
@@ -138,19 +138,19 @@ impl ChainUnderTest {
         counts
     }
 
-    /// For how long each packet thread has waited for its core, and had it taken away by a hypervisor.
+    /// For each worker, how long it waited for its core, including the time that a hypervisor took.
     fn waited_ns(&self) -> Vec<u64> {
         let of = |thread: &Thread| thread.waited_ns().unwrap_or(0) + thread.stolen_ns().unwrap_or(0);
         self.chain.threads.iter().map(of).collect()
     }
 
-    /// The running chain, for its accounts and handlers.
+    /// The running chain, for its packet accounting and handlers.
     pub fn running(&self) -> &Running {
         self.chain.running()
     }
 }
 
-/// After how many frames the flows of a worker come again.
+/// The number of frames after which the flows of a worker repeat.
 fn share(frames: &FrameSet, worker: usize, workers: usize) -> u64 {
     frames.iter().filter(|frame| workers < 2 || worker_of(frame, workers) == worker).count() as u64
 }
@@ -225,7 +225,7 @@ mod tests {
         (observed, seen)
     }
 
-    /// A chain that lets so many packets through a second: the search has to find that.
+    /// The search finds the rate of a chain that lets a fixed rate through.
     #[test]
     fn a_known_limit_is_found() {
         let mut under_test =
@@ -235,7 +235,7 @@ mod tests {
         let results = search(&[goal], &limits, &mut Trials::new(under_test.as_mut())).expect("a search");
         let GoalResult::Regular { lower, upper, .. } = results[0] else { panic!("{results:?}") };
         assert!(under_test.end().expect("it ends"), "all is accounted for");
-        // The machine may be busy: what is carried is a little less then, and never more.
+        // On a busy machine the chain carries a little less, and never more.
         assert!(lower > 2_000.0 && lower < 22_000.0 && upper < 24_000.0, "{lower} to {upper}");
     }
 
@@ -249,17 +249,17 @@ mod tests {
         under_test.end().expect("it ends");
     }
 
-    /// Every frame waits for so long. A busy machine adds to it, and nothing takes away from it.
+    /// Every frame waits for a fixed time. A busy machine only adds to it.
     #[test]
     fn a_known_delay_is_found() {
         let nf = "FromDevice(0) -> CheckIPHeader(14) -> CheckUDPHeader -> SetTimestamp -> Queue(10000) -> \
                   DelayUnqueue(20ms) -> ToDevice(1);";
         let (observed, seen) = seen(nf, &Offer::stamped(10_000.0, 0.2));
         assert_eq!((observed.intended, observed.arrived, observed.missed), (2_000, 2_000, 0));
-        // A stamp leaves checksums right: nothing was dropped.
+        // A stamp keeps checksums valid: no frame was dropped.
         assert_eq!((seen.frames, seen.duplicates, seen.reordered, seen.strangers), (2_000, 0, 0, 0));
         let ms = |quantile: f64| seen.latency.value_at_quantile(quantile) as f64 / 1e6;
-        // A packet's time is that of the turn in which it was fetched.
+        // A packet's timestamp is that of the turn which fetched it.
         assert!(seen.latency.min() >= 19_000_000, "{}", seen.latency.min());
         assert!(ms(0.1) < 22.0, "the tenth part took {} ms", ms(0.1));
     }
@@ -269,7 +269,7 @@ mod tests {
         let twice = "FromDevice(0) -> t :: Tee; t[0] -> ToDevice(1); t[1] -> ToDevice(1);";
         let (observed, seen) = seen(twice, &Offer::stamped(10_000.0, 0.1));
         assert_eq!((observed.sent, seen.frames, seen.duplicates), (2_000, 1_000, 1_000));
-        // Every third waits, and is overtaken by the next of its flow that does not.
+        // Every third packet waits, and the next packets of its flow overtake it.
         let late = "FromDevice(0) -> s :: RoundRobinSwitch; s[0] -> ToDevice(1); s[1] -> ToDevice(1); \
                     s[2] -> SetTimestamp -> Queue(2000) -> DelayUnqueue(50ms) -> ToDevice(1);";
         let (_, seen) = self::seen(late, &Offer::stamped(10_000.0, 0.1));
@@ -288,7 +288,7 @@ mod tests {
         under_test.end().expect("it ends");
     }
 
-    /// Whether something else had a core is known for every worker.
+    /// Core time is measured for every worker.
     #[test]
     fn every_worker_is_watched() {
         let (_folder, path) = chain("FromDevice(0) -> ToDevice(1);");
@@ -299,7 +299,7 @@ mod tests {
         assert!(under_test.end().expect("it ends"));
     }
 
-    /// How often the packet thread gave its core away by itself in a while without packets.
+    /// The number of times that the worker yielded its core by itself, in a while without packets.
     fn pauses(polls: bool) -> u64 {
         let (_folder, path) = chain("FromDevice(0) -> ToDevice(1);");
         let run = RunOptions { polls, ..options().run };

@@ -1,15 +1,16 @@
-//! Loads at a set rate for a chain in this process: the open-loop side of measuring.
+//! Offers loads at a set rate to a chain in this process: the open-loop side of measuring.
 //!
-//! An [`Offer`] is a load for a while, and [`Observed`] what became of it: the same for everything that is
-//! [`UnderTest`]. [`crate::trial::Trials`] makes those again that something disturbed, for [`crate::search`] and for
-//! latencies. A [`Stamp`] inside a frame says which it is and when it was due, and a [`Recorder`] what came out.
+//! An [`Offer`] is a load for a time, and [`Observed`] its result: the same for everything that is [`UnderTest`].
+//! [`crate::trial::Trials`] repeats disturbed trials, for [`crate::search`] and for latencies. A [`Stamp`] in a frame
+//! has the frame's number and the time at which it was due; a [`Recorder`] evaluates the stamps of the frames that came
+//! out.
 //!
-//! For a chain in this process a [`pace::Pace`] says when frames arrive. [`ports`] puts a receive ring in front of
-//! every port with generated traffic: frames arrive in it when they are due, whether the chain fetches them or not, and
-//! are lost when it is full, as in a device. What the chain sends to a port without a device is counted.
+//! For a chain in this process a [`pace::Pace`] sets the times at which frames arrive. [`ports`] puts a receive ring in
+//! front of every port with generated traffic. As in a device, frames arrive in the ring when they are due, whether the
+//! chain fetches them or not, and are lost when it is full. Ports that discard count the frames that the chain sends.
 //! [`chain::ChainUnderTest`] is such a chain.
 //!
-//! Frames are copied out of their templates by the packet thread that fetches them, which is part of what is measured.
+//! The worker that fetches a frame copies it from its template; this copy is part of what is measured.
 
 pub mod chain;
 pub mod offer;

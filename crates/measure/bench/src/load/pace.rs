@@ -1,4 +1,4 @@
-//! When frames arrive, and what became of them.
+//! The arrival of frames in receive rings, and the counts of a trial.
 
 use super::offer::Offer;
 use super::recorder::{FlowRecord, Recorder};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// A place for what a sink notes of a trial; empty where nobody wants to know.
+/// The recorder of a sink in a trial; `None` in trials without stamps.
 pub type Notes = Arc<Mutex<Option<Recorder>>>;
 
 /// When the frames of a trial arrive at each ring.
@@ -54,25 +54,25 @@ impl Default for Pace {
     }
 }
 
-/// What a trial did so far.
+/// The counts of a trial so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Frames that arrived.
     pub arrived: u64,
-    /// Those of them for which there was no room.
+    /// Arrived frames for which there was no room.
     pub missed: u64,
     /// Frames that came out of the chain.
     pub sent: u64,
 }
 
 impl Pace {
-    /// Now, as ports tell time.
+    /// The current time on the ports' clock.
     pub fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Starts a trial, whose load as many rings share as `flows` has entries: for each, after how many frames its flows
-    /// come again.
+    /// Starts a trial. Its load is shared by as many rings as `flows` has entries; each entry is the number of frames
+    /// after which the flows of a ring repeat.
     pub fn start(&self, offer: &Offer, flows: &[u64]) {
         let rings = flows.len().max(1);
         let burst = offer.arrival.burst();
@@ -97,13 +97,13 @@ impl Pace {
         self.trial.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         let get = |count: &AtomicU64| count.load(Ordering::Acquire);
         Counts { arrived: get(&self.arrived), missed: get(&self.missed), sent: get(&self.sent) }
     }
 
-    /// What sinks noted of the trial, which ends their notes; `None` where frames had no stamps.
+    /// Takes the sinks' recorders of the trial and returns their sum; `None` where frames had no stamps.
     pub fn take_notes(&self) -> Option<FlowRecord> {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = notes.iter().filter_map(|one| one.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -114,7 +114,7 @@ impl Pace {
         all.map(Recorder::seen)
     }
 
-    /// A place for the notes of one more sink.
+    /// Adds the recorder of one more sink.
     pub(super) fn notes(&self) -> Notes {
         let notes = Notes::default();
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&notes));
@@ -135,19 +135,19 @@ impl Pace {
     }
 }
 
-/// When frames that wait are handed out.
+/// When a ring hands out waiting frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Batching {
-    /// As soon as somebody asks: as many as there are then. At low rates none waits for others, and at high rates those
-    /// that came meanwhile make a batch.
+    /// At every poll, as many as wait. At low rates no frame waits for others, and at high rates those that arrived
+    /// meanwhile make a batch.
     #[default]
     Adaptive,
-    /// Only when so many wait, or the first has waited for so many nanoseconds: a device that interrupts seldom, and
+    /// Only when `frames` wait, or the first one has waited for `wait_ns`: like a device with interrupt moderation, and
     /// the fixed batches of Niu et al., "Unveiling Performance of NFV Software Dataplanes", section 5.
     Fixed {
-        /// How many.
+        /// The number of frames.
         frames: u64,
-        /// For how long the first waits at most.
+        /// The longest time that the first frame waits.
         wait_ns: u64,
     },
 }
@@ -162,14 +162,14 @@ pub struct Ring {
     /// Frames that arrived in this trial, and those of them that wait.
     arrived: u64,
     waiting: u64,
-    /// Which those are: the number of the first in a row, by arrival, and how many.
+    /// The waiting frames, as runs of consecutive arrival numbers: the first number, and the count.
     rows: VecDeque<(u64, u64)>,
     /// Frames that were fetched in this trial.
     fetched: u64,
 }
 
 impl Ring {
-    /// With room for so many frames.
+    /// A ring with room for `room` frames.
     pub fn new(room: u64, batching: Batching) -> Ring {
         Ring {
             room,
@@ -223,18 +223,18 @@ impl Ring {
         }
     }
 
-    /// When the frame with that number, by arrival, was due.
+    /// When the frame with that arrival number was due.
     fn due_ns(&self, number: u64) -> u64 {
         let Arrivals { start_ns, gap_ns, burst, .. } = self.arrivals;
         start_ns + ((number / burst + 1) as f64 * gap_ns) as u64
     }
 
-    /// When the first that waits was due.
+    /// When the first waiting frame was due.
     fn first_due_ns(&self) -> u64 {
         self.rows.front().map_or(u64::MAX, |(first, _)| self.due_ns(*first))
     }
 
-    /// Fetches the first that waits: how many were fetched before it, and when it was due.
+    /// Fetches the first waiting frame; returns how many were fetched before it, and when it was due.
     pub fn fetch(&mut self) -> (u64, u64) {
         let number = self.fetched;
         let due_ns = self.first_due_ns();
@@ -242,13 +242,13 @@ impl Ring {
         (number, due_ns)
     }
 
-    /// How many are fetched before the next that has a stamp, where frames have some.
+    /// The number of frames to fetch before the next one with a stamp, in trials with stamps.
     pub fn until_stamp(&self) -> usize {
         let every = self.arrivals.stamp_every.max(1);
         (every - 1 - (self.fetched + every - 1) % every) as usize
     }
 
-    /// Says that so many were fetched.
+    /// Removes this many fetched frames from the ring.
     pub fn fetched(&mut self, frames: usize) {
         let mut left = (frames as u64).min(self.waiting);
         (self.waiting, self.fetched) = (self.waiting - left, self.fetched + left);
@@ -290,7 +290,7 @@ mod tests {
         ring.fetched(100);
         assert_eq!(ring.arrive(&pace, start + 9_000_000), 0);
         assert_eq!(pace.counts().arrived, 1_000);
-        // Two rings share a load, and a new trial begins with empty ones.
+        // Two rings share a load, and a new trial begins with empty rings.
         pace.start(&Offer::even(1e6, 0.001), &[1, 1]);
         let start = start_ns(&pace);
         let mut other = Ring::new(1_000, Batching::Adaptive);
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(ring.arrive(&pace, start + 20_500), 10);
         assert_eq!(ring.fetch(), (0, start + 1_000));
         assert_eq!(ring.fetch(), (1, start + 2_000));
-        // Ten were lost; the next that arrive are the 21st and 22nd.
+        // Ten were lost; the next arrivals are the 21st and 22nd frames.
         assert_eq!(ring.arrive(&pace, start + 22_500), 10);
         ring.fetched(8);
         assert_eq!(ring.fetch(), (10, start + 21_000));
@@ -328,7 +328,7 @@ mod tests {
         assert_eq!(ring.until_stamp(), 20);
         ring.fetched(20);
         assert_eq!((ring.until_stamp(), ring.fetch()), (0, (31, start + 32_000)));
-        // Where there are few, all have one.
+        // At low rates all frames have a stamp.
         pace.start(&Offer::sampled(1e5, 0.001), &[1]);
         ring.arrive(&pace, start_ns(&pace) + 100_500);
         assert_eq!((ring.fetch().0, ring.until_stamp(), pace.is_sampled()), (0, 0, false));
@@ -348,10 +348,10 @@ mod tests {
         let mut ring = Ring::new(100, Batching::Fixed { frames: 32, wait_ns: 50_000 });
         assert_eq!((ring.arrive(&pace, start + 31_500), ring.arrive(&pace, start + 32_500)), (0, 32));
         ring.fetched(32);
-        // The next was due at 33 µs: the timer ends its wait where too few come.
+        // The first frame was due at 1 µs: the timer ends its wait, because too few frames arrived.
         let mut ring = Ring::new(100, Batching::Fixed { frames: 90, wait_ns: 50_000 });
         assert_eq!((ring.arrive(&pace, start + 50_500), ring.arrive(&pace, start + 51_500)), (0, 51));
-        // Nobody waits for what does not come any more.
+        // After the end of the trial no frame waits for others.
         ring.fetched(51);
         assert_eq!(ring.arrive(&pace, start + 1_000_000), 100);
     }

@@ -15,21 +15,22 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-/// Opens a chain's ports, those with generated traffic behind a ring that fills at a set rate.
+/// Opens the ports of a chain, and puts a ring that fills at a set rate in front of those with generated traffic.
 pub struct Paced<'a> {
-    /// The ports as they are.
+    /// Opens the underlying ports.
     pub ports: &'a mut Resources,
-    /// Those whose generated frames arrive at a set rate, by name, and when.
+    /// The ports whose generated frames arrive at a set rate, by name, and their pace.
     pub sources: HashMap<String, Arc<Pace>>,
-    /// Those that count what they are sent, by name, and for which trials.
+    /// The ports that count the frames that they are sent, by name, and the pace whose trials they count for.
     pub sinks: HashMap<String, Arc<Pace>>,
-    /// Room of a ring, in frames.
+    /// Capacity of a ring, in frames.
     pub room: u64,
-    /// When frames that wait in it are handed out.
+    /// When rings hand out waiting frames.
     pub batching: Batching,
-    /// The rings that were made, by port and worker: a stamp's source is a place in this list.
+    /// The rings that were created, by port and worker; the source of a stamp is an index into this list.
     pub rings: Vec<(String, usize)>,
-    /// Where what is sent is noted, by port and worker: elements that send to one port share an order.
+    /// The recorders of sinks, by port and worker: elements that send to one port share a recorder, so that it sees
+    /// their order.
     pub notes: HashMap<(String, usize), Notes>,
 }
 
@@ -44,7 +45,7 @@ impl Opener for Paced<'_> {
         let paces = if direction == Direction::Receive { &self.sources } else { &self.sinks };
         let Some(pace) = paces.get(name).map(Arc::clone) else { return Ok(inner) };
         Ok(match direction {
-            // A worker to which no flow falls has nothing to offer.
+            // A worker without flows has nothing to offer.
             Direction::Receive if inner.is_finished() => inner,
             Direction::Receive => {
                 let source = u8::try_from(self.rings.len())
@@ -78,7 +79,7 @@ impl Opener for Paced<'_> {
     }
 }
 
-/// A source whose frames wait in a ring, or a sink that counts.
+/// A source with a receive ring, or a sink that counts.
 struct PacedPort {
     inner: Box<dyn Port>,
     side: Side,
@@ -86,7 +87,7 @@ struct PacedPort {
 }
 
 enum Side {
-    /// With the number that stamps have.
+    /// The ring, and the source number of its stamps.
     Source(Ring, u8),
     Sink(Notes),
 }
@@ -151,7 +152,7 @@ impl Port for PacedPort {
             let sent = list.iter().filter_map(|index| packets.get(usize::from(*index)));
             let is_sampled = self.pace.is_sampled();
             let mut stamps = sent.map(read).filter(|stamp| stamp.is_some() || !is_sampled).peekable();
-            // The clock and the lock are not for those without.
+            // Packets without stamps need neither the clock nor the lock.
             if stamps.peek().is_some()
                 && let Some(notes) = notes.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
             {

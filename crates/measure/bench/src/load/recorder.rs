@@ -1,29 +1,30 @@
-//! What came out: which stamped frames, in which order, and how long they took.
+//! Records the stamped frames that came out, their order and their latency.
 
 use super::stamp::Stamp;
 use crate::stats::histogram;
 use hdrhistogram::Histogram;
 
-/// What stamps say of a trial.
+/// The evaluation of the stamps of a trial.
 #[derive(Clone, Debug)]
 pub struct FlowRecord {
-    /// Stamped frames that came out, each counted once.
+    /// Different stamped frames that came out.
     pub frames: u64,
-    /// Frames that came out again.
+    /// Frames that came out more than once, counted without the first time.
     pub duplicates: u64,
-    /// Frames that came out behind a later one of their flow (RFC 4737, section 3.3).
+    /// Frames that came out after a later one of their flow (RFC 4737, section 3.3).
     pub reordered: u64,
     /// Frames that came out without a stamp, or with one that was never given.
     pub strangers: u64,
-    /// From when a frame was due until it came out, in nanoseconds. Frames are due whether the system or the tester is
-    /// ready or not, so that a stall counts for all that waited in it, and not only for one (coordinated omission).
+    /// The time from when a frame was due until it came out, in nanoseconds. Frames are due whether the system or the
+    /// tester is ready or not, so a stall counts for all frames that waited in it, not only for one (coordinated
+    /// omission).
     pub latency: Histogram<u64>,
 }
 
-/// Takes notes of what comes out in one trial.
+/// Records the frames that come out in one trial.
 #[derive(Debug)]
 pub struct Recorder {
-    /// For every source and number, whether it was seen.
+    /// For every source, a bit for each number that was seen.
     bits: Vec<Vec<u64>>,
     /// For every source and flow, the highest number that was seen, plus one.
     highest: Vec<Vec<u64>>,
@@ -31,14 +32,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a trial in which each source sends up to so many frames. There are as many sources as `flows` has entries:
-    /// for each, after how many frames its flows come again, so that frames whose numbers differ by a multiple of that
-    /// are of one flow.
+    /// For a trial in which each source sends up to `frames` frames. Each entry of `flows` is a source, with the number
+    /// of frames after which its flows repeat: frames whose numbers differ by a multiple of it are one flow.
     pub fn new(frames: u64, flows: &[u64]) -> Recorder {
         let words = usize::try_from(frames.div_ceil(64)).unwrap_or(usize::MAX);
         let of_flows = |flows: &u64| vec![0; usize::try_from((*flows).max(1)).unwrap_or(usize::MAX)];
         let mut bits = vec![vec![1; words]; flows.len()];
-        // Memory that was never written would be fetched from the kernel while packets are noted.
+        // Writes the memory now, so that it causes no page faults while packets are recorded.
         std::hint::black_box(&mut bits).iter_mut().for_each(|words| words.fill(0));
         Recorder {
             bits,
@@ -47,7 +47,7 @@ impl Recorder {
         }
     }
 
-    /// Notes a frame that came out at that time.
+    /// Records a frame that came out at `now_ns`.
     #[inline]
     pub fn record(&mut self, stamp: Option<Stamp>, now_ns: u64) {
         let found = stamp.and_then(|stamp| {
@@ -76,7 +76,7 @@ impl Recorder {
         self.seen.latency.saturating_record(now_ns.saturating_sub(stamp.time_ns).max(1));
     }
 
-    /// Adds what another has noted of the same trial. Order is known only within each.
+    /// Adds the record of another recorder of the same trial. Reordering is only known within each recorder.
     pub fn add(&mut self, other: &Recorder) {
         let words = self.bits.iter_mut().flatten().zip(other.bits.iter().flatten());
         for (own, other) in words {
@@ -92,7 +92,7 @@ impl Recorder {
         self.seen.latency += &other.seen.latency;
     }
 
-    /// What was noted.
+    /// The evaluation of the recorded stamps.
     pub fn seen(self) -> FlowRecord {
         self.seen
     }
@@ -113,13 +113,13 @@ mod tests {
             record_late(&mut recorder, 0, number, 500 + number);
         }
         record_late(&mut recorder, 1, 5, 2_000);
-        // Of neither source, past the last number, none at all.
+        // An unknown source, a number past the last one, and no stamp.
         record_late(&mut recorder, 2, 5, 1);
         record_late(&mut recorder, 0, 1_024, 1);
         recorder.record(None, 7);
         let seen = recorder.seen();
         assert_eq!((seen.frames, seen.duplicates, seen.strangers), (10, 1, 3));
-        // 5 came behind 9, and they are one flow; 8 is of another.
+        // Frame 5 came after 9, and they are one flow; 8 belongs to another flow.
         assert_eq!(seen.reordered, 1);
         assert_eq!((seen.latency.len(), seen.latency.min(), seen.latency.max()), (10, 500, 2_000));
     }

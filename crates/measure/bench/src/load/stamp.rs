@@ -1,9 +1,9 @@
-//! Numbers and times inside frames: which frame this is, and when it was due.
+//! Stamps in frames: the number of the frame, and the time at which it was due.
 //!
-//! A stamp takes the last 18 bytes of a frame without its checksum (from an even offset), where chains that change
-//! headers, wrap frames up or take off what is in front leave it alone: 2 bytes of [`MARK`], 1 of its source, 5 of its
-//! number, 8 of the time, and 2 that make the Internet checksum of the whole what it was, so that a checksum over the
-//! payload still holds (the sum that [RFC 1071] describes).
+//! A stamp takes the last 18 bytes of a frame without FCS, from an even offset. Chains that change headers, encapsulate
+//! frames or remove what is in front do not change it there. It has 2 bytes of [`MARK`], 1 of the source, 5 of the
+//! number, 8 of the time, and 2 that keep the Internet checksum of the whole as it was, so that a checksum over the
+//! payload stays valid ([RFC 1071] describes the sum).
 //!
 //! [RFC 1071]: https://www.rfc-editor.org/rfc/rfc1071
 
@@ -11,44 +11,43 @@ use packet::checksum::Sum;
 
 /// What a stamp begins with.
 pub const MARK: u16 = 0x6d72;
-/// Bytes that a stamp takes.
+/// Length of a stamp, in bytes.
 pub const STAMP_BYTES: usize = 18;
-/// Frames with less than this have no room for a stamp behind UDP over IPv4: that is a frame of 64 bytes with its
-/// checksum.
+/// The shortest frame with room for a stamp behind UDP over IPv4, in bytes without FCS: a frame of 64 bytes with FCS.
 pub const LEAST_BYTES: usize = 60;
-/// Numbers of one source, at most.
+/// The number of different numbers of a source.
 pub const NUMBERS: u64 = 1 << 40;
 
-/// What a frame says of itself.
+/// The contents of a stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
-    /// Which source sent it.
+    /// The number of the frame's source.
     pub source: u8,
-    /// Its number there, below [`NUMBERS`].
+    /// The number of the frame among those of its source, below [`NUMBERS`].
     pub number: u64,
-    /// When it was due, in nanoseconds of the tester's clock.
+    /// When the frame was due, in nanoseconds of the tester's clock.
     pub time_ns: u64,
 }
 
-/// Where the stamp of a frame of that length begins; `None` when it has no room for one.
+/// The offset of the stamp in a frame of that length; `None` when it has no room for one.
 #[inline]
 pub fn offset(len: usize) -> Option<usize> {
     (len >= LEAST_BYTES).then(|| (len - STAMP_BYTES) & !1)
 }
 
-/// The same for a frame that is about to get one, by its first bytes: `None` also where headers reach into that place, as
-/// TCP's do in the shortest frames.
+/// The offset for a stamp that is to be written, from the frame's first bytes: `None` also where headers reach into
+/// that place, as TCP's do in the shortest frames.
 #[inline]
 pub fn room(head: &[u8; LEAST_BYTES], len: usize) -> Option<usize> {
     offset(len).filter(|at| headers(head) <= *at)
 }
 
-/// Where the headers of a frame end: Ethernet, VLAN tags, IP, TCP or UDP, as far as they are those.
+/// The end of a frame's headers: Ethernet, VLAN tags, IP, TCP or UDP, as far as it has those.
 fn headers(head: &[u8; LEAST_BYTES]) -> usize {
     const TAGS: [u16; 2] = [0x8100, 0x88a8];
     let byte = |at: usize| usize::from(head.get(at).copied().unwrap_or(0));
     let word = |at: usize| (byte(at) << 8 | byte(at + 1)) as u16;
-    // Two tags at most.
+    // At most two tags.
     let tags = if !TAGS.contains(&word(12)) {
         0
     } else if TAGS.contains(&word(16)) {
@@ -69,7 +68,7 @@ fn headers(head: &[u8; LEAST_BYTES]) -> usize {
 }
 
 impl Stamp {
-    /// The bytes of a stamp, to stand where these stand: the sum stays what it was.
+    /// The bytes of a stamp that replace `before` and have the same sum.
     #[inline]
     pub fn encode(&self, before: &[u8; STAMP_BYTES]) -> [u8; STAMP_BYTES] {
         let mut bytes = [0; STAMP_BYTES];
@@ -83,7 +82,7 @@ impl Stamp {
         bytes
     }
 
-    /// What the bytes of a stamp say; `None` when they are none.
+    /// Decodes the bytes of a stamp; `None` where they are not a stamp.
     #[inline]
     pub fn decode(bytes: &[u8; STAMP_BYTES]) -> Option<Stamp> {
         let (mut number, mut time) = ([0; 8], [0; 8]);
@@ -96,14 +95,14 @@ impl Stamp {
         })
     }
 
-    /// Writes it into a frame without its checksum; `false` when that has no room for it.
+    /// Writes the stamp into a frame without FCS; `false` where the frame has no room for it.
     pub fn write(&self, frame: &mut [u8]) -> bool {
         let at = frame.first_chunk().and_then(|head| room(head, frame.len()));
         let tail = at.and_then(|at| frame.get_mut(at..)?.first_chunk_mut::<STAMP_BYTES>());
         tail.map(|place| *place = self.encode(place)).is_some()
     }
 
-    /// Reads what a frame without its checksum says.
+    /// Reads the stamp of a frame without FCS.
     pub fn read(frame: &[u8]) -> Option<Stamp> {
         Stamp::decode(frame.get(offset(frame.len())?..)?.first_chunk()?)
     }
@@ -124,16 +123,16 @@ mod tests {
         ) {
             let stamp = Stamp { source, number, time_ns };
             let even = frame.len() & !1;
-            // ARP, for one: no headers behind it.
+            // An ARP type: no headers follow.
             frame[12..14].copy_from_slice(&[0x08, 0x06]);
             let sum = |bytes: &[u8]| Sum::ZERO.add_bytes(bytes).fold();
             let before = sum(&frame[..even]);
             prop_assert!(stamp.write(&mut frame));
             prop_assert_eq!(Stamp::read(&frame), Some(stamp));
-            // Zero has two forms.
+            // In one's complement 0 has two forms.
             let (now, zero) = (sum(&frame[..even]), |sum: u16| if sum == 0xffff { 0 } else { sum });
             prop_assert_eq!(zero(now), zero(before));
-            // A second stamp on top, as for the frame's next turn.
+            // A second stamp over the first one, as in the frame's next turn.
             let next = Stamp { number: (number + 1) % NUMBERS, ..stamp };
             prop_assert!(next.write(&mut frame));
             prop_assert_eq!(zero(sum(&frame[..even])), zero(before));
@@ -158,7 +157,7 @@ mod tests {
             assert!(stamp.write(&mut frame(kind, protocol, least)), "{kind:x} {protocol}");
             assert!(!stamp.write(&mut frame(kind, protocol, least - 1)), "{kind:x} {protocol}");
         }
-        // Behind a tag.
+        // After a VLAN tag.
         let mut tagged = frame(0x8100, 0, 64);
         tagged[16..19].copy_from_slice(&[0x08, 0, 0x45]);
         tagged[27] = 17;

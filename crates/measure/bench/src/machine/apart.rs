@@ -1,8 +1,8 @@
-//! How far apart two cores are at this moment: how long a cache line takes from one to the other and back.
+//! Measures how far apart two cores are at the moment: the time that a cache line takes from one to the other and back.
 //!
-//! On a machine of one's own that never changes. A hypervisor moves virtual cores about, and whether two of them share a
-//! last-level cache decides what a packet costs that goes from one to the other: on an AMD EPYC 135 ns there and back,
-//! or 570 ns, and 1.7 times as much for a packet through an NF in a process. Nothing in the guest tells it but this.
+//! On a physical machine this never changes. A hypervisor moves virtual cores, and the cost of a packet that moves
+//! between two cores depends on whether they share a last-level cache. On an AMD EPYC a round trip takes 135 ns or 570
+//! ns, and a packet through an NF in a process 1.7 times as long. The guest has no other way to find out.
 
 use super::Machine;
 use chain::Chain;
@@ -12,36 +12,37 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Cores are far apart where a line takes so many times as long as it ever took between them. Where two virtual cores
-/// are threads of one physical core it takes half as long as on neighbours: that is not far yet.
+/// Cores are far apart where a line takes this many times as long as it ever took between them. Between two threads of
+/// one physical core it takes half as long as between neighbours: neighbours must not count as far.
 const FAR: f64 = 2.5;
 /// How long a measurement waits for cores that are far apart.
 pub const NEAR_IN: Duration = Duration::from_secs(1);
-/// Rounds that are timed together, and how often: the fastest counts, in which nothing else had one of the cores.
+/// The rounds that are timed together, and the number of such batches. The fastest batch counts, in which nothing else
+/// had one of the cores.
 const ROUNDS: u64 = 20;
 const BATCHES: usize = 100;
-/// How long all of it may take, on cores that are busy.
+/// The longest time of a measurement, for busy cores.
 const PATIENCE: Duration = Duration::from_millis(30);
-/// Looks at a line between two looks at the clock.
+/// Reads of the line between two reads of the clock.
 const SPINS: u32 = 4096;
 
-/// What lines have taken at the least, by cores, in nanoseconds.
+/// The shortest time that a line took for each pair of cores, in nanoseconds.
 static NEAREST: Mutex<BTreeMap<(usize, usize), f64>> = Mutex::new(BTreeMap::new());
 
-/// Two cores that work on the same packets.
+/// Two cores that process the same packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Apart(Option<(usize, usize)>);
 
 impl Apart {
-    /// The first packet thread's core and the first other one that its packets go to: another packet thread's, or an
-    /// NF's. Of a chain on one core there is nothing to tell.
+    /// The first worker's core, and the first other core that its packets move to: another worker's, or an NF's. A
+    /// chain on one core has no such pair.
     pub fn of(packet_cores: &[usize], nf_cores: &[usize]) -> Apart {
         let Some(first) = packet_cores.first() else { return Apart::default() };
         let others = packet_cores.iter().skip(1).chain(nf_cores);
         Apart(others.copied().find(|core| core != first).map(|other| (*first, other)))
     }
 
-    /// The same of a chain. NFs whose cores are not said may be on any.
+    /// The pair of cores of a chain. NFs without `cores` may be on any core.
     pub fn of_chain(chain: &Chain, packet_cores: &[usize]) -> Apart {
         let said = chain.processes.iter().flat_map(|nf| nf.terms.cores.iter().copied());
         let nf_cores: Vec<usize> = match chain.processes.is_empty() {
@@ -51,40 +52,40 @@ impl Apart {
         Apart::of(packet_cores, &nf_cores)
     }
 
-    /// Whether they are further apart now than they were at other times.
+    /// Whether the cores are further apart now than at other times.
     pub fn is_far(self) -> bool {
         let Some((one, other)) = self.0 else { return false };
         let Some(now) = round_trip_ns(one, other) else { return false };
         judge(&mut NEAREST.lock().unwrap_or_else(PoisonError::into_inner), (one, other), now)
     }
 
-    /// Waits until they are near, for so long at most; whether they are.
+    /// Waits up to `most` until the cores are near; returns whether they are.
     pub fn await_near(self, most: Duration) -> bool {
         let end = Instant::now() + most;
         loop {
             match self.is_far() {
                 false => return true,
                 true if Instant::now() > end => return false,
-                // Cores that have nothing to do are put anywhere when they wake: they are kept busy.
+                // No sleep: the hypervisor may move an idle core anywhere when it wakes.
                 true => {}
             }
         }
     }
 }
 
-/// Whether that is far for two cores, of which more is known then.
+/// Whether `now` is far for two cores; updates their shortest time.
 fn judge(nearest: &mut BTreeMap<(usize, usize), f64>, cores: (usize, usize), now: f64) -> bool {
     let least = nearest.entry(cores).or_insert(now);
     *least = least.min(now);
     now > *least * FAR
 }
 
-/// A line of its own: neighbours are fetched in pairs.
+/// A cache line, aligned to two lines because CPUs fetch them in pairs.
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// How long a line takes from one core to another and back, in nanoseconds. `None` where threads cannot be pinned there,
-/// or are never there at the same time.
+/// The time that a line takes from one core to another and back, in nanoseconds. `None` where threads cannot be pinned
+/// to the cores, or never run on both at the same time.
 pub fn round_trip_ns(one: usize, other: usize) -> Option<f64> {
     let (there, back, over) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)), AtomicBool::new(false));
     let end = Instant::now() + PATIENCE;
@@ -122,7 +123,7 @@ pub fn round_trip_ns(one: usize, other: usize) -> Option<f64> {
     })
 }
 
-/// Waits for another number than the one that was seen.
+/// Waits until the line has a number other than `seen`.
 fn next(line: &AtomicU64, seen: u64, over: &AtomicBool, end: Instant) -> Option<u64> {
     let mut spins = 0u32;
     loop {
@@ -158,7 +159,7 @@ mod tests {
             eprintln!("SKIP: there is one core here");
             return;
         };
-        // Others may have the cores all the time.
+        // Other processes may have the cores all the time.
         let Some(ns) = (0..20).find_map(|_| round_trip_ns(one, other)) else {
             eprintln!("SKIP: both cores are never there at the same time");
             return;

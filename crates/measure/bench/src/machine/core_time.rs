@@ -1,9 +1,9 @@
-//! How long a thread was ready and did not run, because something else had its core: another thread, or, on a virtual
-//! machine, another machine.
+//! The time for which a thread was ready but did not run, because something else had its core: another thread, or, on a
+//! virtual machine, another machine.
 //!
-//! From `/proc/PID/task/TID/schedstat`, which Linux keeps for every thread. Where it is missing the time
-//! is not known, and figures are by the clock alone. What a hypervisor took of a core (steal time) is in `/proc/stat`, in
-//! ticks of 10 ms; it counts for threads that are pinned to one core.
+//! The source is `/proc/PID/task/TID/schedstat`, which Linux keeps for every thread. Where it is missing, the time is
+//! not known, and measurements use the clock alone. `/proc/stat` has the time that a hypervisor took from a core (steal
+//! time), in ticks of 10 ms; it is used for threads that are pinned to one core.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 pub struct Thread(PathBuf);
 
 impl Thread {
-    /// The thread of a process whose name `is_it`, the youngest of several. `process` is a number or `self`.
+    /// The thread of a process for whose name `is_it` returns true; the youngest where there are several. `process` is
+    /// a number or `self`.
     pub fn find(process: &str, is_it: impl Fn(&str) -> bool) -> Option<Thread> {
         let tasks = std::fs::read_dir(Path::new("/proc").join(process).join("task")).ok()?;
         let named =
@@ -21,27 +22,27 @@ impl Thread {
         tasks.flatten().map(|task| task.path()).filter(|task| named(task)).max_by_key(number).map(Thread)
     }
 
-    /// The packet threads of this process. They take their names when they first run, which on a busy machine is later
-    /// than they are started.
+    /// The workers of this process. A thread gets its name when it first runs, which on a busy machine is later than
+    /// its start.
     pub fn workers(count: usize) -> Vec<Thread> {
         let find = |worker: usize| Thread::find("self", |name| name == format!("worker-{worker}"));
         (0..count).filter_map(find).collect()
     }
 
-    /// The one that calls this.
+    /// The calling thread.
     pub fn current() -> Option<Thread> {
-        // The link is another one in each thread: what it points to now stays.
+        // The link differs in each thread, but its target stays valid.
         let task = std::fs::read_link("/proc/thread-self").ok()?;
         Some(Thread(Path::new("/proc").join(task)))
     }
 
-    /// Nanoseconds that it has waited for a core since it began.
+    /// Nanoseconds that the thread has waited for a core since it began.
     pub fn waited_ns(&self) -> Option<u64> {
         waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)
     }
 
-    /// Nanoseconds that a hypervisor gave the core of a pinned thread to others, since the machine began: good enough to
-    /// tell that it happened, too coarse to be subtracted.
+    /// Nanoseconds that a hypervisor took from the core of a pinned thread since the machine booted. Precise enough to
+    /// detect it, too coarse to be subtracted.
     pub fn stolen_ns(&self) -> Option<u64> {
         let status = std::fs::read_to_string(self.0.join("status")).ok()?;
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
@@ -50,10 +51,10 @@ impl Thread {
     }
 }
 
-/// A tick of `/proc/stat`: a hundredth of a second wherever Linux runs that we do (USER_HZ).
+/// A tick of `/proc/stat`: 10 ms on all our platforms (USER_HZ).
 const TICK_NS: u64 = 10_000_000;
 
-/// The eighth figure of a core's line.
+/// Parses the eighth value of a core's line.
 fn stolen_ns(stat: &str, core: usize) -> Option<u64> {
     let name = format!("cpu{core}");
     let mut lines = stat.lines().map(str::split_whitespace);
@@ -61,7 +62,7 @@ fn stolen_ns(stat: &str, core: usize) -> Option<u64> {
     line.nth(7)?.parse::<u64>().ok()?.checked_mul(TICK_NS)
 }
 
-/// The second figure: time on a core, time waiting for one, turns.
+/// Parses the second value; the values are time on a core, time waiting for one, and timeslices.
 fn waited_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
@@ -94,7 +95,7 @@ mod tests {
         let (tell, hear) = std::sync::mpsc::channel::<()>();
         let thread = std::thread::Builder::new().name("to-be-found".into());
         let thread = thread.spawn(move || hear.recv()).expect("a thread");
-        // It names itself when it starts.
+        // The thread sets its name when it starts.
         let found = (0..1000).find_map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(1));
             Thread::find("self", |name| name == "to-be-found")

@@ -1,8 +1,8 @@
-//! The machine that figures are from: what a reader needs to judge them.
+//! The machine of a measurement: the facts that a reader needs to judge results.
 //!
-//! - [`topology`]: its sockets, cores and threads
-//! - [`apart`]: cores that a hypervisor moves apart
-//! - [`core_time`]: the time that a thread had its core
+//! - [`topology`]: sockets, cores and threads
+//! - [`apart`]: detects cores that a hypervisor moved apart
+//! - [`core_time`]: the time for which a thread had its core
 
 pub mod apart;
 pub mod core_time;
@@ -13,13 +13,14 @@ pub use topology::Topology;
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
-/// A load average above this says that others run, too: the benchmark itself makes less than 2.
+/// A load average above this shows that something else runs, too: it is read before the benchmark starts, which itself
+/// makes less than 2.
 const BUSY_LOAD: f64 = 0.5;
 
 /// The machine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor, by its own name.
+    /// The processor's model name.
     pub processor: String,
     /// Cores that this process may use.
     pub cores: Vec<usize>,
@@ -27,14 +28,14 @@ pub struct Machine {
     pub tsc_ghz: f64,
     /// The kernel's release.
     pub kernel: String,
-    /// Memory on free huge pages, in MiB. With enough of them packets lie there.
+    /// Free huge pages, in MiB. With enough of them packet memory uses them.
     pub free_huge_mib: u64,
     /// Load average of the last minute, before the measurements.
     pub load: f64,
 }
 
 impl Machine {
-    /// This one.
+    /// Reads the facts about this machine.
     pub fn look() -> Machine {
         let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
         let status = read_to_string("/proc/self/status").unwrap_or_default();
@@ -52,7 +53,7 @@ impl Machine {
         }
     }
 
-    /// Whether something else kept it busy.
+    /// Whether something else kept the machine busy.
     pub fn is_busy(&self) -> bool {
         self.load > BUSY_LOAD
     }
@@ -63,7 +64,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
-/// Reads a list of the kernel's: `0-3,8`.
+/// Parses a list as the kernel prints it: `0-3,8`.
 fn cores(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -1,4 +1,4 @@
-//! The machine's sockets, cores and threads, and how fast they may run, as `/sys` has it.
+//! The machine's sockets, cores and threads, and their frequency range, from `/sys`.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -8,50 +8,50 @@ use std::path::Path;
 /// A physical core.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Core {
-    /// The processors that it shows, by their numbers: more than one with SMT. Packet threads take the first.
+    /// The numbers of its logical CPUs: more than one with SMT. Workers use the first.
     pub threads: Vec<usize>,
     /// Its socket.
     pub socket: usize,
-    /// The NUMA node that its memory is next to.
+    /// The NUMA node of its memory.
     pub node: usize,
 }
 
-/// How fast cores may run, in kHz.
+/// The frequency range of cores, in kHz.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Frequency {
     /// The lowest.
     pub min_khz: u64,
     /// The highest.
     pub max_khz: u64,
-    /// How fast the first core ran when it was looked at.
+    /// The first core's frequency when it was read.
     pub now_khz: Option<u64>,
-    /// Who chooses, `performance` for the highest.
+    /// The governor that selects the frequency, such as `performance` for the highest.
     pub governor: String,
 }
 
-/// The machine.
+/// The cores of a machine.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Topology {
-    /// Cores that may be used, by their first processor.
+    /// The usable cores, in the order of their first logical CPU.
     pub cores: Vec<Core>,
-    /// How fast they may run, where the kernel sets that.
+    /// The frequency range, where the kernel sets the frequency.
     pub frequency: Option<Frequency>,
 }
 
 impl Topology {
-    /// This machine's, of the processors that this process may use.
+    /// Reads the topology of this machine, for the logical CPUs that this process may use.
     pub fn look(allowed: &[usize]) -> Topology {
         Topology::read(Path::new("/sys/devices/system"), allowed)
     }
 
-    /// What a tree like `/sys/devices/system` says. A processor of which it says nothing is a core of its own.
+    /// Reads a tree like `/sys/devices/system`. A logical CPU that the tree does not describe counts as a core.
     pub fn read(root: &Path, allowed: &[usize]) -> Topology {
         let mut cores: BTreeMap<(usize, usize), Core> = BTreeMap::new();
         for &cpu in allowed {
             let folder = root.join(format!("cpu/cpu{cpu}"));
             let number = |name: &str| text(&folder.join("topology").join(name))?.parse::<usize>().ok();
             let socket = number("physical_package_id").unwrap_or(0);
-            // The first of its threads stands for the core: numbers of cores are unique within a die only.
+            // Its first thread identifies the core: core numbers are only unique within a die.
             let siblings = text(&folder.join("topology/thread_siblings_list"));
             let first = siblings.as_deref().and_then(first_of).unwrap_or(cpu);
             let core = cores.entry((socket, first)).or_insert(Core {
@@ -67,7 +67,7 @@ impl Topology {
         Topology { cores, frequency: frequency(&root.join(format!("cpu/cpu{first}/cpufreq"))) }
     }
 
-    /// The sockets, each with its cores, those with the most first.
+    /// The sockets with their cores; those with the most cores come first.
     pub fn sockets(&self) -> Vec<(usize, Vec<&Core>)> {
         let mut sockets: BTreeMap<usize, Vec<&Core>> = BTreeMap::new();
         self.cores.iter().for_each(|core| sockets.entry(core.socket).or_default().push(core));
@@ -76,12 +76,12 @@ impl Topology {
         sockets
     }
 
-    /// Whether cores show more than one thread.
+    /// Whether a core has more than one thread.
     pub fn has_smt(&self) -> bool {
         self.cores.iter().any(|core| core.threads.len() > 1)
     }
 
-    /// In a sentence.
+    /// The topology as text.
     pub fn sentence(&self) -> String {
         let plural =
             |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
@@ -95,12 +95,12 @@ fn text(path: &Path) -> Option<String> {
     read_to_string(path).ok().map(|text| text.trim().to_string())
 }
 
-/// The first of a list of the kernel's: `0-3,8`.
+/// The first number of a list as the kernel prints it: `0-3,8`.
 fn first_of(list: &str) -> Option<usize> {
     list.split([',', '-']).next()?.trim().parse().ok()
 }
 
-/// The node of a processor's folder, which has a link of that name.
+/// The NUMA node of a logical CPU, whose folder has a link with that name.
 fn node(folder: &Path) -> Option<usize> {
     let names = std::fs::read_dir(folder).ok()?.flatten();
     names.filter_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok()).min()
@@ -120,14 +120,14 @@ fn frequency(folder: &Path) -> Option<Frequency> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A tree as kernels show it, from lines `path text`.
+    /// Creates a tree as the kernel shows it, from lines `path text`.
     pub fn recorded(lines: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a folder");
         for line in lines.lines().filter(|line| !line.trim().is_empty()) {
             let (path, text) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
             let path = root.path().join(path);
             match text {
-                // A link to a node, of which only the name matters.
+                // The kernel has a link to the node here; only its name matters.
                 "" => std::fs::create_dir_all(&path).expect("made"),
                 text => {
                     std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
@@ -138,7 +138,7 @@ pub(crate) mod tests {
         root
     }
 
-    /// A desktop processor: 2 cores with 2 threads each, side by side in numbers as Intel's are with `0,2`.
+    /// A desktop processor with 2 cores of 2 threads each; threads of a core are numbered `0,2`, as Intel's.
     pub const SMT: &str = "
         cpu/cpu0/topology/physical_package_id 0
         cpu/cpu0/topology/core_id 0
@@ -162,7 +162,7 @@ pub(crate) mod tests {
         cpu/cpu3/node0
     ";
 
-    /// A server with two sockets of two cores; cores of both have the same numbers.
+    /// A server with two sockets of two cores; core numbers repeat in the second socket.
     pub const SOCKETS: &str = "
         cpu/cpu0/topology/physical_package_id 0
         cpu/cpu0/topology/core_id 0
@@ -198,7 +198,7 @@ pub(crate) mod tests {
             (frequency.governor.as_str(), found.sentence().as_str()),
             ("performance", "2 cores on 1 socket, SMT on")
         );
-        // Of a core of which one thread may be used, that one.
+        // If only one thread of a core may be used, the core has only that one.
         assert_eq!(Topology::read(root.path(), &[2, 3]).cores, [core(&[2]), core(&[3])]);
     }
 
@@ -214,7 +214,7 @@ pub(crate) mod tests {
             .collect();
         assert_eq!(cpus, [(0, vec![0, 2]), (1, vec![1, 3])]);
         assert_eq!(found.cores[1].node, 1);
-        // Those with more cores come first.
+        // Sockets with more cores come first.
         assert_eq!(Topology::read(root.path(), &[0, 1, 3]).sockets()[0].0, 1);
     }
 
