@@ -1,4 +1,4 @@
-//! Adapters: what a file says of a system.
+//! Adapters: files that describe how to run a system.
 
 use super::variables::{KNOWN, words};
 use super::{Missing, find_program};
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Spanned;
 
-/// What a system does with frames.
+/// The function of a system.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Does {
-    /// Sends them on as they are.
+    /// Forwards frames unchanged.
     Forward,
-    /// Routes IPv4: the next hop by the longest prefix, one hop less, new addresses.
+    /// Routes IPv4: longest-prefix match, TTL decrement, new link-layer addresses.
     Route,
-    /// The same behind rules.
+    /// Routes IPv4 behind filter rules.
     Firewall,
     /// Something else.
     Other,
 }
 
 impl Does {
-    /// Its name.
+    /// The name in adapters and figures.
     pub fn name(self) -> &'static str {
         match self {
             Does::Forward => "forward",
@@ -35,40 +35,40 @@ impl Does {
     }
 }
 
-/// How a system is started between two devices.
+/// The description of a system that runs between two devices.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Adapter {
-    /// Its name.
+    /// The name of the system.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description, in one sentence.
     pub about: String,
-    /// What it does with frames.
+    /// The function of the system.
     pub does: Does,
-    /// Debian packages that it is in.
+    /// The Debian packages of the system.
     #[serde(default)]
     pub packages: Vec<String>,
     /// Programs that it needs.
     #[serde(default)]
     pub programs: Vec<String>,
-    /// Values of `{form}`, each a system of its own; none for one system.
+    /// The values of `{form}`, each a system of its own; empty for a single system.
     #[serde(default)]
     pub forms: Vec<String>,
-    /// Files that are written into `{folder}` first.
+    /// Files that are written into `{folder}` before the start.
     #[serde(default)]
     files: BTreeMap<String, Spanned<String>>,
-    /// Commands that start it, one after the other; those that end in ` &` stay.
+    /// Commands that start the system, in order; those that end in ` &` stay in the background.
     start: Vec<Spanned<String>>,
-    /// A command that goes well when it is ready.
+    /// A command that succeeds when the system is ready.
     #[serde(default)]
     ready: Option<Spanned<String>>,
-    /// For how many seconds that is tried.
+    /// How long that command is retried, in seconds.
     #[serde(default = "ready_seconds")]
     pub ready_seconds: f64,
-    /// Commands before it is ended.
+    /// Commands that run before the system is ended.
     #[serde(default)]
     stop: Vec<Spanned<String>>,
-    /// A command whose first line is its version.
+    /// A command whose first output line is the version.
     #[serde(default)]
     version: Option<Spanned<String>>,
 }
@@ -78,35 +78,35 @@ fn ready_seconds() -> f64 {
 }
 
 impl Adapter {
-    /// Names and contents of files that are written into `{folder}` first.
+    /// Names and contents of the files that are written into `{folder}` before the start.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(name, text)| (name.as_str(), text.as_ref().as_str()))
     }
 
-    /// Commands that start it.
+    /// The commands that start the system.
     pub fn start(&self) -> impl Iterator<Item = &str> {
         self.start.iter().map(|line| line.as_ref().as_str())
     }
 
-    /// The command that goes well when it is ready.
+    /// The command that succeeds when the system is ready.
     pub fn ready(&self) -> Option<&str> {
         self.ready.as_ref().map(|line| line.as_ref().as_str())
     }
 
-    /// Commands before it is ended.
+    /// The commands that run before the system is ended.
     pub fn stop(&self) -> impl Iterator<Item = &str> {
         self.stop.iter().map(|line| line.as_ref().as_str())
     }
 
-    /// The command whose first line is its version.
+    /// The command whose first output line is the version.
     pub fn version(&self) -> Option<&str> {
         self.version.as_ref().map(|line| line.as_ref().as_str())
     }
 
-    /// Reads an adapter's text; every mistake is told with its place.
+    /// Reads an adapter's text, and reports every error with its place.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All errors of the text.
     pub fn read(name: &str, text: &str) -> Result<Adapter, BenchError> {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let source = map.add(name, text);
@@ -133,7 +133,7 @@ impl Adapter {
                 if KNOWN.iter().any(|(known, _)| *known == name) {
                     continue;
                 }
-                // Where it stands in the file, which may write the text in another way.
+                // The place in the file, where the text may be escaped.
                 let (span, braces) = (line.span(), format!("{{{name}}}"));
                 let found = text.get(span.clone()).and_then(|stands| stands.find(&braces));
                 let at = found.map_or(span.clone(), |at| span.start + at..span.start + at + braces.len());
@@ -170,7 +170,7 @@ impl Adapter {
         }
     }
 
-    /// What of it is not there.
+    /// The programs that the machine lacks, and how to install them.
     pub fn missing(&self) -> Option<Missing> {
         let missing: Vec<&str> =
             self.programs.iter().map(String::as_str).filter(|name| find_program(name).is_none()).collect();
@@ -185,19 +185,19 @@ impl Adapter {
     }
 }
 
-/// A system in one of its forms.
+/// A system in one of its adapter's forms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Peer {
-    /// The adapter's name, with the form behind it where there are several.
+    /// The adapter's name, followed by the form where there are several.
     pub name: String,
-    /// How it is started.
+    /// The adapter.
     pub adapter: Adapter,
-    /// Its form, if it has any.
+    /// The value of `{form}`, if the adapter has forms.
     pub mode: Option<String>,
 }
 
 impl Peer {
-    /// Whether it is Millrace itself.
+    /// Whether the system is Millrace.
     pub fn is_own(&self) -> bool {
         self.adapter.start().any(|line| line.contains("{millrace}"))
     }
@@ -222,7 +222,7 @@ macro_rules! built_in {
     };
 }
 
-/// The adapters that are part of this program: file names and texts.
+/// File names and texts of the built-in adapters.
 pub const BUILT_IN: [(&str, &str); 8] = built_in![
     "linux-forward.toml",
     "nftables.toml",
@@ -234,18 +234,18 @@ pub const BUILT_IN: [(&str, &str); 8] = built_in![
     "millrace-firewall.toml"
 ];
 
-/// Adapters that are part of this program.
+/// Reads the built-in adapters.
 ///
 /// # Errors
-/// None, unless one of those files has a mistake, which a test looks for.
+/// Only when a built-in adapter has an error, which a test rules out.
 pub fn built_in() -> Result<Vec<Adapter>, BenchError> {
     BUILT_IN.iter().map(|(name, text)| Adapter::read(name, text)).collect()
 }
 
-/// Reads an adapter of a user's.
+/// Reads a user's adapter.
 ///
 /// # Errors
-/// When the file cannot be read or has mistakes, which are told with their places.
+/// When the file cannot be read or has errors, which are reported with their places.
 pub fn load(path: &Path) -> Result<Adapter, BenchError> {
     let text = std::fs::read_to_string(path).map_err(|cause| BenchError::file("read", path, cause))?;
     Adapter::read(&path.display().to_string(), &text)

@@ -1,4 +1,4 @@
-//! Where a system runs: two namespaces, two cables between them, and the system's processes.
+//! The environment of a system: two namespaces, two cables between them, and the system's processes.
 
 use super::space::last_lines;
 use super::{Adapter, Missing, Peer, Space, Variables};
@@ -9,27 +9,27 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Hardware addresses: the tester's device that sends, the system's two, the tester's that receives, and the next hop,
-/// which is nobody's, so that the tester's kernel throws the frames away at once.
+/// MAC addresses: the tester's sending device, the system's two devices, the tester's receiving device, and the next
+/// hop. The next hop is no device, so that the tester's kernel drops the frames at once.
 const MACS: [&str; 5] =
     ["02:00:00:6d:72:01", "02:00:00:6d:72:02", "02:00:00:6d:72:03", "02:00:00:6d:72:04", "02:00:00:6d:72:05"];
-/// Names of the devices, in that order. Each namespace has its own names.
+/// Names of the devices, in that order. Device names are per namespace.
 const DEVICES: [&str; 4] = ["mr-send", "mr-in", "mr-out", "mr-receive"];
 
-/// How to set a system up.
+/// How to set up a system.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BenchOptions {
-    /// The core that the system's processes are pinned to and that its receiving device interrupts.
+    /// The core that the system's processes are pinned to, and on which the kernel processes what its devices receive.
     pub core: usize,
-    /// Largest payload of a frame, of all devices.
+    /// The MTU of all devices, in bytes.
     pub mtu: u32,
     /// This program, for adapters that run it.
     pub millrace: PathBuf,
 }
 
-/// A system between two devices of the tester, running.
+/// A running system between two devices of the tester.
 pub struct Bench {
-    // Those that stay are ended with the namespaces; here they are waited for.
+    // These processes end with the namespaces; here they are only reaped.
     system: Space,
     tester: Space,
     stays: Vec<Child>,
@@ -40,25 +40,25 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The device that the tester sends by.
+    /// The tester's sending device.
     pub const SEND: &str = DEVICES[0];
-    /// The device that the tester receives by.
+    /// The tester's receiving device.
     pub const RECEIVE: &str = DEVICES[3];
 
-    /// The address that the tester's frames are from.
+    /// The source MAC address of the tester's frames.
     pub fn source() -> &'static str {
         MACS[0]
     }
 
-    /// The address that the tester's frames are sent to.
+    /// The destination MAC address of the tester's frames.
     pub fn destination() -> &'static str {
         MACS[1]
     }
 
-    /// Two devices of the tester at the ends of one cable: what it can do by itself.
+    /// Connects two devices of the tester by one cable, to measure the tester's own limit.
     ///
     /// # Errors
-    /// What is missing.
+    /// Says what the machine lacks.
     pub fn cable(options: &BenchOptions) -> Result<Bench, Missing> {
         let bench = Bench::spaces(options)?;
         let [send, _, _, receive] = DEVICES;
@@ -70,7 +70,7 @@ impl Bench {
     /// Starts a system.
     ///
     /// # Errors
-    /// What is missing, or what the system said when it did not start.
+    /// Says what the machine lacks, or what the system printed when it did not start.
     pub fn start(peer: &Peer, options: &BenchOptions) -> Result<Bench, Missing> {
         if let Some(missing) = peer.adapter.missing() {
             return Err(missing);
@@ -109,7 +109,7 @@ impl Bench {
         Ok(Bench { system, tester, stays: vec![], adapter: None, variables, folder, core: options.core })
     }
 
-    /// A cable from a device of the tester to another one.
+    /// Connects a device of the tester to another device by a veth cable.
     fn connect(
         &self,
         options: &BenchOptions,
@@ -127,8 +127,8 @@ impl Bench {
         made.and_then(|_| other.run_outside(&format!("ip link set {theirs} up"))).map(drop).map_err(Missing)
     }
 
-    /// Has what a device receives worked on by a core, as a device with its interrupt there would have it. Without
-    /// that the kernel works on it where it was sent: on the tester's core.
+    /// Makes the kernel process on `core` what a device receives, as for a NIC that interrupts that core. By default
+    /// the kernel processes it on the sender's core: the tester's.
     fn pin_receive(&self, space: &Space, device: &str, core: usize) -> Result<(), Missing> {
         let line = format!("echo {} > /sys/class/net/{device}/queues/rx-0/rps_cpus", mask(core));
         space.run(&line, None).map(drop).map_err(Missing)
@@ -160,7 +160,7 @@ impl Bench {
         }
     }
 
-    /// Starts a command that stays; what it says goes to a file.
+    /// Starts a command that stays in the background; its output goes to a file.
     fn spawn(&mut self, line: &str) -> Result<(), Missing> {
         let failed = |error: std::io::Error| Missing(format!("`{line}`: {error}"));
         let log = OpenOptions::new().create(true).append(true).open(self.log()).map_err(failed)?;
@@ -186,7 +186,7 @@ impl Bench {
         }
     }
 
-    /// Why the system is gone, if a process of it ended that should have stayed.
+    /// Why the system has ended, if one of its background processes has ended.
     pub fn ended(&mut self) -> Option<String> {
         let is_over = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
         if !self.stays.iter_mut().any(is_over) {
@@ -196,7 +196,7 @@ impl Bench {
         Some(format!("it ended by itself: {}", last_lines(&log)))
     }
 
-    /// The system's version, as it tells it.
+    /// The version that the system prints.
     pub fn version(&self) -> Option<String> {
         let line = self.adapter.as_ref()?.version()?;
         let told = self.system.run(&self.variables.fill(line), None).ok()?;
@@ -206,16 +206,16 @@ impl Bench {
     /// The namespace of the tester's devices.
     ///
     /// # Errors
-    /// When it is gone.
+    /// When the namespace no longer exists.
     pub fn network(&self) -> Result<std::fs::File, BenchError> {
         let gone = |error| BenchError::Measurement(format!("the tester's namespace is gone: {error}"));
         self.tester.network().map_err(gone)
     }
 
-    /// Runs a command line where the system runs.
+    /// Runs a command line in the system's namespaces.
     ///
     /// # Errors
-    /// When it does not go well.
+    /// When the command fails.
     pub fn run(&self, line: &str) -> Result<String, String> {
         self.system.run(&self.variables.fill(line), None)
     }
@@ -229,7 +229,7 @@ impl Bench {
 impl Drop for Bench {
     fn drop(&mut self) {
         for line in self.adapter.iter().flat_map(Adapter::stop) {
-            // What is left is ended all the same.
+            // On an error, the processes end with the namespaces below.
             let _ = self.system.run(&self.variables.fill(line), Some(self.core));
         }
         self.system.end();
@@ -241,7 +241,7 @@ impl Drop for Bench {
     }
 }
 
-/// A core as the kernel's masks have it: groups of 32 bits in hexadecimal.
+/// A core as a CPU mask in the kernel's format: groups of 32 bits in hexadecimal.
 fn mask(core: usize) -> String {
     let group = format!("{:x}", 1u32 << (core % 32));
     group + &",00000000".repeat(core / 32)

@@ -1,15 +1,15 @@
-//! Other systems to compare with, started by the harness on the same ports.
+//! Other systems to compare with; the harness starts them on the same ports.
 //!
-//! An [`Adapter`] is one small file: the Debian packages and programs that a system needs, the commands that start it
-//! between two devices, and how to tell its version. [`built_in`] ones are part of this program; a user adds a system by
-//! writing one more. [`Bench`] is where a system runs: network namespaces for the system and the tester, a pair of veth
-//! cables between them, and everything that was started in there. It goes away as a whole, with every process and device,
-//! when it is dropped and when this process ends in whatever way.
+//! An [`Adapter`] is a small file: the Debian packages and programs that a system needs, the commands that start it
+//! between two devices, and the command that prints its version. This program has [`built_in`] ones; users add a system
+//! with one more file. A [`Bench`] is the environment of a system: network namespaces for the system and the tester,
+//! two veth cables between them, and every process that was started in them. All of it ends when the bench is dropped,
+//! and when this process ends, in whatever way.
 //!
-//! What is missing (a package, a privilege) is [`Missing`], which an experiment tells as skipped, and never a failure of
-//! the whole run.
+//! [`Missing`] says what the machine lacks (a package, a privilege). An experiment lists such systems as skipped; they
+//! do not fail the whole run.
 //!
-//! What this module does not do: send frames ([`crate::wire`] does).
+//! This module sends no frames ([`crate::wire`] does).
 
 mod adapter;
 mod bench;

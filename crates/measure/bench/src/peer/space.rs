@@ -1,9 +1,9 @@
-//! Namespaces in which a system runs, and nothing of which outlives it.
+//! The namespaces that a system runs in. Nothing in them outlives this process.
 //!
 //! A holder process has namespaces for network, mounts and processes. It reads from a pipe whose other end this process
-//! has: however that ends, the holder does, and with it, as the first process of its namespace, every process in there;
-//! the devices go with the last of them. A folder that it was given it removes first. Nothing else is to be cleaned up, and
-//! no signal to be caught.
+//! holds. However this process ends, the pipe is closed and the holder ends. The holder is the first process of its PID
+//! namespace, so the kernel then ends every process in it, and removes the devices with the last one. Before that, the
+//! holder removes its folder. So this process needs no cleanup and no signal handler.
 
 use super::Missing;
 use crate::process::end_within;
@@ -15,11 +15,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long a command may take that is to end by itself.
+/// How long a command may run that is expected to end by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the holder does: tells its number as others see it, then sees only what is its own. When the pipe is closed it
-/// removes its folder.
+/// The holder's script: prints its PID as seen from outside, then mounts its own `/proc` and `/sys`. When the pipe is
+/// closed it removes its folder.
 const HOLDER: &str = "read -r pid rest < /proc/self/stat
 mount -t proc proc /proc
 mount -t sysfs none /sys
@@ -29,7 +29,7 @@ echo $pid
 cat > /dev/null
 if [ -n \"$1\" ]; then rm -rf -- \"$1\"; fi";
 
-/// Namespaces with a holder.
+/// Namespaces, kept by a holder process.
 #[derive(Debug)]
 pub struct Space {
     holder: Child,
@@ -37,15 +37,15 @@ pub struct Space {
 }
 
 impl Space {
-    /// Makes namespaces.
+    /// Creates namespaces.
     ///
     /// # Errors
-    /// Where that is not allowed, or a program is missing: what would be needed.
+    /// When namespaces are not allowed, or a program is missing; the error says what would be needed.
     pub fn new() -> Result<Space, Missing> {
         Space::with_folder(Path::new(""))
     }
 
-    /// The same; that folder goes with them.
+    /// Creates namespaces that remove `folder` when they end.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -59,7 +59,7 @@ impl Space {
         let mut holder = Command::new("unshare")
             .args(["--net", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", HOLDER, "sh"])
             .arg(folder)
-            // A signal for all of this process's group, as a terminal sends it, is not for the holder: it has work left.
+            // A terminal signals all of this process's group, but the holder must still remove its folder.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -76,7 +76,7 @@ impl Space {
         }
     }
 
-    /// What the holder said when it failed.
+    /// The output of a holder that failed.
     fn complaint(mut self) -> String {
         let mut told = String::new();
         drop(self.holder.stdin.take());
@@ -86,20 +86,20 @@ impl Space {
         told
     }
 
-    /// The holder's number.
+    /// The PID of the holder.
     pub fn pid(&self) -> &str {
         &self.pid
     }
 
-    /// Its network namespace.
+    /// The network namespace.
     ///
     /// # Errors
-    /// When the holder is gone.
+    /// When the holder has ended.
     pub fn network(&self) -> std::io::Result<File> {
         File::open(Path::new("/proc").join(&self.pid).join("ns/net"))
     }
 
-    /// A shell's command line in there; pinned to that core.
+    /// A shell command line in all namespaces, pinned to `core`.
     pub fn command(&self, line: &str, core: Option<usize>) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--target", &self.pid, "--net", "--mount", "--pid", "--"]);
@@ -110,15 +110,15 @@ impl Space {
         command
     }
 
-    /// Runs a command line to its end; what it printed.
+    /// Runs a command line to its end; returns its output.
     ///
     /// # Errors
-    /// When it does not go well, with the last lines that it said.
+    /// When the command fails; the error has the last lines of its output.
     pub fn run(&self, line: &str, core: Option<usize>) -> Result<String, String> {
         finish(self.command(line, core), line)
     }
 
-    /// Runs a command line to its end in the network namespace alone: it sees processes as this one does.
+    /// Runs a command line to its end in the network namespace alone: it sees the same processes as this one.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -128,7 +128,7 @@ impl Space {
         finish(command, line)
     }
 
-    /// Ends every process in there.
+    /// Ends every process in the namespaces.
     pub fn end(&mut self) {
         drop(self.holder.stdin.take());
         let _ = end_within(&mut self.holder, Duration::from_secs(2));
@@ -141,7 +141,7 @@ impl Drop for Space {
     }
 }
 
-/// Runs a command to its end, within some time.
+/// Runs a command to its end, for up to [`PATIENCE`].
 fn finish(mut command: Command, line: &str) -> Result<String, String> {
     let failed = |why: &str| format!("`{line}`: {}", last_lines(why));
     let mut run = || -> std::io::Result<_> {
@@ -170,7 +170,7 @@ fn text(mut output: File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The last lines of what was said, in one.
+/// The last lines of an output, joined into one.
 pub(super) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join("; ");

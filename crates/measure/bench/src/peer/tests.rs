@@ -1,4 +1,4 @@
-//! Adapters are read with their mistakes; systems are started, and nothing of them stays.
+//! Errors of adapters are reported; systems are started, and nothing of them stays.
 
 use super::adapter::BUILT_IN;
 use super::*;
@@ -58,7 +58,7 @@ fn mistakes_are_told_with_their_places() {
     assert!(error_of(&LEAST.replace("\"true\"", "")).contains("nothing starts it"));
     assert!(error_of(&LEAST.replace("\"mine\"", "\"a b\"")).contains("`a b` is no name"));
     assert!(error_of("name =").contains("mine.toml:1:"));
-    // All of them at once.
+    // All errors are reported at once.
     let both = error_of(&format!("{LEAST}ready = \"{{one}} {{two}}\"\n"));
     assert!(both.contains("{one}") && both.contains("{two}"), "{both}");
 }
@@ -67,7 +67,7 @@ fn mistakes_are_told_with_their_places() {
 fn words_in_braces_are_filled_in() {
     let variables = Variables::default().with("in", "mr-in").with("core", "1");
     assert_eq!(variables.fill("ip link set {in} up; {core}{core}"), "ip link set mr-in up; 11");
-    // The shell's, a rule's, and one that nobody knows.
+    // A shell's variable, a rule's braces, and an unknown word.
     for text in ["${in}", "{ in }", "chain c { type filter }", "{other}", "{", "}{", "{}", "ü{"] {
         assert_eq!(variables.fill(text), text);
     }
@@ -82,7 +82,7 @@ fn what_is_missing_is_told_with_its_package() {
     assert_eq!(why, "no-such-program is not there: apt-get install no-such-package");
 }
 
-/// A system that is a shell, or what it said when it did not start; `None` where there are no namespaces.
+/// A system that is a shell, or its error when it did not start; `None` where there are no namespaces.
 fn start(text: &str) -> Option<Result<Bench, Missing>> {
     if let Err(missing) = Space::new() {
         eprintln!("SKIP: {missing}");
@@ -124,7 +124,7 @@ fn a_system_has_its_devices_and_all_of_it_goes_away() {
     }
 }
 
-/// Whether a process with these words runs in a namespace of its own.
+/// Whether a process with this command line runs in a PID namespace of its own.
 fn runs(words: &[&str]) -> bool {
     let wanted = words.join("\0") + "\0";
     let all = std::fs::read_dir("/proc").expect("proc").flatten();
@@ -147,7 +147,7 @@ fn a_system_that_does_not_start_says_why() {
     assert_eq!(bench.ended().as_deref(), Some("it ended by itself: over"));
 }
 
-/// However this process ends, the pipe is closed, and the folder goes with the namespaces.
+/// However this process ends, the pipe is closed, and the folder is removed with the namespaces.
 #[test]
 fn a_folder_goes_with_its_space() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,13 +1,13 @@
-//! Words in braces that stand for devices, addresses and folders: `{in}`.
+//! Variables in braces for devices, addresses and folders: `{in}`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// What words in braces stand for.
+/// The values of variables.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Variables(BTreeMap<&'static str, String>);
 
-/// All that there are, with what each is.
+/// All variables, with descriptions.
 pub const KNOWN: [(&str, &str); 10] = [
     ("in", "the device that frames come in by"),
     ("out", "the device that they go out by"),
@@ -29,12 +29,12 @@ impl Variables {
         self
     }
 
-    /// What it stands for.
+    /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The text with all variables filled in. Words that are none stay as they are.
+    /// Replaces all variables in a text. Unknown words in braces stay as they are.
     pub fn fill(&self, text: &str) -> String {
         let (mut filled, mut done) = (String::new(), 0);
         for word in words(text) {
@@ -47,7 +47,7 @@ impl Variables {
     }
 }
 
-/// Where words stand in braces: small letters and underscores, and no `$` in front, which is the shell's.
+/// The ranges of words in braces: lower-case letters and underscores, without a `$` in front, which is the shell's.
 pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_word =
         |word: &str| !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));

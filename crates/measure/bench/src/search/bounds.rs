@@ -1,5 +1,5 @@
-//! What trials at a load say of it (RFC 9971, section 4.8 and its appendices on load classification and conditional
-//! throughput).
+//! Classifies a load by the trials at it (RFC 9971, section 4.8 and its appendices on load classification and
+//! conditional throughput).
 
 use super::goal::Goal;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 /// A trial at a load.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Trial {
-    /// Frames a second that were offered.
+    /// The offered load, in frames a second.
     pub load: f64,
-    /// Seconds for which they were.
+    /// Length of the trial, in seconds.
     pub duration_s: f64,
-    /// Frames that came through, as a share of those offered, taken from 1. A generator that cannot offer as many as
-    /// it should loses those too.
+    /// The lost frames as a share of those to be offered. Frames that a generator could not offer count as lost.
     pub loss_ratio: f64,
 }
 
@@ -26,19 +25,20 @@ impl Trial {
 /// What a load is for a goal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// It is carried, whatever further trials say.
+    /// The load is carried, whatever the results of further trials.
     Lower,
-    /// It is not, whatever they say.
+    /// The load is not carried, whatever the results of further trials.
     Upper,
-    /// Further trials decide.
+    /// Further trials have to decide.
     Open,
 }
 
-/// What trials at one load say of it.
+/// Classifies a load by the trials at it.
 ///
-/// Full-length trials count for their time, those with much loss against the load. Shorter ones count only as far as
-/// they lose more often than the exceed ratio allows. The load is a lower bound where even the worst outcome of what is
-/// left to be tried would leave it one, and an upper bound where the best would.
+/// Full-length trials count by their duration; those with too much loss count against the load. Shorter trials count
+/// only as far as they lose more often than the exceed ratio allows. The load is a lower bound if it would still be one
+/// with the worst outcome of the remaining trials, and an upper bound if it would not be carried even with the best
+/// outcome.
 pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
     let sum = |is_full: bool, is_lossy: bool| -> f64 {
         let of = |trial: &&Trial| {
@@ -51,7 +51,7 @@ pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
     let balance = short_good * goal.exceed_ratio / (1.0 - goal.exceed_ratio);
     let bad = full_bad + (short_bad - balance).max(0.0);
     let whole = (full_good + bad).max(goal.duration_sum_s);
-    // Sums of durations are not exact.
+    // Tolerates rounding errors in the sums of durations.
     let allowed = whole * goal.exceed_ratio + whole * 1e-9;
     let is_lower_at_best = bad <= allowed;
     let is_lower_at_worst = whole - full_good <= allowed;
@@ -62,7 +62,7 @@ pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
     }
 }
 
-/// Frames a second that come through at a load: what is lost at the quantile that the exceed ratio allows is lost.
+/// Frames a second that come through at a load: its loss is the loss at the quantile that the exceed ratio allows.
 pub fn conditional_throughput(goal: &Goal, trials: &[Trial]) -> f64 {
     let mut full: Vec<Trial> = trials.iter().filter(|trial| trial.is_full(goal)).copied().collect();
     let Some(load) = full.first().map(|trial| trial.load) else { return 0.0 };
@@ -77,7 +77,7 @@ pub fn conditional_throughput(goal: &Goal, trials: &[Trial]) -> f64 {
         lost = Some(trial.loss_ratio);
         left -= trial.duration_s;
     }
-    // What was not tried is lost.
+    // Trials that are missing count as full loss.
     let lost = if left > 0.0 { 1.0 } else { lost.unwrap_or(1.0) };
     load * (1.0 - lost)
 }

@@ -1,43 +1,44 @@
-//! Which loads are tried, and when that is enough.
+//! Selects the loads of trials, and decides when the search ends.
 //!
-//! For each goal, the most demanding first: short trials find the interval in which the answer lies, full-length trials
-//! settle its ends and halve it until it is narrow. Trials at a load count for all goals.
+//! The goals are searched in the caller's order, which should begin with the most demanding one. For each goal short
+//! trials find the interval of the result; then full-length trials confirm its ends and halve it until it is narrow
+//! enough. Trials at a load count for all goals.
 
 use super::bounds::{Bound, Trial, classify, conditional_throughput};
 use super::goal::{Goal, GoalResult};
 use crate::BenchError;
 
-/// How much shorter trials are that look where the answer may lie.
+/// The length of the first, short trials, as a share of full-length ones.
 const SHORT: f64 = 0.1;
-/// How much wider the interval may be that those leave.
+/// The width of the interval after the short trials, as a multiple of the goal's.
 const COARSE: f64 = 4.0;
-/// How much wider the next step is where an end of the interval does not hold.
+/// The factor by which steps grow while an end of the interval is unknown.
 const GROWTH: f64 = 2.0;
 
-/// Who offers loads to a device under test.
+/// Offers loads to a device under test.
 pub trait Measurer {
-    /// Offers so many frames a second for so long.
+    /// Offers a load in frames a second for some seconds.
     ///
     /// # Errors
     /// When nothing can be measured.
     fn measure(&mut self, load: f64, duration_s: f64) -> Result<Trial, BenchError>;
 }
 
-/// Between which loads to search, in frames a second, and how long at most.
+/// The loads to search between, in frames a second, and the limit of the search's time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Limits {
-    /// The least.
+    /// The lowest load.
     pub least: f64,
-    /// The most: of the link, or of who offers it.
+    /// The highest load: that of the link, or of the generator.
     pub most: f64,
-    /// Seconds of trials after which it gives up.
+    /// The search gives up after trials of this many seconds.
     pub patience_s: f64,
 }
 
-/// Searches for all goals; the results in their order.
+/// Searches for all goals; returns the results in the same order.
 ///
 /// # Errors
-/// When a goal or the limits make no sense, nothing can be measured, or it took too long.
+/// When a goal or the limits are invalid, nothing can be measured, or the search took too long.
 pub fn search(
     goals: &[Goal],
     limits: &Limits,
@@ -66,7 +67,7 @@ type Interval = (Option<f64>, Option<f64>);
 
 impl Search<'_> {
     fn goal(&mut self, goal: &Goal) -> Result<GoalResult, BenchError> {
-        // One short trial says what a load is; full-length ones have the last word.
+        // One short trial classifies a load here; the full-length ones decide.
         let short = Goal {
             final_trial_s: goal.final_trial_s * SHORT,
             duration_sum_s: goal.final_trial_s * SHORT,
@@ -85,7 +86,7 @@ impl Search<'_> {
         })
     }
 
-    /// Tries loads until the interval is narrow.
+    /// Tries loads until the interval is narrow enough.
     fn narrow(&mut self, goal: &Goal) -> Result<(), BenchError> {
         let mut step = goal.width;
         loop {
@@ -110,17 +111,17 @@ impl Search<'_> {
         }
     }
 
-    /// A load between the ends: where earlier trials saw the end of loss, or in the middle.
+    /// A load between the ends: where shorter trials saw the end of loss, otherwise in the middle.
     fn between(&self, goal: &Goal, lower: f64, upper: f64) -> f64 {
         self.guess(goal, lower, upper).unwrap_or_else(|| {
-            // In whole widths from the upper end, so that the last step is as wide as it may be.
+            // A whole number of widths below the upper end, so that the last step has the full width.
             let widths = ((lower / upper).ln() / (1.0 - goal.width).ln()).ceil();
             upper * (1.0 - goal.width).powf((widths / 2.0).floor().max(1.0))
         })
     }
 
-    /// A load inside these ends at which no trial of this goal's length was made yet, and at which earlier, shorter ones
-    /// changed from no loss to loss.
+    /// A load between these ends without a trial of this goal's length, at which shorter trials changed from no loss to
+    /// loss.
     fn guess(&self, goal: &Goal, lower: f64, upper: f64) -> Option<f64> {
         let is_new = |load: f64| !self.trials.iter().any(|trial| trial.load == load && trial.is_full(goal));
         let inside = |load: &f64| *load > lower && *load < upper && is_new(*load);
@@ -132,7 +133,7 @@ impl Search<'_> {
         good.reduce(f64::max).or(Some(least_bad).filter(|load| *load < f64::MAX && inside(load)))
     }
 
-    /// Tries a load until it is known what it is.
+    /// Tries a load until it is classified.
     fn settle(&mut self, goal: &Goal, load: f64) -> Result<(), BenchError> {
         while classify(goal, &self.at(load)) == Bound::Open {
             if self.spent_s > self.limits.patience_s {
@@ -152,7 +153,7 @@ impl Search<'_> {
         self.trials.iter().filter(|trial| trial.load == load).copied().collect()
     }
 
-    /// The lowest load that is not carried, and the highest below that is.
+    /// The lowest load that is not carried, and the highest carried one below it.
     fn interval(&self, goal: &Goal) -> Interval {
         let mut loads: Vec<f64> = self.trials.iter().map(|trial| trial.load).collect();
         loads.sort_by(f64::total_cmp);

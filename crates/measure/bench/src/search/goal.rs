@@ -1,48 +1,48 @@
-//! What is searched for, and what is found.
+//! The goals and the results of a search.
 
 use crate::BenchError;
 use crate::start::failed;
 use serde::{Deserialize, Serialize};
 
-/// A search goal (RFC 9971, section 4.6): which loads count as carried, and how narrow the answer is to be.
+/// A search goal (RFC 9971, section 4.6): which loads count as carried, and how narrow the result has to be.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Goal {
-    /// Loss that is borne, as a share of the frames of a trial: 0 for NDR.
+    /// The accepted loss, as a share of the frames of a trial: 0 for NDR.
     pub loss_ratio: f64,
-    /// How much of the time, as a share, may lose more than that: what a disturbed trial is forgiven by.
+    /// The share of the time that may have more loss than that, so that disturbed trials do not decide.
     pub exceed_ratio: f64,
-    /// Seconds that a full-length trial takes.
+    /// Length of a full-length trial, in seconds.
     pub final_trial_s: f64,
-    /// Seconds of full-length trials that settle a load.
+    /// The sum of full-length trials that decides whether a load is carried, in seconds.
     pub duration_sum_s: f64,
-    /// Distance of what is carried and what is not, relative to the latter, at which the search ends.
+    /// The distance of the bounds at which the search ends, as a share of the upper one.
     pub width: f64,
 }
 
 impl Goal {
-    /// The throughput of RFC 2544: no loss in one trial of 60 s. (Its section 26.1 and 24.)
+    /// The throughput of RFC 2544 (sections 24 and 26.1): no loss in one trial of 60 s.
     pub const RFC2544: Goal =
         Goal { loss_ratio: 0.0, exceed_ratio: 0.0, final_trial_s: 60.0, duration_sum_s: 60.0, width: 0.005 };
 
-    /// The non-drop rate, by many short trials (as FD.io's CSIT has it, RFC 9971 section 4.6.1).
+    /// The non-drop rate, by many short trials (as in FD.io's CSIT; RFC 9971, section 4.6.1).
     pub const NDR: Goal =
         Goal { loss_ratio: 0.0, exceed_ratio: 0.5, final_trial_s: 1.0, duration_sum_s: 21.0, width: 0.005 };
 
-    /// The partial drop rate: half a percent is borne.
+    /// The partial drop rate: half a percent of loss is accepted.
     pub const PDR: Goal = Goal { loss_ratio: 0.005, ..Goal::NDR };
 
-    /// The same with shorter trials and fewer of them.
+    /// The same goal with other trials: `trials` of `trial_s` seconds.
     #[must_use]
     pub fn quick(self, trial_s: f64, trials: u32) -> Goal {
         Goal { final_trial_s: trial_s, duration_sum_s: trial_s * f64::from(trials), ..self }
     }
 
-    /// Whether a load that meets it meets RFC 2544, too.
+    /// Whether a load that meets this goal also meets RFC 2544.
     pub fn conforms_to_rfc2544(&self) -> bool {
         self.loss_ratio == 0.0 && self.exceed_ratio == 0.0 && self.final_trial_s >= 60.0
     }
 
-    /// Whether it can be searched for.
+    /// Checks whether the goal is valid.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -72,23 +72,23 @@ impl Goal {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum GoalResult {
-    /// Between these lies what is carried.
+    /// The carried rate is between two bounds.
     Regular {
-        /// The highest load that is carried, with no load below it that is not (relevant lower bound).
+        /// The highest carried load with no failed load below it (relevant lower bound).
         lower: f64,
-        /// The lowest load above that is not carried (relevant upper bound).
+        /// The lowest failed load above it (relevant upper bound).
         upper: f64,
-        /// Frames that come through at the lower bound (conditional throughput).
+        /// Frames a second that come through at the lower bound (conditional throughput).
         throughput: f64,
     },
-    /// All that could be offered was carried.
+    /// Every load that could be offered was carried.
     AllCarried {
         /// The highest load that was offered.
         highest: f64,
-        /// Frames that come through.
+        /// Frames a second that come through at that load.
         throughput: f64,
     },
-    /// Not even the least load was carried.
+    /// Not even the lowest load was carried.
     NoneCarried {
         /// The lowest load that was offered.
         lowest: f64,

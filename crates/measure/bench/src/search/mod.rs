@@ -1,11 +1,12 @@
-//! Searching for the rate that a device under test carries: RFC 9971 (MLRsearch), of which RFC 2544's throughput is a
+//! Searches for the rate that a device under test carries: RFC 9971 (MLRsearch), with RFC 2544's throughput as a
 //! special case.
 //!
-//! A [`Goal`] says which loss is borne, how sure one wants to be, and how narrow the answer is to be: NDR with no loss,
-//! PDR with half a percent. [`search`] asks a [`Measurer`] for trials at loads of its choice, classifies each load for
-//! each goal from all trials at it ([`bounds`]), and narrows the interval between what is carried and what is not.
+//! A [`Goal`] sets the accepted loss, the number and length of trials, and the width of the result: NDR accepts no
+//! loss, PDR half a percent. [`search`] selects loads, asks a [`Measurer`] for trials, classifies each load for each
+//! goal from all trials at it ([`bounds`]), and narrows the interval between the loads that are carried and those that
+//! are not.
 //!
-//! What this module does not do: send anything. A [`Measurer`] does.
+//! This module sends nothing: a [`Measurer`] does.
 
 pub mod bounds;
 mod controller;

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 
-/// A device that carries so much, and is disturbed now and then.
+/// A device that carries a fixed rate, and is disturbed now and then.
 struct Device {
     capacity: f64,
-    /// Share of trials that lose something without reason.
+    /// The share of trials that lose frames without reason.
     disturbed: f64,
     random: Pcg64Mcg,
     trials: Vec<Trial>,
@@ -33,7 +33,7 @@ impl Measurer for Device {
 
 const LIMITS: Limits = Limits { least: 100.0, most: 40e6, patience_s: 10_000.0 };
 
-/// What carries `capacity` carries so much with that loss.
+/// The load at which a device of this capacity has the accepted loss.
 fn with_loss(capacity: f64, goal: &Goal) -> f64 {
     capacity / (1.0 - goal.loss_ratio)
 }
@@ -68,15 +68,15 @@ proptest! {
         for (goal, result) in goals.iter().zip(&results) {
             assert_found(*result, capacity, goal);
         }
-        // The first answer takes so many loads as halving does, and a few to get near.
+        // The first goal takes as many loads as halving does, and a few to get near.
         let mut loads: Vec<f64> = device.trials.iter().map(|trial| trial.load).collect();
         loads.dedup();
         let halvings = (1.0 / width).log2() + (LIMITS.most / capacity).log2().max(1.0);
         prop_assert!((loads.len() as f64) < 12.0 + 4.0 * halvings, "{} loads", loads.len());
     }
 
-    /// Some of the trials lose without reason: goals that forgive half of them are found all the same. (That chance
-    /// disturbs more than half of the trials at a load happens once in 10^12.)
+    /// Some trials lose frames without reason: goals that accept this in half of the trials are found all the same.
+    /// (More than half of the trials at a load are disturbed once in 10^12.)
     #[test]
     fn disturbed_trials_are_forgiven(capacity in 1e3..30e6f64, seed in any::<u64>()) {
         let goal = Goal { width: 0.02, ..Goal::NDR.quick(0.1, 41) };
@@ -85,7 +85,7 @@ proptest! {
         assert_found(results[0], capacity, &goal);
     }
 
-    /// Whatever was tried: a bound stays what it is, whatever comes, for as long as the goal asks.
+    /// Once a load is a bound, the trials that the goal still asks for cannot change that.
     #[test]
     fn bounds_hold_whatever_comes(
         good in prop::collection::vec(any::<bool>(), 0..12), rest in prop::collection::vec(any::<bool>(), 0..12),
@@ -121,21 +121,21 @@ fn loads_are_classified_as_the_rfc_does() {
     let of = |goal: &Goal, trials: &[(f64, f64)]| {
         classify(goal, &trials.iter().map(|(s, loss)| trial(*s, *loss)).collect::<Vec<_>>())
     };
-    // RFC 2544: one trial decides, and a short one that loses is enough.
+    // RFC 2544: one trial decides, and a short trial with loss is enough.
     let one = Goal::RFC2544;
     assert_eq!(of(&one, &[]), Bound::Open);
     assert_eq!(of(&one, &[(60.0, 0.0)]), Bound::Lower);
     assert_eq!(of(&one, &[(60.0, 1e-9)]), Bound::Upper);
     assert_eq!(of(&one, &[(1.0, 1e-9)]), Bound::Upper);
     assert_eq!(of(&one, &[(1.0, 0.0)]), Bound::Open);
-    // Of 21 seconds half has to be good: 11 decide.
+    // Half of 21 seconds has to be good: 11 trials decide.
     let many = |good: usize, bad: usize| [vec![(1.0, 0.0); good], vec![(1.0, 0.5); bad]].concat();
     assert_eq!(of(&Goal::NDR, &many(10, 10)), Bound::Open);
     assert_eq!(of(&Goal::NDR, &many(11, 0)), Bound::Lower);
     assert_eq!(of(&Goal::NDR, &many(0, 11)), Bound::Upper);
-    // A loss that the goal bears is none.
+    // A loss that the goal accepts counts as none.
     assert_eq!(of(&Goal::PDR, &[(1.0, 0.004); 11]), Bound::Lower);
-    // Short ones that lose are balanced by short ones that do not.
+    // Short trials with loss are balanced by short trials without.
     assert_eq!(of(&Goal::NDR, &[vec![(0.1, 0.5); 200], vec![(0.1, 0.0); 100]].concat()), Bound::Open);
     assert_eq!(of(&Goal::NDR, &[vec![(0.1, 0.5); 220], vec![(0.1, 0.0); 100]].concat()), Bound::Upper);
 }

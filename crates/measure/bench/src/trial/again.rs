@@ -1,10 +1,10 @@
-//! What something else disturbed is measured again.
+//! Repeats measurements that something else disturbed.
 
-/// How often a disturbed trial is repeated, at most.
+/// The most repeats of a disturbed trial.
 pub const REPEATS: usize = 3;
 
-/// Measures, and again as long as that was disturbed, up to `most` times: the last measurement, and how often it was made
-/// again.
+/// Measures, and repeats the measurement while it is disturbed, up to `most` times. Returns the last measurement and
+/// the number of repeats.
 ///
 /// # Errors
 /// As `measure`.

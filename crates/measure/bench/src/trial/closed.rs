@@ -1,4 +1,4 @@
-//! A chain that runs in this process as fast as it goes: its ports always have the next packet (closed loop).
+//! A chain in this process at saturation: its ports always have the next packet (closed loop).
 
 use crate::BenchError;
 use crate::load::DISTURBED;
@@ -7,12 +7,12 @@ use crate::start::{Loaded, RunOptions, RunningChain, failed};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The shortest warming up.
+/// The shortest warm-up.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// How long packets may take to come.
+/// How long packets may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The class of elements that stand for NFs in processes, and their drop reason when there is no such process.
+/// The class of the elements that represent NFs in processes, and their drop reason while the process does not run.
 const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
 
 /// What was seen for a while.
@@ -20,17 +20,18 @@ const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
 pub struct Window {
     /// Packets received.
     pub packets: u64,
-    /// How long it took, in nanoseconds.
+    /// Length of the window, in nanoseconds.
     pub wall_ns: f64,
-    /// Of that, how long a packet thread was ready but had no core: the one that waited longest.
+    /// The part of `wall_ns` for which a worker was ready but had no core: the longest of all workers.
     pub waited_ns: f64,
-    /// How long a hypervisor gave its core to others, in ticks of 10 ms.
+    /// How long a hypervisor took a worker's core, in nanoseconds, with a precision of 10 ms: the longest of all
+    /// workers.
     pub stolen_ns: f64,
 }
 
-/// What was seen at one moment.
+/// The counts at one moment.
 struct Look {
-    /// How long each packet thread has waited for its core.
+    /// How long each worker has waited for its core, in nanoseconds.
     waited: Vec<u64>,
     stolen: Vec<u64>,
     received: u64,
@@ -38,7 +39,7 @@ struct Look {
 }
 
 impl Window {
-    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    /// Nanoseconds per packet, of the time that the worker had its core.
     pub fn ns_per_packet(&self) -> f64 {
         (self.wall_ns - self.waited_ns).max(0.0) / self.packets.max(1) as f64
     }
@@ -48,12 +49,12 @@ impl Window {
         if self.wall_ns > 0.0 { (self.waited_ns + self.stolen_ns) / self.wall_ns } else { 0.0 }
     }
 
-    /// Whether that was too much.
+    /// Whether that share is too large.
     pub fn is_disturbed(&self) -> bool {
         self.disturbed() > DISTURBED
     }
 
-    /// So many in it, for each second.
+    /// A count of this window as a rate per second.
     pub fn per_second(&self, count: u64) -> f64 {
         count as f64 / (self.wall_ns / 1e9)
     }
@@ -114,15 +115,15 @@ impl ClosedLoop {
         Ok(chain)
     }
 
-    /// Packets in which every flow of its generated traffic came twice.
+    /// The number of packets in which every flow of the generated traffic occurs twice.
     pub fn warm_packets(&self) -> u64 {
         2 * self.frames.iter().map(|frames| frames.count() as u64).sum::<u64>()
     }
 
-    /// Waits until so many packets are through and a flow cache has the flows that it takes.
+    /// Waits until the chain has received `packets` and its flow cache has entries for all flows that it accepts.
     ///
     /// # Errors
-    /// When they do not come.
+    /// When these packets do not arrive, or an NF does not run.
     pub fn warm_up(&mut self, packets: u64) -> Result<(), BenchError> {
         let start = Instant::now();
         loop {
@@ -155,7 +156,7 @@ impl ClosedLoop {
         Ok(())
     }
 
-    /// Waits until the flows that a flow cache takes have their entries.
+    /// Waits until the number of flows in the flow cache no longer grows.
     fn fill_cache(&self) {
         let start = Instant::now();
         let (mut before, mut quiet) = (self.running().cache_counts(), 0);
@@ -171,10 +172,10 @@ impl ClosedLoop {
         }
     }
 
-    /// Counts packets for a while.
+    /// Counts packets for `seconds`.
     ///
     /// # Errors
-    /// When none come.
+    /// When no packets arrive.
     pub fn watch(&self, seconds: f64) -> Result<Window, BenchError> {
         let before = Look::now(self);
         std::thread::sleep(Duration::from_secs_f64(seconds));
@@ -182,10 +183,10 @@ impl ClosedLoop {
     }
 }
 
-/// Counts the packets of several chains in the same while.
+/// Counts the packets of several chains during the same time.
 ///
 /// # Errors
-/// When one of them gets none.
+/// When a chain receives no packets.
 pub fn watch_all(chains: &[ClosedLoop], seconds: f64) -> Result<Vec<Window>, BenchError> {
     let before: Vec<Look> = chains.iter().map(Look::now).collect();
     std::thread::sleep(Duration::from_secs_f64(seconds));

@@ -1,4 +1,4 @@
-//! What was measured by turns, as curves.
+//! The samples of all turns, as curves.
 
 use crate::figure::{Point, Series};
 
@@ -7,11 +7,11 @@ use crate::figure::{Point, Series};
 pub struct Sample {
     /// The curve's name.
     pub series: String,
-    /// Where on it.
+    /// The x value.
     pub x: f64,
-    /// What was measured.
+    /// The measured value.
     pub y: f64,
-    /// Whether something else had the core for too long.
+    /// Whether the measurement was disturbed: something else had the core for too long, or cores were far apart.
     pub disturbed: bool,
 }
 

@@ -1,14 +1,13 @@
-//! One way to measure: variants take turns, what something else disturbed is measured again, and what comes of all
-//! turns is a curve.
+//! How measurements are made: variants take turns, disturbed measurements are repeated, and the results of all turns
+//! are curves.
 //!
-//! - [`turns`]: every variant once a round, so that whatever changes on the machine meanwhile is shared by all.
-//! - [`again`]: a disturbed measurement is repeated, a few times.
+//! - [`turns`]: measures every variant once in each round, so that changes of the machine affect all variants.
+//! - [`again`]: repeats a disturbed measurement, a few times.
 //! - [`curve`]: the samples of all turns as curves.
-//! - [`closed`]: a chain in this process as fast as it goes.
-//! - [`offered`]: loads at a set rate for whatever is under test.
+//! - [`closed`]: a chain in this process at saturation.
+//! - [`offered`]: loads at a set rate for a system under test.
 //!
-//! What is measured, and on which cores, is said by those who use this: [`crate::speed`], [`crate::experiment`],
-//! [`crate::capacity`].
+//! The callers select what is measured, and the cores: [`crate::speed`], [`crate::experiment`], [`crate::capacity`].
 
 mod again;
 pub mod closed;

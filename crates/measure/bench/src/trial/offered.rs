@@ -1,4 +1,4 @@
-//! Loads at a set rate, in trials that are made again when something else disturbed them.
+//! Loads at a set rate, in trials that are repeated when something else disturbed them.
 
 use super::again::{REPEATS, again};
 use crate::BenchError;
@@ -7,14 +7,14 @@ use crate::search::{Measurer, Trial};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How it went with trials.
+/// The number of trials, and of disturbed ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// Trials that count.
+    /// Trials, without their repeats.
     pub trials: usize,
-    /// Trials that were made again because something else had a packet thread's core, or cores had been moved apart.
+    /// Repeats, because something else had a worker's core, or cores were far apart.
     pub repeated: usize,
-    /// Trials that something else disturbed to the end.
+    /// Trials that were still disturbed after their repeats.
     pub disturbed: usize,
 }
 
@@ -29,27 +29,27 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Offers loads to something, and makes disturbed trials again.
+/// Offers loads to a system under test, and repeats disturbed trials.
 pub struct Trials<'a> {
     under_test: &'a mut dyn UnderTest,
     is_stamped: bool,
-    /// How it went.
+    /// The trials so far.
     pub tally: Tally,
 }
 
 impl<'a> Trials<'a> {
-    /// With that under test.
+    /// Trials with this system under test, without stamps in a search.
     pub fn new(under_test: &'a mut dyn UnderTest) -> Trials<'a> {
         Trials { under_test, is_stamped: false, tally: Tally::default() }
     }
 
-    /// The same, where a search offers frames with stamps, too: what is carried of those.
+    /// Makes a search offer frames with stamps, so that it finds the rate that is carried with stamps.
     #[must_use]
     pub fn stamped(self) -> Trials<'a> {
         Trials { is_stamped: true, ..self }
     }
 
-    /// A trial, made again as long as it was disturbed, a few times.
+    /// Offers a load in one trial, and repeats it while it is disturbed, up to [`REPEATS`] times.
     ///
     /// # Errors
     /// When nothing can be measured.

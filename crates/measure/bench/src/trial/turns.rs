@@ -1,20 +1,21 @@
-//! Variants that take turns: in a round each is measured once, and what the machine does meanwhile hits neighbours alike.
+//! Variants that take turns: each round measures every variant once, so that changes of the machine affect neighbours
+//! alike.
 
-/// In which order variants have their turns.
+/// The order of variants in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The same in every round.
+    /// The same order in every round.
     Forward,
-    /// Every other round from the last to the first: what changes slowly is shared, too.
+    /// Every other round runs from the last variant to the first, so that slow changes also affect all variants alike.
     BackAndForth,
 }
 
-/// Gives each variant its turn in so many rounds, the first of which is 1. Those that are skipped, before or after an
-/// earlier turn, have none.
+/// Gives each variant a turn in each of `rounds` rounds; the first round has the number 1. A skipped variant has no
+/// further turns.
 ///
 /// # Errors
-/// The first of a turn, with which the rounds end. A variant that cannot be measured is no error: its turn notes that it is
-/// skipped from then on.
+/// The first error of a turn, which ends the rounds. A variant that cannot be measured is not an error: its turn marks
+/// it as skipped.
 pub fn by_turns<V, E>(
     rounds: usize,
     order: Order,
@@ -45,7 +46,7 @@ mod tests {
         let mut variants = ['a', 'b', 'c'];
         let turn = |variant: &mut char, round: usize| {
             told += &format!("{variant}{round} ");
-            // The second one fails in its second turn, and has no third.
+            // The second variant fails in its second turn, and has no third.
             if (*variant, round) == ('b', 2) {
                 *variant = '-';
             }
