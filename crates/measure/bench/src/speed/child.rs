@@ -1,4 +1,4 @@
-//! Measurements in a process of their own: this program starts itself again.
+//! Runs each measurement in a process of its own: this program starts itself again.
 
 use super::measure::{MeasureOptions, Sample};
 use crate::BenchError;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// What a measurement came to, or why there is nothing.
 pub type Answer = Result<Sample, String>;
 
-/// Arguments of the hidden form of the command that measures one chain and prints a [`Sample`] as JSON.
+/// The arguments of the hidden form of the command, which measures one chain and prints a [`Sample`] as JSON.
 pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
     let writes = options.writes.iter().map(|(handler, file)| format!("--write={handler}={}", file.display()));
     [
@@ -33,7 +33,7 @@ pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
     .collect()
 }
 
-/// Measures a chain in a process: `program` with `front` in front of [`arguments`].
+/// Measures a chain in a process: runs `program` with `front` and then [`arguments`].
 ///
 /// # Errors
 /// When the program cannot be started.
@@ -56,7 +56,7 @@ pub fn measure(
     ))
 }
 
-/// Reads what the process printed. Drivers may print, too: the figure is the last line that is one.
+/// Parses the output of the process. Drivers may print, too: the sample is the last line that is one.
 fn answer(stdout: &str, stderr: &str, success: bool) -> Answer {
     let sample = stdout.lines().rev().find_map(|line| serde_json::from_str::<Sample>(line).ok());
     sample.filter(|_| success).ok_or_else(|| {

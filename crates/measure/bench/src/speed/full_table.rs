@@ -1,8 +1,8 @@
-//! A full Internet routing table, made up or read.
+//! A full Internet routing table, generated or read from a file.
 //!
-//! The generated one has as many prefixes of each length as the real table of 2026 has, roughly, and is
-//! the same on every machine. The file has one prefix in each line (`1.0.4.0/22`), compressed or not;
-//! IPv6 prefixes are left out.
+//! The generated table has roughly as many prefixes of each length as the real table of 2026, and is the same on every
+//! machine. A file has one prefix in each line (`1.0.4.0/22`), and may be compressed with gzip; IPv6 prefixes are
+//! ignored.
 
 use crate::BenchError;
 use rand_pcg::Pcg64Mcg;
@@ -13,7 +13,7 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Prefixes of a generated table by length, in thousands: about 900,000.
+/// Prefixes of the generated table by length, in thousands: about 900,000 in all.
 const THOUSANDS: [(u8, usize); 11] = [
     (24, 540),
     (23, 92),
@@ -28,13 +28,13 @@ const THOUSANDS: [(u8, usize); 11] = [
     (14, 2),
 ];
 
-/// Next hops over which routes are spread.
+/// The number of next hops that routes are spread over.
 const NEXT_HOPS: usize = 200;
 
 /// A prefix: address and length.
 pub type Prefix = (u32, u8);
 
-/// The generated table.
+/// Generates the table.
 pub fn generated() -> Vec<Prefix> {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let mut known = HashSet::new();
@@ -55,10 +55,10 @@ pub fn generated() -> Vec<Prefix> {
     table
 }
 
-/// The table in a file.
+/// Reads a table from a file.
 ///
 /// # Errors
-/// When it cannot be read, or holds no IPv4 prefix.
+/// When the file cannot be read, has an invalid line, or has no IPv4 prefix.
 pub fn read(path: &Path) -> Result<Vec<Prefix>, BenchError> {
     let failed = |cause| BenchError::file("read", path, cause);
     let bytes = std::fs::read(path).map_err(failed)?;
@@ -96,8 +96,8 @@ fn parse(line: &str) -> Option<Prefix> {
     Some((address.to_bits(), len))
 }
 
-/// The table as a text for the `ctrl` handler of a lookup element: all routes lead to output 0, to many
-/// gateways. Of a prefix that comes twice the later one counts.
+/// The table as a text for the `ctrl` handler of a lookup element. All routes lead to output 0, with many gateways. If
+/// a prefix occurs twice, the later route replaces the earlier one.
 pub fn commands(table: &[Prefix]) -> String {
     let mut text = String::with_capacity(table.len() * 36);
     for (at, (address, len)) in table.iter().enumerate() {

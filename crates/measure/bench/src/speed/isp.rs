@@ -1,8 +1,8 @@
-//! An ISP's chain (SNF paper, figure 9): a firewall with a long list of rules, a router, a NAPT.
+//! An ISP's chain (SNF paper, figure 9): a firewall with many rules, a router, and a NAPT.
 //!
-//! The rules are made up in the manner of ClassBench's `acl1`, the same on every machine, or come from a file
-//! in ClassBench's format. All of them let packets through; what none matches is dropped. Each flow's
-//! header is one that its rule decides about, so that flows meet all rules one after the other.
+//! The rules are generated in the manner of ClassBench's `acl1`, the same on every machine, or are read from a file in
+//! ClassBench's format. All rules allow packets; the firewall drops packets that match no rule. The header of each flow
+//! is one that its rule decides about, so that flows match all rules in turn.
 
 use super::layout::{Layout, example};
 use crate::BenchError;
@@ -12,19 +12,19 @@ use table::acl::classbench::{Filter, parse_filters};
 use table::acl::generate::{Profile, filters};
 use traffic::FlowOrder;
 
-/// What becomes of flows.
+/// How packets select their flows, and whether the NAPT knows these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Load {
-    /// All of them have a mapping; they take turns.
+    /// All flows have a mapping in the NAPT, and take turns.
     Established,
-    /// The same, some much more often than others.
+    /// All flows have a mapping; some have many more packets than others.
     Zipf,
-    /// The NAPT has room for a quarter of them, so that each packet is its flow's first one again.
+    /// The NAPT has room for a quarter of the flows, so that each packet is again the first of its flow.
     New,
 }
 
 impl Load {
-    /// The order in which frames pick their flows.
+    /// The order in which frames select their flows.
     pub(super) fn order(self) -> FlowOrder {
         if self == Load::Zipf { FlowOrder::Zipf(1.0) } else { FlowOrder::RoundRobin }
     }
@@ -33,15 +33,15 @@ impl Load {
 /// Seed of the generated rules.
 const SEED: u64 = 1;
 
-/// So many rules, made up.
+/// Generates `count` rules.
 pub fn generated(count: usize) -> Vec<Filter> {
     filters(Profile::Acl, count, SEED)
 }
 
-/// The rules in a file.
+/// Reads rules from a file.
 ///
 /// # Errors
-/// When it cannot be read, a line is none, or nothing in it can be let through.
+/// When the file cannot be read, a line is no rule, or flows through a NAPT can match no rule.
 pub fn read(path: &Path) -> Result<Vec<Filter>, BenchError> {
     let failed = |cause| BenchError::file("read", path, cause);
     let text = std::fs::read_to_string(path).map_err(failed)?;
@@ -54,9 +54,9 @@ pub fn read(path: &Path) -> Result<Vec<Filter>, BenchError> {
     Ok(filters)
 }
 
-/// The rules that flows through a NAPT can hit.
+/// The rules that flows through a NAPT can match.
 pub(super) fn with_ports(filters: &[Filter]) -> impl Iterator<Item = Filter> + '_ {
-    // Nobody is in these networks who sends through a router.
+    // No host in these networks sends through a router.
     let routed = |(address, len): (u32, u8)| len > 0 && !matches!(address >> 24, 0 | 127 | 224..);
     filters.iter().copied().filter(move |filter| {
         let proto = filter.proto;

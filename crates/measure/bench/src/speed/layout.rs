@@ -1,4 +1,4 @@
-//! How a workload is laid out: its files, some of which are built in, and its links.
+//! The files and links of a workload; some files are built in.
 
 macro_rules! example {
     ($file:literal) => {
@@ -7,12 +7,12 @@ macro_rules! example {
 }
 pub(super) use example;
 
-/// Files of a chain, and how they are linked; `IN` and `OUT` stand for the ports.
+/// The Click files of a chain, and its links, in which `IN` and `OUT` are the ports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
-    /// Name of the NF and text of its Click file.
+    /// The NFs: name, and text of the Click file.
     pub nfs: Vec<(String, String)>,
-    /// NFs that are programs: their names, and what else their tables say.
+    /// The NFs that are programs: name, and further keys of their tables.
     pub programs: Vec<(String, toml::Table)>,
     /// Links in the chain file's notation.
     pub links: Vec<String>,

@@ -1,4 +1,4 @@
-//! One measurement: a chain runs in this process, is warmed up, and its packets are counted for a while.
+//! A measurement: runs a chain in this process, warms it up, and counts its packets.
 
 use crate::BenchError;
 use crate::shape::Shape;
@@ -10,25 +10,25 @@ use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::path::{Path, PathBuf};
 
-/// Template copies that tell what one costs.
+/// The number of template copies whose average gives the cost of one.
 const RESTORED: usize = 4_000_000;
 
-/// How to measure.
+/// How to measure a chain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MeasureOptions {
-    /// For how long, in seconds.
+    /// Length of the measurement, in seconds.
     pub seconds: f64,
-    /// Packets to work on at a time.
+    /// Burst size, in packets.
     pub burst: usize,
-    /// The packet thread's core.
+    /// The worker's core.
     pub core: usize,
-    /// Packets that have to be through before the measurement: every flow twice.
+    /// Packets that the chain has to receive before the measurement: every flow twice.
     pub warm_packets: u64,
     /// Packet slots.
     pub slots: u32,
-    /// How NFs run that run in this process.
+    /// The execution mode of the NFs in this process.
     pub shape: Shape,
-    /// Handlers that are written before the measurement, each with what stands in a file.
+    /// Handlers that are written before the measurement, each with the contents of a file.
     pub writes: Vec<(String, PathBuf)>,
 }
 
@@ -39,34 +39,34 @@ impl MeasureOptions {
     }
 }
 
-/// What a measurement found.
+/// The result of a measurement.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// Packets received while it was measured.
+    /// Packets received during the measurement.
     pub packets: u64,
-    /// How long that took, in nanoseconds.
+    /// Length of the measurement, in nanoseconds.
     pub wall_ns: f64,
-    /// Of that, how long the packet thread was ready but had no core.
+    /// The part of `wall_ns` for which the worker was ready but had no core.
     pub waited_ns: f64,
-    /// Packets sent over the whole run, of how many received.
+    /// Packets sent over the whole run.
     pub sent: u64,
     /// Packets received over the whole run.
     pub received: u64,
     /// Packets dropped over the whole run, by element and reason.
     pub dropped: Vec<(String, u64)>,
-    /// What restoring a frame from its template costs, in nanoseconds; it is part of the figure.
+    /// The cost of copying a frame from its template, in nanoseconds per packet. It is included in the measurement.
     pub restore_ns: Option<f64>,
     /// Whether every packet was accounted for.
     pub sound: bool,
 }
 
 impl Sample {
-    /// Nanoseconds per packet, by the time that the packet thread had its core.
+    /// Nanoseconds per packet, of the time that the worker had its core.
     pub fn ns_per_packet(&self) -> f64 {
         self.window().ns_per_packet()
     }
 
-    /// The share of the time in which something else had the core.
+    /// The share of the time in which something else had the worker's core.
     pub fn disturbed(&self) -> f64 {
         self.window().disturbed()
     }
@@ -79,7 +79,7 @@ impl Sample {
 /// Measures the chain in a file.
 ///
 /// # Errors
-/// When the chain has mistakes, a port cannot be opened, or no packets come.
+/// When the chain has errors, a port cannot be opened, a handler refuses its value, or no packets arrive.
 pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, BenchError> {
     let mut chain = ClosedLoop::start(path, &options.run())?;
     for (handler, file) in &options.writes {
@@ -104,7 +104,7 @@ pub fn measure_chain(path: &Path, options: &MeasureOptions) -> Result<Sample, Be
     Ok(sample)
 }
 
-/// What one template copy costs, in nanoseconds.
+/// The cost of one template copy, in nanoseconds.
 fn restore_ns(frames: &FrameSet, options: &MeasureOptions) -> Result<f64, BenchError> {
     let region = PacketRegion::create(RegionOptions::slots(options.slots)).map_err(failed)?;
     let mut pool = PacketPool::Native(SharedPool::new(region).worker());
@@ -156,7 +156,7 @@ mod tests {
         let stage = Stage::new(folder.path(), None).expect("folder");
         let full = workload::find("l3-full").expect("there");
         let chain = stage.lay_out(full, scene::PortKind::Memory, 100).expect("written");
-        // The lookup is what this is about; less of the library has to work then.
+        // Only the lookup matters here, so the chain uses few other elements.
         let text = "FromDevice(in) -> CheckIPHeader(OFFSET 14) -> routes :: RadixIPLookup(0.0.0.0/0 0) -> ToDevice(out);";
         std::fs::write(chain.with_file_name("nf.click"), text).expect("written");
         let write = |commands: &str| {

@@ -1,17 +1,16 @@
-//! What functions cost: cycles per packet of the workloads that the field compares, beside
-//! `dpdk-testpmd` on the same kind of port and next to what FastClick and BESS reached.
+//! The benchmark: cycles per packet of the workloads that the field compares, beside `dpdk-testpmd` on the same kind of
+//! port, and beside the results of FastClick and BESS.
 //!
-//! A [`workload`] is a few Click files and the traffic for them. [`scene`] lays one out in a folder as
-//! an ordinary chain file on ports of one kind. [`schedule`] measures all of them, one after the other,
-//! round by round, so that what the machine does meanwhile hits all alike; every measurement is a process
-//! of its own ([`child`] starts it, [`measure`] is what it does, [`testpmd`] drives the other program),
-//! because DPDK starts once per process and because a process's luck with memory is part of the spread.
-//! [`report`] makes tables of it, with the figures of [`peers`].
+//! A [`workload`] is a few Click files and their traffic. [`scene`] writes one into a folder as an ordinary chain file
+//! on ports of one kind. [`schedule`] measures all of them one after the other, round by round, so that changes of the
+//! machine affect all of them alike. Every measurement is a process of its own: [`child`] starts it, [`measure`] runs
+//! in it, and [`testpmd`] controls the other program. DPDK starts only once per process, and the memory layout of a
+//! process is part of the spread. [`report`] prints tables of the results, with the values of [`peers`].
 //!
-//! Cycles are those of the time-stamp counter, over the time that the packet thread had its core: time
-//! in which it was ready and another thread ran is left out, and told ([`crate::machine::core_time`]).
+//! Cycles are those of the time stamp counter, over the time that the worker had its core: the time in which it was
+//! ready while another thread ran is subtracted and reported ([`crate::machine::core_time`]).
 //!
-//! What this module does not do: rate searches ([`crate::search`] does), latency, several cores.
+//! This module does not search rates ([`crate::search`] does), and measures neither latency nor several cores.
 
 pub mod child;
 pub mod full_table;

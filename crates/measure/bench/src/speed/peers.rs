@@ -1,14 +1,14 @@
-//! What others reach, to compare with.
+//! Results of other systems, for comparison.
 //!
-//! All measured in November 2026 by one person on one machine: 2 virtual cores of an AMD EPYC (Zen 3),
-//! TSC 2.445 GHz, no NIC, 64-byte frames, one core, median of at least 3 runs. Absolute figures do not
-//! carry over to another machine; shares of the floor do.
+//! All were measured in November 2026 by one person on one machine: 2 virtual cores of an AMD EPYC (Zen 3), TSC 2.445
+//! GHz, no NIC, 64-byte frames, one core, median of at least 3 runs. Absolute values do not apply to another machine;
+//! shares of the floor do.
 
-/// FastClick (2026), in its fastest build for each row, over DPDK's net_pcap with `infinite_rx=1`, what is
-/// sent dropped: workload, flows, Mpps. "60 k" and "64 k" flows stand as 65,536.
+/// FastClick (2026), in its fastest build for each row, over DPDK's net_pcap with `infinite_rx=1`, which drops sent
+/// packets: workload, flows, Mpps. "60 k" and "64 k" flows are listed as 65,536.
 ///
-/// Its floor with 65,536 flows was not measured. What stands here is what L2 forwarding of as many flows
-/// leaves (77.1 cycles) without what it takes over the floor with 1,000 flows (9.3 cycles).
+/// Its floor with 65,536 flows was not measured. The value here is the cost of L2 forwarding with as many flows (77.1
+/// cycles) minus its cost above the floor with 1,000 flows (9.3 cycles).
 pub const FASTCLICK: &[(&str, u64, f64)] = &[
     ("floor", 1_000, 42.9),
     ("floor", 65_536, 36.0),
@@ -40,7 +40,7 @@ pub const FASTCLICK: &[(&str, u64, f64)] = &[
     ("nat-firewall-balancer", 65_536, 1.2),
 ];
 
-/// BESS in memory, from a few hot buffers: workload, flows, cycles per packet. Its NAT at 60,000 flows.
+/// BESS in memory, from a few hot buffers: workload, flows, cycles per packet. Its NAT had 60,000 flows.
 pub const BESS: &[(&str, u64, f64)] = &[
     ("floor", 1_000, 7.2),
     ("l2", 1_000, 15.7),
@@ -50,7 +50,7 @@ pub const BESS: &[(&str, u64, f64)] = &[
     ("napt-1", 65_536, 109.0),
 ];
 
-/// FastClick's rate as a share of what it receives and drops with as many flows.
+/// FastClick's rate as a share of its floor (receive and drop) with as many flows.
 pub fn fastclick_share(workload: &str, flows: u64) -> Option<f64> {
     Some(find(FASTCLICK, workload, flows)? / find(FASTCLICK, "floor", flows)?)
 }

@@ -1,16 +1,16 @@
-//! The figures as tables: for a terminal, as Markdown, as JSON.
+//! The results as tables: as text, as Markdown, as JSON.
 //!
-//! A share carries over from one machine to another better than a rate. It is taken round by round, so that
-//! what the machine does meanwhile hits both; the median of the rounds counts. There are two:
+//! A share compares better between machines than a rate. It is computed round by round, so that changes of the machine
+//! affect both rates; the median of the rounds counts. There are two shares:
 //!
-//! - the share of the *floor*: a workload's rate over that of receiving and dropping as many flows on the
-//!   same kind of port;
-//! - the share of *I/O*: the same over receiving and sending, with nothing in between.
+//! - the share of the *floor*: a workload's rate over that of receiving and dropping with as many flows on the same
+//!   kind of port;
+//! - the share of *I/O*: a workload's rate over that of receiving and sending, with nothing in between.
 //!
-//! FastClick's shares are of receiving and dropping. It drops as net_pcap drops what it is sent: each packet
-//! is freed on its own, which is most of what sending there costs, and so part of its floor. We free in
-//! bulk what is dropped. What has the same work in it as FastClick's floor is our I/O, and the gate is by
-//! that; the share of the floor stands beside it.
+//! FastClick's shares are of receiving and dropping. It frees each dropped packet on its own, as net_pcap frees each
+//! sent one; this is most of the cost of sending there, and so part of FastClick's floor. Millrace frees dropped
+//! packets in bulk. Its I/O includes the same work as FastClick's floor, so the gate uses the share of I/O; the tables
+//! also have the share of the floor.
 
 use super::measure::Sample;
 use super::scene::PortKind;
@@ -22,55 +22,55 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// Waiting for the core above this share of the time is worth a note.
+/// The share of the time without a core above which a row has a note.
 const DISTURBED: f64 = 0.01;
-/// Losses above this share of the packets are worth a note: what is under way at the end is none.
+/// The share of lost packets above which a row has a note: packets in processing at the end of a run count as none.
 const LOSS_LIMIT: f64 = 1e-4;
-/// Everything that was measured.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// The packet thread's core.
+    /// The worker's core.
     pub core: usize,
-    /// Packets at a time.
+    /// Burst size, in packets.
     pub burst: usize,
-    /// Rounds.
+    /// Number of rounds.
     pub rounds: usize,
-    /// Seconds for each measurement.
+    /// Length of each measurement, in seconds.
     pub seconds: f64,
-    /// Rows, in the order of measuring.
+    /// The rows, in the order of measuring.
     pub rows: Vec<Row>,
 }
 
 /// One workload on one kind of port with so many flows.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// The name of the workload, followed by the execution mode unless it is modular; or testpmd's mode.
     pub name: String,
-    /// What it does.
+    /// A description of the workload.
     pub about: String,
-    /// On which ports.
+    /// The kind of its ports.
     pub port: PortKind,
-    /// How many flows; `None` where frames have no contents.
+    /// The number of flows; `None` where frames have no contents.
     pub flows: Option<u64>,
-    /// Whether it has to reach FastClick's share.
+    /// Whether the row has to reach FastClick's share.
     pub gated: bool,
     /// FastClick's share of its floor.
     pub fastclick_share: Option<f64>,
     /// BESS's cycles per packet, on its machine.
     pub bess_cycles: Option<f64>,
-    /// A figure for each round.
+    /// The result of each round.
     pub samples: Vec<Sample>,
-    /// Why it was left out.
+    /// Why the row was not measured.
     pub skipped: Option<String>,
-    /// What differs from what was asked for.
+    /// How the measurement differs from the request.
     #[serde(rename = "note")]
     pub remark: Option<String>,
 }
 
 impl Row {
-    /// A row without figures.
+    /// A row without results.
     pub fn new(name: String, port: PortKind, flows: Option<u64>) -> Row {
         Row { name, port, flows, ..Row::default() }
     }
@@ -88,7 +88,7 @@ impl Row {
         Quantiles::of(self.samples.iter().map(Sample::ns_per_packet))
     }
 
-    /// What a reader has to know of the figures.
+    /// The notes of the row: disturbances, drops, unbalanced packet accounting.
     fn notes(&self) -> String {
         let mut notes: Vec<String> = self.remark.iter().cloned().collect();
         let worst = self.samples.iter().map(Sample::disturbed).fold(0.0, f64::max);
@@ -98,7 +98,7 @@ impl Row {
         if self.samples.iter().any(|sample| !sample.sound) {
             notes.push("BOOKS DO NOT BALANCE".into());
         }
-        // The floor drops everything; testpmd keeps no such books.
+        // The floor drops every packet, and testpmd has no such counts.
         let last = self.samples.last().filter(|sample| self.name != "floor" && sample.received > 0);
         if let Some(sample) = last {
             let lost: u64 = sample.dropped.iter().map(|(_, count)| count).sum();
@@ -113,13 +113,13 @@ impl Row {
 }
 
 impl Report {
-    /// A workload on the same kind of port and with the same flows as a row.
+    /// The row of another workload on the same kind of port with the same flows.
     fn beside(&self, row: &Row, name: &str) -> Option<&Row> {
         let key = |row: &Row| (row.port, row.flows);
         self.rows.iter().find(|other| other.name == name && key(other) == key(row))
     }
 
-    /// What a share is taken of: receiving and dropping.
+    /// The floor of a row: receiving and dropping.
     fn floor(&self, row: &Row) -> Option<&Row> {
         self.beside(row, "floor")
     }
@@ -129,7 +129,7 @@ impl Report {
         Report::share_of(self.floor(row)?, row)
     }
 
-    /// A row's share of I/O: of receiving and sending.
+    /// A row's share of I/O: receiving and sending.
     pub fn io_share(&self, row: &Row) -> Option<f64> {
         Report::share_of(self.beside(row, "forward")?, row)
     }
@@ -154,17 +154,17 @@ impl Report {
         ratios.peek().is_some() && ratios.all(|ratio| ratio.is_some_and(|ratio| ratio >= 1.0))
     }
 
-    /// For a terminal.
+    /// The tables as text.
     pub fn text(&self) -> String {
         self.render(false)
     }
 
-    /// For a page.
+    /// The tables as Markdown.
     pub fn markdown(&self) -> String {
         self.render(true)
     }
 
-    /// For programs, with every figure.
+    /// All results as JSON.
     ///
     /// # Errors
     /// None that a user could cause.
@@ -258,7 +258,7 @@ impl Report {
         let ghz = self.machine.tsc_ghz;
         let ns = row.ns();
         let cycles = ns.map(|ns| ns.map(|ns| ns * ghz));
-        // Over the floor with the same flows: what the function itself costs.
+        // The cost of the workload itself: its cycles minus those of the floor with the same flows.
         let over =
             self.floor(row).and_then(Row::ns).zip(cycles).map(|(floor, own)| own.median - floor.median * ghz);
         let number =

@@ -1,9 +1,9 @@
-//! A workload laid out in a folder: a chain file on ports of one kind, its Click files, the capture.
+//! Writes a workload into a folder: a chain file on ports of one kind, its Click files, and the capture.
 //!
-//! What lies there is what `millrace run FOLDER/chain.toml` runs, so that a figure can be looked into by
-//! hand. With DPDK, packets come from one virtual device and go back to it: `net_pcap` replays the
-//! capture (each received frame is copied once) and, without a file to write, drops what is sent;
-//! `net_null` makes frames of zeros and drops what is sent. `dpdk-testpmd` gets the same device.
+//! `millrace run FOLDER/chain.toml` runs the same chain, so that users can examine a result. With DPDK, packets come
+//! from one virtual device and return to it. `net_pcap` replays the capture, with one copy of each received frame, and
+//! drops sent frames where it has no file to write. `net_null` generates frames of zeros and drops sent ones.
+//! `dpdk-testpmd` uses the same device.
 
 use super::isp;
 use super::workload::Workload;
@@ -17,7 +17,7 @@ use std::str::FromStr;
 use table::acl::classbench::{Filter, write_filters};
 use traffic::capture::{Resolution, write_capture};
 
-/// Packets that are under way or in a cache, beside those that a port keeps for itself.
+/// Slots for packets in processing or in a cache, beside those that a port holds.
 const SPARE_SLOTS: u32 = 16_384;
 
 /// What kind of port packets come from and go to.
@@ -37,7 +37,7 @@ impl PortKind {
     /// All kinds.
     pub const ALL: [PortKind; 3] = [PortKind::Memory, PortKind::Null, PortKind::Pcap];
 
-    /// Its name.
+    /// The name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             PortKind::Memory => "memory",
@@ -46,7 +46,7 @@ impl PortKind {
         }
     }
 
-    /// The DPDK device, for ports that are one.
+    /// The DPDK device, for ports that use one.
     pub fn device(self, capture: &Path) -> Option<String> {
         match self {
             PortKind::Memory => None,
@@ -55,13 +55,13 @@ impl PortKind {
         }
     }
 
-    /// Packet slots that are enough: net_pcap keeps one for each frame that it replays.
+    /// The number of packet slots that is enough: net_pcap holds one for each frame that it replays.
     pub fn slots(self, frames: u64) -> u32 {
         let kept = if self == PortKind::Pcap { u32::try_from(frames).unwrap_or(u32::MAX) } else { 0 };
         kept.saturating_add(SPARE_SLOTS)
     }
 
-    /// Whether frames of that workload can be told apart on such a port.
+    /// Whether the workload can run on such a port: net_null has only frames of zeros.
     pub fn suits(self, workload: &Workload) -> bool {
         self != PortKind::Null || workload.any_frame
     }
@@ -82,11 +82,11 @@ impl FromStr for PortKind {
     }
 }
 
-/// The folder in which workloads are laid out.
+/// The folder that workloads are written to.
 #[derive(Clone, Debug)]
 pub struct Stage {
     folder: PathBuf,
-    /// The rules that were given for workloads that need some.
+    /// The user's rules, for workloads that need them.
     given_rules: Option<Vec<Filter>>,
 }
 
@@ -108,10 +108,10 @@ impl Stage {
         Ok(Stage { folder, given_rules })
     }
 
-    /// The file with what flows of a workload are to hit of its rules; written if it is not there yet.
+    /// Returns the file with the rules that the flows of a workload match; writes it if it does not exist.
     fn rules_to_hit(&self, rules: &[Filter]) -> Result<PathBuf, BenchError> {
         let to_hit = write_filters(&isp::with_ports(rules).collect::<Vec<_>>());
-        // Other rules are another file, and other traffic.
+        // Other rules have another file, and so other traffic.
         let mut hasher = DefaultHasher::new();
         to_hit.hash(&mut hasher);
         let path = self.folder.join(format!("{}-rules-{:016x}.txt", rules.len(), hasher.finish()));
@@ -122,27 +122,27 @@ impl Stage {
         Ok(path)
     }
 
-    /// The rules of a workload that has some, and the file with what its flows are to hit of them.
+    /// The rules of a workload that has some, and the file with those that its flows match.
     fn rules_of(&self, workload: &Workload) -> Result<(Vec<Filter>, Option<PathBuf>), BenchError> {
         let rules = workload.rules(self.given_rules.as_deref());
         let to_hit = rules.as_deref().map(|rules| self.rules_to_hit(rules)).transpose()?;
         Ok((rules.unwrap_or_default(), to_hit))
     }
 
-    /// Writes the commands that fill a full table, and returns their file.
+    /// Writes the commands that fill a full table; returns their file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn routes(&self, commands: &str) -> Result<PathBuf, BenchError> {
         let path = self.folder.join("routes.txt");
         std::fs::write(&path, commands).map_err(|cause| BenchError::file("write", &path, cause))?;
         Ok(path)
     }
 
-    /// The capture that a workload gets; written if it is not there yet.
+    /// Returns the capture of a workload's traffic; writes it if it does not exist.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When a file cannot be written.
     pub fn capture(&self, workload: &Workload, flows: u64) -> Result<PathBuf, BenchError> {
         let (_, to_hit) = self.rules_of(workload)?;
         self.captured(workload, flows, to_hit.as_deref())
@@ -163,7 +163,7 @@ impl Stage {
         Ok(path)
     }
 
-    /// Lays out a workload and returns its chain file.
+    /// Writes the files of a workload; returns its chain file.
     ///
     /// # Errors
     /// When a file cannot be written.
@@ -230,7 +230,7 @@ mod tests {
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
             let chain = chain::load(&path, &[], &runtime::KnownClasses, &mut map, &mut diags);
             let told = diags.render_short(&map);
-            // An element class that is still to come makes a workload one to skip, not a wrong one.
+            // A workload with an element class that does not exist yet is skipped.
             if told.contains("unknown element class") {
                 eprintln!("SKIP: {}: {}", workload.name, told.lines().next().unwrap_or_default());
                 continue;

@@ -1,4 +1,4 @@
-//! All measurements, by turns.
+//! Measures all workloads, by turns.
 
 use super::child;
 use super::measure::MeasureOptions;
@@ -15,7 +15,7 @@ use crate::trial::{Order, by_turns};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// What to measure, and how.
+/// The options of the benchmark.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The workloads.
@@ -24,46 +24,46 @@ pub struct Options {
     pub ports: Vec<PortKind>,
     /// The numbers of flows.
     pub flows: Vec<u64>,
-    /// How often.
+    /// Number of rounds.
     pub rounds: usize,
-    /// For how long each time, in seconds.
+    /// Length of each measurement, in seconds.
     pub seconds: f64,
-    /// How NFs run that run in this process; each workload in all of them, side by side.
+    /// The execution modes of the NFs in this process; each workload is measured in all of them.
     pub shapes: Vec<Shape>,
-    /// Packets at a time.
+    /// Burst size, in packets.
     pub burst: usize,
-    /// The packet thread's core; the last one by default.
+    /// The worker's core; the last one by default.
     pub core: Option<usize>,
-    /// Whether `dpdk-testpmd` is measured, too.
+    /// Whether to measure `dpdk-testpmd`, too.
     pub testpmd: bool,
-    /// A file with the prefixes of the full table, instead of the generated one.
+    /// A file with the prefixes of the full table, in place of the generated ones.
     pub table: Option<PathBuf>,
-    /// A file with the rules of the workloads that need some that are given.
+    /// A file with rules, for the workloads that need a user's.
     pub acl: Option<PathBuf>,
-    /// Where chains and captures are laid out.
+    /// The folder for chains and captures.
     pub folder: PathBuf,
-    /// This program, and what stands in front of the arguments of [`child::arguments`].
+    /// This program, and its arguments in front of those of [`child::arguments`].
     pub program: (PathBuf, Vec<String>),
 }
 
-/// Huge pages that DPDK takes in this program, in MiB, where there are as many.
+/// Huge pages that DPDK uses in this program if there are enough, in MiB.
 const EAL_MIB: u64 = 512;
 
-/// What packet slots take, in MiB.
+/// The size of packet slots, in MiB.
 fn slots_mib(slots: u32) -> u64 {
     (u64::from(slots) * shm::descriptor::SLOT_BYTES as u64) >> 20
 }
 
-/// One thing that is measured once in every round.
+/// A measurement that runs once in every round.
 enum Job {
     Chain { chain: PathBuf, options: MeasureOptions },
     Testpmd(TestpmdOptions),
 }
 
-/// A row that is measured by a program's hidden form: `PROGRAM bench ARGUMENTS`.
+/// A row that a program's hidden form measures: `PROGRAM bench ARGUMENTS`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LaidOut {
-    /// Workload and form.
+    /// The workload, followed by the mode unless it is modular.
     pub name: String,
     /// The kind of its ports.
     pub port: PortKind,
@@ -75,8 +75,8 @@ pub struct LaidOut {
     pub skipped: Option<String>,
 }
 
-/// Lays out what [`run`] measures, without `dpdk-testpmd`, and measures nothing: so that one program after another can
-/// measure the same chain with the same arguments.
+/// Writes the files of what [`run`] measures, without `dpdk-testpmd` and without measuring, so that several programs
+/// can measure the same chains with the same arguments.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -96,15 +96,15 @@ pub fn lay_out(options: &Options) -> Result<Vec<LaidOut>, BenchError> {
     Ok(jobs(&options, &machine, packet_core(&options, &machine))?.into_iter().filter_map(laid_out).collect())
 }
 
-/// The packet thread's core.
+/// The worker's core.
 fn packet_core(options: &Options, machine: &Machine) -> usize {
     options.core.or(machine.cores.last().copied()).unwrap_or(0)
 }
 
-/// Measures everything. `progress` gets a line about each measurement in front of it.
+/// Measures everything. `progress` gets a line before each measurement.
 ///
 /// # Errors
-/// When nothing can be laid out or started; a workload that cannot run is left out, and the report says
+/// When files cannot be written or nothing can be started. A workload that cannot run is skipped, and the report says
 /// why.
 pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
     let machine = Machine::look();
@@ -130,7 +130,7 @@ pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, 
     Ok(Report { machine, core, burst: options.burst, rounds: options.rounds, seconds: options.seconds, rows })
 }
 
-/// What is measured, each with its row, in the order of measuring. Lays out chains and captures.
+/// The measurements with their rows, in the order of measuring. Writes chains and captures.
 fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, Row)>, BenchError> {
     let main_core = machine.cores.iter().copied().find(|other| *other != core).unwrap_or(core);
     let mut jobs = Vec::new();
@@ -138,7 +138,7 @@ fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, R
     let stage = Stage::new(&options.folder, rules)?;
     let routes = routes(options, &stage)?;
     for &port in &options.ports {
-        // What a port without contents receives has no flows.
+        // Frames without contents have no flows.
         let flows =
             if port == PortKind::Null { options.flows.get(..1).unwrap_or_default() } else { &options.flows };
         for &flows in flows {
@@ -206,7 +206,7 @@ fn jobs(options: &Options, machine: &Machine, core: usize) -> Result<Vec<(Job, R
     Ok(jobs)
 }
 
-/// The forms that a workload is measured in. What stands for input and output has one, and so have processes.
+/// The modes that a workload is measured in. The floor, plain forwarding and NFs in processes have only one.
 fn shapes(workload: &'static Workload, shapes: &[Shape]) -> Vec<(&'static Workload, Shape)> {
     match workload.has_forms() {
         true => shapes.iter().map(|shape| (workload, *shape)).collect(),
@@ -221,7 +221,7 @@ fn shown_name(workload: &Workload, shape: Shape) -> String {
     }
 }
 
-/// The file with the full table, when a workload needs it.
+/// The file with the full table, if a workload needs it.
 fn routes(options: &Options, stage: &Stage) -> Result<Option<PathBuf>, BenchError> {
     if !options.workloads.iter().any(|workload| workload.needs_full_table()) {
         return Ok(None);

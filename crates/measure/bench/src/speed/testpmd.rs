@@ -1,9 +1,9 @@
-//! `dpdk-testpmd` on the same virtual device: what DPDK's own forwarding loop reaches there.
+//! Measures `dpdk-testpmd` on the same virtual device: the rate of DPDK's own forwarding loop.
 //!
-//! It is driven through its command line: started, left to warm up, and asked twice for the statistics of
-//! its port; it tells the packets per second between the two by its own clock. Its lines are read as they
-//! come (`stdbuf` of the coreutils makes it write them line by line), its end is waited for, and it is
-//! killed by its process if that does not come.
+//! It is controlled through its command line: started, warmed up, and asked twice for the statistics of its port. It
+//! prints the packets per second between the two by its own clock. `stdbuf` of the coreutils makes it write line by
+//! line, so that its lines can be read at once. This module waits for its end, and kills the process if it does not end
+//! in time.
 
 use super::child::Answer;
 use super::measure::Sample;
@@ -15,39 +15,39 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Debian's name for it, of the package `dpdk-dev`.
+/// The name of the program in Debian's package `dpdk-dev`.
 pub const PROGRAM: &str = "dpdk-testpmd";
 
 const WARM_UP: Duration = Duration::from_millis(300);
-/// How long it may take to start, to answer, to end.
+/// How long testpmd may take to start, to answer, or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What it does with frames (`--forward-mode`): drops them, sends them as they are, or with their addresses exchanged.
 pub const MODES: [&str; 3] = ["rxonly", "io", "macswap"];
 
-/// How to run it.
+/// How to run testpmd.
 #[derive(Clone, Debug)]
 pub struct TestpmdOptions {
     /// The mode.
     pub mode: &'static str,
     /// The DPDK device.
     pub device: String,
-    /// For how long, in seconds.
+    /// Length of the measurement, in seconds.
     pub seconds: f64,
-    /// Packets at a time.
+    /// Burst size, in packets.
     pub burst: usize,
     /// Packet buffers.
     pub buffers: u32,
-    /// The core that forwards.
+    /// The core of the forwarding thread.
     pub core: usize,
-    /// The core of its command line.
+    /// The core of the command line thread.
     pub main_core: usize,
-    /// Whether its memory lies on huge pages, as ours does where there are some.
+    /// Whether its memory is on huge pages, as Millrace's is where there are enough.
     pub huge_pages: bool,
 }
 
 fn arguments(options: &TestpmdOptions) -> Vec<String> {
-    // Buffers of 2,176 bytes and their headers, and what DPDK needs for itself.
+    // Buffers of 2,176 bytes with their headers, and DPDK's own memory.
     let memory_mib = 256 + u64::from(options.buffers) * 2_600 / (1 << 20);
     let pages = match options.huge_pages {
         true => "--in-memory".to_string(),
@@ -62,10 +62,10 @@ fn arguments(options: &TestpmdOptions) -> Vec<String> {
     ["-oL".to_string()].into_iter().chain(text.split_whitespace().map(String::from)).collect()
 }
 
-/// Measures it.
+/// Measures testpmd.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When testpmd cannot be started.
 pub fn measure(options: &TestpmdOptions) -> Result<Answer, BenchError> {
     let spawned = Command::new("stdbuf")
         .args(arguments(options))
@@ -136,7 +136,7 @@ fn wait_for(lines: &Receiver<String>, text: &str) -> Result<String, String> {
     }
 }
 
-/// The packets per second that a line of its statistics tells.
+/// Parses the packets per second in a line of the statistics.
 fn rx_pps(line: &str) -> Option<f64> {
     line.split_once("Rx-pps:")?.1.split_whitespace().next()?.parse().ok()
 }

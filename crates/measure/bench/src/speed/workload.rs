@@ -1,7 +1,7 @@
-//! The workloads: Click files, how they are linked, and the traffic that they are given.
+//! The workloads: Click files, their links, and their traffic.
 //!
-//! The files lie in `examples/bench/` and are built in. Traffic is 64-byte UDP from 10.0.0.0/16 to
-//! 198.18.0.0/15, which every workload lets pass but those that are about drops: [`super::report`] says so.
+//! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15. Every
+//! workload lets it pass, except those that measure drops; [`super::report`] notes drops.
 
 use super::isp::{self, Load};
 pub use super::layout::Layout;
@@ -14,48 +14,48 @@ use traffic::{AclTraffic, ProtocolMix, SizeMix, TrafficSpec};
 /// The handler that takes the routes of a full table.
 pub const FULL_TABLE_HANDLER: &str = "nf/routes.ctrl";
 
-/// Something to measure.
+/// A workload to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// Its name.
+    /// The name of the workload.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// A description, in a few words.
     pub about: &'static str,
-    /// Whether it has to reach FastClick's share.
+    /// Whether the workload has to reach FastClick's share.
     pub gated: bool,
-    /// Whether any frame will do, also one of zeros: what a port without contents can measure.
+    /// Whether any frame is suitable, even one of zeros: such a workload can run on a port without contents.
     pub any_frame: bool,
     source: WorkloadSource,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum WorkloadSource {
-    /// One file.
+    /// One Click file.
     File(&'static str),
-    /// A file that defines the element class `Stage`, and how many of them stand in a row.
+    /// A Click file that defines the element class `Stage`, and the number of stages in a row.
     Row(&'static str, u32),
-    /// One file whose element `routes` gets a full table.
+    /// One Click file, whose element `routes` gets a full table.
     FullTable(&'static str),
-    /// The chain of the SNF paper's figure 5, and the port that packets go to.
+    /// The chain of the SNF paper's figure 5, and the destination port of its packets.
     Chain(&'static str),
-    /// An ISP's chain with so many rules, or those of a file.
+    /// An ISP's chain with this number of rules, or those of a file.
     Isp(Option<usize>, Load),
-    /// So many NFs in a row, each in a process of its own, that read and write each packet's first bytes.
+    /// A number of NFs in a row, each in a process of its own, that read and write the first bytes of each packet.
     Relays(u32, Relay),
 }
 
-/// How NFs in processes stand to each other.
+/// How NFs in processes share packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Relay {
-    /// All of one trust group: packets stay where ports receive them.
+    /// All NFs are in one trust group: packets stay where ports receive them.
     Together,
-    /// Each in a group of its own: packets cross as copies, where there are several.
+    /// Each NF is in a trust group of its own: packets between several groups are copied.
     Apart,
-    /// Each looks on, and the packets go by.
+    /// Each NF is an observer with copies; the packets themselves do not pass through it.
     Observing,
-    /// The same, where packets lie.
+    /// Each NF is a tap, which reads packets in place.
     Tapping,
-    /// The same elements in one process.
+    /// The same NFs as elements in one process.
     Modular,
 }
 
@@ -80,9 +80,9 @@ const LEAN: &str = example!("bench/lean-router.click");
 const NAPT: &str = example!("bench/napt.click");
 const MIXED: &str = example!("bench/mixed.click");
 
-/// What the NAPT of the demo chain can give ports to, towards the one address that the balancer stands for.
+/// The most flows of the demo chain's NAPT, which has this many ports towards the balancer's one address.
 const MOST_OF_CHAIN: u64 = 60_000;
-/// Frames of a capture in which flows come at random.
+/// Frames of a capture in which flows occur at random.
 const RANDOM_FRAMES: u64 = 65_536;
 
 static WORKLOADS: &[Workload] = &[
@@ -179,8 +179,7 @@ impl Workload {
         matches!(self.source, WorkloadSource::FullTable(_))
     }
 
-    /// The rules that it needs: those that were given, or made up; `None` where it has no such list, or they
-    /// would have to be given.
+    /// The rules of the workload: generated ones, or `given`. `None` where it has no rules, or `given` is missing.
     pub fn rules(&self, given: Option<&[Filter]>) -> Option<Vec<Filter>> {
         match self.source {
             WorkloadSource::Isp(Some(count), _) => Some(isp::generated(count)),
@@ -189,17 +188,17 @@ impl Workload {
         }
     }
 
-    /// Whether it needs rules that nobody makes up.
+    /// Whether the workload needs a user's rules.
     pub fn needs_rules(&self) -> bool {
         matches!(self.source, WorkloadSource::Isp(None, _))
     }
 
-    /// How many flows it gets where so many are asked for.
+    /// The number of flows that the workload gets if `asked` are requested.
     pub fn flows(&self, asked: u64) -> u64 {
         if matches!(self.source, WorkloadSource::Chain(_)) { asked.min(MOST_OF_CHAIN) } else { asked }
     }
 
-    /// How many frames show its traffic.
+    /// The number of frames that represent its traffic.
     pub fn frames(&self, flows: u64) -> u64 {
         match self.source {
             WorkloadSource::Isp(_, Load::Zipf) => flows.max(RANDOM_FRAMES),
@@ -207,7 +206,7 @@ impl Workload {
         }
     }
 
-    /// Its files and links for so many flows, with these rules where it needs some.
+    /// The files and links of the workload, with these rules where it needs some.
     pub fn layout(&self, flows: u64, rules: &[Filter]) -> Layout {
         let one = |text: String| {
             let ends = text.contains("ToDevice(");
@@ -245,7 +244,7 @@ impl Workload {
         }
     }
 
-    /// Whether its NFs can run in more than one form.
+    /// Whether its NFs can run in more than one execution mode.
     pub fn has_forms(&self) -> bool {
         !self.has_processes() && !["floor", "forward"].contains(&self.name)
     }
@@ -255,7 +254,8 @@ impl Workload {
         matches!(self.source, WorkloadSource::Relays(_, relay) if relay != Relay::Modular)
     }
 
-    /// What its traffic is called: the same for workloads that are given the same. `rules` as in [`Workload::traffic`].
+    /// The name of its traffic, which is the same for workloads with the same traffic. `rules` is as in
+    /// [`Workload::traffic`].
     pub fn traffic_name(&self, rules: Option<&Path>) -> String {
         match self.source {
             WorkloadSource::FullTable(_) => "full-table".into(),
@@ -268,7 +268,7 @@ impl Workload {
         }
     }
 
-    /// The traffic that it is given; `rules` is the file with those that it is to hit.
+    /// The traffic of the workload; `rules` is the file with the rules that its flows match.
     ///
     /// # Errors
     /// None that a user could cause.
@@ -278,10 +278,10 @@ impl Workload {
             let acl = AclTraffic { rules: rules.map(Path::to_owned), ..AclTraffic::default() };
             return Ok(TrafficSpec { acl, order: load.order(), protocols: ProtocolMix::UDP_ONLY, ..spec });
         }
-        // No router of the workloads has one of these destination addresses for itself.
+        // No router of the workloads has one of these destination addresses itself.
         let dst = match self.source {
             WorkloadSource::FullTable(_) => "1.0.0.0-223.255.255.255",
-            // A balancer stands for one address.
+            // The balancer has one address.
             WorkloadSource::Chain(_) => "198.18.1.1",
             _ => "198.18.1.0-198.19.254.255",
         };
@@ -289,14 +289,14 @@ impl Workload {
             src: "10.0.0.0/16".parse()?,
             dst: dst.parse()?,
             src_port: "1024-65535".parse()?,
-            // What the firewall of the chain lets pass.
+            // The firewall of the chain allows this port.
             dst_port: if let WorkloadSource::Chain(port) = self.source { port } else { "1234" }.parse()?,
             ..spec
         })
     }
 }
 
-/// NFs that are linked one behind the other.
+/// NFs that are linked in a row.
 fn in_a_row(count: u32, relay: Relay) -> Layout {
     let names: Vec<String> = (1..=count).map(|number| format!("nf{number}")).collect();
     let stops: String = names.iter().map(|name| format!("[0]{name}[1] -> ")).collect();
@@ -314,7 +314,7 @@ fn in_a_row(count: u32, relay: Relay) -> Layout {
     if relay != Relay::Apart {
         keys.insert(key.0.into(), key.1.into());
     }
-    // All NFs on one core: where there are two, their host has the last.
+    // All NFs run on one core: on a machine with two cores, their host uses the last.
     keys.insert("cores".into(), vec![toml::Value::Integer(0)].into());
     let programs = names.into_iter().map(|name| (name, keys.clone())).collect();
     Layout { nfs: vec![], links, programs }

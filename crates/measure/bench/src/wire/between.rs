@@ -1,4 +1,4 @@
-//! Whatever stands between two devices, to which loads are offered: [`Wire`] with its devices and frames.
+//! A system between two devices, to which loads are offered: a [`Wire`] with its devices and frames.
 
 use super::devices::{Devices, Means};
 use super::{Wire, WireOptions};
@@ -6,14 +6,14 @@ use crate::BenchError;
 use std::sync::Arc;
 use traffic::TrafficSpec;
 
-/// The devices, and how to reach them.
+/// The tester's devices, and how to reach them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ways {
-    /// By which frames are sent: an interface, a DPDK device, a PCI address.
+    /// The sending device: an interface, a DPDK device, or a PCI address.
     pub send: String,
-    /// By which they come back; the same is one device.
+    /// The receiving device, which may be the same.
     pub receive: String,
-    /// How interfaces are reached.
+    /// How the tester reaches interfaces.
     pub means: Means,
     /// The core of the tester's thread.
     pub core: Option<usize>,

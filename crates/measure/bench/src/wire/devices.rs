@@ -1,4 +1,4 @@
-//! Opens the tester's ports: any device that DPDK has a driver for, in whatever network namespace it is.
+//! Opens the tester's ports: any device that DPDK has a driver for, in any network namespace.
 
 use super::options::Ends;
 use crate::BenchError;
@@ -10,9 +10,9 @@ use shm::RegionOptions;
 use std::fs::File;
 use std::os::fd::AsFd;
 
-/// Packet slots of a tester: what both ports keep, and two bursts.
+/// The tester's packet slots: enough for those that both ports hold, and two bursts.
 const SLOTS: u32 = 16_384;
-/// Frames that a packet socket's rings hold, so that none is lost while the tester has no core for some milliseconds.
+/// Frames in a packet socket's rings: enough that none is lost while the tester has no core for some milliseconds.
 const RING_FRAMES: u32 = 8_192;
 
 /// How the tester reaches a network interface of the machine.
@@ -26,7 +26,7 @@ pub enum Means {
 }
 
 impl Means {
-    /// Its name.
+    /// The name in options.
     pub fn name(self) -> &'static str {
         match self {
             Means::AfPacket => "af-packet",
@@ -44,14 +44,14 @@ impl std::str::FromStr for Means {
     }
 }
 
-/// DPDK as the tester uses it: started once in a process, with packet memory that stays.
+/// The tester's DPDK: started once in a process, with packet memory that lives as long.
 pub struct Devices {
     dpdk: Dpdk,
     opened: usize,
 }
 
 impl Devices {
-    /// Starts DPDK. PCI devices that are opened later have to be named here.
+    /// Starts DPDK. `named` has to list the PCI devices that are opened later.
     ///
     /// # Errors
     /// When this program was built without DPDK, or it does not start.
@@ -63,8 +63,8 @@ impl Devices {
         Ok(Devices { dpdk, opened: 0 })
     }
 
-    /// Opens the port to send by and the one to receive by, which may be the same: network interfaces, DPDK devices,
-    /// PCI addresses. `within` is the network namespace that interfaces are looked for in.
+    /// Opens the sending and the receiving port, which may be the same: network interfaces, DPDK devices, PCI
+    /// addresses. `within` is the network namespace of the interfaces.
     ///
     /// # Errors
     /// When there is no such device, or it cannot be opened.
@@ -83,7 +83,7 @@ impl Devices {
         Ok(Ends { send: sending, receive, pool: self.dpdk.pool() })
     }
 
-    /// What could not be had quite so, in sentences.
+    /// DPDK's remarks on settings that could not be applied as requested.
     pub fn notes(&self) -> Vec<String> {
         self.dpdk.notes()
     }
@@ -97,7 +97,7 @@ impl Devices {
         self.opened += 1;
         let text = match (DpdkSpec::is_meant(device), means) {
             (true, _) => device.to_string(),
-            // Names of devices are not given twice: a driver may still know the one before.
+            // Device names are not reused: a driver may still know the earlier device.
             (false, Means::AfPacket) => {
                 format!("net_af_packet{},iface={device},framecnt={RING_FRAMES}", self.opened)
             }
@@ -112,7 +112,7 @@ impl Devices {
         Ok(Box::new(first.ok_or_else(|| BenchError::Measurement(format!("{spec} has no queues")))?))
     }
 
-    /// Opens it in a thread that goes there: its sockets belong there for ever.
+    /// Opens a device in a thread that enters the namespace: its sockets then belong to that namespace for good.
     fn open_within(&self, spec: &DpdkSpec, namespace: &File) -> Result<Vec<DpdkPort>, BenchError> {
         std::thread::scope(|scope| {
             let open = || {

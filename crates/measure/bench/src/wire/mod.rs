@@ -1,20 +1,21 @@
-//! A tester: loads for any system that stands behind two devices.
+//! The tester: offers loads to any system between two devices.
 //!
-//! [`Wire`] sends the frames of a generated set out of one port and receives what the system sends on another, in one
-//! thread. Frames are due at times that the load sets, whether the system or the tester is ready or not, and each says
-//! its number and when it was due ([`crate::load::stamp`]): what is lost, late, out of order or there twice is counted
-//! exactly, and a stall counts for all that waited in it. By how much the tester itself was late is measured for every
-//! frame ([`Observed::pacing`]).
+//! [`Wire`] sends generated frames through one port and receives what the system sends on another, in one thread. The
+//! load sets the times at which frames are due, whether the system or the tester is ready or not. Each frame has a
+//! stamp with its number and its due time ([`crate::load::stamp`]), so that lost, late, reordered and duplicate frames
+//! are counted exactly, and a stall counts for all frames that waited in it. The tester's own delay is measured for
+//! every frame ([`Observed::pacing`]).
 //!
-//! - [`schedule`]: when which frame is due.
+//! - [`schedule`]: the due times of frames.
 //! - [`trial`]: the loop that sends and receives.
 //! - [`between`]: a tester with its own devices and frames, for [`crate::trial::Trials`].
-//! - [`devices`]: opens the two ports, over any DPDK driver, in a network namespace where that is wanted.
+//! - [`devices`]: opens the two ports, with any DPDK driver, in a given network namespace or the current one.
 //!
-//! A frame that the tester could not send by the end of a trial is not in [`Observed::arrived`]: the system never saw
-//! it. Frames that it did not send itself (ARP, neighbour discovery, LLDP) are counted apart and otherwise passed over.
+//! [`Observed::arrived`] does not include frames that the tester could not send by the end of a trial, because the
+//! system never received them. Frames that it did not send itself (ARP, neighbour discovery, LLDP) are counted
+//! separately and otherwise ignored.
 //!
-//! What this module does not do: start systems, or search ([`crate::search`] does).
+//! This module starts no systems and does not search ([`crate::search`] does).
 
 pub mod between;
 pub mod devices;
@@ -41,29 +42,30 @@ use std::sync::Arc;
 use traffic::TrafficError;
 use trial::Trial;
 
-/// Frames that the share is taken from that a system lets through, at least.
+/// The least frames of a warm-up, which measures the share that the system lets through.
 const LEAST_FRAMES: u64 = 500;
-/// How long warming up takes.
+/// Length of a warm-up, in seconds.
 const WARM_UP_S: f64 = 0.2;
 
-/// A system behind two ports, to which loads are offered.
+/// A system between two ports, to which loads are offered.
 pub struct Wire {
     ends: Ends,
     /// Those that only this tester uses: its ports are theirs.
     _devices: Option<Devices>,
     frames: Arc<FrameSet>,
     options: WireOptions,
-    /// The number of the next trial's first frame: numbers are never given twice.
+    /// The number of the next trial's first frame. Numbers are never reused.
     number: u64,
     passed: f64,
     counts: Counts,
 }
 
 impl Wire {
-    /// For frames that are sent in turn: frames whose numbers differ by a multiple of the set's length are one flow.
+    /// A wire that sends these frames in turn: frames whose numbers differ by a multiple of the set's length are one
+    /// flow.
     ///
     /// # Errors
-    /// When there are no frames, or some have no room for a stamp.
+    /// When there are no frames, or some are too short for a stamp or too long for a slot.
     pub fn new(ends: Ends, frames: Arc<FrameSet>, options: WireOptions) -> Result<Wire, BenchError> {
         let shortest = frames.iter().map(<[u8]>::len).min().unwrap_or(0);
         if shortest < LEAST_BYTES {
@@ -80,7 +82,7 @@ impl Wire {
         Ok(Wire { ends, _devices: None, frames, options, number: 0, passed: 1.0, counts: Counts::default() })
     }
 
-    /// Sends every flow twice at leisure, and finds out how much of that comes out where nothing is lost.
+    /// Sends every flow twice at a low rate, and measures the share that comes out where nothing is lost.
     ///
     /// # Errors
     /// When nothing comes through.
@@ -98,19 +100,19 @@ impl Wire {
             return Err(BenchError::Measurement(told));
         }
         let passed = observed.sent as f64 / observed.arrived as f64;
-        // What a disturbance took of so few is not what the system drops on purpose.
+        // A small share that is missing was lost to a disturbance; the system does not drop it on purpose.
         self.passed = if passed > 0.99 { 1.0 } else { passed };
         Ok(observed)
     }
 
-    /// What else was counted in the last trial.
+    /// The other counts of the last trial.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 }
 
 impl UnderTest for Wire {
-    /// Frames are always stamped: counting them exactly costs little beside a device.
+    /// Frames always have stamps: beside a device they cost little.
     fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError> {
         let schedule = Schedule::new(offer)?;
         let trial = Trial::new(&mut self.ends, &self.frames, schedule, self.number, &self.options);
@@ -120,7 +122,7 @@ impl UnderTest for Wire {
                 if let Some(core) = core.filter(|core| *core < CpuSet::MAX_CPU) {
                     let mut set = CpuSet::new();
                     set.set(core);
-                    // Where it may not run there, it runs where it may: pacing tells what came of it.
+                    // If the thread may not run on that core it runs elsewhere, and the pacing shows the effect.
                     let _ = sched_setaffinity(None, &set);
                 }
                 let thread = Thread::current();
@@ -141,7 +143,7 @@ impl UnderTest for Wire {
             intended: schedule.frames,
             arrived: done.offered,
             missed: 0,
-            // What found the tester's own ring full did come out.
+            // Frames for which the tester's own ring was full did come out of the system.
             sent: (seen.frames + done.counts.missed).min(done.offered.max(seen.frames)),
             disturbed: waited_ns as f64 / (offer.duration_s * 1e9).max(1.0),
             is_far: false,

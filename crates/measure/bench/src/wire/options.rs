@@ -1,4 +1,4 @@
-//! What a tester works with, and how.
+//! The ports and the options of a tester.
 
 use port::Port;
 use shm::PacketPool;
@@ -6,26 +6,26 @@ use std::time::Duration;
 
 /// The tester's two ports, and its packet memory.
 pub struct Ends {
-    /// By which it sends.
+    /// The sending port.
     pub send: Box<dyn Port>,
-    /// By which it receives; `None` where that is the same.
+    /// The receiving port; `None` where it is the same.
     pub receive: Option<Box<dyn Port>>,
-    /// Where its packets lie.
+    /// The packet memory of both ports.
     pub pool: PacketPool,
 }
 
-/// How to test.
+/// The options of a tester.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WireOptions {
     /// The core that the tester's thread is pinned to.
     pub core: Option<usize>,
-    /// Frames that are sent, or received, at a time.
+    /// Burst size for sending and receiving, in frames.
     pub burst: usize,
-    /// For how long nothing comes before a trial counts as over. Longer than any frame takes through the system.
+    /// A trial ends after this long without a frame: longer than any frame takes through the system.
     pub quiet: Duration,
-    /// The share of a trial's time by which the tester may go on with what was due before the end.
+    /// How long after the end the tester may still send frames that were due, as a share of the trial's length.
     pub grace: f64,
-    /// How long the system may take to work off what it holds when all is sent.
+    /// How long the system may take to process its frames after all were sent.
     pub drain: Duration,
 }
 

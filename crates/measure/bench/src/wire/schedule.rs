@@ -1,4 +1,4 @@
-//! When which frame of a trial is due.
+//! The due times of a trial's frames.
 
 use crate::BenchError;
 use crate::load::Offer;
@@ -7,19 +7,19 @@ use crate::load::stamp::NUMBERS;
 /// The times of a trial, in nanoseconds from its start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Schedule {
-    /// Frames in all.
+    /// The number of frames.
     pub frames: u64,
-    /// When the trial ends: nothing is due later.
+    /// The end of the trial: no frame is due later.
     pub end_ns: u64,
     gap_ns: f64,
     burst: u64,
 }
 
 impl Schedule {
-    /// Of an offer.
+    /// The schedule of an offer.
     ///
     /// # Errors
-    /// When it is no load.
+    /// When the offer is not a valid load.
     pub fn new(offer: &Offer) -> Result<Schedule, BenchError> {
         let Offer { load, duration_s, .. } = *offer;
         let is_load = load > 0.0 && load.is_finite() && duration_s > 0.0 && duration_s.is_finite();
@@ -37,7 +37,7 @@ impl Schedule {
         ((frame / self.burst * self.burst) as f64 * self.gap_ns) as u64
     }
 
-    /// How many frames are due by then, those of before included.
+    /// The number of frames that are due by a time, including earlier ones.
     #[inline]
     pub fn due_by(&self, now_ns: u64) -> u64 {
         let bursts = (now_ns as f64 / (self.gap_ns * self.burst as f64)) as u64 + 1;
@@ -78,7 +78,7 @@ mod tests {
             let offer = Offer { arrival: Arrival::Bursts(burst), ..Offer::even(load, 10.0) };
             let schedule = Schedule::new(&offer).expect("a load");
             let due = schedule.due_by(now_ns);
-            // Within what a number of 53 bits can tell.
+            // Within the precision of a 53-bit mantissa.
             prop_assert!(due == 0 || schedule.due_ns(due - 1) <= now_ns + 2);
             prop_assert!(due == schedule.frames || schedule.due_ns(due) + 2 >= now_ns);
         }

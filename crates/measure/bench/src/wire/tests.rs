@@ -1,4 +1,4 @@
-//! The tester against systems whose limits are known: a model between two ports in memory, and DPDK's own ring.
+//! Tests the tester with systems of known limits: a model between two ports in memory, and DPDK's ring device.
 
 use super::*;
 use crate::load::Arrival;
@@ -13,15 +13,16 @@ use std::time::Duration;
 use std::time::Instant;
 use traffic::{SizeMix, TrafficSpec};
 
-/// A system with a queue, a rate and a delay, and with faults at every so many frames.
+/// A system with a queue, a rate, a delay, and faults at fixed intervals of frames.
 #[derive(Default)]
 struct Model {
-    /// Nanoseconds that a frame takes to serve.
+    /// Service time of a frame, in nanoseconds.
     service_ns: u64,
     delay_ns: u64,
-    /// Frames that wait, at most.
+    /// Capacity of the queue, in frames.
     room: usize,
-    /// Every so many frames one is dropped, sent twice, held back behind the next three, joined by one of others.
+    /// The intervals, in frames, at which one is dropped, duplicated, held back behind the next three, or followed by a
+    /// foreign one.
     drop_every: u64,
     twice_every: u64,
     late_every: u64,
@@ -30,7 +31,7 @@ struct Model {
     came: u64,
     free_ns: u64,
     dropped: u64,
-    /// When frames come out.
+    /// Frames and the times at which they come out.
     out: VecDeque<(u64, Vec<u8>)>,
     held: Option<(u64, Vec<u8>)>,
 }
@@ -69,10 +70,10 @@ impl Model {
     }
 }
 
-/// An end of the model.
+/// A port of the model.
 struct End {
     model: Arc<Mutex<Model>>,
-    /// The most that it takes at a time.
+    /// The most frames that it accepts at a time.
     takes: usize,
 }
 
@@ -119,7 +120,7 @@ impl Port for End {
 
 const FLOWS: u64 = 10;
 
-/// All that is due is sent, however busy the machine is.
+/// Options with which all due frames are sent, however busy the machine is.
 fn options() -> WireOptions {
     WireOptions { grace: 100.0, quiet: Duration::from_millis(100), ..WireOptions::default() }
 }
@@ -138,7 +139,7 @@ fn wire_with(model: Model, options: WireOptions) -> (Wire, Arc<Mutex<Model>>, Ar
     let model = Arc::new(Mutex::new(model));
     let end = |takes| Box::new(End { model: Arc::clone(&model), takes });
     let worker = PacketPool::Native(pool.worker());
-    // It takes fewer at a time than it is given.
+    // The sending port accepts fewer frames at a time than it is given.
     let ends = Ends { send: end(7), receive: Some(end(64)), pool: worker };
     let wire = Wire::new(ends, frames(64), options).expect("a tester");
     (wire, model, pool)
@@ -156,7 +157,7 @@ fn all_comes_through_a_cable() {
         assert_eq!((seen.frames, seen.duplicates, seen.reordered, seen.strangers), (2_000, 0, 0, 0));
         let pacing = observed.pacing.expect("measured");
         assert_eq!(pacing.len(), 2_000);
-        // A frame comes out no sooner than it went in, and within a turn of when it did.
+        // A frame comes out no sooner than it was sent, and is recorded within a turn.
         assert!(seen.latency.max() + 1_000 >= pacing.min());
         assert!(!wire.counts().turns.is_empty());
     }
@@ -171,7 +172,7 @@ fn loss_is_counted_exactly() {
     assert_eq!((observed.arrived, observed.sent), (4_000, 3_500));
     assert_eq!(model.lock().expect("not broken").dropped, 500);
     assert!((observed.loss_ratio(1.0) - 0.125).abs() < 1e-9);
-    // What is dropped on purpose is no loss.
+    // Frames that the system drops on purpose are not loss.
     wire.warm_up().expect("something comes through");
     assert!((wire.passed() - 0.875).abs() < 0.01, "{}", wire.passed());
     let observed = wire.offer(&Offer::stamped(40_000.0, 0.1)).expect("a trial");
@@ -180,13 +181,13 @@ fn loss_is_counted_exactly() {
 
 #[test]
 fn a_limit_is_seen_as_it_is() {
-    // 20,000 frames a second, and room for 20.
+    // 20,000 frames a second, and a queue of 20.
     let (mut wire, model, _) = wire(Model { service_ns: 50_000, room: 20, ..Model::default() });
     let observed = wire.offer(&Offer::stamped(40_000.0, 0.2)).expect("a trial");
     let dropped = model.lock().expect("not broken").dropped;
     assert_eq!(observed.arrived, 8_000);
     assert_eq!(observed.sent, 8_000 - dropped, "what the system says it dropped is what is missing");
-    // It cannot serve more than that, however the machine is disturbed.
+    // The model cannot serve more, however the machine is disturbed.
     assert!(observed.sent <= 4_000 + 100);
     assert!(dropped >= 3_900, "{dropped}");
 }
@@ -198,7 +199,7 @@ fn latency_is_the_delay_and_what_the_tester_says_of_itself() {
     let observed = wire.offer(&Offer::stamped(5_000.0, 0.2)).expect("a trial");
     assert_eq!(observed.sent, 1_000, "what is under way at the end still counts");
     let (latency, pacing) = (observed.seen.expect("stamped").latency, observed.pacing.expect("measured"));
-    // Never less, and more by no more than the tester was late to send and to look.
+    // Never less than the delay, and more by at most the tester's delay in sending and polling.
     assert!(latency.min() as f64 >= delay_ns as f64 * 0.998, "{}", latency.min());
     let error_ns = pacing.max() + wire.counts().turns.max();
     assert!(latency.max() as f64 <= (delay_ns + error_ns) as f64 * 1.002 + 10_000.0, "{}", latency.max());
@@ -209,12 +210,12 @@ fn frames_that_are_late_there_twice_or_of_others_are_told_apart() {
     let model = Model { twice_every: 10, late_every: 25, foreign_every: 100, ..Model::default() };
     let (mut wire, _, _) = wire(model);
     let observed = wire.offer(&Offer::stamped(20_000.0, 0.1)).expect("a trial");
-    // Those that are held back are not sent twice, and the last of them never comes. A frame behind three of other
-    // flows is not out of order.
+    // Frames that are held back are not duplicated, and the last of them never comes out. A frame after three of other
+    // flows is not reordered.
     let seen = observed.seen.expect("stamped");
     assert_eq!((observed.sent, seen.frames, seen.duplicates), (1_999, 1_999, 160));
     assert_eq!((seen.reordered, wire.counts().foreign), (0, 20));
-    // Frames of one flow.
+    // All frames are one flow.
     let pool = SharedPool::new(PacketRegion::create(RegionOptions::slots(2_048)).expect("memory"));
     let model = Arc::new(Mutex::new(Model { late_every: 25, ..Model::default() }));
     let end = || Box::new(End { model: Arc::clone(&model), takes: 64 });
@@ -222,7 +223,7 @@ fn frames_that_are_late_there_twice_or_of_others_are_told_apart() {
     let one = Arc::new(TrafficSpec { flows: 1, ..TrafficSpec::default() }.prepare(1).expect("a frame"));
     let mut wire = Wire::new(ends, one, options()).expect("a tester");
     let seen = wire.offer(&Offer::stamped(20_000.0, 0.1)).expect("a trial").seen.expect("stamped");
-    // The last one that was held back never came.
+    // The last frame that was held back never came out.
     assert_eq!((seen.frames, seen.reordered), (1_999, 79));
 }
 
@@ -238,7 +239,7 @@ fn frames_of_an_earlier_trial_are_not_taken_for_those_of_this() {
 
 #[test]
 fn what_the_tester_cannot_send_did_not_arrive() {
-    // No tester makes so many.
+    // No tester sends this many.
     let (mut wire, model, _) = wire_with(Model::default(), WireOptions::default());
     let observed = wire.offer(&Offer::stamped(1e9, 0.02)).expect("a trial");
     assert!(observed.arrived < observed.intended);
@@ -267,7 +268,7 @@ fn frames_without_room_for_a_stamp_are_refused() {
     assert!(refused.contains("64 bytes and more") && refused.contains("stamps"), "{refused}");
 }
 
-/// DPDK's ring gives back what is sent: a virtual device, and one port for both directions.
+/// DPDK's ring device returns what is sent: a virtual device, with one port for both directions.
 #[test]
 fn a_ring_of_dpdk_is_tested() {
     if !port::Dpdk::is_built_in() {

@@ -1,7 +1,7 @@
-//! One trial: sends what is due, receives what comes, and takes notes.
+//! A trial: sends due frames, receives frames, and records them.
 //!
-//! The clock is read twice a turn, and nothing is allocated in between: a turn sends a burst and receives one. When a
-//! frame came out is known to within such a turn; [`Counts::turns`] says how long they took.
+//! In a turn the loop sends a burst and receives one. It reads the clock up to three times a turn and allocates
+//! nothing. The time at which a frame came out is known to within a turn; [`Counts::turns`] has the lengths of turns.
 
 use super::options::{Ends, WireOptions};
 use super::schedule::Schedule;
@@ -14,19 +14,19 @@ use port::{FrameSet, Moved, PortStats};
 use shm::{Frame, Packet, Pool};
 use std::time::Instant;
 
-/// What a tester counts besides.
+/// The other counts of a tester.
 #[derive(Clone, Debug)]
 pub struct Counts {
-    /// Frames that somebody else sent.
+    /// Frames that the tester did not send.
     pub foreign: u64,
-    /// Frames of an earlier trial that came only now.
+    /// Late frames of an earlier trial.
     pub stale: u64,
-    /// Frames that came out and found the tester's own receive ring full, where the device counts them.
+    /// Frames that came out while the tester's receive ring was full, where the device counts them.
     pub missed: u64,
-    /// Frames that the tester's own port took and could not send.
+    /// Frames that the tester's sending port accepted and could not send.
     pub unsent: u64,
-    /// How many nanoseconds each look at the receiving port came after the one before: latencies are longer than
-    /// they are by up to that.
+    /// The time between two polls of the receiving port, in nanoseconds. Measured latencies are too long by up to this
+    /// time.
     pub turns: Histogram<u64>,
 }
 
@@ -36,9 +36,9 @@ impl Default for Counts {
     }
 }
 
-/// What came of it.
+/// The results of a trial.
 pub(super) struct Done {
-    /// Frames that were sent.
+    /// Frames that the tester sent.
     pub offered: u64,
     pub recorder: Recorder,
     pub pacing: Histogram<u64>,
@@ -53,12 +53,12 @@ pub(super) struct Trial<'a> {
     /// Number of the first frame.
     first: u64,
     options: WireOptions,
-    /// Frames that were made, and where the next one stands in the set.
+    /// The number of frames that were created, and the index of the next one in the set.
     created: u64,
     next: usize,
     unsent: Vec<Packet>,
     list: Vec<u16>,
-    /// Those of `list` that are made and not sent yet.
+    /// The range of `list` with frames that were created and not sent yet.
     held: std::ops::Range<usize>,
     inbox: Vec<Packet>,
     done: Done,
@@ -94,7 +94,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Carries it out.
+    /// Runs the trial.
     pub fn run(mut self) -> Done {
         let (sending, receiving) = self.stats();
         let start = Instant::now();
@@ -102,7 +102,7 @@ impl<'a> Trial<'a> {
         let last_ns = self.schedule.end_ns + (self.schedule.end_ns as f64 * self.options.grace) as u64;
         let quiet_ns = self.options.quiet.as_nanos() as u64;
         let drain_ns = self.options.drain.as_nanos() as u64;
-        // When all was sent, when something happened last, when the receiving port was looked at last.
+        // The times when all was sent, when a frame was last received, and when the receiving port was last polled.
         let (mut over_ns, mut busy_ns, mut looked_ns) = (None, 0, None);
         loop {
             if over_ns.is_none() {
@@ -152,7 +152,7 @@ impl<'a> Trial<'a> {
         (sending, self.ends.receive.as_ref().map_or(sending, |port| port.stats()))
     }
 
-    /// Makes what is due, up to a burst, when the one before is gone.
+    /// Creates the due frames, up to a burst, once the previous burst was sent.
     fn make(&mut self, now_ns: u64) {
         let due = self.schedule.due_by(now_ns) - self.created;
         if !self.held.is_empty() || due == 0 {
@@ -187,7 +187,7 @@ impl<'a> Trial<'a> {
         self.held.start += moved.packets;
     }
 
-    /// What could not be sent in time is not sent.
+    /// Drops the frames that could not be sent in time.
     fn give_up(&mut self) {
         self.ends.pool.free_all(self.unsent.get(self.held.clone()).unwrap_or_default());
         self.held = 0..0;
@@ -214,11 +214,11 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Puts a frame with a stamp into a fresh packet.
+/// Fills a new packet with a frame and its stamp.
 #[inline]
 fn fill(packet: &mut Packet, frame: &[u8], stamp: &Stamp) {
     packet.mac = packet.data();
-    // It fits: the set was looked through for frames that are too long.
+    // It fits: `Wire::new` refuses frames that are too long.
     let _ = packet.fill(frame);
     let tail = frame.first_chunk().and_then(|head| stamp::room(head, frame.len()));
     if let Some((at, before)) = tail.and_then(|at| Some((at, frame.get(at..)?.first_chunk()?))) {

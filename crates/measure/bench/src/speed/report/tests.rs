@@ -1,4 +1,4 @@
-//! Tables of figures that are made up, so that every cell is known.
+//! Tables of invented results, in which every cell is known.
 
 use super::*;
 
@@ -24,8 +24,8 @@ fn report(rows: Vec<Row>) -> Report {
     Report { machine, core: 1, burst: 32, rounds: 3, seconds: 0.5, rows }
 }
 
-/// L2 reaches 0.769, 0.76 and 0.917 of the floor of its round, which FastClick's 0.86 beats, and 0.846, 0.88
-/// and 0.917 of I/O, which beat it; L3 0.667 and 0.733 of FastClick's 0.75.
+/// Of the floor of its rounds L2 reaches 0.769, 0.76 and 0.917, whose median is below FastClick's 0.86. Of I/O it
+/// reaches 0.846, 0.88 and 0.917, whose median is above. L3 reaches 0.667 and 0.733, below FastClick's 0.75.
 fn usual() -> Report {
     let mut l2 = row("l2", PortKind::Pcap, 1000, &[26.0, 25.0, 24.0]);
     (l2.gated, l2.fastclick_share) = (true, Some(0.86));
@@ -36,7 +36,7 @@ fn usual() -> Report {
     report(vec![floor, forward, l2, l3])
 }
 
-/// The cells of the line of a text that starts with that name.
+/// The cells of the line that starts with `name`.
 fn cells(text: &str, name: &str) -> Vec<String> {
     let line = text.lines().find(|line| line.trim_start_matches(['|', ' ']).starts_with(name));
     let line = line.unwrap_or_else(|| panic!("no {name} in\n{text}"));
@@ -78,7 +78,7 @@ fn shares_are_of_the_floor_with_the_same_flows() {
     let l2 = report.rows.last().expect("there");
     assert_eq!(report.share(l2), Some(0.8));
     assert_eq!(report.cells(l2)[5], "20.0");
-    // A round that is missing on one side leaves the medians.
+    // If a round is missing in one row, the share is that of the medians.
     let sample = report.rows[4].samples[0].clone();
     report.rows[4].samples.push(sample);
     assert_eq!(report.share(&report.rows[5]), Some(0.8));
