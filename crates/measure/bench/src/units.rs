@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(rate("1000pps"), Rate::Frames(1000.0));
         assert_eq!(rate("10Gbps"), Rate::Bits(1e10));
         assert_eq!(rate("2.5Gbit/s"), Rate::Bits(2.5e9));
-        // The line rate of 10 Gbit/s Ethernet with 64-byte frames, RFC 2544 appendix C.
+        // The line rate of 10 Gbit/s Ethernet with 64-byte frames; RFC 2544 appendix B has that of 10 Mbit/s.
         assert!((rate("10Gbps").frames(64.0) - 14_880_952.0).abs() < 1.0);
         assert_eq!(rate("5Mpps").frames(1500.0), 5e6);
         assert!((wire_bits(14_880_952.38, 64.0) - 1e10).abs() < 10.0);

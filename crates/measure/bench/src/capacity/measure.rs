@@ -38,9 +38,9 @@ const LOOKS: usize = 3;
 /// The results of a measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// What packets cost.
+    /// The costs of the chain's packets.
     pub costs: Costs,
-    /// What decides how the chain can be spread.
+    /// The facts that limit how the chain's flows can be spread over workers.
     pub facts: Facts,
     /// Average length of frames with FCS, in bytes.
     pub mean_bytes: f64,
@@ -53,7 +53,7 @@ pub struct Measured {
 /// Measures the chain in a file at every burst size: three times each, for `seconds` each.
 ///
 /// # Errors
-/// When the chain has mistakes or no generated traffic, or no packets come.
+/// When the chain has errors or no generated traffic, or no packets arrive.
 pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, BenchError> {
     let Some(cycles_per_ns) = worker::clock::cycles_per_ns() else {
         return Err(failed("this machine has no time stamp counter"));

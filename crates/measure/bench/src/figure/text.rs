@@ -9,7 +9,7 @@ use comfy_table::presets::NOTHING;
 /// Width of running text, in columns.
 const WIDTH: usize = 100;
 
-/// Title, table, what was skipped, notes and expectations.
+/// Renders a figure as text: title, table, skipped measurements, notes and expectations.
 pub fn text(figure: &Figure) -> String {
     let mut out = format!("== {}: {}\n\n", plain(&figure.name), plain(&figure.title));
     out += &paragraph("", &figure.about);

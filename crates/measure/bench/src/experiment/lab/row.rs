@@ -90,7 +90,7 @@ impl Lab<'_> {
         self.row_on(nfs, form, &self.other_cores(), "")
     }
 
-    /// The same, with the cores of the processes said; `name` tells chains of other cores apart.
+    /// Writes a chain as [`Lab::row`] does, with its processes on `cores`; `name` distinguishes chains on other cores.
     ///
     /// # Errors
     /// As [`Lab::row`].
@@ -147,7 +147,7 @@ impl Lab<'_> {
         self.put(name, &chain)
     }
 
-    /// Writes a chain file into a folder of its own.
+    /// Writes a chain file into a folder of its own; returns the file.
     ///
     /// # Errors
     /// When it cannot be written.
