@@ -1,5 +1,6 @@
 //! Elements that are nothing but a program.
 
+use element::value::cell_text;
 use element::{Element, Handlers, Row, Transparent, Work};
 use ir::{BlockId, Builder};
 use shm::burst::Batch;
@@ -62,6 +63,9 @@ impl Element for Program {
         Handlers::of(self, self.handlers)
     }
 }
+
+/// The handlers of a program whose first cell counts the packets that it drops.
+pub(crate) const DROPS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];
 
 /// A block that counts a packet in a cell and emits it, or drops it for a reason where the output is not wired.
 pub(crate) fn counted_block(f: &mut Builder, cell: u16, output: usize, reason: &str) -> BlockId {

@@ -30,7 +30,7 @@ Sends each packet to the output after that of the last packet.
             f.set_cell(next, select(after.less_than(outputs), after, 0));
             output.into()
         };
-        cx.transparent(|_| Some(spread(round_robin)))
+        cx.transparent(|_| Some(choose_output(round_robin)))
     },
 };
 
@@ -70,7 +70,7 @@ Sends each packet to an output chosen at random, each with the same probability.
     make: |cx| {
         let seed = random::seed(cx);
         cx.transparent(|_| {
-            Some(spread(move |f, outputs| {
+            Some(choose_output(move |f, outputs| {
                 let state = f.cell("state", seed);
                 random::next(f, state) % outputs
             }))
@@ -80,7 +80,7 @@ Sends each packet to an output chosen at random, each with the same probability.
 };
 
 /// A program that sends each packet to the output that `choose` computes from the number of outputs.
-fn spread(choose: impl Fn(&mut Builder, u64) -> Expr + Send + 'static) -> Program {
+fn choose_output(choose: impl Fn(&mut Builder, u64) -> Expr + Send + 'static) -> Program {
     Program::new("Spread", &[], move |f| {
         let outputs = f.outputs() as u64;
         let none = f.drop_block("no-output");
@@ -98,7 +98,7 @@ fn make_hash(args: &mut Args<'_>) -> Option<Program> {
         let span = args.span();
         args.error(span, format!("OFFSET and LENGTH reach beyond the first {most} bytes"));
     }
-    Some(spread(move |f, outputs| {
+    Some(choose_output(move |f, outputs| {
         let short = f.aside(|f| f.emit(0));
         f.need(Base::Data, usize::from(offset + length), short);
         let sum = byte_sum(f, offset, length);

@@ -1,8 +1,7 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
-use crate::program::{NO_OUTPUT, Program, counted_block};
-use element::value::cell_text;
-use element::{Class, PortCodes, Row, StateScope};
+use crate::program::{DROPS, NO_OUTPUT, Program, counted_block};
+use element::{Class, PortCodes, StateScope};
 use ir::{Builder, Expr, Inst};
 use shm::descriptor::PacketType;
 
@@ -22,7 +21,7 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 ",
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.transparent(|_| Some(Program::new("DropBroadcasts", HANDLERS, build))),
+    make: |cx| cx.transparent(|_| Some(Program::new("DropBroadcasts", DROPS, build))),
 };
 
 fn build(f: &mut Builder) {
@@ -32,5 +31,3 @@ fn build(f: &mut Builder) {
     f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
     f.emit(0);
 }
-
-const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

@@ -107,20 +107,12 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         return None;
     }
     let (force_ip, second_output) = (force_ip.then_some(link_type), cx.shape.outputs > 1);
-    fine.then(|| {
-        let (count, byte_count) = (0, 0);
-        let owners = Owners::of(cx);
-        BoxElement::opaque(FromDevice {
-            port,
-            burst,
-            active,
-            force_ip,
-            second_output,
-            owners,
-            count,
-            byte_count,
-        })
-    })
+    if !fine {
+        return None;
+    }
+    let owners = Owners::of(cx);
+    let device = FromDevice { port, burst, active, force_ip, second_output, owners, count: 0, byte_count: 0 };
+    Some(BoxElement::opaque(device))
 }
 
 impl FromDevice {

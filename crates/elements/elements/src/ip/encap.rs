@@ -141,17 +141,8 @@ fn make_ip(cx: &mut Configure<'_>) -> Option<BoxElement> {
     };
     let flags = if df { DONT_FRAGMENT } else { 0 };
     let (protocol, src, dst) = (protocol?, u32::from(src?), dst?);
-    Some(BoxElement::transparent(Encap {
-        class: "IPEncap",
-        protocol,
-        tos,
-        ttl,
-        flags,
-        src,
-        dst,
-        udp: None,
-        id,
-    }))
+    let encap = Encap { class: "IPEncap", protocol, tos, ttl, flags, src, dst, udp: None, id };
+    Some(BoxElement::transparent(encap))
 }
 
 /// The second byte of the header.

@@ -63,6 +63,7 @@ const INTERVAL_NS: u64 = 10 * SECOND_NS;
 /// More fragments, or an offset.
 const FRAGMENT: u64 = 0x3fff;
 
+#[derive(Default)]
 struct IpReassembler {
     outputs: usize,
     most_bytes: usize,
@@ -80,17 +81,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     cx.transparent(|args| {
         let most_bytes = args.keyword("HIMEM", parse::u32).unwrap_or(256 * 1024) as usize;
         let mtu_anno = args.keyword("MAX_MTU_ANNO", super::argument::annotation(2));
-        Some(IpReassembler {
-            outputs,
-            most_bytes,
-            mtu_anno,
-            datagrams: HashMap::new(),
-            used_bytes: 0,
-            seen: 0,
-            completed: 0,
-            failed: 0,
-            bad: 0,
-        })
+        Some(IpReassembler { outputs, most_bytes, mtu_anno, ..IpReassembler::default() })
     })
 }
 

@@ -42,9 +42,8 @@ Removes everything before the transport header: the IP header with its options, 
 - **annotations**: needs the transport header, which CheckIPHeader and MarkIPHeader set
 - **drop reasons**: `no-ip-header`: the annotation is not set, or points outside of the packet
 ",
-    codes: PortCodes::AGNOSTIC,
-    state: StateScope::None,
     make: |cx| cx.transparent(|_| Some(Program::new("StripIPHeader", &[], strip))),
+    ..MARK
 };
 
 fn make_mark(args: &mut Args<'_>) -> Option<Program> {

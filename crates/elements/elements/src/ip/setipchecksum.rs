@@ -1,8 +1,7 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
-use crate::program::{NO_OUTPUT, Program, counted_block};
-use element::value::cell_text;
-use element::{Class, PortCodes, Row, StateScope};
+use crate::program::{DROPS, NO_OUTPUT, Program, counted_block};
+use element::{Class, PortCodes, StateScope};
 use ir::expr::{avail, ip_sum, load, offset};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP_HL, IP_SUM};
@@ -29,7 +28,7 @@ pub const SET: Class = Class {
     page: page!("SetIPChecksum", "Computes the IP header's checksum and writes it into the header."),
     codes: PortCodes::AGNOSTIC,
     state: StateScope::PerWorker,
-    make: |cx| cx.transparent(|_| Some(Program::new("SetIPChecksum", HANDLERS, build))),
+    make: |cx| cx.transparent(|_| Some(Program::new("SetIPChecksum", DROPS, build))),
 };
 
 /// `ResetIPChecksum`, FastClick's.
@@ -41,7 +40,7 @@ pub const RESET: Class = Class {
         "- **difference**: FastClick leaves the sum to the network card; it is computed here, because not\n",
         "  every port can\n"
     ),
-    make: |cx| cx.transparent(|_| Some(Program::new("ResetIPChecksum", HANDLERS, build))),
+    make: |cx| cx.transparent(|_| Some(Program::new("ResetIPChecksum", DROPS, build))),
     ..SET
 };
 
@@ -74,5 +73,3 @@ fn build(f: &mut Builder) {
     f.clear_base(Base::Net);
     f.emit(0);
 }
-
-const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

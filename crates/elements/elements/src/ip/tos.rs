@@ -1,9 +1,9 @@
 //! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
 
-use crate::program::{NO_OUTPUT, Program, counted_block};
+use crate::program::{DROPS, NO_OUTPUT, Program, counted_block};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
-use element::value::{cell_text, set_cell, written};
+use element::value::{set_cell, written};
 use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{cell, csum_update, load};
 use ir::{Builder, Expr};
@@ -172,7 +172,7 @@ const fn row(name: &'static str) -> Row<Set> {
 
 fn make_ce(args: &mut Args<'_>) -> Option<Program> {
     let force = args.positional("FORCE", parse::bool).unwrap_or(false);
-    Some(Program::new("MarkIPCE", HANDLERS, move |f| {
+    Some(Program::new("MarkIPCE", DROPS, move |f| {
         let drops = f.cell("drops", 0);
         let bad = f.drop_block("no-ip-header");
         let deaf = counted_block(f, drops, NO_OUTPUT, "not-ect");
@@ -187,5 +187,3 @@ fn make_ce(args: &mut Args<'_>) -> Option<Program> {
         f.jump(done);
     }))
 }
-
-const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

@@ -1,8 +1,7 @@
 //! `DecIP6HLIM`: decrements the hop limit.
 
-use crate::program::{Program, counted_block};
-use element::value::cell_text;
-use element::{Class, PortCodes, Row, StateScope};
+use crate::program::{DROPS, Program, counted_block};
+use element::{Class, PortCodes, StateScope};
 use ir::Builder;
 use ir::expr::load;
 use packet::field::{Base, IP6_HLIM};
@@ -24,7 +23,7 @@ output 1, usually to an ICMP6Error.
 ",
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| cx.transparent(|_| Some(Program::new("DecIP6HLIM", HANDLERS, build))),
+    make: |cx| cx.transparent(|_| Some(Program::new("DecIP6HLIM", DROPS, build))),
 };
 
 fn build(f: &mut Builder) {
@@ -37,5 +36,3 @@ fn build(f: &mut Builder) {
     f.store(IP6_HLIM, limit - one);
     f.emit(0);
 }
-
-const HANDLERS: &[Row<Program>] = &[Row::sum("drops", |_, cells| cell_text(cells, 0))];

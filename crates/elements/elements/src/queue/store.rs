@@ -125,16 +125,8 @@ fn make(cx: &mut Configure<'_>, full: Full) -> Option<BoxElement> {
     let published = cx.shared(Scope::Worker, cx.name, QueueLength::default)?;
     let ring = VecDeque::with_capacity(capacity);
     let (doomed, highwater, drops) = (0, 0, 0);
-    Some(BoxElement::opaque(Queue {
-        ring,
-        capacity,
-        full,
-        has_overflow_output,
-        doomed,
-        highwater,
-        drops,
-        published,
-    }))
+    let queue = Queue { ring, capacity, full, has_overflow_output, doomed, highwater, drops, published };
+    Some(BoxElement::opaque(queue))
 }
 
 impl Queue {

@@ -50,9 +50,8 @@ When patterns are added or removed, most addresses keep their pattern.
 - **difference**: which address goes to which pattern differs from Click, because Click takes its
   ring from the C library's `random`
 ",
-    codes: PortCodes::new("0/0", "a/a"),
-    state: StateScope::PerFlow,
     make: make_source_hash,
+    ..ROUND_ROBIN
 };
 
 /// Whether elements of a class are mappers.
