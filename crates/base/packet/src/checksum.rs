@@ -9,12 +9,14 @@
 //! pass it.
 
 pub mod delta;
+pub mod partial;
 #[cfg(test)]
 mod tests;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-pub use delta::{Delta, update, update16};
+pub use delta::{Delta, update, update_udp16, update_udp32, update16, update32};
+pub use partial::finish_partial;
 
 use crate::access::Access;
 

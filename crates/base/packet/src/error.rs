@@ -1,4 +1,4 @@
-//! Why a header is invalid: one enum for the crate.
+//! Why a header was not taken: one enum for the crate, with reason names that drop counters use.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for Header {
     }
 }
 
-/// What is wrong with a header.
+/// What is wrong with a header, or with a request to finish a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 pub enum Error {
     /// The header, or the packet that it announces, is longer than the bytes that are present.
@@ -108,4 +108,52 @@ pub enum Error {
         /// The most that are followed.
         limit: usize,
     },
+    /// `csum_start + csum_offset` of a partial checksum lies past the end of the packet.
+    #[error("checksum field at {start_bytes} + {offset_bytes} lies past the end of {len_bytes} bytes")]
+    CsumBeyondEnd {
+        /// Where the summed bytes begin.
+        start_bytes: usize,
+        /// Where the field lies, from the start.
+        offset_bytes: usize,
+        /// Length of the packet.
+        len_bytes: usize,
+    },
+    /// `csum_offset` of a partial checksum does not lie on a word of the sum.
+    #[error("checksum field {offset_bytes} bytes after the start is not on a 16-bit word")]
+    CsumOddOffset {
+        /// Where the field lies, from the start.
+        offset_bytes: usize,
+    },
+}
+
+impl Error {
+    /// Name of the reason, as drop counters show it.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Error::Truncated { .. } => "truncated",
+            Error::BadVersion { .. } => "bad_version",
+            Error::HeaderTooShort { .. } => "header_too_short",
+            Error::BadLength { .. } => "bad_length",
+            Error::BadChecksum { .. } => "bad_checksum",
+            Error::BadOption { .. } => "bad_option",
+            Error::BadField { .. } => "bad_field",
+            Error::TooMany { .. } => "too_many_headers",
+            Error::CsumBeyondEnd { .. } => "csum_beyond_end",
+            Error::CsumOddOffset { .. } => "csum_odd_offset",
+        }
+    }
+
+    /// All reason names, for whoever sets up counters before the first packet.
+    pub const REASONS: [&'static str; 10] = [
+        "truncated",
+        "bad_version",
+        "header_too_short",
+        "bad_length",
+        "bad_checksum",
+        "bad_option",
+        "bad_field",
+        "too_many_headers",
+        "csum_beyond_end",
+        "csum_odd_offset",
+    ];
 }

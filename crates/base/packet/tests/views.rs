@@ -265,7 +265,20 @@ fn arp_and_tags_read_as_made() {
 }
 
 #[test]
-fn an_error_names_its_header() {
-    let error = Error::Truncated { header: Header::Ipv4, need_bytes: 20, have_bytes: 3 };
-    assert_eq!(error.to_string(), "IPv4: 20 bytes needed, 3 there");
+fn every_error_has_a_reason_that_is_listed() {
+    let header = Header::Ipv4;
+    let errors = [
+        Error::Truncated { header, need_bytes: 20, have_bytes: 3 },
+        Error::BadVersion { header, found: 5 },
+        Error::HeaderTooShort { header, found_bytes: 4 },
+        Error::BadLength { header, found_bytes: 4 },
+        Error::BadChecksum { header },
+        Error::BadOption { header, kind: 7, at_bytes: 0 },
+        Error::BadField { header, field: "x", found: 1 },
+        Error::TooMany { header, limit: 2 },
+        Error::CsumBeyondEnd { start_bytes: 1, offset_bytes: 2, len_bytes: 3 },
+        Error::CsumOddOffset { offset_bytes: 1 },
+    ];
+    assert_eq!(errors.map(Error::reason), Error::REASONS);
+    assert_eq!(errors[0].to_string(), "IPv4: 20 bytes needed, 3 there");
 }

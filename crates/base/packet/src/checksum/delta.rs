@@ -103,6 +103,27 @@ pub const fn update16(check: u16, old: u16, new: u16) -> u16 {
     Delta::NONE.change16(old, new).apply(check)
 }
 
+/// The checksum after two words changed.
+#[inline]
+#[must_use]
+pub const fn update32(check: u16, old: u32, new: u32) -> u16 {
+    Delta::NONE.change32(old, new).apply(check)
+}
+
+/// The UDP checksum after one word changed: see [`Delta::apply_udp`].
+#[inline]
+#[must_use]
+pub const fn update_udp16(check: u16, old: u16, new: u16) -> u16 {
+    Delta::NONE.change16(old, new).apply_udp(check)
+}
+
+/// The UDP checksum after two words changed: see [`Delta::apply_udp`].
+#[inline]
+#[must_use]
+pub const fn update_udp32(check: u16, old: u32, new: u32) -> u16 {
+    Delta::NONE.change32(old, new).apply_udp(check)
+}
+
 /// The checksum after the words `old` became `new`. The shorter slice is extended by zero words, so words may also be
 /// added or removed.
 #[inline]

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::Error;
 
 /// RFC 1071 as it is written: word by word, carry after carry.
 fn oracle(bytes: &[u8]) -> u16 {
@@ -96,13 +97,9 @@ fn udp_zero_means_none_and_is_never_sent() {
     assert_eq!(verify_udp(&datagram, 0, 9, pseudo), Validity::Truncated);
     assert!(datagram.put_u16(6, 0xffff));
     assert_eq!(verify_udp(&datagram, 0, 8, pseudo), Validity::Good);
-    assert_eq!(Delta::NONE.change16(1, 2).apply_udp(0), 0, "none stays none");
-    assert_eq!(
-        Delta::NONE.change16(0x5555, 0x3285).apply_udp(0xdd2f),
-        0xffff,
-        "a computed zero is sent as its complement"
-    );
-    assert_eq!(Delta::NONE.change32(0x5555_0007, 0x3285_0007).apply_udp(0xdd2f), 0xffff);
+    assert_eq!(update_udp16(0, 1, 2), 0, "none stays none");
+    assert_eq!(update_udp16(0xdd2f, 0x5555, 0x3285), 0xffff, "a computed zero is sent as its complement");
+    assert_eq!(update_udp32(0xdd2f, 0x5555_0007, 0x3285_0007), 0xffff);
 }
 
 #[test]
@@ -114,6 +111,28 @@ fn pseudo_headers_match_their_layout() {
     let mut v6 = [src.octets(), dst.octets()].concat();
     v6.extend([0, 1, 0x12, 0x34, 0, 0, 0, 58]);
     assert_eq!(pseudo_ipv6(src, dst, 58, 0x1_1234).fold(), oracle(&v6));
+}
+
+#[test]
+fn a_partial_checksum_is_finished_or_refused() {
+    let pseudo = pseudo_ipv4(Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2), 17, 11);
+    let mut frame = vec![0xee; 34];
+    frame.extend([0, 7, 0, 9, 0, 11, 0, 0, b'a', b'b', b'c']);
+    let full = udp(&frame, 34, 11, pseudo).unwrap();
+    assert!(frame.put_u16(40, pseudo.fold()));
+    assert_eq!(finish_partial(&mut frame, 34, 6), Ok(full));
+    assert_eq!(frame.u16(40), Some(full));
+    assert_eq!(verify_udp(&frame, 34, 11, pseudo), Validity::Good);
+    let untouched = frame.clone();
+    for (start, offset) in [(34, 10), (45, 0), (46, 0), (usize::MAX, 0), (0, usize::MAX - 1), (usize::MAX, 2)]
+    {
+        assert!(
+            matches!(finish_partial(&mut frame, start, offset), Err(Error::CsumBeyondEnd { .. })),
+            "{start} {offset}"
+        );
+    }
+    assert_eq!(finish_partial(&mut frame, 34, 7), Err(Error::CsumOddOffset { offset_bytes: 7 }));
+    assert_eq!(frame, untouched);
 }
 
 #[test]
@@ -189,7 +208,7 @@ proptest! {
         prop_assert_eq!(Delta::NONE.change128(old, new).apply(check), by_words.apply(check));
         let (old, new) = (old as u32, new as u32);
         let first = update16(check, (old >> 16) as u16, (new >> 16) as u16);
-        prop_assert_eq!(Delta::NONE.change32(old, new).apply(check), update16(first, old as u16, new as u16));
+        prop_assert_eq!(update32(check, old, new), update16(first, old as u16, new as u16));
     }
 
     #[test]

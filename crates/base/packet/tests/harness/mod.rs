@@ -99,6 +99,9 @@ fn checksums_verify(data: &[u8]) {
     if let Some(check) = checksum::udp(&bytes, at, len, pseudo) {
         assert!(check != 0 && bytes.put_u16(at + checksum::UDP_CHECK, check));
         assert_eq!(checksum::verify_udp(&bytes, at, len, pseudo), Validity::Good);
+        let field = at + checksum::UDP_CHECK;
+        assert!(bytes.put_u16(field, pseudo.fold()));
+        assert_eq!(checksum::finish_partial(&mut bytes, at, checksum::UDP_CHECK), Ok(check));
     }
     if len >= 20 {
         assert!(checksum::set_ipv4_header(&mut bytes, at, 20));
@@ -110,5 +113,11 @@ fn checksums_verify(data: &[u8]) {
         let check = bytes.u16(at + 10).unwrap_or(check);
         assert!(bytes.put_u16(at + 8, new));
         assert_eq!(checksum::ipv4_header(&bytes, at, 20), Some(checksum::update16(check, old, new)));
+    }
+    // Whatever start and offset are claimed, the packet is finished or untouched.
+    let claim = |index: usize| bytes.u16(index).map_or(0, usize::from) % 80;
+    let (start, offset, before) = (claim(2), claim(4), bytes.clone());
+    if checksum::finish_partial(&mut bytes, start, offset).is_err() {
+        assert_eq!(bytes, before);
     }
 }
