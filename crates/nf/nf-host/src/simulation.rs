@@ -158,6 +158,7 @@ impl Chain {
             rings,
             page,
             config: vec![],
+            makes: false,
             metadata: false,
             reasons: 1,
             counters: 0,

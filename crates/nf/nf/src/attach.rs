@@ -123,6 +123,8 @@ pub struct Attached {
     pub page: Page,
     /// Its configuration text.
     pub config: Vec<u8>,
+    /// Whether it makes packets.
+    pub makes: bool,
     /// Whether packets have metadata.
     pub metadata: bool,
     /// The number of drop reasons, including the unstated one.
@@ -186,9 +188,9 @@ pub fn attach(options: &Options) -> Result<Attached, NfError> {
         Ok(GroupFiles { member: group.member, notes, outputs })
     });
     let group = group.transpose()?;
-    let metadata = hello.metadata && welcome.writable;
+    let (makes, metadata) = (hello.makes && welcome.writable, hello.metadata && welcome.writable);
     let (reasons, counters) = (hello.reasons.len() + 1, hello.counters.len());
-    Ok(Attached { socket, welcome, region, rings, page, config, metadata, reasons, counters, group })
+    Ok(Attached { socket, welcome, region, rings, page, config, makes, metadata, reasons, counters, group })
 }
 
 /// The most bytes of a configuration.

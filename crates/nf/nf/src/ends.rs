@@ -227,7 +227,14 @@ impl Ends {
             .for_each(|descriptor| prefetch(self.region.number(), descriptor.slot));
     }
 
-    /// The same without metadata, as an iterator; [`Ends::fetched`] returns their number.
+    /// The same, without metadata.
+    #[inline]
+    pub fn fetch_received(&mut self, mut each: impl FnMut(u16, Received)) -> usize {
+        self.fetch_all().for_each(|(input, received)| each(input, received));
+        self.fetched
+    }
+
+    /// The same as an iterator. [`Ends::fetched`] returns their number.
     #[inline]
     pub fn fetch_all(&mut self) -> impl Iterator<Item = (u16, Received)> + '_ {
         let input = self.fetch_claims();
