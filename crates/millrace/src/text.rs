@@ -26,7 +26,7 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
 /// Prints what was found, as JSON or as text.
 ///
 /// # Errors
-/// See [`print`].
+/// See [`print()`].
 pub fn print_found(json: bool, found: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
     if json { print_json(found) } else { print(&text()) }
 }

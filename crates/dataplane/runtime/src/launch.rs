@@ -1,6 +1,6 @@
 //! From a loaded chain to a running one: its ports, its errors, its elements, its workers.
 //!
-//! A caller that opens ports in its own way builds the elements between [`Launch::ports`] and [`start`] itself, with
+//! A caller that opens ports in its own way builds the elements between [`Launch::resources`] and [`start`] itself, with
 //! [`assemble()`]. [`dry`] builds them and opens nothing.
 
 use crate::assemble::{AssembleError, Assembly, Options, assemble};

@@ -133,6 +133,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
         rings: mine,
         page: my_page,
         config: vec![],
+        makes: false,
         metadata: false,
         reasons: 1,
         counters: 0,

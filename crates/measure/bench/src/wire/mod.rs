@@ -8,7 +8,7 @@
 //!
 //! - [`schedule`]: the due times of frames.
 //! - [`trial`]: the loop that sends and receives.
-//! - [`between`]: a tester with its own devices and frames, for [`crate::trial::Trials`].
+//! - [`mod@between`]: a tester with its own devices and frames, for [`crate::trial::Trials`].
 //! - [`devices`]: opens the two ports, with any DPDK driver, in a given network namespace or the current one.
 //!
 //! [`Observed::arrived`] does not include frames that the tester could not send by the end of a trial, because the
