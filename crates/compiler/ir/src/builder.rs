@@ -38,11 +38,6 @@ impl Builder {
         self.program.name = name.to_string();
     }
 
-    /// Whether the program has a name.
-    pub fn is_named(&self) -> bool {
-        !self.program.name.is_empty()
-    }
-
     /// Number of output ports.
     pub fn outputs(&self) -> usize {
         usize::from(self.program.outputs)

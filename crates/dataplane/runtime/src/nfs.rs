@@ -76,6 +76,11 @@ impl Nfs {
         (self.starter, self.interrupted) = (Some(starter), interrupted);
     }
 
+    /// Starts none of them.
+    pub fn start_none(&mut self) {
+        self.starter = None;
+    }
+
     /// The supervisor of the NFs; `None` if none was started.
     pub fn supervisor(&self) -> Option<&Supervisor> {
         self.supervisor.as_ref()
@@ -153,8 +158,8 @@ impl Nfs {
         notes
     }
 
-    /// A link to a worker's instance of an NF, which may resolve neighbours through these L3 interfaces. If no process
-    /// is started (`dry`, or without a starter), the link has no NF.
+    /// A link to a worker's instance of an NF, which may resolve neighbours through these L3 interfaces. Without a
+    /// starter no process is started, and the link has no NF.
     ///
     /// # Errors
     /// A sentence: there is no such NF, or the supervisor cannot be started.
@@ -163,11 +168,10 @@ impl Nfs {
         name: &str,
         worker: usize,
         stations: &HashMap<String, Arc<Interface>>,
-        dry: bool,
     ) -> Result<Box<dyn NfLink>, String> {
         let process = self.processes.iter().find(|process| process.name == name);
         let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
-        let Some(starter) = self.starter.as_ref().filter(|_| !dry) else {
+        let Some(starter) = &self.starter else {
             return Ok(Box::new(NoLink));
         };
         if self.supervisor.is_none() {

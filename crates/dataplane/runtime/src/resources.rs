@@ -24,7 +24,6 @@ pub struct Resources {
     nfs: Nfs,
     /// Ports and devices with addresses, by name.
     interfaces: HashMap<String, Arc<Interface>>,
-    dry: bool,
 }
 
 impl Resources {
@@ -33,7 +32,7 @@ impl Resources {
         let workers = workers.max(1);
         let nfs = Nfs::of(chain, workers, memory);
         let ports = Ports::new(chain, workers, nfs.port_memory(), made);
-        Resources { ports, nfs, interfaces: interfaces(chain), dry: false }
+        Resources { ports, nfs, interfaces: interfaces(chain) }
     }
 
     /// Sets how NF processes are started. Once `interrupted` is set, the host waits for no NF.
@@ -48,7 +47,7 @@ impl Resources {
     #[must_use]
     pub fn dry(mut self) -> Resources {
         self.ports.dry();
-        self.dry = true;
+        self.nfs.start_none();
         self
     }
 
@@ -113,7 +112,7 @@ impl Opener for Resources {
     }
 
     fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {
-        self.nfs.open(name, worker, &self.interfaces, self.dry)
+        self.nfs.open(name, worker, &self.interfaces)
     }
 
     fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {

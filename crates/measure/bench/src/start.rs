@@ -78,11 +78,11 @@ impl Loaded {
         BenchError::BadChain { message: self.diags.render_short(&self.map) }
     }
 
-    /// Its ports, with the frames of those with generated traffic.
+    /// Its ports and NFs, with the frames of ports with generated traffic.
     ///
     /// # Errors
     /// When the chain's generated traffic or its NFs have errors.
-    pub fn ports(&mut self, options: &RunOptions) -> Result<Resources, BenchError> {
+    pub fn resources(&mut self, options: &RunOptions) -> Result<Resources, BenchError> {
         let (frames, change) = (Arc::clone(&self.frames), options.change.clone());
         let kept = move |declared: &TrafficDecl, diags: &mut Diagnostics| {
             let set = frame_set(declared, &change, diags)?;
@@ -107,11 +107,11 @@ impl Loaded {
             output: self.output,
             interrupted: Arc::default(),
         };
-        let ports = launch.resources(&mut self.chain, &mut self.diags).map_err(failed)?;
-        if self.diags.has_errors() { Err(self.refused()) } else { Ok(ports) }
+        let resources = launch.resources(&mut self.chain, &mut self.diags).map_err(failed)?;
+        if self.diags.has_errors() { Err(self.refused()) } else { Ok(resources) }
     }
 
-    /// The frames of the ports with generated traffic, in the order of ports; empty before [`Loaded::ports`].
+    /// The frames of the ports with generated traffic, in the order of ports; empty before [`Loaded::resources`].
     pub fn frames(&self) -> Vec<Arc<FrameSet>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -136,19 +136,19 @@ impl Loaded {
         }
     }
 
-    /// Starts what was assembled with these ports.
+    /// Starts what was assembled with these resources.
     ///
     /// # Errors
     /// When the machine has no memory or threads.
     pub(crate) fn start(
         &self,
         options: &RunOptions,
-        (assembly, ports): (Assembly, Resources),
+        (assembly, resources): (Assembly, Resources),
         plan: RunPlan,
     ) -> Result<RunningChain, BenchError> {
         Ok(RunningChain {
-            running: Some(launch::start(assembly, &ports, plan).map_err(failed)?),
-            ports,
+            running: Some(launch::start(assembly, &resources, plan).map_err(failed)?),
+            resources,
             workers: options.cores.len().max(1),
             threads: vec![],
             apart: Apart::of_chain(&self.chain, &options.cores),
@@ -184,7 +184,7 @@ impl RunOptions {
 /// containers.
 pub struct RunningChain {
     running: Option<Running>,
-    pub(crate) ports: Resources,
+    pub(crate) resources: Resources,
     workers: usize,
     /// Its packet threads, once they were looked for.
     pub(crate) threads: Vec<Thread>,

@@ -96,9 +96,9 @@ impl LiveChain {
             shape: setting.shape,
             ..RunOptions::default()
         };
-        let mut ports = loaded.ports(&run)?;
+        let mut resources = loaded.resources(&run)?;
         let mut opened = Paced {
-            ports: &mut ports,
+            resources: &mut resources,
             sources: setting.paced.clone(),
             sinks: HashMap::new(),
             room: RING,
@@ -108,7 +108,7 @@ impl LiveChain {
         };
         let assembly = loaded.assemble(&run, &mut opened)?;
         let plan = RunPlan { print: |_| {}, ..run.plan() };
-        loaded.start(&run, (assembly, ports), plan)
+        loaded.start(&run, (assembly, resources), plan)
     }
 
     /// The current packet accounting.
@@ -134,7 +134,7 @@ impl LiveChain {
 
     /// The NF instances that run in processes of their own.
     pub fn instances(&self) -> Vec<Arc<Instance>> {
-        self.ports.supervisor().map(nf_host::Supervisor::instances).unwrap_or_default()
+        self.resources.supervisor().map(nf_host::Supervisor::instances).unwrap_or_default()
     }
 
     /// The NF instance of that name, which runs in a process of its own.
@@ -148,7 +148,7 @@ impl LiveChain {
 
     /// The doorbell that wakes the supervisor of NFs in processes; `None` where there are none.
     pub fn doorbell(&self) -> Option<Doorbell> {
-        self.ports.supervisor().map(nf_host::Supervisor::doorbell)
+        self.resources.supervisor().map(nf_host::Supervisor::doorbell)
     }
 
     /// Requests the start of an NF's process, or its end. Does not wait.

@@ -77,10 +77,10 @@ impl ChainUnderTest {
                         `discard = true`: the chain needs one of each";
             return Err(BenchError::Measurement(told.into()));
         }
-        let mut ports = loaded.ports(&options.run)?;
+        let mut resources = loaded.resources(&options.run)?;
         let pace = Arc::new(Pace::default());
         let mut paced = Paced {
-            ports: &mut ports,
+            resources: &mut resources,
             sources: sources.iter().map(|name| (name.clone(), Arc::clone(&pace))).collect(),
             sinks: sinks.into_iter().map(|name| (name, Arc::clone(&pace))).collect(),
             room: options.ring,
@@ -90,7 +90,7 @@ impl ChainUnderTest {
         };
         let assembly = loaded.assemble(&options.run, &mut paced)?;
         let rings = std::mem::take(&mut paced.rings);
-        let chain = loaded.start(&options.run, (assembly, ports), options.run.plan())?;
+        let chain = loaded.start(&options.run, (assembly, resources), options.run.plan())?;
         let workers = options.run.cores.len();
         let flows = rings.iter().map(|(name, worker)| {
             let at = sources.iter().position(|source| source == name);

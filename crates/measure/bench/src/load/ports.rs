@@ -17,8 +17,8 @@ use std::sync::{Arc, PoisonError};
 
 /// Opens the ports of a chain, and puts a ring that fills at a set rate in front of those with generated traffic.
 pub struct Paced<'a> {
-    /// Opens the underlying ports.
-    pub ports: &'a mut Resources,
+    /// Opens the ports themselves, and all else.
+    pub resources: &'a mut Resources,
     /// The ports whose generated frames arrive at a set rate, by name, and their pace.
     pub sources: HashMap<String, Arc<Pace>>,
     /// The ports that count the frames that they are sent, by name, and the pace whose trials they count for.
@@ -41,7 +41,7 @@ impl Opener for Paced<'_> {
         direction: Direction,
         worker: usize,
     ) -> Result<Box<dyn Port>, String> {
-        let inner = self.ports.open_port(name, direction, worker)?;
+        let inner = self.resources.open_port(name, direction, worker)?;
         let paces = if direction == Direction::Receive { &self.sources } else { &self.sinks };
         let Some(pace) = paces.get(name).map(Arc::clone) else { return Ok(inner) };
         Ok(match direction {
@@ -63,19 +63,19 @@ impl Opener for Paced<'_> {
     }
 
     fn open_nf(&mut self, name: &str, worker: usize) -> Result<Box<dyn NfLink>, String> {
-        self.ports.open_nf(name, worker)
+        self.resources.open_nf(name, worker)
     }
 
     fn l3_interface(&self, name: &str) -> Option<Arc<Interface>> {
-        self.ports.l3_interface(name)
+        self.resources.l3_interface(name)
     }
 
     fn port_mac(&self, name: &str) -> Result<MacAddr, String> {
-        self.ports.port_mac(name)
+        self.resources.port_mac(name)
     }
 
     fn port_file(&self, name: &str, direction: Direction) -> Option<PathBuf> {
-        self.ports.port_file(name, direction)
+        self.resources.port_file(name, direction)
     }
 }
 

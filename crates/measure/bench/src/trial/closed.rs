@@ -100,9 +100,9 @@ impl ClosedLoop {
     pub fn start(path: &Path, options: &RunOptions) -> Result<ClosedLoop, BenchError> {
         let mut loaded = Loaded::read(path)?;
         loaded.last();
-        let mut ports = loaded.ports(options)?;
-        let assembly = loaded.assemble(options, &mut ports)?;
-        loaded.start(options, (assembly, ports), options.plan())
+        let mut resources = loaded.resources(options)?;
+        let assembly = loaded.assemble(options, &mut resources)?;
+        loaded.start(options, (assembly, resources), options.plan())
     }
 
     /// The same, once every flow of its generated traffic came twice.
