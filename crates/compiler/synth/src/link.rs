@@ -254,10 +254,7 @@ impl<'a> Linker<'a> {
             slow: names(&self.slow, |program| &program.slow),
             blocks: self.blocks,
         };
-        // Inputs of parts without a wire are reached by no entry.
-        let order = program.topological_order();
-        program.keep(&order);
-        let origins = order.iter().map(|block| self.origins[block.index()]).collect();
+        let origins = drop_unreached(&mut program, &self.origins);
         Ok(Linked {
             program: Verified::new(program)?,
             outputs: self.outputs,
@@ -289,6 +286,13 @@ fn renumber(block: &mut Block, base: Base) {
         *table += base.tables;
         value(rec);
     }
+}
+
+/// Removes blocks that no entry reaches: inputs of parts without a wire. Returns the origins of those that stay.
+pub(crate) fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
+    let order = program.topological_order();
+    program.keep(&order);
+    order.iter().map(|block| origins[block.index()]).collect()
 }
 
 #[cfg(test)]

@@ -178,7 +178,10 @@ impl Forward<'_> {
             Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) => {
                 (Point::Cell(cell), 0, 64)
             }
-            _ => (Point::Type, 0, 8),
+            other => {
+                debug_assert!(matches!(other, Inst::PacketType | Inst::SetPacketType(_)), "{other:?}");
+                (Point::Type, 0, 8)
+            }
         };
         ByteRange { anchor: self.anchors.of(point), bit, width }
     }

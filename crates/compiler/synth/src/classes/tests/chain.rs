@@ -100,10 +100,7 @@ pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<Stri
     }
     whole.entries = vec![BlockId(starts[0])];
     let names = elements.iter().map(|(name, _)| name.clone()).collect();
-    // Blocks that no path reaches any more are left out.
-    let order = whole.topological_order();
-    whole.keep(&order);
-    let origins = order.iter().map(|block| origins[block.index()]).collect();
+    let origins = crate::link::drop_unreached(&mut whole, &origins);
     (Verified::new(whole).expect("a valid chain"), origins, names)
 }
 
