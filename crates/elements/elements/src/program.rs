@@ -24,7 +24,9 @@ impl Program {
         handlers: &'static [Row<Program>],
         build: impl Fn(&mut Builder) + Send + 'static,
     ) -> Program {
-        let (build, slow) = (Box::new(build), Box::new(|_: &mut Batch<'_>, _: &mut Work<'_>| {}));
+        let no_slow_path =
+            move |_: &mut Batch<'_>, _: &mut Work<'_>| debug_assert!(false, "{class} has no slow path");
+        let (build, slow) = (Box::new(build), Box::new(no_slow_path));
         Program { class, handlers, build, slow, reasons: &[], writes: false }
     }
 

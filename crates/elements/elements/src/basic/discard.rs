@@ -64,6 +64,10 @@ impl Task for Discard {
 }
 
 impl Element for Discard {
+    fn writes(&self) -> bool {
+        false
+    }
+
     fn reasons(&self) -> &'static [&'static str] {
         &["discarded"]
     }

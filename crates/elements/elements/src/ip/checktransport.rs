@@ -100,8 +100,6 @@ impl Check for Tcp {
         f.check(transport_sum(protocol).equals(0xffff), bad.of(CHECKSUM));
         f.emit(0);
     }
-
-    fn slow(&self, _complaints: &mut Complaints, _batch: &mut Batch<'_>, _work: &mut Work<'_>) {}
 }
 
 struct Udp;

@@ -140,8 +140,10 @@ pub trait Check: Send {
     /// Builds the checks; bad packets continue at `bad`.
     fn build(&self, f: &mut Builder, bad: &BadBlocks);
 
-    /// Works on packets of the checks' own slow paths.
-    fn slow(&self, complaints: &mut Complaints, batch: &mut Batch<'_>, work: &mut Work<'_>);
+    /// Works on packets of the checks' own slow paths, if there are any.
+    fn slow(&self, _complaints: &mut Complaints, _batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+        debug_assert!(false, "a slow path without a complaint");
+    }
 }
 
 impl<C: Check> Transparent for Checker<C> {
