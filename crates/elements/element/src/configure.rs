@@ -1,7 +1,7 @@
 //! What an element is made from: its name, arguments, wiring, worker, and the services of the host.
 
 use crate::nf::NfLink;
-use click::config::{Args, Names};
+use click::config::{Args, Names, unquote};
 use diag::{DiagnosticBuilder, Diagnostics, Span, Spanned};
 use packet::MacAddr;
 pub use port::Direction;
@@ -119,9 +119,13 @@ impl Configure<'_> {
         Args::new(what, self.config, self.names, self.diags)
     }
 
-    /// The arguments of an element that has a pattern for each output and no other arguments. A wrong number of patterns
-    /// is recorded; `None` if there are other arguments.
-    pub fn patterns(&mut self) -> Option<Vec<Spanned>> {
+    /// The arguments of an element that has a pattern for each output and no other arguments, and what `read` returns for
+    /// each; `None` if there were mistakes.
+    pub fn patterns<P>(
+        &mut self,
+        read: impl Fn(&Spanned, &dyn Names, &mut Diagnostics) -> Option<P>,
+    ) -> Option<(Vec<Spanned>, Vec<P>)> {
+        let errors = self.diags.errors();
         let mut args = self.args();
         let patterns = args.rest();
         if !args.finish() {
@@ -131,7 +135,9 @@ impl Configure<'_> {
             let message = format!("{} patterns for {} outputs", patterns.len(), self.shape.outputs);
             self.error(self.config.span, message).help("one pattern for each output");
         }
-        Some(patterns)
+        let read: Vec<P> =
+            patterns.iter().filter_map(|text| read(&unquote(text), self.names, self.diags)).collect();
+        (self.diags.errors() == errors).then_some((patterns, read))
     }
 
     /// Records a mistake.

@@ -83,6 +83,44 @@ pub trait Element: Send {
     }
 }
 
+/// States, inside of an `impl Element`, what is the same for all elements of the type: [`Element::reasons`],
+/// [`Element::writes`], and the rows of [`Element::handlers`].
+#[macro_export]
+macro_rules! facts {
+    (@reasons $names:expr) => {
+        fn reasons(&self) -> &'static [&'static str] {
+            $names
+        }
+    };
+    (@writes $writes:expr) => {
+        fn writes(&self) -> bool {
+            $writes
+        }
+    };
+    (@handlers $rows:expr) => {
+        fn handlers(&mut self) -> $crate::Handlers<'_> {
+            $crate::Handlers::of(self, $rows)
+        }
+    };
+    ($($fact:ident: $value:expr),+ $(,)?) => {
+        $($crate::facts!(@$fact $value);)+
+    };
+}
+
+/// Declares an element's drop reasons: `REASONS`, their names, and for each of them a constant with its place there.
+#[macro_export]
+macro_rules! reasons {
+    (@$place:expr;) => {};
+    (@$place:expr; $first:ident $($rest:ident)*) => {
+        pub(super) const $first: usize = $place;
+        $crate::reasons!(@$place + 1; $($rest)*);
+    };
+    ($($constant:ident = $name:literal),+ $(,)?) => {
+        pub(super) const REASONS: &[&str] = &[$($name),+];
+        $crate::reasons!(@0; $($constant)+);
+    };
+}
+
 /// An element with a program: the host runs it as machine code or by the evaluator, alone or fused with others.
 #[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Transparent: Element {

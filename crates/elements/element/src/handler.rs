@@ -21,7 +21,8 @@
 //! # Ok::<(), String>(())
 //! ```
 
-use crate::value::no_such_handler;
+use crate::value::{cell_text, no_such_handler, set_cell, written};
+use click::config::parse;
 use std::borrow::Cow;
 
 /// The access to a handler.
@@ -70,20 +71,12 @@ pub type Write<T> = fn(&mut T, value: &str, cells: &mut [u64]) -> Result<(), Str
 /// Carries out a write and ignores its value.
 pub type Press<T> = fn(&mut T, cells: &mut [u64]);
 
-/// Reads and writes numbered values.
-struct Numbered<T> {
-    count: fn(&T) -> usize,
-    read: fn(&T, number: usize) -> Option<String>,
-    write: fn(&mut T, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String>,
-}
-
-// Not derived: that would ask the same of `T`.
-impl<T> Clone for Numbered<T> {
-    fn clone(&self) -> Numbered<T> {
-        *self
-    }
-}
-impl<T> Copy for Numbered<T> {}
+/// The number of numbered values.
+pub type Count<T> = fn(&T) -> usize;
+/// Reads a numbered value.
+pub type ReadNumbered<T> = fn(&T, number: usize) -> Option<String>;
+/// Writes a numbered value.
+pub type WriteNumbered<T> = fn(&mut T, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String>;
 
 /// A handler of a `T`: its name, how the values of several workers are merged, and the functions that read and write it.
 pub struct Row<T> {
@@ -93,9 +86,10 @@ pub struct Row<T> {
     ask: Option<Ask<T>>,
     write: Option<Write<T>>,
     press: Option<Press<T>>,
-    numbered: Option<Numbered<T>>,
+    numbered: Option<(Count<T>, ReadNumbered<T>, WriteNumbered<T>)>,
 }
 
+// Not derived: that would ask the same of `T`.
 impl<T> Clone for Row<T> {
     fn clone(&self) -> Row<T> {
         *self
@@ -157,11 +151,20 @@ impl<T> Row<T> {
     /// `count` handlers that can be read and written: their names end in a number, from 0 on.
     pub const fn numbered(
         name: &'static str,
-        count: fn(&T) -> usize,
-        read: fn(&T, number: usize) -> Option<String>,
-        write: fn(&mut T, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String>,
+        count: Count<T>,
+        read: ReadNumbered<T>,
+        write: WriteNumbered<T>,
     ) -> Row<T> {
-        Row { numbered: Some(Numbered { count, read, write }), ..Row::none(name, Merge::First) }
+        Row { numbered: Some((count, read, write)), ..Row::none(name, Merge::First) }
+    }
+
+    /// The number in state cell `CELL` of the program, which can be set to up to `MOST`.
+    pub const fn cell<const CELL: u16, const MOST: i64>(name: &'static str) -> Row<T> {
+        Row::read_write(
+            name,
+            |_, cells| cell_text(cells, CELL),
+            |_, value, cells| set_cell(cells, CELL, written(value, parse::int_in(0..=MOST))? as u64),
+        )
     }
 
     const fn none(name: &'static str, merge: Merge) -> Row<T> {
@@ -176,8 +179,8 @@ impl<T> Row<T> {
     /// The descriptions of this row's handlers.
     fn list(&self, of: &T) -> Vec<Handler> {
         let Row { name, merge, .. } = *self;
-        if let Some(numbered) = self.numbered {
-            let numbers = 0..(numbered.count)(of);
+        if let Some((count, ..)) = self.numbered {
+            let numbers = 0..count(of);
             let handler =
                 |number| Handler { name: format!("{name}{number}").into(), access: Access::ReadWrite, merge };
             return numbers.map(handler).collect();
@@ -192,12 +195,24 @@ impl<T> Row<T> {
         listed.then(|| Handler { name: name.into(), access, merge }).into_iter().collect()
     }
 
-    /// The numbered values of this row, and the number in a handler's name.
-    fn by_number(&self, of: &T, handler: &str) -> Option<(Numbered<T>, usize)> {
-        let numbered = self.numbered?;
+    /// The functions of this row's numbered values, and the number in a handler's name.
+    fn by_number(&self, of: &T, handler: &str) -> Option<(ReadNumbered<T>, WriteNumbered<T>, usize)> {
+        let (count, read, write) = self.numbered?;
         let number = handler.strip_prefix(self.name)?.parse().ok()?;
-        (number < (numbered.count)(of)).then_some((numbered, number))
+        (number < count(of)).then_some((read, write, number))
     }
+}
+
+/// A handler that reads and writes a field of the element, under the field's name; the value is the same on all workers.
+#[macro_export]
+macro_rules! field {
+    ($field:ident, $parser:expr) => {
+        $crate::Row::read_write(
+            stringify!($field),
+            |element, _| Some(element.$field.to_string()),
+            |element, value, _| $crate::value::set(&mut element.$field, value, $parser),
+        )
+    };
 }
 
 /// The handlers of an element or of a part of it.
@@ -223,8 +238,8 @@ impl<T: 'static> Bound for Table<'_, T> {
         if let Some(read) = rows.iter().filter(|row| row.name == handler).find_map(|row| row.read) {
             return read(of, cells);
         }
-        if let Some((numbered, number)) = rows.iter().find_map(|row| row.by_number(of, handler)) {
-            return (numbered.read)(of, number);
+        if let Some((read, _, number)) = rows.iter().find_map(|row| row.by_number(of, handler)) {
+            return read(of, number);
         }
         let (name, argument) = handler.split_once(char::is_whitespace).unwrap_or(("", handler));
         rows.iter().filter(|row| row.name == name).find_map(|row| row.ask)?(of, argument)
@@ -240,7 +255,7 @@ impl<T: 'static> Bound for Table<'_, T> {
             return Ok(());
         }
         match rows.iter().find_map(|row| row.by_number(of, handler)) {
-            Some((numbered, number)) => (numbered.write)(of, number, value, cells),
+            Some((_, write, number)) => write(of, number, value, cells),
             None => no_such_handler(handler),
         }
     }

@@ -1,7 +1,7 @@
 //! Values of handlers, parsed as in configurations and formatted as in Click.
 
 use click::config::{Names, NoNames, Parsed, parse};
-use diag::{Span, Spanned};
+use diag::{Diagnostic, Span, Spanned};
 use packet::anno::{self, ANNO_BYTES, Anno};
 
 /// Parses a text that was written to a handler.
@@ -48,19 +48,25 @@ pub fn set_cell(cells: &mut [u64], cell: u16, number: impl Into<u64>) -> Result<
     Ok(())
 }
 
-/// Reads the name or offset of an annotation of one byte.
-pub fn byte_anno(text: &Spanned, names: &dyn Names) -> Parsed<Anno> {
-    match anno::from_name(text.as_str()) {
-        Some(named) if named.len == 1 => Ok(named),
-        Some(named) => {
-            let message = format!("annotation {text} has {} bytes, not 1", named.len);
-            Err(diag::Diagnostic::error(text.span, message))
+/// Reads the name or offset of an annotation of `len` bytes.
+pub fn annotation(len: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Anno> {
+    move |text, names| {
+        if let Some(named) = anno::from_name(text.as_str()) {
+            if named.len == len {
+                return Ok(named);
+            }
+            let message = format!("annotation `{text}` has {} bytes", named.len);
+            return Err(Diagnostic::error(text.span, message).help(format!("{len} are needed")));
         }
-        None => {
-            let offset = parse::int_in(0..=ANNO_BYTES as i64 - 1)(text, names)?;
-            Ok(Anno { offset: offset as u8, len: 1 })
-        }
+        let last = ANNO_BYTES as i64 - i64::from(len);
+        let offset = parse::int_in(0..=last)(text, names)?;
+        Ok(Anno { offset: offset as u8, len })
     }
+}
+
+/// Reads `true` or `false`, and none of the short forms that arguments have.
+pub fn true_or_false(text: &Spanned, _names: &dyn Names) -> Parsed<bool> {
+    text.as_str().parse().map_err(|_| Diagnostic::error(text.span, "`true` or `false` is expected"))
 }
 
 /// A number with `fraction_bits` bits after the point, with the fewest decimals that distinguish it from its neighbours

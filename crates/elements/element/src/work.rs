@@ -188,6 +188,13 @@ impl<'a> Work<'a> {
         self.host.count(self.node, NodeCounter::Released, count);
     }
 
+    /// Drops packets that the element held.
+    #[inline]
+    pub fn drop_held(&mut self, reason: usize, packets: &[Packet]) {
+        self.release(packets.len());
+        self.drop(reason, packets);
+    }
+
     /// Counts packets that became part of others; the caller frees them.
     #[inline]
     pub fn merge(&mut self, count: usize) {

@@ -3,9 +3,7 @@
 use super::handler_call::Trigger;
 use super::rate::{self, Average, SCALE};
 use element::value::{cell_text, fixed_point_text, written};
-use element::{
-    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
-};
+use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{cell, packet_len, select};
 use shm::burst::Batch;
@@ -117,16 +115,10 @@ impl Transparent for Counter {
 }
 
 impl Element for Counter {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false, handlers: HANDLERS);
 
     fn tick(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `Discard`: drops every packet.
 
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, Progress, Row, StateScope, Task, Transparent, Work};
+use element::value::true_or_false;
+use element::{Class, Element, PortCodes, Progress, Row, StateScope, Task, Transparent, Work};
 use ir::Builder;
 use shm::burst::Vector;
 
@@ -64,20 +65,10 @@ impl Task for Discard {
 }
 
 impl Element for Discard {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["discarded"]
-    }
+    element::facts!(writes: false, reasons: &["discarded"], handlers: HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         Some(self)
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 
@@ -87,12 +78,5 @@ const HANDLERS: &[Row<Discard>] = &[
         discard.pulled = 0;
         cells.fill(0);
     }),
-    Row::read_write(
-        "active",
-        |discard, _| Some(discard.active.to_string()),
-        |discard, value, _| {
-            discard.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?;
-            Ok(())
-        },
-    ),
+    element::field!(active, true_or_false),
 ];

@@ -31,11 +31,5 @@ impl Opaque for Idle {
 }
 
 impl Element for Idle {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["idle"]
-    }
+    element::facts!(writes: false, reasons: &["idle"]);
 }

@@ -2,7 +2,7 @@
 
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::value::{byte_anno, cell_text, set_cell, written};
+use element::value::annotation;
 use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::cell;
 use packet::anno;
@@ -27,7 +27,7 @@ Sets each packet's paint annotation to COLOR, an integer 0..255.
 
 fn make(args: &mut Args<'_>) -> Option<Program> {
     let color = args.mandatory_positional("COLOR", parse::u8);
-    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+    let anno = args.positional("ANNO", annotation(1)).unwrap_or(anno::PAINT);
     let color = color?;
     Some(Program::new("Paint", HANDLERS, move |f| {
         // The colour is in a cell, since the handler changes it while packets flow.
@@ -37,8 +37,4 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-const HANDLERS: &[Row<Program>] = &[Row::read_write(
-    "color",
-    |_, cells| cell_text(cells, 0),
-    |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),
-)];
+const HANDLERS: &[Row<()>] = &[Row::cell::<0, 0xff>("color")];

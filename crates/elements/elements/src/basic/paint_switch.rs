@@ -2,7 +2,7 @@
 
 use super::tee::Copier;
 use click::config::{Args, parse};
-use element::value::{byte_anno, cell_text, set_cell, written};
+use element::value::annotation;
 use element::{
     BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
 };
@@ -79,7 +79,7 @@ struct PaintSwitch {
 }
 
 fn make_switch(args: &mut Args<'_>) -> Option<PaintSwitch> {
-    let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+    let anno = args.positional("ANNO", annotation(1)).unwrap_or(anno::PAINT);
     Some(PaintSwitch { anno, copier: Copier::default() })
 }
 
@@ -102,13 +102,7 @@ impl Transparent for PaintSwitch {
 }
 
 impl Element for PaintSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-output"]
-    }
+    element::facts!(writes: false, reasons: &["no-output"]);
 
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(&mut self.copier, Copier::HANDLERS)
@@ -126,7 +120,7 @@ struct Colored {
 fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<BoxElement> {
     cx.transparent(|args| {
         let color = args.mandatory_positional("COLOR", parse::u8);
-        let anno = args.positional("ANNO", byte_anno).unwrap_or(anno::PAINT);
+        let anno = args.positional("ANNO", annotation(1)).unwrap_or(anno::PAINT);
         let color = color?;
         Some(Colored { color, anno, tee, copier: Copier::default() })
     })
@@ -163,9 +157,7 @@ impl Transparent for Colored {
 }
 
 impl Element for Colored {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, if self.tee { HANDLERS } else { &HANDLERS[..1] })
@@ -174,10 +166,6 @@ impl Element for Colored {
 
 /// The handlers of `PaintTee`; `CheckPaint` has the first.
 const HANDLERS: &[Row<Colored>] = &[
-    Row::read_write(
-        "color",
-        |_, cells| cell_text(cells, 0),
-        |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),
-    ),
+    Row::cell::<0, 0xff>("color"),
     Row::sum("copy_failures", |colored, _| Some(colored.copier.failures().to_string())),
 ];

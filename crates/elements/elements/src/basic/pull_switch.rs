@@ -1,5 +1,6 @@
 //! `PullSwitch` and `StaticPullSwitch`: pull from one of several inputs.
 
+use super::switch::choice;
 use click::config::parse;
 use element::value::written;
 use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
@@ -47,14 +48,7 @@ struct PullSwitch {
 
 fn make_switch(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let inputs = cx.shape.inputs;
-    cx.opaque(|args| {
-        let input = args.positional("INPUT", parse::i32).unwrap_or(0);
-        if i64::from(input) >= inputs as i64 {
-            let span = args.span();
-            args.error(span, format!("INPUT is {input}: it must be smaller than {inputs}"));
-        }
-        Some(PullSwitch { input, inputs, settable: true })
-    })
+    cx.opaque(|args| Some(PullSwitch { input: choice(args, "INPUT", inputs), inputs, settable: true }))
 }
 
 fn make_static(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -74,9 +68,7 @@ impl Opaque for PullSwitch {
 }
 
 impl Element for PullSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 
     fn handlers(&mut self) -> Handlers<'_> {
         if self.settable { Handlers::of(self, HANDLERS) } else { Handlers::default() }

@@ -81,7 +81,7 @@ fn unstrip(length: usize) -> Program {
         f.emit(0);
     });
     // Bytes that have to move are copied first, if anybody else reads them.
-    program.with_slow_path(&["no-headroom"], false, move |batch, work| {
+    program.with_slow_path(&["no-headroom"], false, move |(), batch, work| {
         batch.emit_if(0, |packet| {
             shm::chain::unshare(work.pool(), packet) && packet.make_headroom(length) && packet.push(length)
         });
@@ -97,7 +97,7 @@ fn strip_to_network_header() -> Program {
         f.pull(offset);
         f.emit(0);
     });
-    program.with_slow_path(&["no-network-header"], false, |batch, _| {
+    program.with_slow_path(&["no-network-header"], false, |(), batch, _| {
         batch.emit_if(0, |packet| {
             let length = packet.data().checked_sub(packet.net).filter(|_| packet.net != NO_HEADER);
             length.is_some_and(|length| packet.push(usize::from(length)))

@@ -1,10 +1,9 @@
 //! `Switch` and `StaticSwitch`: all packets to one of several outputs.
 
-use crate::program::Program;
+use crate::program::{NO_OUTPUT, Program};
 use click::config::{Args, parse};
 use element::value::{set_cell, written};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::{BoxElement, Class, Configure, PortCodes, Row, StateScope};
 use ir::expr::cell;
 
 /// The class.
@@ -46,50 +45,41 @@ packets.
 
 const OFF: &str = "switched-off";
 
-struct Switch {
-    output: i32,
-    outputs: usize,
-}
-
 fn make_switch(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
     cx.transparent(|args| {
-        let output = args.positional("OUTPUT", parse::i32).unwrap_or(0);
-        if i64::from(output) >= outputs as i64 {
-            let span = args.span();
-            args.error(span, format!("OUTPUT is {output}: it must be smaller than {outputs}"));
-        }
-        Some(Switch { output, outputs })
+        let output = choice(args, "OUTPUT", outputs);
+        Some(Program::with_state("Switch", HANDLERS, outputs, move |_, f| {
+            let off = f.drop_block(OFF);
+            // A negative number becomes a large one, which is no output.
+            let output = f.cell("switch", i64::from(output) as u64);
+            f.emit_to(cell(output), off);
+        }))
     })
 }
 
-impl Transparent for Switch {
-    fn build(&self, f: &mut Builder) {
-        f.name("Switch");
-        let off = f.drop_block(OFF);
-        // A negative number becomes a large one, which is no output.
-        let output = f.cell("switch", i64::from(self.output) as u64);
-        f.emit_to(cell(output), off);
+/// Reads the number of one of so many ports, the first by default; negative for none.
+pub(super) fn choice(args: &mut Args<'_>, keyword: &'static str, ports: usize) -> i32 {
+    let port = args.positional(keyword, parse::i32).unwrap_or(0);
+    if i64::from(port) >= ports as i64 {
+        let span = args.span();
+        args.error(span, format!("{keyword} is {port}: it must be smaller than {ports}"));
     }
+    port
 }
 
-impl Element for Switch {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<Switch>] = &[Row::read_write(
+/// The state is the number of outputs.
+const HANDLERS: &[Row<usize>] = &[Row::read_write(
     "switch",
     |_, cells| Some((*cells.first()? as i64).to_string()),
-    |switch, value, cells| {
+    |outputs, value, cells| {
         let output = i64::from(written(value, parse::i32)?);
-        set_cell(cells, 0, if output >= switch.outputs as i64 { u64::MAX } else { output as u64 })
+        set_cell(cells, 0, if output >= *outputs as i64 { u64::MAX } else { output as u64 })
     },
 )];
 
 fn make_static(args: &mut Args<'_>) -> Option<Program> {
     let output = args.mandatory_positional("OUTPUT", parse::i32)?;
-    let output = usize::try_from(output).unwrap_or(usize::MAX);
+    let output = usize::try_from(output).unwrap_or(NO_OUTPUT);
     Some(Program::new("StaticSwitch", &[], move |f| f.emit_or_drop(output, OFF)))
 }

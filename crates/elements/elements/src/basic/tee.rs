@@ -124,9 +124,7 @@ impl Opaque for Tee {
 }
 
 impl Element for Tee {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(&mut self.copier, Copier::HANDLERS)

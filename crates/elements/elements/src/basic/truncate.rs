@@ -40,7 +40,7 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
         f.check(packet_len().equals(most), chain);
         f.emit(0);
     });
-    Some(program.with_slow_path(&["impossible-length"], false, move |batch, _| {
+    Some(program.with_slow_path(&["impossible-length"], false, move |(), batch, _| {
         batch.emit_if(0, |packet| packet.take((packet.total() as usize).saturating_sub(limit.into())));
     }))
 }

@@ -6,10 +6,8 @@
 use crate::basic::tee::Copier;
 use crate::filter::expr::{self, Expr};
 use crate::filter::policies::{MOST, Policies};
-use click::config::unquote;
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope, Transparent,
-    Work,
+    BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, Scope, StateScope, Transparent, Work,
 };
 use ir::Builder;
 use shm::burst::Batch;
@@ -52,15 +50,8 @@ struct Dispatch {
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let errors = cx.diags.errors();
-    let patterns = cx.patterns()?;
-    let mut wanted: Vec<Expr> = vec![];
-    for text in &patterns {
-        wanted.extend(expr::parse(&unquote(text), cx.names, cx.diags).map(|pattern| pattern.expr));
-    }
-    if cx.diags.errors() > errors {
-        return None;
-    }
+    let (patterns, read) = cx.patterns(expr::parse)?;
+    let wanted: Vec<Expr> = read.into_iter().map(|pattern| pattern.expr).collect();
     let mut hasher = DefaultHasher::new();
     wanted.hash(&mut hasher);
     let key = format!("{} {:016x}", cx.name, hasher.finish());
@@ -120,17 +111,7 @@ impl Opaque for Dispatch {
 }
 
 impl Element for Dispatch {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &[UNWANTED]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(writes: false, reasons: &[UNWANTED], handlers: HANDLERS);
 }
 
 const HANDLERS: &[Row<Dispatch>] = &[

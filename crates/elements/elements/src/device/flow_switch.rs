@@ -67,7 +67,5 @@ impl Opaque for FlowSwitch {
 }
 
 impl Element for FlowSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 }

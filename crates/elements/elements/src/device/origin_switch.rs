@@ -1,6 +1,6 @@
 //! `OriginSwitch`: chooses the output by the port that a packet came in by.
 
-use crate::program::Program;
+use crate::program::{NO_OUTPUT, Program};
 use click::config::parse;
 use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use ir::Inst;
@@ -29,36 +29,26 @@ to the opposite side.
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
-    let mut args = cx.args();
-    let otherwise = args.keyword("OTHERWISE", parse::int_in(0..=outputs as i64 - 1));
-    let given = args.rest();
-    if !args.finish() {
-        return None;
-    }
-    let mut origins: Vec<u16> = vec![];
-    for text in &given {
-        match parse::int_in(0..=i64::from(NO_PORT) - 1)(text, cx.names) {
-            Ok(number) if origins.contains(&(number as u16)) => {
-                cx.error(text.span, format!("port {number} is there twice"));
-                return None;
+    cx.transparent(|args| {
+        let otherwise = args.keyword("OTHERWISE", parse::int_in(0..=outputs as i64 - 1));
+        let mut origins: Vec<u64> = vec![];
+        for text in args.rest() {
+            let origin = args.read(&text, parse::int_in(0..=i64::from(NO_PORT) - 1))? as u64;
+            if origins.contains(&origin) {
+                args.error(text.span, format!("port {origin} is there twice"));
             }
-            Ok(number) => origins.push(number as u16),
-            Err(mistake) => {
-                cx.diags.push(mistake);
-                return None;
-            }
+            origins.push(origin);
         }
-    }
-    if origins.len() > outputs {
-        let message = format!("{} ports for {outputs} outputs", origins.len());
-        cx.error(cx.config.span, message).help("one output for each port, and one more for OTHERWISE");
-        return None;
-    }
-    let otherwise = otherwise.map_or(usize::MAX, |output| output as usize);
-    Some(BoxElement::transparent(Program::new("OriginSwitch", &[], move |f| {
-        let exit = |(output, origin): (usize, &u16)| (u64::from(*origin), f.aside(|f| f.emit(output)));
-        let exits = origins.iter().enumerate().map(exit).collect();
-        let other = f.bad_block(otherwise, "other-origin");
-        f.switch(Inst::Origin, exits, other);
-    })))
+        if origins.len() > outputs {
+            let (span, message) = (args.span(), format!("{} ports for {outputs} outputs", origins.len()));
+            args.error(span, message).help("one output for each port, and one more for OTHERWISE");
+        }
+        let otherwise = otherwise.map_or(NO_OUTPUT, |output| output as usize);
+        Some(Program::new("OriginSwitch", &[], move |f| {
+            let exit = |(output, origin): (usize, &u64)| (*origin, f.aside(|f| f.emit(output)));
+            let exits = origins.iter().enumerate().map(exit).collect();
+            let other = f.bad_block(otherwise, "other-origin");
+            f.switch(Inst::Origin, exits, other);
+        }))
+    })
 }

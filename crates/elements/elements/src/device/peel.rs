@@ -3,12 +3,14 @@
 //! The result is always a frame: if the inner packet has no Ethernet header, it keeps the outer one with the type
 //! changed.
 
-use click::config::Names;
+use click::config::{Args, Names};
 use diag::{Diagnostic, Spanned, did_you_mean};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{Class, Element, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder, Expr, Value};
 use packet::field::{Base, Field};
+use packet::view::ethernet::{IPV4, IPV6, MPLS, MPLS_UPSTREAM, QINQ, QINQ_OLD, VLAN};
+use packet::view::protocol;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -42,7 +44,7 @@ GRE, Geneve and MPLS may carry a packet without Ethernet header, which gets the 
 ",
     codes: PortCodes::new("1/1-2", "h/h"),
     state: StateScope::PerWorker,
-    make,
+    make: |cx| cx.transparent(make),
 };
 
 /// Most layers of one element.
@@ -52,14 +54,8 @@ const MOST_LABELS: u16 = 8;
 /// Bytes of an Ethernet header.
 const ETHER: u16 = 14;
 const TYPE: Field = data(12, 2);
-const TYPE_IP: u64 = 0x0800;
-const TYPE_IP6: u64 = 0x86dd;
-const TYPE_MPLS: [u64; 2] = [0x8847, 0x8848];
 /// A bridged Ethernet frame, inside of GRE and Geneve.
 const TYPE_ETHER: u64 = 0x6558;
-const TAGS: [u64; 3] = [0x8100, 0x88a8, 0x9100];
-const GRE: u64 = 47;
-const UDP: u64 = 17;
 const VXLAN_PORT: u64 = 4789;
 const GENEVE_PORT: u64 = 6081;
 
@@ -108,26 +104,16 @@ struct Peel {
     strict: bool,
 }
 
-fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let mut args = cx.args();
+fn make(args: &mut Args<'_>) -> Option<Peel> {
     let strict = args.keyword("STRICT", click::config::parse::bool).unwrap_or(false);
     let given = args.rest();
-    if !args.finish() {
-        return None;
-    }
     if given.is_empty() || given.len() > MOST {
-        let message = format!("{} layers to peel off", given.len());
-        cx.error(cx.config.span, message).help(format!("name 1 to {MOST} layers"));
+        let (span, message) = (args.span(), format!("{} layers to peel off", given.len()));
+        args.error(span, message).help(format!("name 1 to {MOST} layers"));
         return None;
     }
-    let mut layers = vec![];
-    for text in &given {
-        match layer(text, cx.names) {
-            Ok(layer) => layers.push(layer),
-            Err(mistake) => cx.diags.push(mistake),
-        }
-    }
-    (layers.len() == given.len()).then(|| BoxElement::transparent(Peel { layers, strict }))
+    let layers = given.iter().filter_map(|text| args.read(text, layer)).collect();
+    Some(Peel { layers, strict })
 }
 
 /// Where the search for a layer ends.
@@ -174,14 +160,12 @@ impl Transparent for Peel {
 }
 
 impl Element for Peel {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(handlers: HANDLERS);
 }
 
 /// Whether a value is one of a list.
-fn is_one_of(value: Value, of: &[u64]) -> Expr {
-    of.iter().fold(Expr::from(0), |found, one| found | value.equals(*one))
+fn is_one_of(value: Value, of: &[u16]) -> Expr {
+    of.iter().fold(Expr::from(0), |found, one| found | value.equals(u64::from(*one)))
 }
 
 /// Removes bytes behind the addresses, which move back, and sets the frame's type if one is given.
@@ -201,7 +185,7 @@ fn shorten(f: &mut Builder, by: impl Into<Expr>, ethertype: Option<Expr>, ways: 
 fn untag(f: &mut Builder, tags: u16, ways: Ways) {
     for tag in 0..tags {
         let ethertype = f.eval(load(data(12 + 4 * tag, 2)));
-        f.check(is_one_of(ethertype, &TAGS), ways.without);
+        f.check(is_one_of(ethertype, &[VLAN, QINQ, QINQ_OLD]), ways.without);
         f.need(Base::Data, usize::from(ETHER + 4 * (tag + 1)), ways.truncated);
     }
     // Of the innermost tag.
@@ -212,7 +196,7 @@ fn untag(f: &mut Builder, tags: u16, ways: Ways) {
 /// Removes MPLS labels (RFC 3032). The first four bits behind the last one tell the payload (RFC 4928).
 fn unlabel(f: &mut Builder, ways: Ways) {
     let ethertype = f.eval(load(TYPE));
-    f.check(is_one_of(ethertype, &TYPE_MPLS), ways.without);
+    f.check(is_one_of(ethertype, &[MPLS, MPLS_UPSTREAM]), ways.without);
     for label in 0..MOST_LABELS {
         let at = ETHER + 4 * label;
         f.need(Base::Data, usize::from(at + 4), ways.truncated);
@@ -220,7 +204,8 @@ fn unlabel(f: &mut Builder, ways: Ways) {
         f.at(last);
         f.need(Base::Data, usize::from(at + 5), ways.truncated);
         let version = f.eval(load(Field::new(Base::Data, (at + 4) * 8, 4)));
-        let [four, six] = [TYPE_IP, TYPE_IP6]
+        let [four, six] = [IPV4, IPV6]
+            .map(u64::from)
             .map(|kind| f.aside(|f| shorten(f, u64::from(4 * (label + 1)), Some(kind.into()), ways)));
         f.leave_if(version.equals(4), four);
         f.branch_to(version.equals(6), six, ways.unknown);
@@ -239,15 +224,15 @@ struct Carried {
 
 /// GRE, VXLAN and Geneve over IPv4 and IPv6.
 fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
-    let protocol = if layer == Layer::Gre { GRE } else { UDP };
+    let protocol = u64::from(if layer == Layer::Gre { protocol::GRE } else { protocol::UDP });
     let (four, six) = (f.block(), f.block());
     // Both versions continue at the same block, with the values from their headers.
     let inside = f.block();
     let carried = Carried { bytes: f.param(inside), at: f.param(inside) };
     let is_later = f.param(inside);
     let ethertype = f.eval(load(TYPE));
-    f.leave_if(ethertype.equals(TYPE_IP), four);
-    f.branch_to(ethertype.equals(TYPE_IP6), six, ways.without);
+    f.leave_if(ethertype.equals(u64::from(IPV4)), four);
+    f.branch_to(ethertype.equals(u64::from(IPV6)), six, ways.without);
 
     f.at(four);
     f.need(Base::Data, usize::from(ETHER + 20), ways.without);

@@ -3,20 +3,15 @@
 use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_ARP, TYPE_IP};
 use packet::access::Access;
 use packet::anno::{self, ANNO_BYTES};
+use packet::view::Arp;
+use packet::view::arp::{HTYPE_ETHERNET as ETHERNET, MESSAGE_BYTES};
+pub use packet::view::arp::{REPLY, REQUEST};
 use shm::Packet;
 use shm::burst::Batch;
 use shm::descriptor::NO_HEADER;
 
-/// Bytes of the message behind the Ethernet header.
-pub const MESSAGE_BYTES: usize = 28;
 /// Bytes of a frame with a message.
 pub const FRAME_BYTES: usize = HEADER_BYTES + MESSAGE_BYTES;
-/// Hardware address space of Ethernet.
-pub const ETHERNET: u16 = 1;
-/// Asks who has an address.
-pub const REQUEST: u16 = 1;
-/// Answers.
-pub const REPLY: u16 = 2;
 
 /// One end of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,21 +37,12 @@ impl Message {
     /// Reads the message of a frame that begins with its Ethernet header. `None` if the frame is too short, or
     /// the message is for other address spaces.
     pub fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
-        let mut bytes = [0; FRAME_BYTES];
-        if !frame.copy_out(0, &mut bytes) {
-            return None;
-        }
-        let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        if u16_at(12) != TYPE_ARP || u16_at(14) != ETHERNET || u16_at(16) != TYPE_IP {
-            return None;
-        }
-        let end = |at: usize| {
-            let (mut mac, mut ip) = ([0; 6], [0; 4]);
-            mac.copy_from_slice(&bytes[at..at + 6]);
-            ip.copy_from_slice(&bytes[at + 6..at + 10]);
-            End { mac, ip: u32::from_be_bytes(ip) }
-        };
-        Some(Message { operation: u16_at(20), sender: end(22), target: end(32) })
+        let arp = Arp::at(HEADER_BYTES);
+        let spaces = (frame.u16(12)?, arp.htype(frame)?, arp.ptype(frame)?);
+        let sender = End { mac: arp.sender_mac(frame)?.0, ip: arp.sender_ip(frame)?.into() };
+        let target = End { mac: arp.target_mac(frame)?.0, ip: arp.target_ip(frame)?.into() };
+        let message = Message { operation: arp.op(frame)?, sender, target };
+        (spaces == (TYPE_ARP, ETHERNET, TYPE_IP)).then_some(message)
     }
 
     /// The frame that carries the message from its sender to a station.

@@ -8,15 +8,15 @@
 use super::arp_message::{self, End, FRAME_BYTES, Message, REPLY};
 use super::arp_resolved::{FIRST_BYTES, RECORD_BYTES, Resolved, UNTIL_NS};
 use super::arp_table;
-use super::arp_waiting::{NO_HEADROOM, Waiting};
+use super::arp_waiting::{
+    NO_DESTINATION, NO_HEADROOM, NOT_CONFIGURED, NOT_REPLY, REASONS, REPLY_READ, STOPPED, Waiting,
+};
 use super::header::{BROADCAST, EtherHeader, HEADER_BYTES, TYPE_IP, push_header};
 use super::neighbours::{Answer, Limits, Neighbours};
 use click::config::{Ip4Prefix, parse};
 use diag::Spanned;
 use element::value::written;
-use element::{
-    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, Scope, StateScope, Transparent, Work,
-};
+use element::{BoxElement, Class, Configure, Element, PortCodes, Row, Scope, StateScope, Transparent, Work};
 use ir::expr::{anno, now_ns, record};
 use ir::{Builder, Table};
 use packet::Access;
@@ -64,23 +64,6 @@ sent to the group's Ethernet address (RFC 1112).
     state: StateScope::Shared,
     make,
 };
-
-const REASONS: &[&str] = &[
-    "no-destination",
-    "not-configured",
-    "no-headroom",
-    "arp-no-answer",
-    "arp-queue-full",
-    "arp-cleared",
-    "arp-stopped",
-    "arp-reply-read",
-    "not-arp-reply",
-];
-const NO_DESTINATION: usize = 0;
-const NOT_CONFIGURED: usize = 1;
-const STOPPED: usize = 6;
-const REPLY_READ: usize = 7;
-const NOT_REPLY: usize = 8;
 
 /// The slow paths. The first two are for IP packets: to neighbours that are not in the copy, and to those
 /// that are. Lookups separate the two, so that one path for both would not keep the packets' order.
@@ -314,9 +297,7 @@ impl Transparent for ArpQuerier {
 }
 
 impl Element for ArpQuerier {
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 
     fn fire(&mut self, work: &mut Work<'_>) {
         self.settle(work);
@@ -330,10 +311,6 @@ impl Element for ArpQuerier {
 
     fn stop(&mut self, work: &mut Work<'_>) {
         self.waiting.drop_all(STOPPED, &self.neighbours, work);
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

@@ -4,7 +4,7 @@ use super::arp_message::{self, FRAME_BYTES, Message, REPLY, REQUEST};
 use click::config::{Ip4Prefix, Names, Parsed, parse, split_words};
 use diag::{Diagnostic, Spanned};
 use element::value::{ether_text, written};
-use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::Access;
 use shm::burst::Batch;
 
@@ -123,13 +123,7 @@ impl Opaque for ArpResponder {
 }
 
 impl Element for ArpResponder {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-for-us"]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(reasons: &["not-for-us"], handlers: HANDLERS);
 }
 
 impl ArpResponder {

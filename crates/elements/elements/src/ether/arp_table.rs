@@ -1,7 +1,7 @@
 //! `ARPTable`: a table of neighbours that several queriers share.
 
 use super::neighbours::{Limits, Neighbours};
-use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, Scope, StateScope};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -53,13 +53,11 @@ pub(super) fn table(cx: &mut Configure<'_>, element: &str) -> Option<Arc<Neighbo
 impl Opaque for ArpTable {}
 
 impl Element for ArpTable {
+    element::facts!(handlers: HANDLERS);
+
     fn tick(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         self.neighbours.tick(now_ns);
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

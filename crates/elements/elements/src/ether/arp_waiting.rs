@@ -10,11 +10,18 @@ use shm::burst::Batch;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 
-// The querier's drop reasons of packets that waited, by their index in its list.
-pub(super) const NO_HEADROOM: usize = 2;
-pub(super) const NO_ANSWER: usize = 3;
-pub(super) const QUEUE_FULL: usize = 4;
-pub(super) const CLEARED: usize = 5;
+// The querier's drop reasons; those from `NO_HEADROOM` to `STOPPED` are of packets that waited.
+element::reasons!(
+    NO_DESTINATION = "no-destination",
+    NOT_CONFIGURED = "not-configured",
+    NO_HEADROOM = "no-headroom",
+    NO_ANSWER = "arp-no-answer",
+    QUEUE_FULL = "arp-queue-full",
+    CLEARED = "arp-cleared",
+    STOPPED = "arp-stopped",
+    REPLY_READ = "arp-reply-read",
+    NOT_REPLY = "not-arp-reply",
+);
 
 /// How often a worker with waiting packets looks for replies that other workers got.
 const LOOK_NS: u64 = 1_000_000;
@@ -130,8 +137,7 @@ impl Waiting {
 
 /// Drops a packet that waited.
 fn let_go_of(entry: &WaitingEntry, reason: usize, neighbours: &Neighbours, work: &mut Work<'_>) {
-    work.release(1);
-    work.drop(reason, std::slice::from_ref(&entry.packet));
+    work.drop_held(reason, std::slice::from_ref(&entry.packet));
     neighbours.waiting.fetch_sub(1, Relaxed);
     neighbours.drops.fetch_add(1, Relaxed);
 }

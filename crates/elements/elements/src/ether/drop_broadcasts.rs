@@ -1,6 +1,6 @@
 //! `DropBroadcasts`: drops link-level broadcasts.
 
-use crate::program::{DROPS, NO_OUTPUT, Program, counted_block};
+use crate::program::{DROPS, Program, counted_block};
 use element::{Class, PortCodes, StateScope};
 use ir::{Builder, Expr, Inst};
 use shm::descriptor::PacketType;
@@ -26,7 +26,7 @@ Drops packets that came in as link-level broadcasts or multicasts, by their pack
 
 fn build(f: &mut Builder) {
     let drops = f.cell("drops", 0);
-    let bad = counted_block(f, drops, NO_OUTPUT, "link-broadcast");
+    let bad = counted_block(f, drops, |f| f.drop("link-broadcast"));
     let kind = Expr::from(Inst::PacketType);
     f.leave_if(kind.within(PacketType::Broadcast as u64, PacketType::Multicast as u64), bad);
     f.emit(0);

@@ -73,7 +73,7 @@ fn ensure(header: EtherHeader) -> Program {
         f.store(BACK, header.back());
         f.emit(0);
     });
-    program.with_slow_path(&["no-headroom"], true, move |batch, _| {
+    program.with_slow_path(&["no-headroom"], true, move |(), batch, _| {
         batch.emit_if(0, |packet| {
             let (mac, net, before) = (packet.mac, packet.net, packet.data());
             if !header.push_onto(packet) {

@@ -1,11 +1,10 @@
 //! `EtherEncap`: adds an Ethernet header to packets.
 
 use super::header::{EtherHeader, HEADER_BYTES, push_header};
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, StateScope, Transparent, Work};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::cell;
-use shm::burst::Batch;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -27,42 +26,25 @@ Adds an Ethernet header to each packet.
     make: |cx| cx.transparent(make),
 };
 
-struct EtherEncap {
-    header: EtherHeader,
-}
-
-fn make(args: &mut Args<'_>) -> Option<EtherEncap> {
+fn make(args: &mut Args<'_>) -> Option<Program<EtherHeader>> {
     let ethertype = args.mandatory_positional("ETHERTYPE", parse::u16);
     let src = args.mandatory_positional("SRC", parse::ether);
     let dst = args.mandatory_positional("DST", parse::ether);
-    let header = EtherHeader { dst: dst?, src: src?, ethertype: ethertype? };
-    Some(EtherEncap { header })
+    Some(encap(EtherHeader { dst: dst?, src: src?, ethertype: ethertype? }))
 }
 
-impl Transparent for EtherEncap {
-    fn build(&self, f: &mut Builder) {
-        f.name("EtherEncap");
+fn encap(header: EtherHeader) -> Program<EtherHeader> {
+    let program = Program::with_state("EtherEncap", EtherHeader::HANDLERS, header, |header, f| {
         // The header is in cells, since handlers change it while packets pass.
-        let (front, back) = (f.cell("front", self.header.first_bytes()), f.cell("back", self.header.back()));
+        let (front, back) = (f.cell("front", header.first_bytes()), f.cell("back", header.back()));
         let cramped = f.slow_block("headroom");
         f.room(HEADER_BYTES, cramped);
         push_header(f, cell(front), cell(back));
         f.emit(0);
-    }
-
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
-        batch.emit_if(0, |packet| self.header.push_onto(packet));
-    }
-}
-
-impl Element for EtherEncap {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(&mut self.header, EtherHeader::HANDLERS)
-    }
+    });
+    program.with_slow_path(&["no-headroom"], true, |header, batch, _| {
+        batch.emit_if(0, |packet| header.push_onto(packet));
+    })
 }
 
 #[cfg(test)]
@@ -73,7 +55,7 @@ mod tests {
     #[test]
     fn a_packet_without_headroom_is_moved_or_dropped() {
         let header = EtherHeader { dst: [1; 6], src: [2; 6], ethertype: 0x0800 };
-        let mut encap = EtherEncap { header };
+        let mut encap = encap(header);
         let (packet, bytes) = through_slow_path(&mut encap, &all_but(14)).unwrap();
         assert_eq!((&bytes[..14], &bytes[14..]), (&header.bytes()[..], &all_but(14)[..]));
         assert_eq!((packet.data(), packet.mac, packet.net), (0, 0, 14));

@@ -1,9 +1,9 @@
 //! `EtherRewrite`: sets source and destination.
 
 use super::header::EtherHeader;
+use crate::program::Program;
 use click::config::{Args, parse};
-use element::{Class, Element, Handlers, PortCodes, StateScope, Transparent};
-use ir::Builder;
+use element::{Class, PortCodes, StateScope};
 use ir::expr::cell;
 use packet::field::{Base, Field};
 
@@ -28,22 +28,12 @@ Sets the source and destination address in the Ethernet header, and keeps the ty
     make: |cx| cx.transparent(make),
 };
 
-struct EtherRewrite {
-    header: EtherHeader,
-}
-
-fn make(args: &mut Args<'_>) -> Option<EtherRewrite> {
+fn make(args: &mut Args<'_>) -> Option<Program<EtherHeader>> {
     let src = args.mandatory_positional("SRC", parse::ether);
     let dst = args.mandatory_positional("DST", parse::ether);
     let header = EtherHeader { dst: dst?, src: src?, ethertype: 0 };
-    Some(EtherRewrite { header })
-}
-
-impl Transparent for EtherRewrite {
-    fn build(&self, f: &mut Builder) {
-        f.name("EtherRewrite");
-        let front = f.cell("front", self.header.first_bytes());
-        let back = f.cell("back", self.header.back());
+    Some(Program::with_state("EtherRewrite", EtherHeader::ADDRESSES, header, |header, f| {
+        let (front, back) = (f.cell("front", header.first_bytes()), f.cell("back", header.back()));
         let (headless, short) = (f.block(), f.drop_block("short-frame"));
         for base in [Base::Mac, Base::Data] {
             f.need(base, 12, if base == Base::Mac { headless } else { short });
@@ -52,11 +42,5 @@ impl Transparent for EtherRewrite {
             f.emit(0);
             f.at(headless);
         }
-    }
-}
-
-impl Element for EtherRewrite {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(&mut self.header, EtherHeader::ADDRESSES)
-    }
+    }))
 }

@@ -6,9 +6,7 @@
 use crate::basic::tee::Copier;
 use click::config::parse;
 use element::value::{ether_text, set};
-use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope, Work,
-};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, Scope, StateScope, Work};
 use packet::access::Access;
 use shm::burst::Batch;
 use shm::burst::LIST_CAPACITY;
@@ -42,9 +40,7 @@ to a group, leaves to all LANs but its own.
     make,
 };
 
-const SAME_PORT: usize = 0;
-const NO_OTHER_PORT: usize = 1;
-const SHORT_FRAME: usize = 2;
+element::reasons!(SAME_PORT = "same-port", NO_OTHER_PORT = "no-other-port", SHORT_FRAME = "short-frame");
 
 const MOST_ADDRESSES: usize = 1 << 14;
 /// How often expired addresses are removed.
@@ -144,13 +140,7 @@ impl Opaque for EtherSwitch {
 }
 
 impl Element for EtherSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["same-port", "no-other-port", "short-frame"]
-    }
+    element::facts!(writes: false, reasons: REASONS, handlers: HANDLERS);
 
     fn tick(&mut self, now_ns: u64) {
         let mut lans = self.lock();
@@ -159,10 +149,6 @@ impl Element for EtherSwitch {
             let timeout_ns = lans.timeout_ns;
             lans.seen.retain(|_, seen| now_ns.saturating_sub(seen.at_ns) < timeout_ns);
         }
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

@@ -6,17 +6,10 @@ use element::value::{ether_text, set, set_cell, written};
 use ir::{Builder, Expr};
 use packet::access::Access;
 use packet::field::{Base, Field};
+pub use packet::view::ethernet::{ARP as TYPE_ARP, HEADER_BYTES, IPV4 as TYPE_IP, IPV6 as TYPE_IP6};
 use shm::Packet;
 use shm::bytes::PacketBytesMut;
 
-/// Bytes of the header.
-pub const HEADER_BYTES: usize = 14;
-/// EtherType of IPv4.
-pub const TYPE_IP: u16 = 0x0800;
-/// EtherType of IPv6.
-pub(crate) const TYPE_IP6: u16 = 0x86dd;
-/// EtherType of ARP.
-pub(crate) const TYPE_ARP: u16 = 0x0806;
 /// The broadcast address.
 pub(crate) const BROADCAST: [u8; 6] = [0xff; 6];
 

@@ -64,4 +64,4 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-const HANDLERS: &[Row<Program>] = &[header::address("ether")];
+const HANDLERS: &[Row<()>] = &[header::address("ether")];

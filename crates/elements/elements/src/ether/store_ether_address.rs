@@ -70,4 +70,4 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-const HANDLERS: &[Row<Program>] = &[header::address("addr")];
+const HANDLERS: &[Row<()>] = &[header::address("addr")];

@@ -4,7 +4,7 @@ use super::header::{BACK_ADDRESS, FIRST_BYTES, HEADER_BYTES, set_headers};
 use crate::program::Program;
 use click::config::{Args, parse};
 use element::value::{set, written};
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work};
+use element::{Class, PortCodes, Row, StateScope, Work};
 use ir::expr::{anno, cell, load};
 use ir::{Builder, Expr};
 use packet::access::Access;
@@ -76,7 +76,7 @@ fn native_vlan(number: i64) -> Option<u16> {
     u16::try_from(number).ok()
 }
 
-fn make_encap(args: &mut Args<'_>) -> Option<VlanEncap> {
+fn make_encap(args: &mut Args<'_>) -> Option<Program<VlanEncap>> {
     let given = args.positional("VLAN_TCI", |text, names| match text.as_str() {
         "ANNO" => Ok(None),
         _ => parse::u16(text, names).map(Some),
@@ -91,7 +91,12 @@ fn make_encap(args: &mut Args<'_>) -> Option<VlanEncap> {
         None => Some(id | pcp << 13),
     };
     let native = native_vlan(native);
-    Some(VlanEncap { tci, native, ethertype })
+    Some(encap(VlanEncap { tci, native, ethertype }))
+}
+
+fn encap(encap: VlanEncap) -> Program<VlanEncap> {
+    let program = Program::with_state("VLANEncap", HANDLERS, encap, VlanEncap::build);
+    program.with_slow_path(&["no-headroom"], true, VlanEncap::slow)
 }
 
 impl VlanEncap {
@@ -99,11 +104,8 @@ impl VlanEncap {
         let native = self.native.map_or(NO_NATIVE, u64::from);
         [u64::from(self.tci.unwrap_or(0)), native, u64::from(self.ethertype)]
     }
-}
 
-impl Transparent for VlanEncap {
     fn build(&self, f: &mut Builder) {
-        f.name("VLANEncap");
         for (name, init) in ["vlan_tci", "native_vlan", "ethertype"].into_iter().zip(self.cells()) {
             f.cell(name, init);
         }
@@ -129,7 +131,7 @@ impl Transparent for VlanEncap {
         f.emit(0);
     }
 
-    fn slow(&mut self, _path: usize, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
+    fn slow(&mut self, batch: &mut Batch<'_>, _work: &mut Work<'_>) {
         for &index in batch.list() {
             let mut addresses = [0; 12];
             let whole = batch.bytes(index).copy_out(0, &mut addresses);
@@ -147,16 +149,6 @@ impl Transparent for VlanEncap {
             debug_assert!(written, "the packet is as long as the addresses and the tag");
             batch.emit(index, 0);
         }
-    }
-}
-
-impl Element for VlanEncap {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["no-headroom"]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 
@@ -252,14 +244,14 @@ mod tests {
 
     #[test]
     fn a_frame_without_headroom_is_moved_or_dropped() {
-        let mut encap = VlanEncap { tci: Some(0x2005), native: None, ethertype: 0x8100 };
+        let mut encap = encap(VlanEncap { tci: Some(0x2005), native: None, ethertype: 0x8100 });
         let (packet, bytes) = through_slow_path(&mut encap, &all_but(4)).unwrap();
         let frame = all_but(4);
         assert_eq!((&bytes[..12], &bytes[12..16]), (&frame[..12], &[0x81, 0, 0x20, 5][..]));
         assert_eq!((&bytes[16..], packet.data()), (&frame[12..], 0));
         assert_eq!((packet.mac, packet.net), (0, 18));
         assert!(through_slow_path(&mut encap, &all_but(3)).is_none());
-        encap.tci = None;
+        encap.state.tci = None;
         let (_, bytes) = through_slow_path(&mut encap, &[0; 60]).unwrap();
         assert_eq!(bytes[12..16], [0x81, 0, 0, 0]);
     }

@@ -3,7 +3,7 @@
 use super::vlan::{with_id, with_pcp};
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::value::{cell_text, set_cell, written};
+use element::value::set_cell;
 use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::cell;
 use packet::anno;
@@ -46,12 +46,8 @@ fn change(cells: &mut [u64], new: impl FnOnce(u16) -> Result<u16, String>) -> Re
     set_cell(cells, 0, new(tci)?)
 }
 
-const HANDLERS: &[Row<Program>] = &[
-    Row::read_write(
-        "vlan_tci",
-        |_, cells| cell_text(cells, 0),
-        |_, value, cells| set_cell(cells, 0, written(value, parse::u16)?),
-    ),
+const HANDLERS: &[Row<()>] = &[
+    Row::cell::<0, 0xffff>("vlan_tci"),
     Row::read_write(
         "vlan_id",
         |_, cells| Some((cells.first()? & 0xfff).to_string()),

@@ -3,7 +3,6 @@
 use super::filter_plan::FilterPlan;
 use super::formula::{Formula, Var};
 use super::sorter::Sorter;
-use click::config::unquote;
 use diag::{Diagnostic, Diagnostics, Spanned};
 use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use ir::analysis::interval::IntervalSet;
@@ -42,15 +41,8 @@ everything. A packet too short for a clause does not match it.
 const MAX_OFFSET: usize = 8000;
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let errors = cx.diags.errors();
-    let patterns = cx.patterns()?;
-    let rules =
-        patterns.iter().enumerate().map(|(output, text)| (pattern(&unquote(text), cx.diags), output as u32));
-    let rules: Vec<_> = rules.collect();
-    if cx.diags.errors() > errors {
-        return None;
-    }
-    let plan = FilterPlan::new(rules);
+    let (patterns, formulas) = cx.patterns(|text, _, diags| Some(pattern(text, diags)))?;
+    let plan = FilterPlan::new(formulas.into_iter().zip(0..).collect());
     Some(BoxElement::transparent(Sorter::of_patterns(cx, "Classifier", Arc::new(plan), &patterns)))
 }
 

@@ -3,7 +3,6 @@
 use super::acl::LIMITS;
 use super::expr;
 use super::sorter::{Sorter, ip_plan};
-use click::config::unquote;
 use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 
 /// The class.
@@ -61,17 +60,8 @@ A test of bytes that the packet does not have fails. On a packet without an IP h
 };
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let errors = cx.diags.errors();
-    let patterns = cx.patterns()?;
-    let mut rules = vec![];
-    for (output, text) in patterns.iter().enumerate() {
-        if let Some(pattern) = expr::parse(&unquote(text), cx.names, cx.diags) {
-            rules.push((pattern.expr, output as u32));
-        }
-    }
-    if cx.diags.errors() > errors {
-        return None;
-    }
+    let (patterns, read) = cx.patterns(expr::parse)?;
+    let rules: Vec<_> = (0..).zip(read).map(|(output, pattern)| (pattern.expr, output)).collect();
     let plan = ip_plan(cx, &rules, LIMITS)?;
     Some(BoxElement::transparent(Sorter::of_patterns(cx, "IPClassifier", plan, &patterns)))
 }

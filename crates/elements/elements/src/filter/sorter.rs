@@ -4,7 +4,7 @@ use super::acl::AclTable;
 use super::expr::Expr;
 use super::filter_plan::FilterPlan;
 use diag::Spanned;
-use element::{Configure, Element, Handlers, Row, Scope, Transparent};
+use element::{Configure, Element, Row, Scope, Transparent};
 use ir::{Builder, Table};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -84,9 +84,7 @@ impl Transparent for Sorter {
 }
 
 impl Element for Sorter {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(handlers: HANDLERS);
 }
 
 const HANDLERS: &[Row<Sorter>] = &[Row::read("program", |sorter, _| Some(sorter.plan.describe()))];

@@ -4,7 +4,7 @@ use super::buckets::Buckets;
 use super::instances::{Instances, MOST, all};
 use click::config::parse;
 use element::steering::keys;
-use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::anno;
 pub use packet::flow::SteeringPolicy as Policy;
 use shm::burst::Batch;
@@ -145,13 +145,7 @@ impl Opaque for InstanceSwitch {
 }
 
 impl Element for InstanceSwitch {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(writes: false, handlers: HANDLERS);
 }
 
 impl InstanceSwitch {

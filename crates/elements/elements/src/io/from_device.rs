@@ -4,9 +4,10 @@ use super::files;
 use super::link_type;
 use click::config::parse;
 use element::steering::{FlowSteering, Owners};
+use element::value::true_or_false;
 use element::{
-    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
-    Task, Work,
+    BoxElement, Class, Configure, Direction, Element, Opaque, PortCodes, Progress, Row, StateScope, Task,
+    Work,
 };
 use port::{Port, PortStats};
 use shm::burst::LIST_CAPACITY;
@@ -167,16 +168,10 @@ impl Task for FromDevice {
 }
 
 impl Element for FromDevice {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-ip"]
-    }
+    element::facts!(reasons: &["not-ip"], handlers: HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         Some(self)
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
@@ -192,13 +187,6 @@ const HANDLERS: &[Row<FromDevice>] = &[
     Row::sum("count", |device, _| Some(device.count.to_string())),
     Row::sum("byte_count", |device, _| Some(device.byte_count.to_string())),
     Row::read("encap", |device, _| Some(link_type::name(device.port.info().link_type))),
-    Row::read_write(
-        "active",
-        |device, _| Some(device.active.to_string()),
-        |device, value, _| {
-            device.active = value.trim().parse().map_err(|_| "`true` or `false` is expected")?;
-            Ok(())
-        },
-    ),
+    element::field!(active, true_or_false),
     Row::button("reset_counts", |device, _| (device.count, device.byte_count) = (0, 0)),
 ];

@@ -4,7 +4,7 @@ use crate::instance_switch::instances::Instances;
 use click::config::parse;
 use element::nf::{Completions, NfLink};
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+    BoxElement, Class, Configure, Element, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
 };
 use shm::burst::{Batch, Vector};
 use shm::channel::Completion;
@@ -47,28 +47,18 @@ it to the configuration; it has no other use.
     make,
 };
 
-const REASONS: &[&str] = &[
-    "dropped-by-nf",
-    "nf-down",
-    "ring-full",
-    "not-taken",
-    "lost-with-nf",
-    "no-such-output",
-    "not-back",
-    "segments",
-    "kept-for-nf",
-    "observed",
-];
-const DROPPED: usize = 0;
-const DOWN: usize = 1;
-const FULL: usize = 2;
-const NOT_TAKEN: usize = 3;
-const REASON_LOST: usize = 4;
-const NO_OUTPUT: usize = 5;
-const NOT_BACK: usize = 6;
-const SEGMENTS: usize = 7;
-const KEPT: usize = 8;
-const OBSERVED: usize = 9;
+element::reasons!(
+    DROPPED = "dropped-by-nf",
+    DOWN = "nf-down",
+    FULL = "ring-full",
+    NOT_TAKEN = "not-taken",
+    REASON_LOST = "lost-with-nf",
+    NO_OUTPUT = "no-such-output",
+    NOT_BACK = "not-back",
+    SEGMENTS = "segments",
+    KEPT = "kept-for-nf",
+    OBSERVED = "observed",
+);
 
 /// Most packets that wait for room in the ring.
 const MOST_WAITING: usize = 4096;
@@ -413,16 +403,14 @@ impl Task for ProcessNf {
 }
 
 impl Element for ProcessNf {
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
+
     fn writes(&self) -> bool {
         !self.link.observes()
     }
 
     fn note_writer(&mut self, writer: Option<&str>) {
         self.link.let_share(writer.map(|writer| format!("`{writer}`, behind it, may write them")));
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
     }
 
     fn start(&mut self, _work: &mut Work<'_>) {
@@ -442,10 +430,6 @@ impl Element for ProcessNf {
 
     fn awaits(&self) -> bool {
         !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {

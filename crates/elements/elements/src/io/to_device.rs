@@ -4,8 +4,8 @@ use super::files::{self, FLUSH_NS};
 use super::from_device::DRIVER_KEYWORDS;
 use click::config::parse;
 use element::{
-    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
-    Task, Work,
+    BoxElement, Class, Configure, Direction, Element, Opaque, PortCodes, Progress, Row, StateScope, Task,
+    Work,
 };
 use port::{Port, PortStats};
 use shm::burst::{Batch, Vector};
@@ -132,13 +132,7 @@ impl Task for ToDevice {
 }
 
 impl Element for ToDevice {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["port-full"]
-    }
+    element::facts!(writes: false, reasons: &["port-full"], handlers: HANDLERS);
 
     fn start(&mut self, _work: &mut Work<'_>) {
         // A port that cannot be written reports it in its findings.
@@ -157,14 +151,9 @@ impl Element for ToDevice {
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {
-        work.release(self.waiting.len());
-        work.drop(PORT_FULL, &self.waiting);
+        work.drop_held(PORT_FULL, &self.waiting);
         self.waiting.clear();
         let _ = self.port.flush();
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {

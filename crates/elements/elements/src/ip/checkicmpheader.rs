@@ -36,7 +36,7 @@ right.
         let element = cx.name.to_string();
         cx.opaque(|args| {
             let complaints = Complaints::new(&FAULTS, element, args);
-            Some(Checker { class: "CheckICMPHeader", complaints, check: Icmp })
+            Some(Checker { complaints, check: Icmp })
         })
     },
 };

@@ -9,6 +9,7 @@ use ir::{BlockId, Builder};
 use packet::anno;
 use packet::field::{Base, Field, IP_DST, IP_LEN, IP_SRC};
 use shm::burst::Batch;
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 macro_rules! page {
@@ -91,9 +92,10 @@ const FAULTS: Faults = Faults {
 const FIRST_BYTE: u64 = 0x45;
 
 struct CheckIpHeader {
+    class: &'static str,
     offset: u16,
     checksum: bool,
-    bad_sources: Vec<u32>,
+    bad_sources: BTreeSet<u32>,
     good_destinations: Vec<u32>,
 }
 
@@ -107,11 +109,11 @@ fn addresses(list: Vec<Ipv4Addr>) -> impl Iterator<Item = u32> {
 fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<BoxElement> {
     let element = cx.name.to_string();
     let mut args = cx.args();
-    let (mut bad_sources, mut good_destinations): (Vec<u32>, Vec<u32>) = (vec![], vec![]);
+    let (mut bad_sources, mut good_destinations) = (BTreeSet::new(), vec![]);
     let interfaces = args.keyword("INTERFACES", parse::list(parse::ip4_or_prefix));
     if let Some(interfaces) = interfaces {
         for Ip4Prefix { address, mask } in interfaces {
-            bad_sources.push(u32::from(address) | !u32::from(mask));
+            bad_sources.insert(u32::from(address) | !u32::from(mask));
             good_destinations.push(u32::from(address));
         }
         bad_sources.extend(NOBODY);
@@ -126,15 +128,13 @@ fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<B
     if !args.finish() {
         return None;
     }
-    bad_sources.sort_unstable();
-    bad_sources.dedup();
     let offset = at.unwrap_or(0);
-    let check = CheckIpHeader { offset, checksum, bad_sources, good_destinations };
-    Some(BoxElement::transparent(Checker { class, complaints, check }))
+    let check = CheckIpHeader { class, offset, checksum, bad_sources, good_destinations };
+    Some(BoxElement::transparent(Checker { complaints, check }))
 }
 
 /// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.
-fn offset_argument(args: &mut Args<'_>, bad_sources: &mut Vec<u32>) -> Option<u16> {
+fn offset_argument(args: &mut Args<'_>, bad_sources: &mut BTreeSet<u32>) -> Option<u16> {
     let keyword = args.keyword("OFFSET", offset);
     let rest = args.rest();
     let (old, at) = match rest.as_slice() {
@@ -161,16 +161,18 @@ impl CheckIpHeader {
             return;
         }
         let (good, suspect) = (f.block(), f.block());
-        let all_to = |addresses: &[u32], block| addresses.iter().map(|at| (u64::from(*at), block)).collect();
-        f.switch(load(IP_SRC), all_to(&self.bad_sources, suspect), good);
+        let bad_sources = self.bad_sources.iter().map(|source| (u64::from(*source), suspect));
+        f.switch(load(IP_SRC), bad_sources.collect(), good);
         f.at(suspect);
-        f.switch(load(IP_DST), all_to(&self.good_destinations, good), bad);
+        let good_destinations = self.good_destinations.iter().map(|to| (u64::from(*to), good));
+        f.switch(load(IP_DST), good_destinations.collect(), bad);
         f.at(good);
     }
 }
 
 impl Check for CheckIpHeader {
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
+        f.name(self.class);
         let chain = f.slow_block("trim-chain");
         let offset = u64::from(self.offset);
         f.need(Base::Data, usize::from(self.offset) + 20, bad.of(TINY));

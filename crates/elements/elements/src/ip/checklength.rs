@@ -2,7 +2,6 @@
 
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::value::{cell_text, set_cell, written};
 use element::{Class, PortCodes, Row, StateScope};
 use ir::expr::{anno, cell, packet_len};
 use packet::anno;
@@ -40,8 +39,4 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-const HANDLERS: &[Row<Program>] = &[Row::read_write(
-    "length",
-    |_, cells| cell_text(cells, 0),
-    |_, value, cells| set_cell(cells, 0, written(value, parse::u32)?),
-)];
+const HANDLERS: &[Row<()>] = &[Row::cell::<0, 0xffff_ffff>("length")];

@@ -1,13 +1,12 @@
 //! `CheckTCPHeader` and `CheckUDPHeader`: check transport headers.
 
 use super::complaint::{BadBlocks, Check, Checker, Complaints, Faults};
-use super::header::{from_network, transport_offset};
+use super::header::datagram;
 use element::{BoxElement, Class, Configure, PortCodes, StateScope, Work};
 use ir::Builder;
 use ir::expr::{load, offset, packet_len, transport_sum};
 use packet::checksum::{self, Validity};
 use packet::field::{Base, IP_LEN, IP_PROTO, TCP_HL, UDP_LEN, UDP_SUM};
-use packet::view::Ipv4;
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::PacketBytes;
@@ -43,7 +42,7 @@ pub const TCP: Class = Class {
     ),
     codes: PortCodes::CHECK,
     state: StateScope::PerWorker,
-    make: |cx| make(cx, "CheckTCPHeader", &TCP_FAULTS, Tcp),
+    make: |cx| make(cx, &TCP_FAULTS, Tcp),
 };
 
 /// `CheckUDPHeader`.
@@ -55,7 +54,7 @@ pub const UDP: Class = Class {
         "Checks that packets are UDP, that their lengths agree, and that the UDP checksum is right or 0.",
         "`not-udp`, `bad-packet-length`, `bad-udp-checksum`"
     ),
-    make: |cx| make(cx, "CheckUDPHeader", &UDP_FAULTS, Udp),
+    make: |cx| make(cx, &UDP_FAULTS, Udp),
     ..TCP
 };
 
@@ -73,20 +72,16 @@ const UDP_FAULTS: Faults = Faults {
     texts: &["not UDP", "bad packet length", "bad UDP checksum"],
 };
 
-fn make<C: Check + 'static>(
-    cx: &mut Configure<'_>,
-    class: &'static str,
-    faults: &'static Faults,
-    check: C,
-) -> Option<BoxElement> {
+fn make(cx: &mut Configure<'_>, faults: &'static Faults, check: impl Check + 'static) -> Option<BoxElement> {
     let element = cx.name.to_string();
-    cx.transparent(|args| Some(Checker { class, complaints: Complaints::new(faults, element, args), check }))
+    cx.transparent(|args| Some(Checker { complaints: Complaints::new(faults, element, args), check }))
 }
 
 struct Tcp;
 
 impl Check for Tcp {
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
+        f.name("CheckTCPHeader");
         f.need(Base::Net, 20, bad.of(PROTOCOL));
         let protocol = f.eval(load(IP_PROTO));
         f.check(protocol.equals(6), bad.of(PROTOCOL));
@@ -106,16 +101,13 @@ struct Udp;
 
 /// Verifies the checksum of a datagram that ends before its IP packet does.
 fn udp_is_right(packet: &Packet) -> Option<bool> {
-    let (from_net, at) = (from_network(packet)?, transport_offset(packet)?);
-    let bytes = PacketBytes::new(&from_net);
-    let length = UDP_LEN.load(&bytes, at)? as u16;
-    let ip = Ipv4::at(0);
-    let pseudo = checksum::pseudo_ipv4(ip.src(&bytes)?, ip.dst(&bytes)?, 17, length);
-    Some(checksum::verify_udp(&bytes, at, usize::from(length), pseudo) == Validity::Good)
+    let (from_net, at, length, pseudo) = datagram(packet)?;
+    Some(checksum::verify_udp(&PacketBytes::new(&from_net), at, length, pseudo) == Validity::Good)
 }
 
 impl Check for Udp {
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
+        f.name("CheckUDPHeader");
         let shorter = f.slow_block("shorter-than-ip");
         let unchecked = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad.of(PROTOCOL));

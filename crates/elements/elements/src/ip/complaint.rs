@@ -4,6 +4,7 @@
 //! reason. With `VERBOSE` it takes a slow path first, which prints the reason. The reasons are the first of the
 //! element's own ([`element::Element::reasons`]), in the same order.
 
+use crate::program::counted_block;
 use click::config::{Args, parse};
 use element::{Element, Handlers, Row, Transparent, Work};
 use ir::{BlockId, Builder};
@@ -65,10 +66,7 @@ impl Complaints {
         let complained_of = self.faults.texts.iter().zip(self.faults.names);
         let blocks = complained_of.map(|(_, reason)| {
             let cell = f.cell(reason, 0);
-            f.aside(|f| {
-                f.add_to_cell(cell, 1);
-                if self.verbose { f.slow(reason) } else { f.emit_or_drop(1, reason) }
-            })
+            counted_block(f, cell, |f| if self.verbose { f.slow(reason) } else { f.emit_or_drop(1, reason) })
         });
         BadBlocks(blocks.collect())
     }
@@ -127,8 +125,6 @@ impl Complaints {
 
 /// An element that checks headers: `CheckIPHeader` and its kin.
 pub struct Checker<C> {
-    /// The class.
-    pub class: &'static str,
     /// What becomes of bad packets.
     pub complaints: Complaints,
     /// The checks.
@@ -137,7 +133,7 @@ pub struct Checker<C> {
 
 /// The checks of a [`Checker`].
 pub trait Check: Send {
-    /// Builds the checks; bad packets continue at `bad`.
+    /// Names the program, and builds the checks; bad packets continue at `bad`.
     fn build(&self, f: &mut Builder, bad: &BadBlocks);
 
     /// Works on packets of the checks' own slow paths, if there are any.
@@ -148,7 +144,6 @@ pub trait Check: Send {
 
 impl<C: Check> Transparent for Checker<C> {
     fn build(&self, f: &mut Builder) {
-        f.name(self.class);
         let bad = self.complaints.blocks(f);
         self.check.build(f, &bad);
     }

@@ -41,7 +41,7 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
         let active = f.cell("active", u64::from(active));
         let headless = f.drop_block("no-ip-header");
         let untouched = f.aside(|f| f.emit(0));
-        let expired = counted_block(f, drops, 1, "ttl-expired");
+        let expired = counted_block(f, drops, |f| f.emit_or_drop(1, "ttl-expired"));
         f.check(cell(active), untouched);
         f.need(Base::Net, 20, headless);
         if !multicast {
@@ -57,7 +57,7 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-const HANDLERS: &[Row<Program>] = &[
+const HANDLERS: &[Row<()>] = &[
     Row::sum("drops", |_, cells| cell_text(cells, DROPS)),
     Row::read_write(
         "active",

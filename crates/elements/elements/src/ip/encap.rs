@@ -14,6 +14,8 @@ use packet::Access;
 use packet::anno;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, Field, IP_PAIR, IP_SUM, UDP_SUM};
+use packet::view::protocol::UDP as UDP_PROTOCOL;
+use packet::view::udp::HEADER_BYTES as UDP_BYTES;
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::PacketBytesMut;
@@ -63,8 +65,7 @@ Adds an IP and a UDP header to each packet.
     ..IP
 };
 
-const TOO_LONG: usize = 0;
-const NO_ROOM: usize = 1;
+element::reasons!(TOO_LONG = "too-long", NO_ROOM = "no-room");
 
 // Cell 0 is the identification.
 const SRC: u16 = 1;
@@ -74,8 +75,6 @@ const PORTS: u16 = 4;
 
 /// Don't fragment, in the word of flags and offset.
 const DONT_FRAGMENT: u16 = 0x4000;
-const UDP_PROTOCOL: u8 = 17;
-const UDP_BYTES: usize = 8;
 
 /// The destination, or that the annotation has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -286,9 +285,7 @@ impl Transparent for Encap {
 }
 
 impl Element for Encap {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["too-long", "no-room"]
-    }
+    element::facts!(reasons: REASONS);
 
     fn handlers(&mut self) -> Handlers<'_> {
         let rows = if self.udp.is_some() { UDP_HANDLERS } else { IP_HANDLERS };

@@ -3,17 +3,15 @@
 use element::Configure;
 use packet::Access;
 use packet::anno::ANNO_BYTES;
-use packet::checksum;
-use packet::field::IP_HL;
+use packet::checksum::{self, Sum};
+use packet::field::{IP_HL, UDP_LEN};
+use packet::view::Ipv4;
+pub use packet::view::ipv4::{HEADER_BYTES as IP_BYTES, MAX_HEADER_BYTES as MOST_HEADER};
+use packet::view::protocol::UDP;
 use shm::Packet;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
 use std::ops::Range;
-
-/// Bytes of an IPv4 header without options.
-pub const IP_BYTES: usize = 20;
-/// Bytes of the longest IPv4 header.
-pub const MOST_HEADER: usize = 60;
 
 /// A descriptor of the packet from its network header on, which may lie before its first byte (stripped) or behind;
 /// `None` if the header is not set. It shares the packet's bytes.
@@ -27,6 +25,16 @@ pub fn transport_offset(packet: &Packet) -> Option<usize> {
         return None;
     }
     packet.trans.checked_sub(packet.net).map(usize::from)
+}
+
+/// A UDP datagram, which may end before its IP packet does: the packet from its IP header on, the offset of the UDP
+/// header there, the length in that header, and the sum of the pseudo header.
+pub(super) fn datagram(packet: &Packet) -> Option<(Packet, usize, usize, Sum)> {
+    let (from_net, at) = (from_network(packet)?, transport_offset(packet)?);
+    let (bytes, ip) = (PacketBytes::new(&from_net), Ipv4::at(0));
+    let length = UDP_LEN.load(&bytes, at)? as u16;
+    let pseudo = checksum::pseudo_ipv4(ip.src(&bytes)?, ip.dst(&bytes)?, UDP, length);
+    Some((from_net, at, usize::from(length), pseudo))
 }
 
 /// An IPv4 header with its options, copied out of a packet.

@@ -7,7 +7,7 @@ use super::icmpname;
 use super::value::address;
 use click::config::parse;
 use element::value::set;
-use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::anno;
 use packet::checksum;
 use packet::view::icmp::{
@@ -50,24 +50,17 @@ packet's IP header and the beginning of its payload. Sends none in the cases of 
     make,
 };
 
-const REASONS: &[&str] = &[
-    "icmp-error",
-    "bad-destination",
-    "link-broadcast",
-    "bad-source",
-    "later-fragment",
-    "source-routed",
-    "no-ip-header",
-    "no-room",
-];
-const IS_ERROR: usize = 0;
-const BAD_DESTINATION: usize = 1;
-const LINK_BROADCAST: usize = 2;
-const BAD_SOURCE: usize = 3;
-const LATER_FRAGMENT: usize = 4;
-const SOURCE_ROUTED: usize = 5;
-const NO_IP_HEADER: usize = 6;
-const NO_ROOM: usize = 7;
+// The first five are those of `ICMP6Error`, for the same cases (RFC 1812 section 4.3.2.7).
+element::reasons!(
+    IS_ERROR = "icmp-error",
+    BAD_DESTINATION = "bad-destination",
+    LINK_BROADCAST = "link-broadcast",
+    BAD_SOURCE = "bad-source",
+    LATER_FRAGMENT = "later-fragment",
+    SOURCE_ROUTED = "source-routed",
+    NO_IP_HEADER = "no-ip-header",
+    NO_ROOM = "no-room",
+);
 
 /// Click's time to live of errors.
 const TTL: u8 = 200;
@@ -225,13 +218,7 @@ impl Opaque for IcmpError {
 }
 
 impl Element for IcmpError {
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 }
 
 const HANDLERS: &[Row<IcmpError>] = &[
@@ -240,14 +227,6 @@ const HANDLERS: &[Row<IcmpError>] = &[
         |error, _| Some(Ipv4Addr::from(error.src).to_string()),
         |error, value, _| set(&mut error.src, value, address),
     ),
-    Row::read_write(
-        "mtu",
-        |error, _| Some(error.mtu.to_string()),
-        |error, value, _| set(&mut error.mtu, value, parse::u32),
-    ),
-    Row::read_write(
-        "pmtu",
-        |error, _| Some(error.pmtu.to_string()),
-        |error, value, _| set(&mut error.pmtu, value, parse::u16),
-    ),
+    element::field!(mtu, parse::u32),
+    element::field!(pmtu, parse::u16),
 ];

@@ -1,16 +1,9 @@
 //! Names of ICMP error types and their codes, as Click has them.
 
 use click::config::{Names, Parsed, parse};
+use click::filter::ICMP_TYPES;
 use diag::{Diagnostic, Spanned, did_you_mean};
-
-/// Error types.
-const TYPES: &[(&str, u8)] = &[
-    ("unreachable", 3),
-    ("sourcequench", 4),
-    ("redirect", 5),
-    ("timeexceeded", 11),
-    ("parameterproblem", 12),
-];
+use packet::view::icmp::is_error;
 
 /// Codes by type.
 const CODES: &[(u8, &[(&str, u8)])] = &[
@@ -20,7 +13,7 @@ const CODES: &[(u8, &[(&str, u8)])] = &[
     (12, &[("erroratptr", 0), ("missingopt", 1), ("length", 2)]),
 ];
 
-fn named(what: &str, text: &Spanned, names: &dyn Names, known: &[(&str, u8)]) -> Parsed<u8> {
+fn named(what: &str, text: &Spanned, names: &dyn Names, known: &[(&'static str, u8)]) -> Parsed<u8> {
     if let Some((_, number)) = known.iter().find(|(name, _)| *name == text.as_str()) {
         return Ok(*number);
     }
@@ -36,8 +29,9 @@ fn named(what: &str, text: &Spanned, names: &dyn Names, known: &[(&str, u8)]) ->
 
 /// Reads an ICMP type that is an error.
 pub(super) fn error_type(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
-    let kind = named("type", text, names, TYPES)?;
-    if TYPES.iter().any(|(_, number)| *number == kind) {
+    let errors: Vec<_> = ICMP_TYPES.iter().copied().filter(|(_, kind)| is_error(*kind)).collect();
+    let kind = named("type", text, names, &errors)?;
+    if is_error(kind) {
         return Ok(kind);
     }
     let message = format!("ICMP type {kind} is not an error type");

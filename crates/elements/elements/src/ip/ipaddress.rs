@@ -1,10 +1,10 @@
 //! `GetIPAddress` and `SetIPAddress`: set an address annotation, from the packet or to a constant.
 
-use super::argument::{annotation, offset};
+use super::argument::offset;
 use super::value;
 use crate::program::Program;
 use click::config::{Args, parse};
-use element::value::{set_cell, written};
+use element::value::{annotation, set_cell, written};
 use element::{BoxElement, Class, Configure, PortCodes, Row, StateScope};
 use ir::expr::{cell, load};
 use packet::anno;
@@ -87,7 +87,7 @@ fn make_set(args: &mut Args<'_>) -> Option<Program> {
     }))
 }
 
-const HANDLERS: &[Row<Program>] = &[Row::read_write(
+const HANDLERS: &[Row<()>] = &[Row::read_write(
     "addr",
     |_, cells| cells.first().map(|address| value::show_address(*address)),
     |_, value, cells| set_cell(cells, 0, written(value, value::address)?),

@@ -1,11 +1,9 @@
 //! `IPFragmenter`: cuts long packets into fragments.
 
-use super::header::{IP_BYTES, MOST_HEADER, from_network, set_checksum};
+use super::header::{IP_BYTES, MOST_HEADER, from_network, option_at, set_checksum};
 use click::config::parse;
 use element::random;
-use element::{
-    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
-};
+use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::{offset, packet_len};
 use packet::field::{Base, IP_HL};
@@ -43,9 +41,7 @@ first.
     make,
 };
 
-const MUST_NOT: usize = 0;
-const NO_IP_HEADER: usize = 1;
-const NO_BUFFER: usize = 2;
+element::reasons!(MUST_NOT = "must-not-fragment", NO_IP_HEADER = "no-ip-header", NO_BUFFER = "no-buffer");
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
@@ -83,19 +79,14 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 /// The options that every fragment gets (RFC 791), padded to whole words.
 fn copied_options(options: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
     let mut copied = [0; MOST_HEADER - IP_BYTES];
-    let (mut at, mut used) = (0, 0);
-    while let Some(&kind) = options.get(at) {
-        let length = match kind {
-            0 => break,
-            1 => 1,
-            _ => options.get(at + 1).map_or(0, |length| usize::from(*length)),
-        };
-        let Some(option) = options.get(at..at + length).filter(|option| !option.is_empty()) else { break };
-        if kind & 0x80 != 0 {
-            copied[used..used + length].copy_from_slice(option);
-            used += length;
+    let (mut next, mut used) = (0, 0);
+    while let Some(Ok(place)) = option_at(options, next) {
+        next = place.end;
+        let option = &options[place];
+        if option[0] & 0x80 != 0 {
+            copied[used..used + option.len()].copy_from_slice(option);
+            used += option.len();
         }
-        at += length;
     }
     (copied, used.div_ceil(4) * 4)
 }
@@ -146,7 +137,7 @@ impl IpFragmenter {
             let off = base.wrapping_add((at / 8) as u16) | more;
             self.part[6..8].copy_from_slice(&off.to_be_bytes());
             set_checksum(&mut self.part[..head]);
-            let Some(mut made) = work.make(&self.part) else { return Err(NO_BUFFER) };
+            let mut made = work.make(&self.part).ok_or(NO_BUFFER)?;
             (made.anno, made.packet_type) = (first.anno, first.packet_type);
             (made.timestamp_ns, made.origin, made.flow_hash) =
                 (first.timestamp_ns, first.origin, first.flow_hash);
@@ -225,13 +216,7 @@ impl Transparent for IpFragmenter {
 }
 
 impl Element for IpFragmenter {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["must-not-fragment", "no-ip-header", "no-buffer"]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 }
 
 const HANDLERS: &[Row<IpFragmenter>] = &[

@@ -2,7 +2,7 @@
 
 use super::header::{IP_BYTES, Ipv4Header, from_network, option_at, set_checksum};
 use click::config::parse;
-use element::{Class, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work};
+use element::{Class, Element, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno;
@@ -45,8 +45,7 @@ before an output interface, since MYADDR is the address of the interface that th
     },
 };
 
-const BAD_OPTION: usize = 0;
-const NO_HEADER: usize = 1;
+element::reasons!(BAD_OPTION = "bad-option", NO_HEADER = "no-ip-header");
 
 struct GatewayOptions {
     address: u32,
@@ -185,13 +184,7 @@ impl Transparent for GatewayOptions {
 }
 
 impl Element for GatewayOptions {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["bad-option", "no-ip-header"]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 }
 
 const HANDLERS: &[Row<GatewayOptions>] = &[Row::sum("drops", |options, _| Some(options.drops.to_string()))];

@@ -9,9 +9,8 @@ mod datagram;
 
 use click::config::parse;
 use datagram::{Datagram, Fragment, Key};
-use element::{
-    BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
-};
+use element::value::annotation;
+use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent, Work};
 use ir::Builder;
 use ir::expr::load;
 use packet::anno::Anno;
@@ -50,10 +49,12 @@ fragments in their places, or is dropped. Output 1 may lead to ICMPError(..., ti
     make,
 };
 
-const INCOMPLETE: usize = 0;
-const BAD_FRAGMENT: usize = 1;
-const NO_IP_HEADER: usize = 2;
-const NO_BUFFER: usize = 3;
+element::reasons!(
+    INCOMPLETE = "incomplete",
+    BAD_FRAGMENT = "bad-fragment",
+    NO_IP_HEADER = "no-ip-header",
+    NO_BUFFER = "no-buffer",
+);
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Fragments are given up after this time without a new one.
@@ -80,7 +81,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let outputs = cx.shape.outputs;
     cx.transparent(|args| {
         let most_bytes = args.keyword("HIMEM", parse::u32).unwrap_or(256 * 1024) as usize;
-        let mtu_anno = args.keyword("MAX_MTU_ANNO", super::argument::annotation(2));
+        let mtu_anno = args.keyword("MAX_MTU_ANNO", annotation(2));
         Some(IpReassembler { outputs, most_bytes, mtu_anno, ..IpReassembler::default() })
     })
 }
@@ -128,22 +129,30 @@ impl IpReassembler {
         if !datagram.is_complete() {
             return Outcome::Merged;
         }
-        let Some(datagram) = self.datagrams.remove(&key) else { return Outcome::Merged };
-        self.used_bytes -= datagram.cost();
-        let timestamp_ns = packet.timestamp_ns;
-        let carrier = datagram.carrier;
-        work.release(1);
-        let Some(mut whole) = write_frame(work.pool(), &datagram.frame()) else {
-            work.drop(NO_BUFFER, &[carrier]);
+        let Some(whole) = self.take_out(&key, packet.timestamp_ns, work) else {
             return Outcome::Dropped(NO_BUFFER);
         };
         self.completed += 1;
-        datagram.describe(&mut whole, self.mtu_anno);
-        whole.timestamp_ns = timestamp_ns;
         work.merge(1);
-        work.pool().free_all(&[carrier, *packet]);
+        work.pool().free_all(&[*packet]);
         *packet = whole;
         Outcome::Whole
+    }
+
+    /// Ends a datagram: what there is of it becomes a packet, and the carrier is freed. Drops the carrier if there is no
+    /// buffer.
+    fn take_out(&mut self, key: &Key, timestamp_ns: u64, work: &mut Work<'_>) -> Option<Packet> {
+        let datagram = self.datagrams.remove(key)?;
+        self.used_bytes -= datagram.cost();
+        let Some(mut packet) = write_frame(work.pool(), &datagram.frame()) else {
+            work.drop_held(NO_BUFFER, &[datagram.carrier]);
+            return None;
+        };
+        work.release(1);
+        work.pool().free_all(&[datagram.carrier]);
+        datagram.describe(&mut packet, self.mtu_anno);
+        packet.timestamp_ns = timestamp_ns;
+        Some(packet)
     }
 
     /// Gives up datagrams that are at least 10 s old, then 5 s, then any, until enough memory is free.
@@ -170,23 +179,13 @@ impl IpReassembler {
 
     /// Gives up a datagram: what there is of it leaves by output 1, or is dropped.
     fn give_up(&mut self, key: &Key, work: &mut Work<'_>) {
-        let Some(datagram) = self.datagrams.remove(key) else { return };
-        self.used_bytes -= datagram.cost();
+        let Some(datagram) = self.datagrams.get(key) else { return };
         self.failed += 1;
-        work.release(1);
-        let carrier = datagram.carrier;
-        match write_frame(work.pool(), &datagram.frame()) {
-            Some(mut partial) => {
-                let timestamp_ns = carrier.timestamp_ns;
-                datagram.describe(&mut partial, self.mtu_anno);
-                partial.timestamp_ns = timestamp_ns;
-                work.pool().free_all(&[carrier]);
-                match self.outputs {
-                    0 | 1 => work.drop(INCOMPLETE, &[partial]),
-                    _ => work.emit(1, &partial),
-                }
-            }
-            None => work.drop(NO_BUFFER, &[carrier]),
+        let timestamp_ns = datagram.carrier.timestamp_ns;
+        match self.take_out(key, timestamp_ns, work) {
+            None => {}
+            Some(partial) if self.outputs > 1 => work.emit(1, &partial),
+            Some(partial) => work.drop(INCOMPLETE, &[partial]),
         }
     }
 }
@@ -216,9 +215,7 @@ impl Transparent for IpReassembler {
 }
 
 impl Element for IpReassembler {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["incomplete", "bad-fragment", "no-ip-header", "no-buffer"]
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 
     fn fire(&mut self, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
@@ -230,14 +227,9 @@ impl Element for IpReassembler {
 
     fn stop(&mut self, work: &mut Work<'_>) {
         for (_, datagram) in self.datagrams.drain() {
-            work.release(1);
-            work.drop(INCOMPLETE, &[datagram.carrier]);
+            work.drop_held(INCOMPLETE, &[datagram.carrier]);
         }
         self.used_bytes = 0;
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

@@ -1,10 +1,9 @@
 //! `SetAnnoByte`: sets a byte of the annotations.
 
-use super::argument::annotation;
+use crate::program::Program;
 use click::config::parse;
-use element::value::{cell_text, set_cell, written};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
-use ir::Builder;
+use element::value::annotation;
+use element::{BoxElement, Class, Configure, PortCodes, Row, StateScope};
 use ir::expr::cell;
 use packet::anno::Anno;
 
@@ -27,42 +26,19 @@ Sets the annotation byte ANNO to VALUE. Obsolete: Paint(VALUE, ANNO) does the sa
     make,
 };
 
-struct SetAnnoByte {
-    anno: Anno,
-    value: u8,
-}
-
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let span = cx.span;
     cx.diags.warning(span, "SetAnnoByte(ANNO, VALUE) is obsolete").help("use Paint(VALUE, ANNO) instead");
     cx.transparent(|args| {
         let anno = args.mandatory_positional("ANNO", annotation(1));
-        let value = args.mandatory_positional("VALUE", parse::u8);
-        let (anno, value) = (anno?, value?);
-        Some(SetAnnoByte { anno, value })
+        let value = u64::from(args.mandatory_positional("VALUE", parse::u8)?);
+        Some(Program::with_state("SetAnnoByte", HANDLERS, anno?, move |anno, f| {
+            let value = f.cell("value", value);
+            f.store_anno(*anno, cell(value));
+            f.emit(0);
+        }))
     })
 }
 
-impl Transparent for SetAnnoByte {
-    fn build(&self, f: &mut Builder) {
-        f.name("SetAnnoByte");
-        let value = f.cell("value", u64::from(self.value));
-        f.store_anno(self.anno, cell(value));
-        f.emit(0);
-    }
-}
-
-impl Element for SetAnnoByte {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-}
-
-const HANDLERS: &[Row<SetAnnoByte>] = &[
-    Row::read("anno", |set, _| Some(set.anno.offset.to_string())),
-    Row::read_write(
-        "value",
-        |_, cells| cell_text(cells, 0),
-        |_, value, cells| set_cell(cells, 0, written(value, parse::u8)?),
-    ),
-];
+const HANDLERS: &[Row<Anno>] =
+    &[Row::read("anno", |anno, _| Some(anno.offset.to_string())), Row::cell::<0, 0xff>("value")];

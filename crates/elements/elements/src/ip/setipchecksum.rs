@@ -1,6 +1,6 @@
 //! `SetIPChecksum` and `ResetIPChecksum`: compute the IP header's checksum.
 
-use crate::program::{DROPS, NO_OUTPUT, Program, counted_block};
+use crate::program::{DROPS, Program, counted_block};
 use element::{Class, PortCodes, StateScope};
 use ir::expr::{avail, ip_sum, load, offset};
 use ir::{BlockId, Builder};
@@ -56,7 +56,7 @@ pub(super) fn compute(f: &mut Builder, bad: BlockId) {
 
 fn build(f: &mut Builder) {
     let drops = f.cell("drops", 0);
-    let bad = counted_block(f, drops, NO_OUTPUT, "bad-ip-header");
+    let bad = counted_block(f, drops, |f| f.drop("bad-ip-header"));
     let bad_unmarked = f.aside(|f| {
         f.clear_base(Base::Net);
         f.jump(bad);

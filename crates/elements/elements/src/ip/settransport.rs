@@ -1,6 +1,6 @@
 //! `SetTCPChecksum` and `SetUDPChecksum`: compute transport checksums.
 
-use super::header::{from_network, transport_offset};
+use super::header::datagram;
 use crate::program::Program;
 use click::config::{Args, parse};
 use element::{Class, PortCodes, StateScope};
@@ -8,7 +8,6 @@ use ir::expr::{load, offset, packet_len, select, transport_sum};
 use packet::Access;
 use packet::checksum::{self, UDP_CHECK};
 use packet::field::{Base, IP_LEN, IP_OFF, TCP_HL, TCP_SUM, UDP_LEN, UDP_SUM};
-use packet::view::Ipv4;
 use shm::Packet;
 use shm::bytes::{PacketBytes, PacketBytesMut};
 
@@ -77,12 +76,8 @@ fn make_tcp(args: &mut Args<'_>) -> Option<Program> {
 
 /// Computes and writes the checksum of a datagram that ends before its IP packet does.
 fn write_sum(packet: &mut Packet) -> Option<()> {
-    let (mut from_net, at) = (from_network(packet)?, transport_offset(packet)?);
-    let bytes = PacketBytes::new(&from_net);
-    let length = UDP_LEN.load(&bytes, at)? as u16;
-    let ip = Ipv4::at(0);
-    let pseudo = checksum::pseudo_ipv4(ip.src(&bytes)?, ip.dst(&bytes)?, 17, length);
-    let sum = checksum::udp(&bytes, at, usize::from(length), pseudo)?;
+    let (mut from_net, at, length, pseudo) = datagram(packet)?;
+    let sum = checksum::udp(&PacketBytes::new(&from_net), at, length, pseudo)?;
     PacketBytesMut::new(&mut from_net).put_u16(at + UDP_CHECK, sum).then_some(())
 }
 
@@ -103,7 +98,7 @@ fn set_udp() -> Program {
         f.store(UDP_SUM, select(sum, sum, 0xffff));
         f.emit(0);
     });
-    program.with_slow_path(&["fragment-or-short"], true, |batch, _| {
+    program.with_slow_path(&["fragment-or-short"], true, |(), batch, _| {
         for &index in batch.list() {
             match write_sum(batch.packet_mut(index)) {
                 Some(()) => batch.emit(index, 0),

@@ -1,10 +1,10 @@
 //! `SetIPDSCP`, `SetIPECN`, `MarkIPCE`: the second byte of the IP header.
 
-use crate::program::{DROPS, NO_OUTPUT, Program, counted_block};
+use crate::program::{DROPS, Program, counted_block};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::value::{set_cell, written};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{BoxElement, Class, Configure, PortCodes, Row, StateScope};
 use ir::expr::{cell, csum_update, load};
 use ir::{Builder, Expr};
 use packet::field::{Base, Field, IP_ECN, IP_SUM, IP_TOS};
@@ -126,7 +126,7 @@ fn make(cx: &mut Configure<'_>, setter: &'static Setter) -> Option<BoxElement> {
             |text: &Spanned, names: &dyn Names| Ok((text.text.to_string(), (setter.parse)(text, names)?));
         let value = args.mandatory_positional(setter.argument, both);
         let (text, bits) = value?;
-        Some(Set { setter, text, bits })
+        Some(Program::with_state(setter.class, setter.handlers, Set { setter, text, bits }, Set::build))
     })
 }
 
@@ -141,24 +141,15 @@ fn replace(f: &mut Builder, change: impl FnOnce(Expr) -> Expr) {
     f.store(IP_SUM, csum_update(load(IP_SUM), old, new, 16));
 }
 
-impl Transparent for Set {
+impl Set {
     fn build(&self, f: &mut Builder) {
-        f.name(self.setter.class);
         let bits = f.cell(self.setter.handler, u64::from(self.bits) << self.setter.shift);
         let bad = f.drop_block("no-ip-header");
         f.need(Base::Net, 20, bad);
         replace(f, |old| old & (0xff00 | self.setter.keep) | cell(bits));
         f.emit(0);
     }
-}
 
-impl Element for Set {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, self.setter.handlers)
-    }
-}
-
-impl Set {
     fn set(&mut self, value: &str, cells: &mut [u64]) -> Result<(), String> {
         set_cell(cells, 0, u64::from(written(value, self.setter.parse)?) << self.setter.shift)?;
         self.text = value.trim().to_string();
@@ -175,7 +166,7 @@ fn make_ce(args: &mut Args<'_>) -> Option<Program> {
     Some(Program::new("MarkIPCE", DROPS, move |f| {
         let drops = f.cell("drops", 0);
         let bad = f.drop_block("no-ip-header");
-        let deaf = counted_block(f, drops, NO_OUTPUT, "not-ect");
+        let deaf = counted_block(f, drops, |f| f.drop("not-ect"));
         let done = f.aside(|f| f.emit(0));
         f.need(Base::Net, 20, bad);
         let ecn = f.eval(load(IP_ECN));

@@ -9,6 +9,7 @@ use ir::expr::{load, packet_len};
 use ir::{BlockId, Builder};
 use packet::field::{Base, IP6_PLEN, IP6_SRC_HI, IP6_SRC_LO, IP6_VERSION};
 use shm::burst::Batch;
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 /// The class.
@@ -58,7 +59,7 @@ const HEADER: u16 = 40;
 
 struct CheckIp6Header {
     offset: u16,
-    bad_sources: Vec<(u64, u64)>,
+    bad_sources: BTreeSet<(u64, u64)>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -70,12 +71,10 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         return None;
     }
     let all_ones = Ipv6Addr::from(u128::MAX);
-    let mut bad_sources: Vec<(u64, u64)> = bad.into_iter().chain([all_ones]).map(halves).collect();
-    bad_sources.sort_unstable();
-    bad_sources.dedup();
+    let bad_sources = bad.into_iter().chain([all_ones]).map(halves).collect();
     let complaints = Complaints::silent(&FAULTS, element);
     let check = CheckIp6Header { offset, bad_sources };
-    Some(BoxElement::transparent(Checker { class: "CheckIP6Header", complaints, check }))
+    Some(BoxElement::transparent(Checker { complaints, check }))
 }
 
 impl CheckIp6Header {
@@ -90,6 +89,7 @@ impl CheckIp6Header {
 
 impl Check for CheckIp6Header {
     fn build(&self, f: &mut Builder, bad: &BadBlocks) {
+        f.name("CheckIP6Header");
         let chain = f.slow_block("trim-chain");
         let front = self.offset + HEADER;
         f.need(Base::Data, usize::from(front), bad.of(TINY));

@@ -29,7 +29,7 @@ output 1, usually to an ICMP6Error.
 fn build(f: &mut Builder) {
     let drops = f.cell("drops", 0);
     let headless = f.drop_block("no-ip6-header");
-    let expired = counted_block(f, drops, 1, "hop-limit-expired");
+    let expired = counted_block(f, drops, |f| f.emit_or_drop(1, "hop-limit-expired"));
     f.need(Base::Net, 40, headless);
     let (limit, one) = (f.eval(load(IP6_HLIM)), f.eval(1));
     f.check(limit.greater_than(one), expired);

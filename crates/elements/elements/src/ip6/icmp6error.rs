@@ -1,12 +1,16 @@
 //! `ICMP6Error`: answers packets with ICMPv6 errors.
 
 use super::address::{destination, set_destination};
+use super::ndadvertiser::ip_header;
 use crate::ip::header::{self, from_network};
 use click::config::{Args, Names, Parsed, parse};
 use diag::{Diagnostic, Spanned};
 use element::{Class, Element, Opaque, PortCodes, StateScope, Work};
 use packet::anno;
 use packet::checksum;
+use packet::view::icmp6::{PACKET_TOO_BIG as TOO_BIG, PARAMETER_PROBLEM, is_error};
+use packet::view::ipv6::{HEADER_BYTES as IP6_BYTES, Ipv6};
+use packet::view::protocol::ICMP6;
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::PacketBytes;
@@ -43,28 +47,17 @@ limited: put a RatedSplitter or Shaper behind it.
     make: |cx| cx.opaque(make),
 };
 
-const REASONS: &[&str] = &[
-    "icmp-error",
-    "bad-destination",
-    "link-broadcast",
-    "bad-source",
-    "later-fragment",
-    "no-ip6-header",
-    "no-room",
-];
-const IS_ERROR: usize = 0;
-const BAD_DESTINATION: usize = 1;
-const LINK_BROADCAST: usize = 2;
-const BAD_SOURCE: usize = 3;
-const LATER_FRAGMENT: usize = 4;
-const NO_IP6_HEADER: usize = 5;
-const NO_ROOM: usize = 6;
+element::reasons!(
+    IS_ERROR = "icmp-error",
+    BAD_DESTINATION = "bad-destination",
+    LINK_BROADCAST = "link-broadcast",
+    BAD_SOURCE = "bad-source",
+    LATER_FRAGMENT = "later-fragment",
+    NO_IP6_HEADER = "no-ip6-header",
+    NO_ROOM = "no-room",
+);
 
-const TOO_BIG: u8 = 2;
-const PARAMETER_PROBLEM: u8 = 4;
 const REDIRECT: u8 = 137;
-const ICMP6: u8 = 58;
-const IP6_BYTES: usize = 40;
 /// Bytes of an error's own header, and of a redirect's with the option's header.
 const ERROR_BYTES: usize = 8;
 const REDIRECT_BYTES: usize = 48;
@@ -110,13 +103,9 @@ impl Question {
         use packet::Access as _;
         let from_net = from_network(packet)?;
         let bytes = PacketBytes::new(&from_net);
-        let header: [u8; IP6_BYTES] = bytes.get(0)?;
-        let address = |at: usize| {
-            let mut octets = [0; 16];
-            octets.copy_from_slice(&header[at..at + 16]);
-            Ipv6Addr::from(octets)
-        };
-        let (mut next, mut at, mut later_fragment) = (header[6], IP6_BYTES, false);
+        let ip = Ipv6::at(0);
+        let (src, dst) = (ip.src(&bytes)?, ip.dst(&bytes)?);
+        let (mut next, mut at, mut later_fragment) = (ip.next_header(&bytes)?, IP6_BYTES, false);
         // Hop by hop, routing, fragment, destination options: a handful at most.
         for _ in 0..8 {
             let length = match next {
@@ -131,7 +120,6 @@ impl Question {
             at += length;
         }
         let icmp_type = (next == ICMP6 && !later_fragment).then(|| bytes.u8(at));
-        let (src, dst) = (address(8), address(24));
         Some(Question { src, dst, later_fragment, icmp_type, bytes: bytes.len() })
     }
 }
@@ -139,8 +127,8 @@ impl Question {
 impl Icmp6Error {
     /// Whether a packet may get an error (RFC 4443 section 2.4 e); else the drop reason.
     fn may_answer(&self, packet: &Packet, question: &Question) -> Result<(), usize> {
-        // Types below 128 are errors, and a message that is cut off might be one.
-        if question.icmp_type.is_some_and(|kind| kind.is_none_or(|kind| kind < 128 || kind == REDIRECT)) {
+        // A message that is cut off might be an error.
+        if question.icmp_type.is_some_and(|kind| kind.is_none_or(|kind| is_error(kind) || kind == REDIRECT)) {
             return Err(IS_ERROR);
         }
         // Path MTU discovery works for multicast, and unknown options may ask for an error.
@@ -188,10 +176,7 @@ impl Icmp6Error {
         let mut head = [0u8; IP6_BYTES + REDIRECT_BYTES];
         let (front, quoted) = self.write_front(&mut head[IP6_BYTES..], packet, &question);
         let length = front + quoted;
-        (head[0], head[6], head[7]) = (0x60, ICMP6, 255);
-        head[4..6].copy_from_slice(&(length as u16).to_be_bytes());
-        head[8..24].copy_from_slice(&self.src.octets());
-        head[24..40].copy_from_slice(&question.src.octets());
+        head[..IP6_BYTES].copy_from_slice(&ip_header(length, self.src, question.src));
         let mut answer = from_network(packet).ok_or(NO_IP6_HEADER)?;
         let pseudo = checksum::pseudo_ipv6(self.src, question.src, ICMP6, length as u32);
         let sum = |bytes: &PacketBytes<'_>| checksum::icmp6(bytes, IP6_BYTES, length, pseudo);
@@ -212,7 +197,5 @@ impl Opaque for Icmp6Error {
 }
 
 impl Element for Icmp6Error {
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
+    element::facts!(reasons: REASONS);
 }

@@ -5,7 +5,7 @@ use super::line::{self, Hop, Network};
 use super::table::{HIGH, LOW, PORT, RECORD_BYTES};
 use crate::route::table::Routes;
 use element::value::written;
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent};
 use ir::expr::{anno, record, select};
 use ir::{Builder, Table};
 use std::net::Ipv6Addr;
@@ -106,9 +106,7 @@ impl Transparent for Lookup {
 }
 
 impl Element for Lookup {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(handlers: HANDLERS);
 }
 
 impl Lookup {

@@ -6,8 +6,9 @@ use click::config::{parse, split_words};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::MacAddr;
 use packet::checksum::{Validity, pseudo_ipv6, verify_icmp6};
-use packet::view::Ipv6;
+use packet::view::ipv6::{DST, HEADER_BYTES as IP6_BYTES, Ipv6, Ipv6Facts, SRC};
 use packet::view::nd::{self, Neighbor, ROUTER, SOLICITED};
+use packet::view::protocol::ICMP6;
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::{PacketBytes, PacketBytesMut};
@@ -35,11 +36,8 @@ them, where the target is one of its addresses or lies in one of its prefixes.
     make,
 };
 
-const BAD_SOLICITATION: usize = 0;
-const NOT_MINE: usize = 1;
+element::reasons!(BAD_SOLICITATION = "bad-solicitation", NOT_MINE = "not-mine");
 
-pub(crate) const IP6_BYTES: usize = 40;
-pub(crate) const ICMP6: u8 = 58;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
 struct Advertiser {
@@ -101,40 +99,53 @@ pub(crate) struct Received {
 pub(crate) fn read(packet: &Packet) -> Option<Received> {
     use packet::Access as _;
     let bytes = PacketBytes::new(packet);
-    if bytes.u16(12)? != TYPE_IP6 || bytes.u8(ETHER_BYTES)? >> 4 != 6 {
+    let Ipv6Facts { src, dst, payload: at, payload_len, end, next_header, hop_limit, .. } =
+        Ipv6::at(ETHER_BYTES).check(&bytes).ok()?;
+    let pseudo = pseudo_ipv6(src, dst, ICMP6, payload_len as u32);
+    let is_message = bytes.u16(12) == Some(TYPE_IP6) && next_header == ICMP6 && hop_limit == nd::HOP_LIMIT;
+    if !is_message || verify_icmp6(&bytes, at, payload_len, pseudo) != Validity::Good {
         return None;
     }
-    let payload = usize::from(bytes.u16(ETHER_BYTES + 4)?);
-    let (next, limit) = (bytes.u8(ETHER_BYTES + 6)?, bytes.u8(ETHER_BYTES + 7)?);
-    let (at, ip) = (ETHER_BYTES + IP6_BYTES, Ipv6::at(ETHER_BYTES));
-    if next != ICMP6 || limit != nd::HOP_LIMIT {
-        return None;
-    }
-    let (src, dst) = (ip.src(&bytes)?, ip.dst(&bytes)?);
-    let pseudo = pseudo_ipv6(src, dst, ICMP6, payload as u32);
-    if verify_icmp6(&bytes, at, payload, pseudo) != Validity::Good {
-        return None;
-    }
-    let message = Neighbor::check(&bytes, at, at + payload).ok()?;
+    let message = Neighbor::check(&bytes, at, end).ok()?;
     Some(Received { message, src, dst, from: MacAddr(bytes.get(6)?) })
 }
 
-/// Writes a neighbour message with its headers to the packet's start; false if there is no room.
-pub(crate) fn write(
-    packet: &mut Packet,
-    message: Neighbor,
+/// Makes the frame of a solicitation for an address: to that address at a station, or to its group. `None` if there is
+/// no buffer.
+pub(crate) fn solicit(
+    target: Ipv6Addr,
+    at: Option<MacAddr>,
     from: (MacAddr, Ipv6Addr),
-    to: (MacAddr, Ipv6Addr),
-) -> bool {
+    work: &mut Work<'_>,
+) -> Option<Packet> {
+    let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr: Some(from.0) };
+    let group = nd::solicited_node(target);
+    let to = at.map_or((nd::multicast_mac(group), group), |station| (station, target));
+    let mut packet = work.make(&[0; ETHER_BYTES + IP6_BYTES + nd::MESSAGE_BYTES])?;
+    (packet.mac, packet.net) = (packet.data(), packet.data() + ETHER_BYTES as u16);
+    packet.trans = packet.net + IP6_BYTES as u16;
+    let written = write(&mut packet, message, from, to);
+    debug_assert!(written, "the packet was made with that length");
+    Some(packet)
+}
+
+/// The IPv6 header of an ICMPv6 message that no router has forwarded yet.
+pub(super) fn ip_header(message_bytes: usize, src: Ipv6Addr, dst: Ipv6Addr) -> [u8; IP6_BYTES] {
+    let mut header = [0; IP6_BYTES];
+    (header[0], header[6], header[7]) = (0x60, ICMP6, nd::HOP_LIMIT);
+    header[4..6].copy_from_slice(&(message_bytes as u16).to_be_bytes());
+    header[SRC..DST].copy_from_slice(&src.octets());
+    header[DST..].copy_from_slice(&dst.octets());
+    header
+}
+
+/// Writes a neighbour message with its headers to the packet's start; false if there is no room.
+fn write(packet: &mut Packet, message: Neighbor, from: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr)) -> bool {
     use packet::Access as _;
     let mut head = [0u8; ETHER_BYTES + IP6_BYTES];
     let ether = EtherHeader { dst: to.0.0, src: from.0.0, ethertype: TYPE_IP6 };
     head[..ETHER_BYTES].copy_from_slice(&ether.bytes());
-    let ip = &mut head[ETHER_BYTES..];
-    (ip[0], ip[6], ip[7]) = (0x60, ICMP6, nd::HOP_LIMIT);
-    ip[4..6].copy_from_slice(&(message.message_bytes() as u16).to_be_bytes());
-    ip[8..24].copy_from_slice(&from.1.octets());
-    ip[24..40].copy_from_slice(&to.1.octets());
+    head[ETHER_BYTES..].copy_from_slice(&ip_header(message.message_bytes(), from.1, to.1));
     let mut bytes = PacketBytesMut::new(packet);
     bytes.copy_in(0, &head) && message.write(&mut bytes, head.len(), from.1, to.1)
 }
@@ -178,7 +189,5 @@ impl Opaque for Advertiser {
 }
 
 impl Element for Advertiser {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["bad-solicitation", "not-mine"]
-    }
+    element::facts!(reasons: REASONS);
 }

@@ -1,12 +1,12 @@
 //! `IP6NDSolicitor`: resolves neighbours' Ethernet addresses.
 
 use super::address::destination;
-use super::ndadvertiser::{IP6_BYTES, read, write};
+use super::ndadvertiser::{read, solicit};
 use crate::ether::header::{EtherHeader, HEADER_BYTES as ETHER_BYTES, TYPE_IP6};
 use click::config::parse;
-use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::MacAddr;
-use packet::view::nd::{self, Neighbor};
+use packet::view::nd;
 use shm::Packet;
 use shm::burst::Batch;
 use shm::bytes::PacketBytesMut;
@@ -41,12 +41,14 @@ destination annotation. If that is unknown, it queues the packet and sends a nei
     make,
 };
 
-const REPLACED: usize = 0;
-const NO_ANSWER: usize = 1;
-const TABLE_FULL: usize = 2;
-const NO_ROOM: usize = 3;
-const ADVERTISEMENT: usize = 4;
-const BAD_ADVERTISEMENT: usize = 5;
+element::reasons!(
+    REPLACED = "replaced",
+    NO_ANSWER = "no-answer",
+    TABLE_FULL = "table-full",
+    NO_ROOM = "no-room",
+    ADVERTISEMENT = "advertisement",
+    BAD_ADVERTISEMENT = "bad-advertisement",
+);
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often old entries are removed.
@@ -106,22 +108,11 @@ impl Solicitor {
         if entry.asked_ns.is_some_and(|asked_ns| now_ns < asked_ns + RETRANSMIT_NS) {
             return;
         }
-        let link_addr = Some(self.own_address);
-        let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr };
-        let group = nd::solicited_node(target);
         // Without a free buffer the next packet solicits.
-        let Some(mut query) = work.make(&[0; ETHER_BYTES + IP6_BYTES + nd::MESSAGE_BYTES]) else { return };
+        let Some(query) = solicit(target, None, (self.own_address, self.address), work) else { return };
         entry.asked_ns = Some(now_ns);
-        query.mac = query.data();
-        query.net = query.data() + ETHER_BYTES as u16;
-        query.trans = query.net + IP6_BYTES as u16;
-        let to = (nd::multicast_mac(group), group);
-        if write(&mut query, message, (self.own_address, self.address), to) {
-            self.queries += 1;
-            work.emit(self.query_output, &query);
-        } else {
-            work.drop(NO_ROOM, &[query]);
-        }
+        self.queries += 1;
+        work.emit(self.query_output, &query);
     }
 
     fn send(&mut self, index: u16, batch: &mut Batch<'_>, work: &mut Work<'_>) {
@@ -143,8 +134,7 @@ impl Solicitor {
                 let packet = *batch.packet(index);
                 if let Some(older) = entry.waiting.replace(packet) {
                     self.killed += 1;
-                    work.release(1);
-                    work.drop(REPLACED, &[older]);
+                    work.drop_held(REPLACED, &[older]);
                 }
                 work.hold(1);
                 self.ask(target, work);
@@ -208,9 +198,7 @@ impl Opaque for Solicitor {
 }
 
 impl Element for Solicitor {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["replaced", "no-answer", "table-full", "no-room", "advertisement", "bad-advertisement"]
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 
     fn fire(&mut self, work: &mut Work<'_>) {
         let now_ns = work.now_ns();
@@ -218,8 +206,7 @@ impl Element for Solicitor {
             let most_ns = if entry.link_address.is_some() { FORGET_NS } else { INTERVAL_NS };
             let keep = now_ns.saturating_sub(entry.since_ns) < most_ns;
             if let Some(packet) = entry.waiting.take_if(|_| !keep) {
-                work.release(1);
-                work.drop(NO_ANSWER, &[packet]);
+                work.drop_held(NO_ANSWER, &[packet]);
             }
             keep
         });
@@ -229,16 +216,8 @@ impl Element for Solicitor {
     }
 
     fn stop(&mut self, work: &mut Work<'_>) {
-        for (_, entry) in self.neighbors.drain() {
-            if let Some(packet) = entry.waiting {
-                work.release(1);
-                work.drop(NO_ANSWER, &[packet]);
-            }
-        }
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
+        let waiting = self.neighbors.drain().filter_map(|(_, entry)| entry.waiting);
+        waiting.for_each(|packet| work.drop_held(NO_ANSWER, &[packet]));
     }
 }
 

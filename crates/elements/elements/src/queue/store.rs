@@ -8,7 +8,7 @@ use super::length::QueueLength;
 use click::config::parse;
 use element::value::written;
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, Merge, Opaque, PortCodes, Row, Scope, StateScope, Work,
+    BoxElement, Class, Configure, Element, Merge, Opaque, PortCodes, Row, Scope, StateScope, Work,
 };
 use shm::Packet;
 use shm::burst::{Batch, Vector};
@@ -96,9 +96,7 @@ enum Full {
     DropOld,
 }
 
-const FULL: usize = 0;
-const RESET: usize = 1;
-const STOPPED: usize = 2;
+element::reasons!(FULL = "queue-full", RESET = "queue-reset", STOPPED = "queue-stopped");
 
 struct Queue {
     ring: VecDeque<Packet>,
@@ -138,8 +136,7 @@ impl Queue {
     /// Drops the packet at the ring's front.
     fn drop_front(&mut self, reason: usize, work: &mut Work<'_>) {
         if let Some(packet) = self.ring.pop_front() {
-            work.release(1);
-            work.drop(reason, std::slice::from_ref(&packet));
+            work.drop_held(reason, std::slice::from_ref(&packet));
         }
     }
 
@@ -214,23 +211,13 @@ impl Opaque for Queue {
 }
 
 impl Element for Queue {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["queue-full", "queue-reset", "queue-stopped"]
-    }
+    element::facts!(writes: false, reasons: REASONS, handlers: HANDLERS);
 
     fn stop(&mut self, work: &mut Work<'_>) {
         self.drop_doomed(work);
         while !self.ring.is_empty() {
             self.drop_front(STOPPED, work);
         }
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

@@ -1,8 +1,8 @@
 //! `Unqueue`: pulls packets and pushes them.
 
 use click::config::{Args, parse};
-use element::value::{set, written};
-use element::{Class, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work};
+use element::value::written;
+use element::{Class, Element, Opaque, PortCodes, Progress, Row, StateScope, Task, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -65,26 +65,16 @@ impl Task for Unqueue {
 }
 
 impl Element for Unqueue {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false, handlers: HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         Some(self)
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 
 const HANDLERS: &[Row<Unqueue>] = &[
     Row::sum("count", |unqueue, _| Some(unqueue.count.to_string())),
-    Row::read_write(
-        "active",
-        |unqueue, _| Some(unqueue.active.to_string()),
-        |unqueue, value, _| set(&mut unqueue.active, value, parse::bool),
-    ),
+    element::field!(active, parse::bool),
     Row::read_write(
         "burst",
         |unqueue, _| Some(unqueue.burst.map_or_else(String::new, |burst| burst.to_string())),
@@ -93,11 +83,7 @@ const HANDLERS: &[Row<Unqueue>] = &[
             Ok(())
         },
     ),
-    Row::read_write(
-        "limit",
-        |unqueue, _| Some(unqueue.limit.to_string()),
-        |unqueue, value, _| set(&mut unqueue.limit, value, parse::i64),
-    ),
+    element::field!(limit, parse::i64),
     Row::button("reset_counts", |unqueue, _| unqueue.count = 0),
     Row::button("reset", |unqueue, _| unqueue.count = 0),
 ];

@@ -2,9 +2,10 @@
 
 use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
 use crate::ether::header::HEADER_BYTES as ETHER_BYTES;
-use crate::ip6::ndadvertiser::{self, IP6_BYTES, is_sound_question};
+use crate::ip6::ndadvertiser::{self, is_sound_question};
 use element::Work;
 use packet::view::icmp6::NEIGHBOR_SOLICITATION;
+use packet::view::ipv6::{DST, HEADER_BYTES as IP6_BYTES};
 use packet::view::nd::{self, Neighbor, SOLICITED};
 use packet::{Access, MacAddr};
 use port::interface::Interface;
@@ -18,7 +19,7 @@ const ARP_LENGTHS: (usize, u16) = (18, 0x0604);
 /// Offsets of an ICMPv6 message, and of the target in those of neighbour discovery.
 const ICMP6: usize = ETHER_BYTES + IP6_BYTES;
 const TARGET: usize = ICMP6 + 8;
-const DESTINATION: usize = ETHER_BYTES + 24;
+const DESTINATION: usize = ETHER_BYTES + DST;
 
 /// What to do with a message.
 pub(super) enum Answered<T> {
@@ -114,19 +115,7 @@ pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut W
         }
         IpAddr::V6(target) => {
             let own = station.ipv6_beside(target)?;
-            let message = Neighbor { is_advertisement: false, flags: 0, target, link_addr: Some(mac) };
-            let group = nd::solicited_node(target);
-            let to = match ask.to {
-                Some(to) => (to, target),
-                None => (nd::multicast_mac(group), group),
-            };
-            let mut packet = work.make(&[0; ICMP6 + nd::MESSAGE_BYTES])?;
-            packet.mac = packet.data();
-            packet.net = packet.data() + ETHER_BYTES as u16;
-            packet.trans = packet.data() + ICMP6 as u16;
-            // The packet was made with that length.
-            let _ = ndadvertiser::write(&mut packet, message, (mac, own), to);
-            Some(packet)
+            ndadvertiser::solicit(target, ask.to, (mac, own), work)
         }
     }
 }

@@ -10,8 +10,8 @@ use crossbeam_queue::ArrayQueue;
 use diag::{Diagnostic, Spanned};
 use element::value::written;
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, PortCodes, Progress, Row, Scope, StateScope, Task,
-    Transparent, Work,
+    BoxElement, Class, Configure, Element, PortCodes, Progress, Row, Scope, StateScope, Task, Transparent,
+    Work,
 };
 use ir::Builder;
 use ir::expr::load;
@@ -66,9 +66,7 @@ wants it.
     make,
 };
 
-const REASONS: &[&str] = &["neighbour-read", "neighbour-malformed"];
-const READ: usize = 0;
-const MALFORMED: usize = 1;
+element::reasons!(READ = "neighbour-read", MALFORMED = "neighbour-malformed");
 
 const ARP_PATH: usize = 0;
 const PATHS: [&str; 2] = ["arp", "neighbour-discovery"];
@@ -95,6 +93,12 @@ fn address(text: &Spanned, _names: &dyn Names) -> Parsed<Address> {
     Address::read(text.as_str()).map_err(|sentence| Diagnostic::error(text.span, sentence))
 }
 
+/// An address, if it is that of a single station.
+fn of_station(mac: MacAddr) -> Result<MacAddr, String> {
+    let is_station = mac.is_station().then_some(mac);
+    is_station.ok_or_else(|| format!("{mac} is the Ethernet address of no single station"))
+}
+
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let name = args.mandatory_positional("STATION", parse::string);
@@ -116,18 +120,9 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         (None, Some(port)) => cx.services.port_mac(port.as_str()).map_err(|why| (port.span, why)),
         (None, None) => Err((name.span, format!("station `{name}` has no Ethernet address"))),
     };
-    let mac = match mac {
-        Ok(mac) => mac,
-        Err((span, why)) => {
-            cx.error(span, why)
-                .help("say it: MAC 02:00:00:00:00:01, in a chain file `mac = \"02:00:00:00:00:01\"`");
-            return None;
-        }
-    };
-    if !mac.is_station() {
-        cx.error(cx.span, format!("{mac} is the Ethernet address of no single station"));
-        return None;
-    }
+    let help = "say it: MAC 02:00:00:00:00:01, in a chain file `mac = \"02:00:00:00:00:01\"`";
+    let mac = mac.map_err(|(span, why)| _ = cx.error(span, why).help(help)).ok()?;
+    let mac = cx.accept(cx.span, of_station(mac))?;
     if !fine {
         return None;
     }
@@ -226,9 +221,7 @@ impl Task for Resolver {
 }
 
 impl Element for Resolver {
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
+    element::facts!(reasons: REASONS, handlers: HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         self.asked.is_some().then_some(self)
@@ -238,10 +231,6 @@ impl Element for Resolver {
         if self.asked.is_some() {
             self.interface.turn(now_ns);
         }
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 
@@ -281,10 +270,7 @@ fn insert(station: &Interface, value: &str) -> Result<(), String> {
         .trim()
         .split_once(char::is_whitespace)
         .ok_or("expected an IP address and an Ethernet address")?;
-    let mac = MacAddr(written(mac, parse::ether)?);
-    if !mac.is_station() {
-        return Err(format!("{mac} is the Ethernet address of no single station"));
-    }
+    let mac = of_station(MacAddr(written(mac, parse::ether)?))?;
     station.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())
 }
 

@@ -67,10 +67,9 @@ impl Endpoints {
     pub fn choose(
         &self,
         spec: &mut Spec,
-        request: &Request,
+        request: &Request<'_>,
         input: u8,
         random: &mut Random,
-        is_free: &dyn Fn(FlowId) -> bool,
     ) -> Option<Choice> {
         let flow = request.flow;
         let found = self.table.find_address(&inside_key(flow, request.protocol, input));
@@ -87,9 +86,9 @@ impl Endpoints {
         }
         let is_free = |to: FlowId| {
             let key = outside_key(to.src, to.sport, request.protocol);
-            self.table.find(&key).is_none() && is_free(to)
+            self.table.find(&key).is_none() && (request.is_free)(to)
         };
-        spec.choose(request, random, &is_free)
+        spec.choose(&Request { is_free: &is_free, ..*request }, random)
     }
 
     /// The internal endpoint of a flow's destination, if that is an external endpoint.

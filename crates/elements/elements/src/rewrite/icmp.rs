@@ -2,9 +2,10 @@
 
 use super::flow::FlowId;
 use super::mappings::MappingEntry;
-use super::rewriter::{CLASSES, mappings_of, one_byte_anno};
+use super::rewriter::{CLASSES, mappings_of};
 use super::table::SharedMappings;
 use click::config::{parse, split_words};
+use element::value::annotation;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, StateScope, Work};
 use packet::access::Access;
 use packet::anno::{self, Anno};
@@ -46,13 +47,13 @@ transport header as far as it is there, and of the error itself (RFC 5508 REQ-4,
     make,
 };
 
-const REASONS: &[&str] = &["no-ip-header", "not-icmp", "not-an-error", "unmapped", "cut-off"];
-
-const NO_IP_HEADER: usize = 0;
-const NOT_ICMP: usize = 1;
-const NOT_AN_ERROR: usize = 2;
-const UNMAPPED: usize = 3;
-const CUT_OFF: usize = 4;
+element::reasons!(
+    NO_IP_HEADER = "no-ip-header",
+    NOT_ICMP = "not-icmp",
+    NOT_AN_ERROR = "not-an-error",
+    UNMAPPED = "unmapped",
+    CUT_OFF = "cut-off",
+);
 
 struct Map {
     mappings: SharedMappings,
@@ -69,7 +70,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let maps = args.mandatory_positional("MAPS", parse::any);
     let dst_anno = args.keyword("DST_ANNO", parse::bool).unwrap_or(true);
-    let reply_anno = args.keyword("REPLY_ANNO", one_byte_anno);
+    let reply_anno = args.keyword("REPLY_ANNO", annotation(1));
     let mut fine = args.finish();
     let maps = maps?;
     let mut found = vec![];
@@ -218,7 +219,7 @@ impl IcmpRewriter {
         changed.put32(inner.inner_ip + 12, to.src);
         changed.put32(inner.inner_ip + 16, to.dst);
         let addresses = changed.delta;
-        mend(changed.bytes, inner.inner_ip + 10, addresses, &mut changed.delta, false);
+        mend(changed.bytes, inner.inner_ip + 10, addresses, &mut changed.delta, Delta::apply);
         if inner.has_ports {
             rewrite_inner_transport(&mut changed, &inner, to, addresses);
         }
@@ -232,8 +233,8 @@ impl IcmpRewriter {
             outer.put32(inner.ip + 12, entry.to.src);
         }
         let (addresses, mut unused) = (outer.delta, Delta::NONE);
-        mend(&mut bytes, inner.ip + 10, addresses, &mut unused, false);
-        mend(&mut bytes, inner.icmp + 2, inside_error, &mut unused, true);
+        mend(&mut bytes, inner.ip + 10, addresses, &mut unused, Delta::apply);
+        mend(&mut bytes, inner.icmp + 2, inside_error, &mut unused, Delta::apply_icmp);
         let dst = bytes.u32(inner.ip + 16);
         let packet = batch.packet_mut(index);
         if let (true, Some(dst)) = (self.dst_anno, dst) {
@@ -246,14 +247,17 @@ impl IcmpRewriter {
     }
 }
 
+/// A checksum after a change.
+type Apply = fn(Delta, u16) -> u16;
+
 /// Updates a checksum for a change, and adds the checksum's own change to `outside`, for outer checksums.
-fn mend(bytes: &mut impl Access, at: usize, change: Delta, outside: &mut Delta, icmp: bool) {
+fn mend(bytes: &mut impl Access, at: usize, change: Delta, outside: &mut Delta, apply: Apply) {
     if change == Delta::NONE {
         return;
     }
     let Some(old) = bytes.u16(at) else { return };
-    let new = if icmp { change.apply_icmp(old) } else { change.apply(old) };
-    if bytes.put_u16(at, new) {
+    let new = apply(change, old);
+    if old != new && bytes.put_u16(at, new) {
         *outside = outside.change16(old, new);
     }
 }
@@ -265,26 +269,20 @@ fn rewrite_inner_transport<A: Access>(
     addresses: Delta,
 ) {
     let at = inner.inner_transport;
+    let before = std::mem::take(&mut changed.delta);
     if inner.protocol == protocol::ICMP {
-        let before = std::mem::take(&mut changed.delta);
         changed.put16(at + 4, to.sport | to.dport);
         let id = changed.delta;
-        mend(changed.bytes, at + 2, id, &mut changed.delta, true);
-        changed.delta = changed.delta.and(before);
-        return;
-    }
-    let before = std::mem::take(&mut changed.delta);
-    changed.put32(at, to.ports());
-    let under = if addresses == Delta::NONE { changed.delta } else { changed.delta.and(addresses) };
-    let sum_at = if inner.protocol == protocol::TCP { at + 16 } else { at + 6 };
-    let old = changed.bytes.u16(sum_at);
-    if inner.protocol != protocol::UDP {
-        mend(changed.bytes, sum_at, under, &mut changed.delta, false);
-    } else if let Some(old) = old.filter(|_| under != Delta::NONE) {
-        let new = under.apply_udp(old);
-        if old != new && changed.bytes.put_u16(sum_at, new) {
-            changed.delta = changed.delta.change16(old, new);
-        }
+        mend(changed.bytes, at + 2, id, &mut changed.delta, Delta::apply_icmp);
+    } else {
+        changed.put32(at, to.ports());
+        let under = if addresses == Delta::NONE { changed.delta } else { changed.delta.and(addresses) };
+        let (sum_at, apply): (_, Apply) = match inner.protocol {
+            protocol::TCP => (at + 16, Delta::apply),
+            protocol::UDP => (at + 6, Delta::apply_udp),
+            _ => (at + 6, Delta::apply),
+        };
+        mend(changed.bytes, sum_at, under, &mut changed.delta, apply);
     }
     changed.delta = changed.delta.and(before);
 }
@@ -302,7 +300,5 @@ impl Opaque for IcmpRewriter {
 }
 
 impl Element for IcmpRewriter {
-    fn reasons(&self) -> &'static [&'static str] {
-        REASONS
-    }
+    element::facts!(reasons: REASONS);
 }

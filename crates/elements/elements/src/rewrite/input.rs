@@ -1,6 +1,5 @@
 //! Input specifications: what an input does with packets that have no mapping.
 
-use super::flow::FlowId;
 use super::mapper::{MapperCell, SharedMapper};
 use super::model::{Outputs, Request};
 use super::named::{self, NamedPatterns};
@@ -8,7 +7,6 @@ use super::pattern::{Choice, SharedPattern};
 use super::reader::{Mistake, SpecReader};
 use click::config::split_words;
 use diag::Spanned;
-use element::steering::OwnerWorker;
 use element::{Configure, Scope};
 use std::sync::{Arc, Mutex};
 use table::Random;
@@ -69,13 +67,7 @@ pub fn read_plain(text: &Spanned, reader: &SpecReader<'_>) -> Result<Option<Spec
 /// # Errors
 /// What is wrong.
 pub fn read(text: &Spanned, cx: &mut Configure<'_>) -> Result<Spec, Mistake> {
-    let home = OwnerWorker::of(cx);
-    let reader = SpecReader {
-        names: cx.names,
-        outputs: cx.shape.outputs,
-        worker: (cx.worker, cx.workers),
-        owner_worker: home,
-    };
+    let reader = SpecReader::new(cx, cx.shape.outputs);
     if let Some(spec) = read_plain(text, &reader)? {
         return Ok(spec);
     }
@@ -115,23 +107,18 @@ impl Spec {
     }
 
     /// Chooses what a new flow becomes; `None` if it gets no mapping.
-    pub fn choose(
-        &mut self,
-        request: &Request,
-        random: &mut Random,
-        is_free: &dyn Fn(FlowId) -> bool,
-    ) -> Option<Choice> {
+    pub fn choose(&mut self, request: &Request<'_>, random: &mut Random) -> Option<Choice> {
         match self {
             Spec::Drop | Spec::Pass(_) => None,
             Spec::Keep(outputs) => {
                 Some(Choice { to: request.flow, outputs: *outputs, pattern: None, takes_value: false })
             }
             Spec::Pattern(pattern, outputs) => {
-                let to = pattern.lock().ok()?.choose(request, random, is_free)?;
+                let to = pattern.lock().ok()?.choose(request, random)?;
                 Some(Choice { to, outputs: *outputs, pattern: Some(pattern.clone()), takes_value: true })
             }
             Spec::Named(..) => None,
-            Spec::Mapper(mapper) => mapper.lock().ok()?.choose(request, random, is_free),
+            Spec::Mapper(mapper) => mapper.lock().ok()?.choose(request, random),
         }
     }
 

@@ -1,6 +1,5 @@
 //! `RoundRobinIPMapper` and `SourceIPHashMapper`: elements that choose a pattern for each new flow.
 
-use super::flow::FlowId;
 use super::model::{Outputs, Request};
 use super::pattern::Choice;
 use super::pattern::SharedPattern;
@@ -8,7 +7,6 @@ use super::reader::SpecReader;
 use crate::basic::information::Information;
 use click::config::{parse, split_words};
 use diag::Spanned;
-use element::steering::OwnerWorker;
 use element::{BoxElement, Class, Configure, PortCodes, Scope, StateScope};
 use std::sync::{Arc, Mutex};
 use table::Random;
@@ -85,15 +83,10 @@ impl MapperCell {
     }
 
     /// Chooses what a new flow becomes.
-    pub fn choose(
-        &mut self,
-        request: &Request,
-        random: &mut Random,
-        is_free: &dyn Fn(FlowId) -> bool,
-    ) -> Option<Choice> {
+    pub fn choose(&mut self, request: &Request<'_>, random: &mut Random) -> Option<Choice> {
         let (entries, turn) = self.0.as_mut()?;
         let mut attempt = |entry: &MapperEntry| {
-            let to = entry.pattern.lock().ok()?.choose(request, random, is_free)?;
+            let to = entry.pattern.lock().ok()?.choose(request, random)?;
             let pattern = Some(entry.pattern.clone());
             Some(Choice { to, outputs: entry.outputs, pattern, takes_value: true })
         };
@@ -126,17 +119,17 @@ fn make_source_hash(cx: &mut Configure<'_>) -> Option<BoxElement> {
         return None;
     };
     let words = split_words(nodes);
-    let numbers: Vec<u32> = words.iter().filter_map(|word| parse::u32(word, cx.names).ok()).collect();
-    let numbers = match numbers.as_slice() {
-        [nodes_each @ 1..=65_536, seed] if words.len() == 2 => Some((*nodes_each, *seed)),
-        _ if patterns.is_empty() => None,
+    let numbers: Result<Vec<u32>, _> = words.iter().map(|word| parse::u32(word, cx.names)).collect();
+    let (nodes_each, seed) = match numbers.as_deref() {
+        Ok([nodes_each @ 1..=65_536, seed]) => (*nodes_each, *seed),
+        // Without patterns there is another mistake to report.
+        _ if patterns.is_empty() => (0, 0),
         _ => {
             cx.error(nodes.span, "expected the number of nodes of each pattern and a seed");
             return None;
         }
     };
     let (entries, ids) = entries(cx, patterns, true)?;
-    let (nodes_each, seed) = numbers?;
     let mut places = vec![];
     for (at, id) in ids.into_iter().enumerate() {
         let mut random = Random::new(u64::from(seed) << 32 | u64::from(id));
@@ -185,9 +178,7 @@ fn entry(cx: &mut Configure<'_>, text: &Spanned, with_id: bool) -> Option<(Mappe
     };
     let (pattern, ports) = words.split_at(at);
     // The rewriter that uses the mapper checks the outputs.
-    let home = OwnerWorker::of(cx);
-    let reader =
-        SpecReader { names: cx.names, outputs: 256, worker: (cx.worker, cx.workers), owner_worker: home };
+    let reader = SpecReader::new(cx, 256);
     let outputs = reader.outputs(ports, text.span);
     let state = if let [name] = pattern {
         let registry = super::named::registry(cx);

@@ -237,10 +237,10 @@ impl Mappings {
             _ => {}
         }
         let is_free = |to: FlowId| flows.find(&kind.key(to.reversed(), protocol, true)).is_none();
-        let request = Request { flow, kind, protocol, exclusive: endpoints.is_some() };
+        let request = Request { flow, kind, protocol, exclusive: endpoints.is_some(), is_free: &is_free };
         let choice = match endpoints {
-            Some(endpoints) => endpoints.choose(spec, &request, input as u8, random, &is_free),
-            None => spec.choose(&request, random, &is_free),
+            Some(endpoints) => endpoints.choose(spec, &request, input as u8, random),
+            None => spec.choose(&request, random),
         };
         let mut choice = choice.ok_or(Refusal::PortExhausted)?;
         if kind == Kind::Address && choice.to.dst != 0 {

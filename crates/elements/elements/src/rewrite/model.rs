@@ -12,8 +12,8 @@ pub struct Outputs {
 }
 
 /// A new flow that asks for a mapping.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
     /// The flow.
     pub flow: FlowId,
     /// Which packets are of one flow.
@@ -22,4 +22,6 @@ pub struct Request {
     pub protocol: u8,
     /// Whether a value of a range may serve only one source, whatever that talks to.
     pub exclusive: bool,
+    /// Whether the replies to a flow have no mapping yet.
+    pub is_free: &'a dyn Fn(FlowId) -> bool,
 }

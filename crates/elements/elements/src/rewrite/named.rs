@@ -4,7 +4,6 @@ use super::pattern::SharedPattern;
 use super::reader::SpecReader;
 use crate::basic::information::Information;
 use click::config::split_words;
-use element::steering::OwnerWorker;
 use element::{BoxElement, Class, Configure, PortCodes, Scope, StateScope};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -70,9 +69,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     for text in rest {
         let words = split_words(&text);
         let Some((name, words)) = words.split_first() else { continue };
-        let home = OwnerWorker::of(cx);
-        let reader =
-            SpecReader { names: cx.names, outputs: 0, worker: (cx.worker, cx.workers), owner_worker: home };
+        let reader = SpecReader::new(cx, 0);
         let made = match words {
             [] | [_] => Err((text.span, "expected `NAME SADDR SPORT DADDR DPORT`".to_string())),
             words => reader.pattern(words, text.span),

@@ -228,15 +228,9 @@ impl PatternState {
         self
     }
 
-    /// Chooses what a new flow becomes. `is_free` is whether a flow's replies have no mapping yet. `None` if no value
-    /// is left.
-    pub fn choose(
-        &mut self,
-        request: &Request,
-        random: &mut Random,
-        is_free: impl Fn(FlowId) -> bool,
-    ) -> Option<FlowId> {
-        let Request { flow, kind, protocol, exclusive } = *request;
+    /// Chooses what a new flow becomes; `None` if no value is left.
+    pub fn choose(&mut self, request: &Request<'_>, random: &mut Random) -> Option<FlowId> {
+        let Request { flow, kind, protocol, exclusive, is_free } = *request;
         let to = self.rewritten(flow, kind);
         if self.pattern.range_top == 0 {
             return Some(to);

@@ -4,6 +4,7 @@ use super::model::Outputs;
 use super::pattern::{Pattern, PatternState};
 use click::config::{Names, parse};
 use diag::Spanned;
+use element::Configure;
 use element::steering::OwnerWorker;
 
 /// Reads specifications.
@@ -21,7 +22,13 @@ pub struct SpecReader<'a> {
 /// A mistake: its place, and a message.
 pub type Mistake = (diag::Span, String);
 
-impl SpecReader<'_> {
+impl<'a> SpecReader<'a> {
+    /// For the specifications of an element that is being made, with so many output ports.
+    pub fn new(cx: &mut Configure<'a>, outputs: usize) -> SpecReader<'a> {
+        let owner_worker = OwnerWorker::of(cx);
+        SpecReader { names: cx.names, outputs, worker: (cx.worker, cx.workers), owner_worker }
+    }
+
     pub(super) fn port(&self, word: &Spanned, what: &str) -> Result<u8, Mistake> {
         let port = parse::u32(word, self.names).map_err(|_| (word.span, format!("bad {what}")))?;
         let port = u8::try_from(port).ok().filter(|&port| usize::from(port) < self.outputs);

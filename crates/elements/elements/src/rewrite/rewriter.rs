@@ -7,12 +7,13 @@ use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Setti
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
-use click::config::{Names, NoNames, parse};
+use click::config::{Args, NoNames, parse};
 use diag::{SourceMap, Spanned};
 use element::steering::OwnerWorker;
+use element::value::annotation;
 use element::{BoxElement, Configure, Element, Handlers, Row, Scope, Transparent, Work};
 use ir::{Builder, Table};
-use packet::anno::{self, ANNO_BYTES, Anno};
+use packet::anno::Anno;
 use packet::view::protocol::{TCP, UDP};
 use shm::burst::Batch;
 use std::hash::{BuildHasher, RandomState};
@@ -41,15 +42,6 @@ pub fn mappings_of(cx: &mut Configure<'_>, name: &str) -> Option<SharedMappings>
     cx.shared(Scope::Worker, name, Default::default).map(SharedMappings)
 }
 
-/// Reads the name or offset of a one-byte annotation.
-pub fn one_byte_anno(text: &Spanned, names: &dyn Names) -> parse::Parsed<Anno> {
-    if let Some(named) = anno::from_name(text.as_str()) {
-        return Ok(Anno { len: 1, ..named });
-    }
-    let offset = parse::int_in(0..=ANNO_BYTES as i64 - 1)(text, names)?;
-    Ok(Anno { offset: offset as u8, len: 1 })
-}
-
 /// The arguments; input specifications are not parsed yet.
 struct Arguments {
     settings: Settings,
@@ -62,30 +54,32 @@ struct Arguments {
 fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> {
     let mut args = cx.args();
     let mut timeouts = flavor.timeouts();
-    let set = |place: &mut u64, value: Option<u64>| *place = value.unwrap_or(*place);
+    // Sets a time to the last of the keywords that is given.
+    let set = |args: &mut Args<'_>, place: &mut u64, keywords: &[&'static str]| {
+        for keyword in keywords {
+            *place = args.keyword(keyword, parse::seconds_ns).unwrap_or(*place);
+        }
+    };
     if flavor.has_tcp_timeouts {
-        let all = args.keyword("TIMEOUT", parse::seconds_ns);
-        set(&mut timeouts.tcp_data_ns, args.keyword("TCP_TIMEOUT", parse::seconds_ns).or(all));
-        set(&mut timeouts.tcp_done_ns, args.keyword("TCP_DONE_TIMEOUT", parse::seconds_ns));
-        set(&mut timeouts.tcp_nodata_ns, args.keyword("TCP_NODATA_TIMEOUT", parse::seconds_ns));
-        let all = args.keyword("GUARANTEE", parse::seconds_ns);
-        set(&mut timeouts.tcp_guarantee_ns, args.keyword("TCP_GUARANTEE", parse::seconds_ns).or(all));
+        set(&mut args, &mut timeouts.tcp_data_ns, &["TIMEOUT", "TCP_TIMEOUT"]);
+        set(&mut args, &mut timeouts.tcp_done_ns, &["TCP_DONE_TIMEOUT"]);
+        set(&mut args, &mut timeouts.tcp_nodata_ns, &["TCP_NODATA_TIMEOUT"]);
+        set(&mut args, &mut timeouts.tcp_guarantee_ns, &["GUARANTEE", "TCP_GUARANTEE"]);
     } else {
-        set(&mut timeouts.other_ns, args.keyword("TIMEOUT", parse::seconds_ns));
-        set(&mut timeouts.guarantee_ns, args.keyword("GUARANTEE", parse::seconds_ns));
+        set(&mut args, &mut timeouts.other_ns, &["TIMEOUT"]);
+        set(&mut args, &mut timeouts.guarantee_ns, &["GUARANTEE"]);
     }
     if flavor.has_udp_timeouts {
-        set(&mut timeouts.other_ns, args.keyword("UDP_TIMEOUT", parse::seconds_ns));
-        set(&mut timeouts.guarantee_ns, args.keyword("UDP_GUARANTEE", parse::seconds_ns));
+        set(&mut args, &mut timeouts.other_ns, &["UDP_TIMEOUT"]);
+        set(&mut args, &mut timeouts.guarantee_ns, &["UDP_GUARANTEE"]);
         let streaming = args.keyword("UDP_STREAMING_TIMEOUT", parse::seconds_ns);
         let plain = (!flavor.has_tcp_timeouts).then(|| args.keyword("STREAMING_TIMEOUT", parse::seconds_ns));
         timeouts.streaming_ns = streaming.or(plain.flatten()).unwrap_or(timeouts.other_ns);
     } else {
         timeouts.streaming_ns = timeouts.other_ns;
     }
-    let reap = args.keyword("REAP_TIME", parse::seconds_ns);
-    let reap = args.keyword("REAP_INTERVAL", parse::seconds_ns).or(reap);
-    let mut reap_interval_ns = reap.unwrap_or(900_000_000_000);
+    let mut reap_interval_ns = 900_000_000_000;
+    set(&mut args, &mut reap_interval_ns, &["REAP_TIME", "REAP_INTERVAL"]);
     for old in OLD_INTERVALS {
         if let Some(interval_ns) = args.keyword(old, parse::seconds_ns) {
             reap_interval_ns = reap_interval_ns.min(interval_ns.max(1));
@@ -98,7 +92,7 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
         true => args.keyword("DST_ANNO", parse::bool).unwrap_or(true),
         false => true,
     };
-    let reply_anno = args.keyword("REPLY_ANNO", one_byte_anno);
+    let reply_anno = args.keyword("REPLY_ANNO", annotation(1));
     let words = [("ADDRESS_AND_PORT_DEPENDENT", false), ("ENDPOINT_INDEPENDENT", true)];
     let (mut endpoint_independent, mut open_filter) = (false, false);
     if flavor.kind == Kind::Ports {
@@ -157,15 +151,9 @@ pub fn make(cx: &mut Configure<'_>, flavor: &'static Flavor) -> Option<BoxElemen
         passes: specs.iter().map(Spec::passes_to).collect(),
     };
     let settings = Settings { capacity: limit.unwrap_or(DEFAULT_CAPACITY), ..arguments.settings };
-    let mappings = match Mappings::new(settings, specs, budget) {
-        Ok(mappings) => mappings,
-        Err(error) => {
-            cx.error(cx.span, format!("{}: {error}", flavor.class));
-            return None;
-        }
-    };
-    let name = cx.name;
-    let shared = mappings_of(cx, name)?;
+    let mappings = Mappings::new(settings, specs, budget);
+    let mappings = cx.accept(cx.span, mappings.map_err(|error| format!("{}: {error}", flavor.class)))?;
+    let shared = mappings_of(cx, cx.name)?;
     *shared.0.lock().ok()? = Some(mappings);
     Some(BoxElement::transparent(Rewriter {
         mappings: shared,
@@ -221,9 +209,7 @@ impl Transparent for Rewriter {
 }
 
 impl Element for Rewriter {
-    fn reasons(&self) -> &'static [&'static str] {
-        REFUSALS
-    }
+    element::facts!(reasons: REFUSALS);
 
     fn start(&mut self, _work: &mut Work<'_>) {
         let outputs = self.outputs;
@@ -302,8 +288,6 @@ impl Rewriter {
         Ok(())
     }
 }
-
-const _: () = assert!(ANNO_BYTES <= 256);
 
 /// The handlers of one class, with those of all classes.
 macro_rules! handlers {

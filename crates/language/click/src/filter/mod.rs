@@ -33,3 +33,4 @@ pub use ast::{
 };
 pub use eval::Headers;
 pub use parse::{Pattern, parse};
+pub use words::ICMP_TYPES;

@@ -79,7 +79,8 @@ const SYNTAX: &[&str] =
 const FLAGS: &[(&str, u8)] =
     &[("ack", 0x10), ("fin", 0x01), ("psh", 0x08), ("rst", 0x04), ("syn", 0x02), ("urg", 0x20)];
 
-const ICMP_TYPES: &[(&str, u8)] = &[
+/// Names of ICMP types.
+pub const ICMP_TYPES: &[(&str, u8)] = &[
     ("echo", 8),
     ("echo-reply", 0),
     ("inforeq", 15),
