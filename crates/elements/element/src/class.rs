@@ -62,7 +62,8 @@ impl Configure<'_> {
         self.read(read).map(BoxElement::opaque)
     }
 
-    fn read<E>(&mut self, read: impl FnOnce(&mut Args<'_>) -> Option<E>) -> Option<E> {
+    /// What `read` returns for the arguments, in the same way.
+    pub fn read<E>(&mut self, read: impl FnOnce(&mut Args<'_>) -> Option<E>) -> Option<E> {
         let mut args = self.args();
         let element = read(&mut args);
         let fine = args.finish();

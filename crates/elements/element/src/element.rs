@@ -84,7 +84,8 @@ pub trait Element: Send {
 }
 
 /// States, inside of an `impl Element`, what is the same for all elements of the type: [`Element::reasons`],
-/// [`Element::writes`], and the rows of [`Element::handlers`].
+/// [`Element::writes`], and the rows of [`Element::handlers`]; for example
+/// `facts!(writes: false, reasons: REASONS, handlers: HANDLERS);`.
 #[macro_export]
 macro_rules! facts {
     (@reasons $names:expr) => {
@@ -107,7 +108,8 @@ macro_rules! facts {
     };
 }
 
-/// Declares an element's drop reasons: `REASONS`, their names, and for each of them a constant with its place there.
+/// Declares an element's drop reasons: `REASONS`, their names, and for each of them a constant with its place there; for
+/// example `reasons!(TOO_LONG = "too-long", NO_ROOM = "no-room");`.
 #[macro_export]
 macro_rules! reasons {
     (@$place:expr;) => {};
@@ -193,19 +195,13 @@ impl BoxElement {
     /// The element if it is transparent.
     #[inline(always)]
     pub fn as_transparent(&mut self) -> Option<&mut dyn Transparent> {
-        match self {
-            BoxElement::Transparent(element) => Some(element.as_mut()),
-            BoxElement::Opaque(_) => None,
-        }
+        if let BoxElement::Transparent(element) = self { Some(element.as_mut()) } else { None }
     }
 
     /// The element if it is opaque.
     #[inline(always)]
     pub fn as_opaque(&mut self) -> Option<&mut dyn Opaque> {
-        match self {
-            BoxElement::Transparent(_) => None,
-            BoxElement::Opaque(element) => Some(element.as_mut()),
-        }
+        if let BoxElement::Opaque(element) = self { Some(element.as_mut()) } else { None }
     }
 
     /// The program of a transparent element with these ports.
@@ -218,10 +214,7 @@ impl BoxElement {
 
     /// [`Transparent::first_match`].
     pub fn first_match(&self) -> Option<RuleList> {
-        match self {
-            BoxElement::Transparent(element) => element.first_match(),
-            BoxElement::Opaque(_) => None,
-        }
+        if let BoxElement::Transparent(element) = self { element.first_match() } else { None }
     }
 }
 

@@ -72,6 +72,7 @@ impl Services for TestServices {
         name.to_path_buf()
     }
 
+    // As in every implementation of the trait, whose signature this is.
     fn shared_any(
         &mut self,
         scope: Scope,

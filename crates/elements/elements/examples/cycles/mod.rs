@@ -18,6 +18,7 @@ pub const WARM_UP: usize = 3;
 const SLOTS: usize = 256;
 
 /// The time stamp counter.
+// As in `crates/base/table/examples/lookup_cycles.rs`: examples of two crates share no code.
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: RDTSC is part of the x86-64 baseline and reads a counter.

@@ -1,7 +1,7 @@
 //! Calls of write handlers, as arguments such as `COUNT_CALL 1000 stop` ask for them.
 
 use click::config::{Names, Parsed, parse, split_words};
-use diag::{Diagnostic, Spanned};
+use diag::{Diagnostic, Span, Spanned};
 use element::Work;
 
 /// A write handler and what is written to it.
@@ -19,9 +19,12 @@ impl HandlerCall {
 
     /// Reads `HANDLER [VALUE]`.
     pub fn parse(text: &Spanned, names: &dyn Names) -> Parsed<HandlerCall> {
-        let words = split_words(text);
+        HandlerCall::of(&split_words(text), text.span, names)
+    }
+
+    fn of(words: &[Spanned], place: Span, names: &dyn Names) -> Parsed<HandlerCall> {
         let Some((first, rest)) = words.split_first() else {
-            return Err(Diagnostic::error(text.span, "a write handler is expected"));
+            return Err(Diagnostic::error(place, "a write handler is expected"));
         };
         parse::handler(first, names)?;
         let value: Vec<&str> = rest.iter().map(Spanned::as_str).collect();
@@ -54,15 +57,7 @@ impl Trigger {
             return Err(Diagnostic::error(text.span, "a number is expected"));
         };
         let at = parse::u64(first, names)?;
-        let call = match rest.first() {
-            None => None,
-            Some(second) => {
-                let from = text.text.len() - text.text.trim_start().len() + first.text.len();
-                let rest = text.slice(from..text.text.len());
-                debug_assert!(rest.text.contains(second.as_str()));
-                Some(HandlerCall::parse(&rest, names)?)
-            }
-        };
+        let call = (!rest.is_empty()).then(|| HandlerCall::of(rest, text.span, names)).transpose()?;
         Ok(Trigger { at, call })
     }
 }

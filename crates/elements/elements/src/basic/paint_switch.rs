@@ -6,8 +6,8 @@ use element::value::annotation;
 use element::{
     BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
 };
+use ir::Builder;
 use ir::expr::{anno, cell};
-use ir::{Builder, Expr};
 use packet::anno::{self, Anno};
 use shm::burst::Batch;
 
@@ -126,18 +126,12 @@ fn make_colored(cx: &mut Configure<'_>, tee: bool) -> Option<BoxElement> {
     })
 }
 
-impl Colored {
-    /// Whether a packet has the colour. The colour is in a cell, since the handler changes it.
-    fn is_painted(&self, f: &mut Builder) -> Expr {
-        let color = f.cell("color", u64::from(self.color));
-        anno(self.anno).equals(cell(color))
-    }
-}
-
 impl Transparent for Colored {
     fn build(&self, f: &mut Builder) {
         f.name(if self.tee { "PaintTee" } else { "CheckPaint" });
-        let painted = self.is_painted(f);
+        // The colour is in a cell, since the handler changes it.
+        let color = f.cell("color", u64::from(self.color));
+        let painted = anno(self.anno).equals(cell(color));
         if self.tee {
             let copied = f.slow_block("painted");
             f.leave_if(painted, copied);

@@ -7,6 +7,7 @@ use element::value::{ether_text, written};
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::Access;
 use shm::burst::Batch;
+use std::net::Ipv4Addr;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -35,8 +36,8 @@ address counts. All other packets leave by output 1.
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct ResponderEntry {
-    network: u32,
-    mask: u32,
+    /// Its address has no bits outside of the mask.
+    network: Ip4Prefix,
     mac: [u8; 6],
 }
 
@@ -65,12 +66,11 @@ fn entries(text: &Spanned, names: &dyn Names) -> Parsed<Vec<ResponderEntry>> {
     if prefixes.is_empty() {
         return Err(Diagnostic::error(text.span, "an IP address or prefix is missing"));
     }
-    let entry = |prefix: Ip4Prefix| ResponderEntry {
-        network: prefix.network().into(),
-        mask: prefix.mask.into(),
-        mac,
-    };
-    Ok(prefixes.into_iter().map(entry).collect())
+    Ok(prefixes.into_iter().map(|prefix| ResponderEntry { network: network(prefix), mac }).collect())
+}
+
+fn network(prefix: Ip4Prefix) -> Ip4Prefix {
+    Ip4Prefix { address: prefix.network(), ..prefix }
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -89,14 +89,18 @@ impl ArpResponder {
     /// Adds entries; the later of two for one prefix counts.
     fn add(&mut self, new: Vec<ResponderEntry>) {
         for entry in new {
-            self.entries.retain(|old| (old.network, old.mask) != (entry.network, entry.mask));
+            self.entries.retain(|old| old.network != entry.network);
             self.entries.push(entry);
         }
-        self.entries.sort_by_key(|entry| std::cmp::Reverse(entry.mask.count_ones()));
+        self.entries.sort_by_key(|entry| std::cmp::Reverse(entry.network.mask.to_bits().count_ones()));
     }
 
     fn lookup(&self, ip: u32) -> Option<[u8; 6]> {
-        self.entries.iter().find(|entry| ip & entry.mask == entry.network).map(|entry| entry.mac)
+        let ip = Ipv4Addr::from_bits(ip);
+        self.entries
+            .iter()
+            .find(|entry| ip & entry.network.mask == entry.network.address)
+            .map(|entry| entry.mac)
     }
 
     /// The reply to a frame, if the frame is a request for an address in the list.
@@ -128,17 +132,13 @@ impl Element for ArpResponder {
 
 impl ArpResponder {
     fn table(&self, _cells: &[u64]) -> Option<String> {
-        let line = |entry: &ResponderEntry| {
-            let prefix = Ip4Prefix { address: entry.network.into(), mask: entry.mask.into() };
-            format!("{prefix} {}", ether_text(entry.mac))
-        };
+        let line = |entry: &ResponderEntry| format!("{} {}", entry.network, ether_text(entry.mac));
         Some(self.entries.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 
     fn remove(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
         let prefix = written(value, parse::ip4_or_prefix)?;
-        let (network, mask) = (u32::from(prefix.network()), u32::from(prefix.mask));
-        let at = self.entries.iter().position(|entry| (entry.network, entry.mask) == (network, mask));
+        let at = self.entries.iter().position(|entry| entry.network == network(prefix));
         self.entries.remove(at.ok_or_else(|| format!("{prefix} not found"))?);
         Ok(())
     }

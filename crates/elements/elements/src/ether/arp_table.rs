@@ -35,11 +35,7 @@ struct ArpTable {
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let mut args = cx.args();
-    let limits = Limits::read(&mut args);
-    if !args.finish() {
-        return None;
-    }
+    let limits = cx.read(|args| Some(Limits::read(args)))?;
     let neighbours = table(cx, cx.name)?;
     neighbours.set_limits(limits);
     Some(BoxElement::opaque(ArpTable { neighbours, now_ns: 0 }))

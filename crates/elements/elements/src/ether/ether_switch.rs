@@ -68,13 +68,9 @@ struct EtherSwitch {
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let ports = cx.shape.outputs;
-    let mut args = cx.args();
-    let timeout_ns = args.keyword("TIMEOUT", parse::seconds_ns).unwrap_or(300_000_000_000);
-    if !args.finish() {
-        return None;
-    }
-    let name = cx.name.to_string();
-    let lans = cx.shared(Scope::AllWorkers, &name, || {
+    let timeout_ns =
+        cx.read(|args| Some(args.keyword("TIMEOUT", parse::seconds_ns).unwrap_or(300_000_000_000)))?;
+    let lans = cx.shared(Scope::AllWorkers, cx.name, || {
         let seen = HashMap::with_capacity(MOST_ADDRESSES);
         Mutex::new(Lans { seen, timeout_ns, next_sweep_ns: 0 })
     })?;

@@ -40,9 +40,10 @@ pub struct Acl {
     slots: Vec<u16>,
     /// The decisions, by record. Atomics, because the machine code of several workers has their addresses.
     decisions: Box<[AtomicU64]>,
-    /// The tests whose results are the key's bits.
-    tests: Vec<Test>,
-    ports: bool,
+    /// The tests whose results are the key's bits from [`TESTS_BIT`] on.
+    pub(super) tests: Vec<Test>,
+    /// Whether a rule looks at ports.
+    pub(super) ports: bool,
     limits: Limits,
 }
 
@@ -107,16 +108,6 @@ impl Acl {
     /// Every decision.
     pub fn decisions(&self) -> impl Iterator<Item = u32> + '_ {
         self.decisions.iter().map(|decision| decision.load(Ordering::Relaxed) as u32)
-    }
-
-    /// The tests whose results are the bits from [`TESTS_BIT`] on.
-    pub fn tests(&self) -> &[Test] {
-        &self.tests
-    }
-
-    /// Whether a rule looks at ports.
-    pub fn ports(&self) -> bool {
-        self.ports
     }
 
     /// Number of boxes, and bytes of memory.

@@ -254,7 +254,7 @@ impl Exits {
 fn look_up(f: &mut Builder, acl: &Acl, there: [u16; 4], exits: &mut Exits) {
     let addresses = f.eval(load(field::IP_PAIR));
     let mut rest = f.eval(load(field::IP_PROTO) << acl::PROTO_SHIFT);
-    if acl.ports() {
+    if acl.ports {
         let joined = f.block();
         let param = f.param(joined);
         let without = f.aside(|f| f.jump_with(joined, [rest | (1 << acl::NO_PORTS_BIT)]));
@@ -264,7 +264,7 @@ fn look_up(f: &mut Builder, acl: &Acl, there: [u16; 4], exits: &mut Exits) {
         f.at(joined);
         rest = param;
     }
-    for (at, test) in acl.tests().iter().enumerate() {
+    for (at, test) in acl.tests.iter().enumerate() {
         rest = find_out(f, *test, there, rest, 1 << (acl::TESTS_BIT + at as u64));
     }
     let table = f.table("rules", acl::KEY_WORDS, acl::RECORD_BYTES);

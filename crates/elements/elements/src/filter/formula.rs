@@ -10,6 +10,8 @@ use super::expr::{
 use click::config::Ip6Prefix;
 use ir::analysis::interval::IntervalSet;
 use packet::field::{self, Base, Field};
+use packet::view::ethernet::{ARP, IPV6, MPLS, MPLS_UPSTREAM, QINQ, QINQ_OLD, VLAN};
+use packet::view::ipv6;
 use std::collections::BTreeMap;
 
 /// Bytes of the IP header that the elements check first.
@@ -179,6 +181,11 @@ fn pair(direction: Direction, of: impl Fn(bool) -> Formula, negated: bool) -> Fo
     if negated { not(formula) } else { formula }
 }
 
+/// Whether one or both of a source and a destination field pass a comparison.
+fn ends(direction: Direction, (src, dst): (Field, Field), wanted: Compare, negated: bool) -> Formula {
+    pair(direction, |is_src| compare(if is_src { src } else { dst }, wanted), negated)
+}
+
 fn reach(base: Base, bytes: u16) -> Formula {
     Formula::Atom(Var::Reach(base, bytes), IntervalSet::one(1))
 }
@@ -201,18 +208,12 @@ impl From<Test> for Formula {
     fn from(test: Test) -> Formula {
         match test {
             Test::Host { direction, address, mask, negated } => {
-                let address = |src| {
-                    let field = if src { field::IP_SRC } else { field::IP_DST };
-                    compare(field, masked(mask.into(), address.into()))
-                };
-                pair(direction, address, negated)
+                ends(direction, (field::IP_SRC, field::IP_DST), masked(mask.into(), address.into()), negated)
             }
             Test::Ether { direction, address, mask, negated } => {
-                let address = |src| {
-                    let field = if src { field::ETH_SRC } else { field::ETH_DST };
-                    compare(field, masked(mask, address))
-                };
-                Formula::All(vec![reach(Base::Mac, 12), pair(direction, address, negated)])
+                let addresses = (field::ETH_SRC, field::ETH_DST);
+                let address = ends(direction, addresses, masked(mask, address), negated);
+                Formula::All(vec![reach(Base::Mac, 12), address])
             }
             Test::Proto(wanted) => compare(field::IP_PROTO, wanted),
             Test::TcpUdp => one_of(field::IP_PROTO, TCP_UDP),
@@ -224,8 +225,7 @@ impl From<Test> for Formula {
             Test::Port { direction, protocol, compare: wanted } => {
                 let protocol = has_ports(field::IP_PROTO, protocol);
                 let (positive, negated) = wanted.split();
-                let port = |src| compare(if src { field::L4_SPORT } else { field::L4_DPORT }, positive);
-                let ports = pair(direction, port, negated);
+                let ports = ends(direction, (field::L4_SPORT, field::L4_DPORT), positive, negated);
                 Formula::All(vec![protocol, reach(Base::Trans, PORT_BYTES), ports])
             }
             Test::TcpFlags(flags) => {
@@ -244,7 +244,7 @@ impl From<Test> for Formula {
 }
 
 /// Types that announce a VLAN tag.
-const TAGS: &[u64] = &[0x8100, 0x88a8, 0x9100];
+pub(super) const TAGS: &[u64; 3] = &[VLAN as u64, QINQ as u64, QINQ_OLD as u64];
 /// The type field of a frame, by the number of tags before it.
 const TYPES: [Field; 3] = [field::ETH_TYPE, field::VLAN_TYPE, field::VLAN2_TYPE];
 
@@ -283,11 +283,11 @@ fn of_layer(layer: Layer, wanted: Option<Compare>) -> Formula {
     match layer {
         Layer::Vlan => behind(1, 18, numbered(field::VLAN_ID).into_iter().collect()),
         Layer::Qinq => behind(2, 22, numbered(field::VLAN2_ID).into_iter().collect()),
-        Layer::Arp => typed(&|field| one_of(field, &[0x0806]), None),
+        Layer::Arp => typed(&|field| one_of(field, &[ARP.into()]), None),
         Layer::EtherType => {
             typed(&|field| wanted.map_or(Formula::Const(true), |of| compare(field, of)), None)
         }
-        Layer::Mpls => typed(&|field| one_of(field, &[0x8847, 0x8848]), wanted),
+        Layer::Mpls => typed(&|field| one_of(field, &[MPLS.into(), MPLS_UPSTREAM.into()]), wanted),
         Layer::Vxlan | Layer::Geneve => {
             let port = Compare::equal(layer.udp_port().unwrap_or(0).into());
             let protocol = PortProtocol::One(17);
@@ -306,15 +306,12 @@ fn of_layer(layer: Layer, wanted: Option<Compare>) -> Formula {
     }
 }
 
-/// Bytes of an IPv6 header.
-const IP6_BYTES: u16 = 40;
-
 fn of_six(test: Six) -> Formula {
     let way = |(tags, kind): (usize, &Field)| {
         let start = kind.end_byte();
         let bytes = |at: u16, len: u16| Field::new(Base::Mac, (start + at) * 8, (len * 8) as u8);
-        let mut then = vec![one_of(*kind, &[0x86dd]), one_of(Field::new(Base::Mac, start * 8, 4), &[6])];
-        let mut reaches = start + IP6_BYTES;
+        let mut then = vec![one_of(*kind, &[IPV6.into()]), one_of(Field::new(Base::Mac, start * 8, 4), &[6])];
+        let mut reaches = start + ipv6::HEADER_BYTES as u16;
         let next = bytes(6, 1);
         match test {
             Six::Any => {}
@@ -338,8 +335,7 @@ fn of_six(test: Six) -> Formula {
                 reaches += PORT_BYTES;
                 then.push(has_ports(next, protocol));
                 let (positive, negated) = wanted.split();
-                let port = |src| compare(bytes(if src { 40 } else { 42 }, 2), positive);
-                then.push(pair(direction, port, negated));
+                then.push(ends(direction, (bytes(40, 2), bytes(42, 2)), positive, negated));
             }
         }
         behind(tags, reaches, then)

@@ -7,7 +7,7 @@
 use super::emit::emit;
 use super::expr::Expr;
 use super::filter_plan::{NO_MATCH, graph};
-use super::formula::{Formula, IP_BYTES, Var, not};
+use super::formula::{Formula, IP_BYTES, TAGS, Var, not};
 use super::graph::{Graph, To};
 use ir::expr::load;
 use ir::{BlockId, Builder};
@@ -118,8 +118,6 @@ impl Policies {
     }
 }
 
-/// Types that announce a VLAN tag.
-const TAGS: [u64; 3] = [0x8100, 0x88a8, 0x9100];
 const TYPE_IP: u64 = 0x0800;
 /// Version 4 with a header of 20 to 60 bytes: the first byte of every IPv4 packet.
 const FIRST_BYTES: (u64, u64) = (0x45, 0x4f);

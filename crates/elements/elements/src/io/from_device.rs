@@ -57,7 +57,6 @@ each worker receives from its own queue.
 - **handlers**: `count`, `byte_count` (read), `active` (read/write), `reset_counts` (write)
 ",
     codes: PortCodes::new("0/1", "h/h"),
-    make,
     ..FROM_DEVICE
 };
 

@@ -46,7 +46,6 @@ As ToDevice, with the name and arguments of FastClick's element.
 - **difference**: keeps no internal queue (`IQUEUE`, `BLOCKING`, `TIMEOUT` have no effect): a burst is sent
   when it arrives
 ",
-    make,
     ..TO_DEVICE
 };
 

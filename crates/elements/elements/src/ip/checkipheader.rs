@@ -108,29 +108,27 @@ fn addresses(list: Vec<Ipv4Addr>) -> impl Iterator<Item = u32> {
 
 fn make(cx: &mut Configure<'_>, class: &'static str, checksum: bool) -> Option<BoxElement> {
     let element = cx.name.to_string();
-    let mut args = cx.args();
-    let (mut bad_sources, mut good_destinations) = (BTreeSet::new(), vec![]);
-    let interfaces = args.keyword("INTERFACES", parse::list(parse::ip4_or_prefix));
-    if let Some(interfaces) = interfaces {
-        for Ip4Prefix { address, mask } in interfaces {
-            bad_sources.insert(u32::from(address) | !u32::from(mask));
-            good_destinations.push(u32::from(address));
+    cx.transparent(|args| {
+        let (mut bad_sources, mut good_destinations) = (BTreeSet::new(), vec![]);
+        let interfaces = args.keyword("INTERFACES", parse::list(parse::ip4_or_prefix));
+        if let Some(interfaces) = interfaces {
+            for Ip4Prefix { address, mask } in interfaces {
+                bad_sources.insert(u32::from(address) | !u32::from(mask));
+                good_destinations.push(u32::from(address));
+            }
+            bad_sources.extend(NOBODY);
         }
-        bad_sources.extend(NOBODY);
-    }
-    let bad = args.keyword("BADSRC", parse::list(parse::ip4));
-    bad_sources.extend(addresses(bad.unwrap_or_default()));
-    let good = args.keyword("GOODDST", parse::list(parse::ip4));
-    good_destinations.extend(addresses(good.unwrap_or_default()));
-    let complaints = Complaints::new(&FAULTS, element, &mut args);
-    let checksum = args.keyword("CHECKSUM", parse::bool).unwrap_or(checksum);
-    let at = offset_argument(&mut args, &mut bad_sources);
-    if !args.finish() {
-        return None;
-    }
-    let offset = at.unwrap_or(0);
-    let check = CheckIpHeader { class, offset, checksum, bad_sources, good_destinations };
-    Some(BoxElement::transparent(Checker { complaints, check }))
+        let bad = args.keyword("BADSRC", parse::list(parse::ip4));
+        bad_sources.extend(addresses(bad.unwrap_or_default()));
+        let good = args.keyword("GOODDST", parse::list(parse::ip4));
+        good_destinations.extend(addresses(good.unwrap_or_default()));
+        let complaints = Complaints::new(&FAULTS, element, args);
+        let checksum = args.keyword("CHECKSUM", parse::bool).unwrap_or(checksum);
+        let at = offset_argument(args, &mut bad_sources);
+        let offset = at.unwrap_or(0);
+        let check = CheckIpHeader { class, offset, checksum, bad_sources, good_destinations };
+        Some(Checker { complaints, check })
+    })
 }
 
 /// `OFFSET`, or Click's old form `BADSRC, OFFSET`, which makes 0.0.0.0 and 255.255.255.255 bad too.

@@ -121,27 +121,17 @@ fn ect(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
 
 fn make_ip(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let (id, span) = (first_id(cx), cx.span);
-    let mut args = cx.args();
-    let protocol = args.mandatory_positional("PROTO", parse::protocol);
-    let src = args.mandatory_positional("SRC", parse::ip4);
-    let dst = args.mandatory_positional("DST", destination);
-    let ttl = args.keyword("TTL", parse::u8).unwrap_or(250);
-    let tos = type_of_service(&mut args);
-    let df = args.keyword("DF", parse::bool).unwrap_or(false);
-    if !args.finish() {
-        return None;
-    }
-    let tos = match tos {
-        Ok(tos) => tos,
-        Err(message) => {
-            cx.error(span, message);
-            return None;
-        }
-    };
-    let flags = if df { DONT_FRAGMENT } else { 0 };
-    let (protocol, src, dst) = (protocol?, u32::from(src?), dst?);
-    let encap = Encap { class: "IPEncap", protocol, tos, ttl, flags, src, dst, udp: None, id };
-    Some(BoxElement::transparent(encap))
+    cx.transparent(|args| {
+        let protocol = args.mandatory_positional("PROTO", parse::protocol);
+        let src = args.mandatory_positional("SRC", parse::ip4);
+        let dst = args.mandatory_positional("DST", destination);
+        let ttl = args.keyword("TTL", parse::u8).unwrap_or(250);
+        let tos = type_of_service(args).map_err(|message| _ = args.error(span, message));
+        let df = args.keyword("DF", parse::bool).unwrap_or(false);
+        let flags = if df { DONT_FRAGMENT } else { 0 };
+        let (protocol, src, dst, tos) = (protocol?, u32::from(src?), dst?, tos.ok()?);
+        Some(Encap { class: "IPEncap", protocol, tos, ttl, flags, src, dst, udp: None, id })
+    })
 }
 
 /// The second byte of the header.

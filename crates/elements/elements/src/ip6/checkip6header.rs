@@ -64,17 +64,14 @@ struct CheckIp6Header {
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let element = cx.name.to_string();
-    let mut args = cx.args();
-    let bad = args.positional("BADADDRS", parse::list(parse::ip6)).unwrap_or_default();
-    let offset = args.positional("OFFSET", offset).unwrap_or(0);
-    if !args.finish() {
-        return None;
-    }
-    let all_ones = Ipv6Addr::from(u128::MAX);
-    let bad_sources = bad.into_iter().chain([all_ones]).map(halves).collect();
-    let complaints = Complaints::silent(&FAULTS, element);
-    let check = CheckIp6Header { offset, bad_sources };
-    Some(BoxElement::transparent(Checker { complaints, check }))
+    cx.transparent(|args| {
+        let bad = args.positional("BADADDRS", parse::list(parse::ip6)).unwrap_or_default();
+        let offset = args.positional("OFFSET", offset).unwrap_or(0);
+        let all_ones = Ipv6Addr::from(u128::MAX);
+        let bad_sources = bad.into_iter().chain([all_ones]).map(halves).collect();
+        let check = CheckIp6Header { offset, bad_sources };
+        Some(Checker { complaints: Complaints::silent(&FAULTS, element), check })
+    })
 }
 
 impl CheckIp6Header {

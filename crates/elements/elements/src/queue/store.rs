@@ -115,11 +115,8 @@ const MOST: i64 = 1 << 24;
 
 fn make(cx: &mut Configure<'_>, full: Full) -> Option<BoxElement> {
     let has_overflow_output = cx.shape.outputs > 1;
-    let mut args = cx.args();
-    let capacity = args.positional("CAPACITY", parse::int_in(0..=MOST)).unwrap_or(1000) as usize;
-    if !args.finish() {
-        return None;
-    }
+    let capacity =
+        cx.read(|args| Some(args.positional("CAPACITY", parse::int_in(0..=MOST)).unwrap_or(1000) as usize))?;
     let published = cx.shared(Scope::Worker, cx.name, QueueLength::default)?;
     let ring = VecDeque::with_capacity(capacity);
     let (doomed, highwater, drops) = (0, 0, 0);

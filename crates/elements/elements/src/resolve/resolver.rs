@@ -71,14 +71,10 @@ element::reasons!(READ = "neighbour-read", MALFORMED = "neighbour-malformed");
 const ARP_PATH: usize = 0;
 const PATHS: [&str; 2] = ["arp", "neighbour-discovery"];
 
-/// Bytes of the frame.
-const fn data(at: u16, len: u8) -> Field {
-    Field::bytes(Base::Data, at, len)
-}
-
-const TYPE: Field = data(12, 2);
-const NEXT_HEADER: Field = data(20, 1);
-const ICMP6_TYPE: Field = data(54, 1);
+// In the frame.
+const TYPE: Field = Field::bytes(Base::Data, 12, 2);
+const NEXT_HEADER: Field = Field::bytes(Base::Data, 20, 1);
+const ICMP6_TYPE: Field = Field::bytes(Base::Data, 54, 1);
 
 struct Resolver {
     interface: Arc<Interface>,

@@ -6,7 +6,7 @@
 //! Each tick looks at a few records, so many that each is seen once in a *round*: a fraction of the shortest timeout,
 //! and at most the reap interval. So there is no pause, and a mapping is removed within a round after its timeout.
 
-use super::flow::{Kind, LINE_BYTES, at};
+use super::flow::{Kind, at};
 use super::mappings::Mappings;
 use packet::view::protocol;
 use table::flow::RecordId;
@@ -40,11 +40,9 @@ const SEARCH: usize = 1024;
 impl Mappings {
     /// How old a mapping is.
     pub(super) fn age(&self, record: RecordId) -> Age {
-        let first = self.flows.record_ptr(record) as u64;
-        let get = |at: u16| self.flows.load(first, usize::from(at), 1) as u8;
+        let lines = self.lines(record);
+        let get = |at: u16| self.flows.load(lines[0], usize::from(at), 1) as u8;
         let (input, protocol) = (get(at::INPUT), get(at::PROTOCOL));
-        // The line of the flow, and that of its replies.
-        let lines = [first, first + LINE_BYTES as u64];
         let both = |at: u16, bytes: u8| lines.map(|line| self.flows.load(line, usize::from(at), bytes));
         let (seen, [forward_ns, reply_ns]) = (both(at::SEEN, 1), both(at::LAST_NS, 8));
         let last_ns = forward_ns.max(reply_ns);

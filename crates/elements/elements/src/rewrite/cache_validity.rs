@@ -4,7 +4,7 @@
 //! older than the lease, the cache does not hold it. So the reaper waits for a lease longer, and a mapping that is
 //! removed earlier counts as a change.
 
-use super::flow::{Kind, LINE_BYTES, at};
+use super::flow::{Kind, at};
 use super::mappings::Mappings;
 use super::timeouts::Timeouts;
 use ir::{CacheValidity, Lasting};
@@ -51,7 +51,7 @@ impl Mappings {
             self.leased.gone.clear();
             self.leased.lost_count += 1;
         }
-        let first = self.flows.record_ptr(record) as u64;
-        self.leased.gone.extend([first, first + LINE_BYTES as u64]);
+        let lines = self.lines(record);
+        self.leased.gone.extend(lines);
     }
 }

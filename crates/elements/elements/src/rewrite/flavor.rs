@@ -3,7 +3,6 @@
 use super::flow::Kind;
 use super::input::Spec;
 use super::reader::Mistake;
-use super::timeouts::Timeouts;
 use diag::Span;
 
 /// The properties of a class.
@@ -28,11 +27,6 @@ pub struct Flavor {
 }
 
 impl Flavor {
-    /// Its default timeouts.
-    pub fn timeouts(&self) -> Timeouts {
-        Timeouts::new(self.has_tcp_timeouts, self.timeout_s)
-    }
-
     /// Checks that the class can apply a pattern.
     pub(super) fn check(&self, place: Span, spec: Spec) -> Result<Spec, Mistake> {
         let Spec::Pattern(pattern, _) = &spec else { return Ok(spec) };

@@ -107,13 +107,13 @@ impl MapperCell {
 }
 
 fn make_round_robin(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let patterns = rest(cx)?;
+    let patterns = cx.read(|args| Some(args.rest()))?;
     let (entries, _) = entries(cx, &patterns, false)?;
     install(cx, entries, Turn::RoundRobin(0))
 }
 
 fn make_source_hash(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let arguments = rest(cx)?;
+    let arguments = cx.read(|args| Some(args.rest()))?;
     let Some((nodes, patterns)) = arguments.split_first() else {
         cx.error(cx.span, "no hash seed given");
         return None;
@@ -137,12 +137,6 @@ fn make_source_hash(cx: &mut Configure<'_>) -> Option<BoxElement> {
     }
     places.sort_unstable();
     install(cx, entries, Turn::Ring(places))
-}
-
-fn rest(cx: &mut Configure<'_>) -> Option<Vec<Spanned>> {
-    let mut args = cx.args();
-    let rest = args.rest();
-    args.finish().then_some(rest)
 }
 
 /// Reads patterns with their outputs, and their IDs.

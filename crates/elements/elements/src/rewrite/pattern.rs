@@ -39,19 +39,13 @@ pub struct Pattern {
     pub same_first: bool,
 }
 
-/// How a range is searched, by its last character.
-struct Order {
-    sequential: bool,
-    same_first: bool,
-}
-
-fn order(text: &str) -> (&str, Order) {
-    match text.strip_suffix('#') {
-        Some(range) => (range, Order { sequential: true, same_first: false }),
-        None => match text.strip_suffix('?') {
-            Some(range) => (range, Order { sequential: false, same_first: false }),
-            None => (text, Order { sequential: false, same_first: true }),
-        },
+/// A range without the character at its end that says how it is searched; whether in order, and whether the packet's
+/// own source port is tried first.
+fn order(text: &str) -> (&str, bool, bool) {
+    match (text.strip_suffix('#'), text.strip_suffix('?')) {
+        (Some(range), _) => (range, true, false),
+        (_, Some(range)) => (range, false, false),
+        _ => (text, false, true),
     }
 }
 
@@ -94,7 +88,7 @@ impl Pattern {
 
     /// Reads `L-H` or a prefix, whose first and last address are left out if it has more than two.
     fn address_range(&mut self, word: &Spanned, names: &dyn Names) -> bool {
-        let (range, order) = order(word.as_str());
+        let (range, sequential, same_first) = order(word.as_str());
         let piece = |from: usize, to: usize| word.slice(from..to);
         let (first, top) = if let Some(dash) = range.find('-') {
             let low = parse::ip4(&piece(0, dash), names);
@@ -114,19 +108,18 @@ impl Pattern {
             }
         };
         self.src = Some(first);
-        (self.range_top, self.sequential, self.same_first) = (top, order.sequential, order.same_first);
+        (self.range_top, self.sequential, self.same_first) = (top, sequential, same_first);
         true
     }
 
     fn port_range(&mut self, word: &Spanned, names: &dyn Names) -> bool {
-        let (range, order) = order(word.as_str());
+        let (range, sequential, same_first) = order(word.as_str());
         let Some(dash) = range.find('-') else { return false };
         let number = |from: usize, to: usize| parse::u16(&word.slice(from..to), names).ok();
         let (Some(low), Some(high)) = (number(0, dash), number(dash + 1, range.len())) else { return false };
-        let Some(top) = high.checked_sub(low) else { return false };
+        let Some(top) = high.checked_sub(low).map(u32::from) else { return false };
         self.sport = Some(low);
-        (self.range_top, self.sequential, self.same_first) =
-            (u32::from(top), order.sequential, order.same_first);
+        (self.range_top, self.sequential, self.same_first) = (top, sequential, same_first);
         true
     }
 
@@ -208,17 +201,16 @@ pub struct Choice {
 }
 
 impl PatternState {
-    /// A worker's part of a pattern; `None` if its range has fewer values than there are workers.
-    pub fn new(pattern: Pattern, worker: usize, workers: usize) -> Option<PatternState> {
+    /// A worker's part of a pattern; `None` if its range has fewer values than there are workers. Values with which
+    /// replies come to the worker `home` are preferred.
+    pub fn new(
+        pattern: Pattern,
+        (worker, workers): (usize, usize),
+        home: Option<OwnerWorker>,
+    ) -> Option<PatternState> {
         let (first, top) = pattern.share(worker, workers)?;
         let search = FreeSearch::new(first, top, pattern.sequential);
-        Some(PatternState { pattern, search, owner_worker: None, taken: None })
-    }
-
-    /// Prefers values with which replies come to that worker.
-    pub fn at_home(mut self, home: Option<OwnerWorker>) -> PatternState {
-        self.owner_worker = home;
-        self
+        Some(PatternState { pattern, search, owner_worker: home, taken: None })
     }
 
     /// Tracks the pattern's mappings across elements.

@@ -48,9 +48,7 @@ impl<'a> SpecReader<'a> {
         let pattern = Pattern::parse(words, self.names)
             .map_err(|(at, what)| (words.get(at).map_or(place, |word| word.span), what.to_string()))?;
         let values = pattern.range_top + 1;
-        let (worker, workers) = self.worker;
-        PatternState::new(pattern, worker, workers)
-            .map(|state| state.at_home(self.owner_worker.clone()))
-            .ok_or_else(|| (place, format!("{values} values are too few for {workers} workers")))
+        PatternState::new(pattern, self.worker, self.owner_worker.clone())
+            .ok_or_else(|| (place, format!("{values} values are too few for {} workers", self.worker.1)))
     }
 }

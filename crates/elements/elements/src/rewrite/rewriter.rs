@@ -7,6 +7,7 @@ use super::mappings::{Budget, DEFAULT_CAPACITY, Input, Mappings, REFUSALS, Setti
 use super::program::{self, Lowering};
 use super::reader::SpecReader;
 use super::table::SharedMappings;
+use super::timeouts::Timeouts;
 use click::config::{Args, NoNames, parse};
 use diag::{SourceMap, Spanned};
 use element::steering::OwnerWorker;
@@ -53,7 +54,7 @@ struct Arguments {
 
 fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> {
     let mut args = cx.args();
-    let mut timeouts = flavor.timeouts();
+    let mut timeouts = Timeouts::new(flavor.has_tcp_timeouts, flavor.timeout_s);
     // Sets a time to the last of the keywords that is given.
     let set = |args: &mut Args<'_>, place: &mut u64, keywords: &[&'static str]| {
         for keyword in keywords {
@@ -88,10 +89,7 @@ fn read_arguments(cx: &mut Configure<'_>, flavor: &Flavor) -> Option<Arguments> 
     args.keyword("TCP_DONE_GC_INCR", parse::bool);
     let capacity = args.keyword("CAPACITY", parse::any);
     let capacity = args.keyword("MAPPING_CAPACITY", parse::any).or(capacity);
-    let dst_anno = match flavor.has_dst_anno {
-        true => args.keyword("DST_ANNO", parse::bool).unwrap_or(true),
-        false => true,
-    };
+    let dst_anno = !flavor.has_dst_anno || args.keyword("DST_ANNO", parse::bool).unwrap_or(true);
     let reply_anno = args.keyword("REPLY_ANNO", annotation(1));
     let words = [("ADDRESS_AND_PORT_DEPENDENT", false), ("ENDPOINT_INDEPENDENT", true)];
     let (mut endpoint_independent, mut open_filter) = (false, false);

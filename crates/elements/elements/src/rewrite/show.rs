@@ -1,6 +1,6 @@
 //! Handlers of mappings.
 
-use super::flow::{FlowId, Kind, LINE_BYTES, at};
+use super::flow::{FlowId, Kind, at};
 use super::input::Spec;
 use super::mappings::Mappings;
 use packet::view::protocol;
@@ -31,8 +31,7 @@ impl Mappings {
             if protocol.is_some_and(|protocol| protocol != age.protocol) {
                 continue;
             }
-            let first = self.flows.record_ptr(record) as u64;
-            let lines = [first, first + LINE_BYTES as u64];
+            let lines = self.lines(record);
             let output = |line: u64| self.flows.load(line, usize::from(at::OUTPUT), 1);
             // The reverse of the rewritten replies is the original flow.
             let flows = [self.target(lines[1]).reversed(), self.target(lines[0]).reversed()];

@@ -103,10 +103,16 @@ impl Mappings {
         Ok(())
     }
 
+    /// The line of the flow that made a mapping, and that of its replies.
+    pub(super) fn lines(&self, record: RecordId) -> [u64; 2] {
+        let first = self.flows.record_ptr(record) as u64;
+        [first, first + LINE_BYTES as u64]
+    }
+
     /// Marks a mapping to be removed at the next tick.
     fn condemn(&mut self, record: RecordId) {
         if !self.is_condemned(record) {
-            let second = self.flows.record_ptr(record) as u64 + LINE_BYTES as u64;
+            let [_, second] = self.lines(record);
             self.flows.store(second, usize::from(at::CONDEMNED), 1, 1);
             self.condemned.push(record);
         }
@@ -114,7 +120,7 @@ impl Mappings {
 
     /// Whether a mapping goes at the next tick.
     pub(super) fn is_condemned(&self, record: RecordId) -> bool {
-        let second = self.flows.record_ptr(record) as u64 + LINE_BYTES as u64;
+        let [_, second] = self.lines(record);
         self.flows.load(second, usize::from(at::CONDEMNED), 1) != 0
     }
 

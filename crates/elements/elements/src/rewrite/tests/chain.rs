@@ -18,6 +18,7 @@ use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
 use std::collections::HashMap;
 
+// Begins as the workers of other crates do: it implements the same trait.
 struct Worker {
     now_ns: u64,
     pool: PacketPool,
