@@ -217,6 +217,12 @@ pub struct Formal {
     pub name: Ident,
 }
 
+impl Formal {
+    pub(crate) fn has_keyword(&self, keyword: &str) -> bool {
+        self.keyword.as_ref().is_some_and(|own| own.name == keyword)
+    }
+}
+
 /// `[0, 1, 4-6]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {

@@ -1,7 +1,5 @@
 //! The element classes that a configuration may name.
 
-use std::collections::BTreeSet;
-
 /// The port codes of an element class, in the notation of Click's `element.hh`; [`crate::flow::PortSpec`] parses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortCodes {
@@ -48,26 +46,6 @@ pub trait Classes {
     /// Whether elements of a class keep flow state, so that all packets of a flow must pass the same element.
     fn keeps_flows(&self, _name: &str) -> bool {
         false
-    }
-}
-
-impl Classes for BTreeSet<String> {
-    fn is_known(&self, name: &str) -> bool {
-        self.contains(name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.iter().cloned().collect()
-    }
-}
-
-impl Classes for &[&str] {
-    fn is_known(&self, name: &str) -> bool {
-        self.contains(&name)
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.iter().map(|&name| name.to_owned()).collect()
     }
 }
 

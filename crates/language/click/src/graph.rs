@@ -88,6 +88,14 @@ impl Graph {
         self.elements.get(id.0)
     }
 
+    pub(crate) fn name(&self, id: ElementId) -> &str {
+        self.element(id).map_or("?", |element| element.name.as_str())
+    }
+
+    pub(crate) fn span(&self, id: ElementId) -> Span {
+        self.element(id).map_or(Span::NONE, |element| element.span)
+    }
+
     /// Adds an element.
     pub fn add(&mut self, element: Element) -> ElementId {
         self.elements.push(element);
@@ -142,13 +150,31 @@ impl NameIndex<'_> {
     /// The element that `name` refers to in the arguments of the element `context`: the one in the innermost surrounding
     /// compound.
     pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
-        let mut scope = context;
-        while let Some((outer, _)) = scope.rsplit_once('/') {
-            if let Some(&id) = self.ids.get(format!("{outer}/{name}").as_str()) {
-                return Some(id);
-            }
-            scope = outer;
-        }
-        self.ids.get(name).copied()
+        scopes(context).find_map(|scope| self.ids.get(format!("{scope}{name}").as_str()).copied())
     }
+}
+
+/// The scopes around an element of this flat name, the innermost first: each compound element that contains it, with a
+/// slash (`a/b/`, `a/`), and the file (an empty text).
+pub fn scopes(element: &str) -> impl Iterator<Item = &str> {
+    let ends = element.rmatch_indices('/').map(|(slash, _)| slash + 1).chain([0]);
+    ends.filter_map(|end| element.get(..end))
+}
+
+/// The numbers of inputs and outputs that wires between `count` nodes use, for each node. The ends of a wire are a node
+/// and its port each.
+pub(crate) fn ports_used(
+    count: usize,
+    wires: impl Iterator<Item = ((usize, u32), (usize, u32))>,
+) -> Vec<(u32, u32)> {
+    let mut used = vec![(0, 0); count];
+    for ((from, output), (to, input)) in wires {
+        if let Some((_, outputs)) = used.get_mut(from) {
+            *outputs = output.saturating_add(1).max(*outputs);
+        }
+        if let Some((inputs, _)) = used.get_mut(to) {
+            *inputs = input.saturating_add(1).max(*inputs);
+        }
+    }
+    used
 }

@@ -46,5 +46,5 @@ pub use flatten::flatten;
 pub use format::format;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_parse;
-pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port};
+pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port, scopes};
 pub use parse::{Libraries, LibraryFiles, NoLibraries, parse, parse_with};

@@ -65,6 +65,19 @@ impl click::Libraries for OneLibrary {
     }
 }
 
+/// The classes of [`CLASSES`].
+struct Known;
+
+impl click::Classes for Known {
+    fn is_known(&self, name: &str) -> bool {
+        CLASSES.iter().any(|entry| entry.0 == name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        CLASSES.iter().map(|entry| entry.0.to_owned()).collect()
+    }
+}
+
 /// A configuration after each step of reading.
 struct Read<'a> {
     text: &'a str,
@@ -81,10 +94,9 @@ impl Read<'_> {
         let mut diags = Diagnostics::new();
         let id = map.add(name, text);
         let ast = click::parse_with(&mut map, id, &mut OneLibrary, &mut diags);
-        let names: Vec<&str> = CLASSES.iter().map(|entry| entry.0).collect();
         let rate = diag::Spanned::derived("2000", diag::Span::NONE);
         let defines = [("RATE".to_owned(), rate)];
-        let graph = click::flatten(&ast, &names.as_slice(), &defines, &mut diags);
+        let graph = click::flatten(&ast, &Known, &defines, &mut diags);
         let class = |id| graph.element(id).map_or("", |element| element.class.as_str());
         let flow = click::flow::resolve(&graph, &|id| spec(class(id)), &mut diags);
         Read { text, map, diags, ast, graph, flow }

@@ -17,21 +17,16 @@ pub(super) fn check_formals(formals: &[Formal], diags: &mut Diagnostics) {
                 .error(formal.name.span, format!("parameter `${}` is defined twice", formal.name.name))
                 .with_note(first.name.span, "first defined here");
         }
-        if let Some(keyword) = &formal.keyword {
-            let same =
-                |other: &&Formal| other.keyword.as_ref().is_some_and(|other| other.name == keyword.name);
-            if let Some(first) = before.iter().find(same) {
-                diags
-                    .error(keyword.span, format!("two parameters for keyword `{}`", keyword.name))
-                    .with_note(first.name.span, "first used here");
-            }
+        if let Some(keyword) = &formal.keyword
+            && let Some(first) = before.iter().find(|other| other.has_keyword(&keyword.name))
+        {
+            diags
+                .error(keyword.span, format!("two parameters for keyword `{}`", keyword.name))
+                .with_note(first.name.span, "first used here");
         }
     }
     let out_of_order = formals.windows(2).find(|pair| match pair {
-        [before, after] => {
-            let rest = before.keyword.as_ref().is_some_and(|keyword| keyword.name == REST);
-            rest || (before.keyword.is_some() && after.keyword.is_none())
-        }
+        [before, after] => is_rest(before) || (before.keyword.is_some() && after.keyword.is_none()),
         _ => false,
     });
     if let Some([_, after]) = out_of_order {
@@ -62,10 +57,7 @@ pub(super) fn assign(
     for arg in others {
         let split = split_keyword(arg);
         let slot = split.as_ref().and_then(|(keyword, _)| {
-            let matches = |formal: &Formal| {
-                !is_rest(formal) && formal.keyword.as_ref().is_some_and(|k| k.name == keyword.text)
-            };
-            keyed.iter().position(matches)
+            keyed.iter().position(|formal| !is_rest(formal) && formal.has_keyword(&keyword.text))
         });
         match (slot.and_then(|slot| keyword_values.get_mut(slot)), split) {
             (Some(slot), Some((_, value))) => *slot = Some(value),
@@ -100,5 +92,5 @@ pub(super) fn assign(
 }
 
 fn is_rest(formal: &Formal) -> bool {
-    formal.keyword.as_ref().is_some_and(|keyword| keyword.name == REST)
+    formal.has_keyword(REST)
 }

@@ -36,9 +36,8 @@ pub(super) struct Template {
     pub(super) defines: Vec<(Ident, Spanned)>,
     pub(super) nodes: Vec<Node>,
     pub(super) wires: Vec<Wire>,
-    /// The number of used ports of its `input` and `output`.
-    pub(super) inputs: u32,
-    pub(super) outputs: u32,
+    /// The numbers of used ports of its `input` and `output`.
+    pub(super) ports: (u32, u32),
     /// The definition to try if this one does not fit.
     pub(super) overload: Option<ClassId>,
 }
@@ -91,8 +90,7 @@ impl Template {
             defines: Vec::new(),
             nodes: Vec::new(),
             wires: Vec::new(),
-            inputs: 0,
-            outputs: 0,
+            ports: (0, 0),
             overload: None,
         }
     }
@@ -115,8 +113,7 @@ impl Template {
             [] => String::new(),
             formals => format!("({})", formals.join(", ")),
         };
-        let ports = port_counts(self.inputs, self.outputs);
-        format!("{}{formals} has {ports}", self.printable_name())
+        format!("{}{formals} has {}", self.printable_name(), port_counts(self.ports))
     }
 }
 
@@ -124,7 +121,7 @@ pub(super) fn plural(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-pub(super) fn port_counts(inputs: u32, outputs: u32) -> String {
+pub(super) fn port_counts((inputs, outputs): (u32, u32)) -> String {
     let inputs = plural(inputs as usize, "input");
     format!("{inputs} and {}", plural(outputs as usize, "output"))
 }

@@ -1,8 +1,8 @@
 //! Resolves the elements of each connection statement, and the ports that its arrows connect.
 
-use diag::{Span, Spanned, did_you_mean};
+use diag::{Span, Spanned};
 
-use super::class::{Class, ClassId, NodeId, NodeKind};
+use super::class::{Class, NodeId, NodeKind};
 use super::connect::{End, connect};
 use super::template::{Resolver, Scope};
 use crate::ast::{self, Chain, ElementKind, ElementRef, Ident, Statement};
@@ -48,31 +48,28 @@ impl Resolver<'_> {
         first_stage: bool,
         scope: &mut Scope,
     ) -> Ends {
-        let node = match &element.element {
+        let (node, span) = match &element.element {
             ElementKind::Named { name, class, config } => {
                 let declared = class.as_ref().or(shared.map(|shared| shared.class));
                 let config = config.as_ref().or(shared.and_then(|shared| shared.config));
-                self.named(name, declared, config, scope)
+                (self.named(name, declared, config, scope), name.span)
             }
             ElementKind::Compound { compound, config } => {
                 let class = self.compound(compound, "", scope);
                 let open = compound.opening();
                 let class_name = Spanned::derived("{...}", open);
-                let name = scope.anonymous_name("");
-                self.add(name, true, open, class, class_name, config.as_ref(), scope)
+                (scope.add("", true, open, class, class_name, config.as_ref()), open)
             }
             ElementKind::Group(statements) => return self.group(statements, element, scope),
-            ElementKind::Implicit => match scope.pseudo {
-                Some((input, _)) if first_stage => input,
-                Some((_, output)) => output,
-                // The parser makes implicit elements only inside compounds and groups.
-                None => scope.push("input".into(), element.span, NodeKind::Pass),
-            },
-        };
-        let span = match &element.element {
-            ElementKind::Named { name, .. } => name.span,
-            ElementKind::Compound { compound, .. } => compound.opening(),
-            _ => element.span,
+            ElementKind::Implicit => {
+                let node = match scope.pseudo {
+                    Some((input, _)) if first_stage => input,
+                    Some((_, output)) => output,
+                    // The parser makes implicit elements only inside compounds and groups.
+                    None => scope.push("input".into(), element.span, NodeKind::Pass),
+                };
+                (node, element.span)
+            }
         };
         Ends {
             input: End::new(node, span, element.inputs.as_ref()),
@@ -115,11 +112,10 @@ impl Resolver<'_> {
                 return other;
             }
             self.check_name(name);
-            return self.add(name.name.clone(), false, name.span, id, class_name, config, scope);
+            return scope.add(&name.name, false, name.span, id, class_name, config);
         }
         if let Some(id) = as_class {
-            let anonymous = scope.anonymous_name(&name.name);
-            return self.add(anonymous, true, name.span, id, name.spanned(), config, scope);
+            return scope.add(&name.name, true, name.span, id, name.spanned(), config);
         }
         if let Some(&node) = scope.by_name.get(&name.name) {
             if let Some(config) = config {
@@ -135,8 +131,7 @@ impl Resolver<'_> {
             self.undeclared(name, scope);
             self.add_class(Class::Unknown)
         };
-        let anonymous = scope.anonymous_name(&name.name);
-        self.add(anonymous, true, name.span, class, name.spanned(), config, scope)
+        scope.add(&name.name, true, name.span, class, name.spanned(), config)
     }
 
     fn undeclared(&mut self, name: &Ident, scope: &Scope) {
@@ -144,10 +139,7 @@ impl Resolver<'_> {
         let help = if pseudo {
             Some(format!("`{}` has a meaning inside `{{ }}` and `( )` only", name.name))
         } else {
-            let mut known = self.class_names();
-            known.extend(scope.by_name.keys().cloned());
-            known.sort();
-            self.known.instead_of(&name.name).or_else(|| did_you_mean(&name.name, known.iter()))
+            self.instead_of(&name.name, scope.by_name.keys())
         };
         // An undeclared name is reported once for each scope; unknown classes are recorded in another list.
         if self.reported.insert(format!("{}\0{}", scope.template.span.start, name.name)) {
@@ -164,29 +156,6 @@ impl Resolver<'_> {
                 .error(name.span, format!("element name `{}` consists of digits", name.name))
                 .help("a name, and each of its parts between slashes, needs a letter");
         }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the fields of one node")]
-    fn add(
-        &mut self,
-        name: String,
-        anonymous: bool,
-        span: Span,
-        class: ClassId,
-        class_name: Spanned,
-        config: Option<&Spanned>,
-        scope: &mut Scope,
-    ) -> NodeId {
-        let config = config.cloned().unwrap_or_else(|| Spanned::derived("", class_name.span.after()));
-        let kind = NodeKind::Element { class, class_name, config };
-        let id = scope.push(name.clone(), span, kind);
-        scope.numbered += 1;
-        if anonymous {
-            scope.anonymous.push(id);
-        } else {
-            scope.by_name.insert(name, id);
-        }
-        id
     }
 
     fn group(&mut self, statements: &[Statement], element: &ElementRef, scope: &mut Scope) -> Ends {

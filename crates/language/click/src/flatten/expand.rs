@@ -10,6 +10,7 @@ use super::arguments::assign;
 use super::class::{Class, ClassId, INPUT, NodeKind, OUTPUT, Resolved, Template, Wire};
 use super::class::{plural, port_counts};
 use crate::config::{self, Variables, split_args};
+use crate::graph::ports_used;
 use crate::{Element, ElementId, Graph};
 
 /// A configuration expands to at most this many elements, pseudoelements included.
@@ -116,7 +117,8 @@ impl Expander<'_> {
     ) {
         // The node that receives each node's incoming wires, and the node that its outgoing wires start at.
         let mut places: Vec<(NodeIndex, NodeIndex)> = Vec::with_capacity(template.nodes.len());
-        let used = ports_used(template);
+        let wires = template.wires.iter().map(|wire| (wire.from, wire.to));
+        let used = ports_used(template.nodes.len(), wires);
         for (id, node) in template.nodes.iter().enumerate() {
             let place = match (&node.kind, ends, id) {
                 (NodeKind::Pass, Some((input, _)), INPUT) => (input, input),
@@ -281,7 +283,7 @@ impl Expander<'_> {
                 return Some(id);
             };
             let fits = assign(template, &args, place).is_ok();
-            if fits && instance.ports == (template.inputs, template.outputs) {
+            if fits && instance.ports == template.ports {
                 return Some(id);
             }
             if fits {
@@ -299,16 +301,10 @@ impl Expander<'_> {
                 }
             }
             _ => {
-                let (inputs, outputs) = instance.ports;
                 let name = tried.first().map_or("", |first| first.printable_name());
-                let mut entry = self.diags.error(
-                    place,
-                    format!(
-                        "no definition of `{name}` takes {} and has {}",
-                        plural(args.len(), "argument"),
-                        port_counts(inputs, outputs)
-                    ),
-                );
+                let (taken, ports) = (plural(args.len(), "argument"), port_counts(instance.ports));
+                let message = format!("no definition of `{name}` takes {taken} and has {ports}");
+                let mut entry = self.diags.error(place, message);
                 for candidate in tried.iter().take(8) {
                     entry = entry.with_note(candidate.span, format!("candidate: {}", candidate.signature()));
                 }
@@ -333,18 +329,4 @@ impl Instance<'_> {
     fn place(&self, config: &Spanned) -> Span {
         if config.text.is_empty() { self.class_name.span } else { config.span }
     }
-}
-
-/// The numbers of inputs and outputs that the wires use, for each node.
-fn ports_used(template: &Template) -> Vec<(u32, u32)> {
-    let mut used = vec![(0, 0); template.nodes.len()];
-    for wire in &template.wires {
-        if let Some((_, outputs)) = used.get_mut(wire.from.0) {
-            *outputs = wire.from.1.saturating_add(1).max(*outputs);
-        }
-        if let Some((inputs, _)) = used.get_mut(wire.to.0) {
-            *inputs = wire.to.1.saturating_add(1).max(*inputs);
-        }
-    }
-    used
 }

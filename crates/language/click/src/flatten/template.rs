@@ -48,7 +48,7 @@ pub(super) struct Scope {
     pub(super) template: Template,
     pub(super) by_name: HashMap<String, NodeId>,
     /// Nodes without a declared name.
-    pub(super) anonymous: Vec<NodeId>,
+    anonymous: Vec<NodeId>,
     /// The counter of Click's numbers for anonymous elements.
     pub(super) numbered: usize,
     /// The nodes of `input` and `output` in this scope: those of the compound, or of the surrounding group.
@@ -65,8 +65,27 @@ impl Scope {
         self.template.nodes.len() - 1
     }
 
-    pub(super) fn anonymous_name(&self, class: &str) -> String {
-        format!("{class}@{}", self.numbered + 1)
+    /// Adds an element of that name, or an anonymous one that is named after its class.
+    pub(super) fn add(
+        &mut self,
+        name: &str,
+        anonymous: bool,
+        span: Span,
+        class: ClassId,
+        class_name: Spanned,
+        config: Option<&Spanned>,
+    ) -> NodeId {
+        let config = config.cloned().unwrap_or_else(|| Spanned::derived("", class_name.span.after()));
+        let kind = NodeKind::Element { class, class_name, config };
+        self.numbered += 1;
+        if anonymous {
+            let id = self.push(format!("{name}@{}", self.numbered), span, kind);
+            self.anonymous.push(id);
+            return id;
+        }
+        let id = self.push(name.to_owned(), span, kind);
+        self.by_name.insert(name.to_owned(), id);
+        id
     }
 
     /// Gives each anonymous element a unique name.
@@ -174,7 +193,7 @@ impl Resolver<'_> {
             Some(id) => id,
             None => {
                 if self.reported.insert(name.name.clone()) {
-                    let help = self.instead_of(&name.name);
+                    let help = self.instead_of(&name.name, []);
                     self.diags
                         .error(name.span, format!("unknown element class `{}`", name.name))
                         .maybe_help(help);
@@ -184,17 +203,18 @@ impl Resolver<'_> {
         }
     }
 
-    /// The class to suggest in place of an unknown one.
-    pub(super) fn instead_of(&self, name: &str) -> Option<String> {
-        self.known.instead_of(name).or_else(|| did_you_mean(name, self.class_names().iter()))
-    }
-
-    pub(super) fn class_names(&self) -> Vec<String> {
+    /// The class, or one of these elements, to suggest in place of an unknown name.
+    pub(super) fn instead_of<'e>(
+        &self,
+        name: &str,
+        elements: impl IntoIterator<Item = &'e String>,
+    ) -> Option<String> {
         let mut names = self.known.names();
-        names.extend(self.scopes.iter().flat_map(|scope| scope.keys().cloned()));
+        names.extend(self.scopes.iter().flat_map(HashMap::keys).cloned());
+        names.extend(elements.into_iter().cloned());
         // The order of a map varies; the choice among equally good suggestions must not.
         names.sort();
-        names
+        self.known.instead_of(name).or_else(|| did_you_mean(name, names.iter()))
     }
 
     pub(super) fn compound(&mut self, compound: &Compound, name: &str, outside: &Scope) -> ClassId {
@@ -238,9 +258,7 @@ impl Resolver<'_> {
         self.statements(&body.statements, &mut scope);
         self.scopes.pop();
         let printable = format!("`{}`", scope.template.printable_name());
-        let (inputs, outputs) = self.pseudo_ports(&mut scope.template, INPUT, OUTPUT, &printable, span);
-        scope.template.inputs = inputs;
-        scope.template.outputs = outputs;
+        scope.template.ports = self.pseudo_ports(&mut scope.template, INPUT, OUTPUT, &printable, span);
         scope.finish()
     }
 

@@ -69,12 +69,10 @@ impl PortSpec {
         (inputs, outputs)
     }
 
-    pub(super) fn input(&self, port: u32) -> Processing {
-        nth_or_last(&self.processing[0], port).unwrap_or(Processing::Agnostic)
-    }
-
-    pub(super) fn output(&self, port: u32) -> Processing {
-        nth_or_last(&self.processing[1], port).unwrap_or(Processing::Agnostic)
+    /// The processing of the first `count` inputs or outputs.
+    pub(super) fn processing(&self, output: bool, count: u32) -> Vec<Processing> {
+        let codes = &self.processing[usize::from(output)];
+        (0..count).map(|port| nth_or_last(codes, port).unwrap_or(Processing::Agnostic)).collect()
     }
 
     /// Whether packets that enter by `input` may leave by `output`.
@@ -90,14 +88,9 @@ impl PortSpec {
         self.flow.iter().flatten().any(|code| code.number)
     }
 
-    /// Inputs of one class have the same flow code.
-    pub(super) fn input_class(&self, port: u32) -> usize {
-        (port as usize).min(self.flow[0].len().saturating_sub(1))
-    }
-
-    /// Outputs of one class have the same flow code.
-    pub(super) fn output_class(&self, port: u32) -> usize {
-        (port as usize).min(self.flow[1].len().saturating_sub(1))
+    /// The class of an input or output: ports of one class have the same flow code.
+    pub(super) fn class(&self, output: bool, port: u32) -> usize {
+        (port as usize).min(self.flow[usize::from(output)].len().saturating_sub(1))
     }
 
     /// A description for messages: "one input", "1 to 3 inputs", "at least 2 outputs".

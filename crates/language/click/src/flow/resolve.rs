@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use diag::{Diagnostics, Span};
 
 use super::{PortSpec, Processing};
+use crate::graph::ports_used;
 use crate::{Connection, ElementId, Graph, Port};
 
 /// The ports of one element.
@@ -74,24 +75,10 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    fn name(&self, id: ElementId) -> &'a str {
-        self.graph.element(id).map_or("?", |element| element.name.as_str())
-    }
-
-    fn span(&self, id: ElementId) -> Span {
-        self.graph.element(id).map_or(Span::NONE, |element| element.span)
-    }
-
     fn count_ports(&mut self) {
-        let mut used = vec![(0u32, 0u32); self.graph.elements.len()];
-        for connection in &self.graph.connections {
-            if let Some((_, outputs)) = used.get_mut(connection.from.0) {
-                *outputs = (*outputs).max(connection.from_port.saturating_add(1));
-            }
-            if let Some((inputs, _)) = used.get_mut(connection.to.0) {
-                *inputs = (*inputs).max(connection.to_port.saturating_add(1));
-            }
-        }
+        let wires = self.graph.connections.iter();
+        let wires = wires.map(|wire| ((wire.from.0, wire.from_port), (wire.to.0, wire.to_port)));
+        let used = ports_used(self.graph.elements.len(), wires);
         let mut ports_left = MAX_PORTS;
         for ((id, spec), (inputs, outputs)) in self.graph.ids().zip(&self.specs).zip(used) {
             let (inputs, outputs) = spec.counts(inputs, outputs);
@@ -99,13 +86,13 @@ impl<'a> Resolver<'a> {
                 Some(left) => ports_left = left,
                 None => {
                     let message = format!("the configuration uses more than {MAX_PORTS} ports");
-                    self.diags.error(self.span(id), message);
+                    self.diags.error(self.graph.span(id), message);
                     break;
                 }
             }
             self.flow.elements.push(ElementPorts {
-                inputs: (0..inputs).map(|port| spec.input(port)).collect(),
-                outputs: (0..outputs).map(|port| spec.output(port)).collect(),
+                inputs: spec.processing(false, inputs),
+                outputs: spec.processing(true, outputs),
             });
         }
     }
@@ -207,10 +194,10 @@ impl<'a> Resolver<'a> {
             "{} output {} of `{}` connected to {} input {} of `{}`",
             from_is.name(),
             from.port,
-            self.name(from.element),
+            self.graph.name(from.element),
             to_is.name(),
             to.port,
-            self.name(to.element),
+            self.graph.name(to.element),
         );
         let help = match from_is {
             Processing::Push => "put a Queue between them",
@@ -218,18 +205,13 @@ impl<'a> Resolver<'a> {
         };
         let mut entry = self.diags.error(connection.span, message).help(help);
         for (port, is) in [(from, from_is), (to, to_is)] {
-            let Some(element) = self.graph.element(port.element) else {
-                continue;
-            };
-            let why = match self.origins.get(&port) {
-                Some(origin) => {
-                    let name = self.graph.element(origin.element).map_or("?", |e| e.name.as_str());
-                    format!(", because {} {} of `{name}` is", origin.side(), origin.port)
-                }
-                None => String::new(),
-            };
-            let note = format!("{} {} of `{}` is {}{why}", port.side(), port.port, element.name, is.name());
-            entry = entry.with_note(element.span, note);
+            let why = self.origins.get(&port).map_or(String::new(), |origin| {
+                let name = self.graph.name(origin.element);
+                format!(", because {} {} of `{name}` is", origin.side(), origin.port)
+            });
+            let name = self.graph.name(port.element);
+            let note = format!("{} {} of `{name}` is {}{why}", port.side(), port.port, is.name());
+            entry = entry.with_note(self.graph.span(port.element), note);
         }
     }
 
@@ -245,13 +227,13 @@ impl<'a> Resolver<'a> {
         let other_is = self.flow.get(other).unwrap_or(Processing::Agnostic);
         let message = format!(
             "agnostic `{}` in mixed context: {} input {}, {} output {}",
-            self.name(input.element),
+            self.graph.name(input.element),
             input_is.name(),
             input.port,
             other_is.name(),
             other.port,
         );
-        self.diags.error(self.span(input.element), message).help(match input_is {
+        self.diags.error(self.graph.span(input.element), message).help(match input_is {
             Processing::Push => "put a Queue before or after it",
             _ => "put an Unqueue before or after it",
         });
@@ -280,19 +262,15 @@ impl<'a> Resolver<'a> {
                 if calls && reused.insert(port) {
                     let processing = is.map_or("", Processing::name);
                     let side = port.side();
-                    let name = self.name(port.element);
+                    let name = self.graph.name(port.element);
+                    let message = format!("{processing} {side} {} of `{name}` is connected twice", port.port);
                     let help = if port.output {
                         "put a Tee after it to send every packet to both"
                     } else {
                         "put a scheduler such as RoundRobinSched before it"
                     };
-                    self.diags
-                        .error(
-                            connection.span,
-                            format!("{processing} {side} {} of `{name}` is connected twice", port.port),
-                        )
-                        .with_note(before, "first connected here")
-                        .help(help);
+                    let error = self.diags.error(connection.span, message);
+                    error.with_note(before, "first connected here").help(help);
                 }
             }
         }
@@ -317,19 +295,16 @@ impl<'a> Resolver<'a> {
         let Some(first) = ports.first() else {
             return;
         };
-        let Some(element) = self.graph.element(first.element) else {
-            return;
-        };
-        let side = first.side();
+        let (side, name) = (first.side(), self.graph.name(first.element));
         let numbers: Vec<String> = ports.iter().take(8).map(|p| p.port.to_string()).collect();
         let numbers = match ports.len() {
-            1 => format!("{side} {} of `{}` is", numbers.concat(), element.name),
-            2..=8 => format!("{side}s {} of `{}` are", numbers.join(", "), element.name),
-            more => format!("{more} {side}s of `{}`, from {side} {} on, are", element.name, first.port),
+            1 => format!("{side} {} of `{name}` is", numbers.concat()),
+            2..=8 => format!("{side}s {} of `{name}` are", numbers.join(", ")),
+            more => format!("{more} {side}s of `{name}`, from {side} {} on, are", first.port),
         };
         let help = if first.output { "Discard" } else { "Idle" };
         self.diags
-            .error(element.span, format!("{numbers} not connected"))
+            .error(self.graph.span(first.element), format!("{numbers} not connected"))
             .help(format!("connect every {side}, to {help} if need be"));
     }
 }
@@ -349,8 +324,8 @@ fn agnostic_passages(id: ElementId, spec: &PortSpec, ports: &ElementPorts) -> Ve
     let mut passages = Vec::new();
     if !spec.tells_ports_apart() {
         // Few distinct codes: ports with the same code are treated as one class.
-        for input_class in group(inputs, |port| spec.input_class(port)) {
-            for output_class in group(outputs.clone(), |port| spec.output_class(port)) {
+        for input_class in group(inputs, |port| spec.class(false, port)) {
+            for output_class in group(outputs.clone(), |port| spec.class(true, port)) {
                 let pair = input_class.first().zip(output_class.first());
                 if pair.is_some_and(|(input, output)| spec.flows(input.port, output.port)) {
                     passages.push((input_class.clone(), output_class));
