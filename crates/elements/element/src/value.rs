@@ -1,5 +1,6 @@
 //! Values of handlers, parsed as in configurations and formatted as in Click.
 
+use click::config::parse::Parser;
 use click::config::{Names, NoNames, Parsed, parse};
 use diag::{Diagnostic, Span, Spanned};
 use packet::anno::{self, ANNO_BYTES, Anno};
@@ -8,7 +9,7 @@ use packet::anno::{self, ANNO_BYTES, Anno};
 ///
 /// # Errors
 /// A sentence that states what was expected.
-pub fn written<T>(value: &str, parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>) -> Result<T, String> {
+pub fn written<T>(value: &str, parser: impl Parser<T>) -> Result<T, String> {
     parser(&Spanned::derived(value.trim(), Span::NONE), &NoNames).map_err(|mistake| mistake.message)
 }
 
@@ -24,11 +25,7 @@ pub fn no_such_handler<T>(handler: &str) -> Result<T, String> {
 ///
 /// # Errors
 /// A sentence that states what was expected.
-pub fn set<T>(
-    place: &mut T,
-    value: &str,
-    parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-) -> Result<(), String> {
+pub fn set<T>(place: &mut T, value: &str, parser: impl Parser<T>) -> Result<(), String> {
     *place = written(value, parser)?;
     Ok(())
 }

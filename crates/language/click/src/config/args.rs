@@ -21,7 +21,7 @@
 
 use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Span, Spanned, did_you_mean};
 
-use super::parse::Parsed;
+use super::parse::Parser;
 use super::{Names, split_args, split_keyword};
 
 /// The state of an argument.
@@ -83,29 +83,17 @@ impl<'a> Args<'a> {
     }
 
     /// An optional argument, by keyword only.
-    pub fn keyword<T>(
-        &mut self,
-        keyword: &'static str,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Option<T> {
+    pub fn keyword<T>(&mut self, keyword: &'static str, parser: impl Parser<T>) -> Option<T> {
         self.argument(keyword, false, false, parser)
     }
 
     /// An optional argument, by position or keyword.
-    pub fn positional<T>(
-        &mut self,
-        keyword: &'static str,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Option<T> {
+    pub fn positional<T>(&mut self, keyword: &'static str, parser: impl Parser<T>) -> Option<T> {
         self.argument(keyword, true, false, parser)
     }
 
     /// A mandatory argument, by position or keyword.
-    pub fn mandatory_positional<T>(
-        &mut self,
-        keyword: &'static str,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Option<T> {
+    pub fn mandatory_positional<T>(&mut self, keyword: &'static str, parser: impl Parser<T>) -> Option<T> {
         self.argument(keyword, true, true, parser)
     }
 
@@ -122,18 +110,8 @@ impl<'a> Args<'a> {
 
     /// Parses a text that was taken from these arguments in another way (a word of [`Args::rest`]), and records its
     /// error.
-    pub fn read<T>(
-        &mut self,
-        text: &Spanned,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Option<T> {
-        match parser(text, self.names) {
-            Ok(value) => Some(value),
-            Err(mistake) => {
-                self.push(mistake, text);
-                None
-            }
-        }
+    pub fn read<T>(&mut self, text: &Spanned, parser: impl Parser<T>) -> Option<T> {
+        parser(text, self.names).map_err(|mistake| self.push(mistake, text)).ok()
     }
 
     /// Records any other error; complete it as with [`Diagnostics::error`].
@@ -207,23 +185,14 @@ impl<'a> Args<'a> {
         keyword: &'static str,
         positional: bool,
         mandatory: bool,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
+        parser: impl Parser<T>,
     ) -> Option<T> {
         let found = self.find(keyword, positional, mandatory);
         if found.is_none() && mandatory {
             let message = format!("required argument {keyword} of {} is missing", self.what);
             self.diags.error(self.place, message);
         }
-        self.parse(keyword, &found?, parser)
-    }
-
-    fn parse<T>(
-        &mut self,
-        keyword: &str,
-        text: &Spanned,
-        parser: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-    ) -> Option<T> {
-        self.read(text, |text, names| {
+        self.read(&found?, |text, names| {
             parser(text, names).map_err(|mut mistake| {
                 mistake.message = format!("{keyword}: {}", mistake.message);
                 mistake

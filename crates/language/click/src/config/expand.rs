@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use diag::Spanned;
 
-use super::{quote, split_words};
+use super::{escape, split_words};
 use crate::scan;
 
 /// The nesting limit of variables in the values of variables; deeper ones are left unchanged.
@@ -71,7 +71,7 @@ fn expand_text(
                 let value = reference.value(config, variables, depth, budget_bytes)?;
                 if let Some(value) = value {
                     parts.push(config.slice(copied..at));
-                    parts.push(if quoted.is_some() { escape(value) } else { value });
+                    parts.push(if quoted.is_some() { escaped(value) } else { value });
                     copied = end;
                 }
                 at = end;
@@ -88,22 +88,23 @@ fn expand_text(
 }
 
 /// The value, escaped for double quotes.
-fn escape(value: Spanned) -> Spanned {
-    let quoted = quote(&value.text);
-    let inside = quoted.get(1..quoted.len() - 1).unwrap_or("");
+fn escaped(value: Spanned) -> Spanned {
+    let inside = escape(&value.text);
     if inside == value.text { value } else { Spanned::derived(inside, value.span) }
 }
 
 /// A use of a variable.
-struct Reference {
-    notation: Notation,
+pub struct Reference {
+    /// How it is written.
+    pub notation: Notation,
     /// The bytes without the signs around them.
-    inside: Range<usize>,
+    pub inside: Range<usize>,
     /// The offset after the whole reference.
-    end: usize,
+    pub end: usize,
 }
 
-enum Notation {
+/// How a variable is used.
+pub enum Notation {
     /// `$name`
     Plain,
     /// `${...}`
@@ -113,7 +114,8 @@ enum Notation {
 }
 
 impl Reference {
-    fn read(text: &[u8], dollar: usize) -> Option<Reference> {
+    /// The reference whose `$` is at that offset.
+    pub fn read(text: &[u8], dollar: usize) -> Option<Reference> {
         let start = dollar + 2;
         let (notation, inside, end) = match *text.get(dollar + 1)? {
             b'{' => {

@@ -25,9 +25,9 @@ use std::ops::Range;
 use diag::{Span, Spanned};
 
 pub use args::Args;
-pub use expand::{Variables, expand, limit_bytes};
+pub use expand::{Notation, Reference, Variables, expand, limit_bytes};
 pub use name_table::{NameTable, ScopedNames};
-pub use names::{Names, NoNames};
+pub use names::{Addresses, Names, NoNames};
 pub use parse::{HandlerRef, Parsed};
 pub use prefix::{Ip4Prefix, Ip6Prefix};
 
@@ -54,15 +54,20 @@ pub fn split_args(config: &Spanned) -> Vec<Spanned> {
 
 /// Joins arguments to one configuration string; the separators have the location `span`.
 pub fn join_args<'a>(args: impl IntoIterator<Item = &'a Spanned>, span: Span) -> Spanned {
-    let comma = Spanned::derived(", ", span);
-    let mut parts: Vec<&Spanned> = Vec::new();
-    for arg in args {
-        if !parts.is_empty() {
-            parts.push(&comma);
-        }
-        parts.push(arg);
-    }
-    Spanned::concat(parts, span)
+    let args: Vec<&Spanned> = args.into_iter().collect();
+    separated(args, &Spanned::derived(", ", span), span)
+}
+
+fn separated<'a>(
+    parts: impl IntoIterator<Item = &'a Spanned>,
+    separator: &'a Spanned,
+    span: Span,
+) -> Spanned {
+    let parts = parts.into_iter().enumerate();
+    Spanned::concat(
+        parts.flat_map(|(at, part)| (at > 0).then_some(separator).into_iter().chain([part])),
+        span,
+    )
 }
 
 /// Splits at white space outside quotes; comments separate words too.
@@ -119,8 +124,12 @@ pub fn unquote_bytes(arg: &Spanned) -> Vec<u8> {
 
 /// A double-quoted text that [`unquote`] turns back into `text`.
 pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
+    format!("\"{}\"", escape(text))
+}
+
+/// What [`quote`] puts between the quotes.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\\' | '"' | '$' => out.extend(['\\', c]),
@@ -131,7 +140,6 @@ pub fn quote(text: &str) -> String {
             c => out.push(c),
         }
     }
-    out.push('"');
     out
 }
 
@@ -191,14 +199,8 @@ fn join(config: &Spanned, pieces: &[Range<usize>], at: usize) -> Spanned {
         [only] => config.slice(only.clone()),
         [first, .., last] => {
             let span = config.sub(first.start..last.end);
-            let mut parts = Vec::new();
-            for piece in pieces {
-                if !parts.is_empty() {
-                    parts.push(Spanned::derived(" ", Span { end: span.start, ..span }));
-                }
-                parts.push(config.slice(piece.clone()));
-            }
-            Spanned::concat(&parts, span)
+            let parts: Vec<Spanned> = pieces.iter().map(|piece| config.slice(piece.clone())).collect();
+            separated(&parts, &Spanned::derived(" ", Span { end: span.start, ..span }), span)
         }
     }
 }

@@ -423,10 +423,9 @@ impl Parts {
                 Err(mistake.help(format!("write `{last}-{first}`")))
             }
             (Values::Range(_, last), _) if last > largest => self.out_of_range(largest),
-            (Values::Range(..), Relation::Equal | Relation::NotEqual) => {
-                Ok(Compare { mask, relation: self.relation, values })
+            (Values::Range(..), relation) if !matches!(relation, Relation::Equal | Relation::NotEqual) => {
+                self.wrong("a range is compared by `=` or `!=`", "")
             }
-            (Values::Range(..), _) => self.wrong("a range is compared by `=` or `!=`", ""),
             _ => Ok(Compare { mask, relation: self.relation, values }),
         }
     }

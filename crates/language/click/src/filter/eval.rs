@@ -37,6 +37,23 @@ impl Direction {
             Direction::Both => src && dst,
         }
     }
+
+    /// The result of a test of the ports at the start of a transport header. `!=` negates the result of the pair, as in
+    /// Click.
+    fn holds_of_ports(self, compare: Compare, transport: &[u8]) -> Option<bool> {
+        let (positive, negated) = compare.split();
+        let (src, dst) = (number(transport, 0, 2)?, number(transport, 2, 2)?);
+        Some(self.holds(positive.holds(src), positive.holds(dst)) != negated)
+    }
+}
+
+impl PortProtocol {
+    fn holds(self, protocol: u8) -> bool {
+        match self {
+            PortProtocol::TcpUdp => matches!(protocol, TCP | UDP),
+            PortProtocol::One(one) => protocol == one,
+        }
+    }
 }
 
 impl Headers<'_> {
@@ -107,43 +124,27 @@ impl Headers<'_> {
             }
             Six::Proto(compare) => compare.holds(next.into()),
             Six::Port { direction, protocol, compare } => {
-                let right = match protocol {
-                    PortProtocol::TcpUdp => matches!(next, TCP | UDP),
-                    PortProtocol::One(protocol) => next == protocol,
-                };
-                let (positive, negated) = compare.split();
-                let (src, dst) = (number(ip, 40, 2)?, number(ip, 42, 2)?);
-                right && direction.holds(positive.holds(src), positive.holds(dst)) != negated
+                protocol.holds(next) && direction.holds_of_ports(compare, ip.get(40..)?)?
             }
         })
     }
 
     fn test(&self, test: Test) -> Option<bool> {
-        // Whether a test of two numbers matches; `!=` negates the result of the pair, as in Click.
-        let pair = |direction: Direction, src: u64, dst: u64, equal: &dyn Fn(u64) -> bool, negated: bool| {
-            direction.holds(equal(src), equal(dst)) != negated
-        };
         Some(match test {
             Test::Host { direction, address, mask, negated } => {
                 let equal = |value: u64| value & u64::from(mask) == u64::from(address & mask);
-                pair(direction, number(self.net, 12, 4)?, number(self.net, 16, 4)?, &equal, negated)
+                direction.holds(equal(number(self.net, 12, 4)?), equal(number(self.net, 16, 4)?)) != negated
             }
             Test::Ether { direction, address, mask, negated } => {
                 let equal = |value: u64| value & mask == address & mask;
-                pair(direction, number(self.mac, 6, 6)?, number(self.mac, 0, 6)?, &equal, negated)
+                direction.holds(equal(number(self.mac, 6, 6)?), equal(number(self.mac, 0, 6)?)) != negated
             }
             Test::Proto(compare) => compare.holds(self.proto()?.into()),
-            Test::TcpUdp => matches!(self.proto()?, TCP | UDP),
+            Test::TcpUdp => PortProtocol::TcpUdp.holds(self.proto()?),
             Test::Fragment(wanted) => (number(self.net, 6, 2)? & 0x3fff != 0) == wanted,
             Test::Port { direction, protocol, compare } => {
-                let right = match protocol {
-                    PortProtocol::TcpUdp => matches!(self.proto()?, TCP | UDP),
-                    PortProtocol::One(protocol) => self.proto()? == protocol,
-                };
-                let (positive, negated) = compare.split();
-                let (src, dst) = (number(self.trans, 0, 2)?, number(self.trans, 2, 2)?);
-                let holds = |value: u64| positive.holds(value);
-                right && self.first_fragment() && pair(direction, src, dst, &holds, negated)
+                let ports = direction.holds_of_ports(compare, self.trans)?;
+                protocol.holds(self.proto()?) && self.first_fragment() && ports
             }
             Test::TcpFlags(flags) => {
                 let set = number(self.trans, 13, 1)? & u64::from(flags) == u64::from(flags);
@@ -155,7 +156,7 @@ impl Headers<'_> {
                 let carried = match field.carrier {
                     Carrier::Ip => true,
                     Carrier::Transport => self.first_fragment(),
-                    Carrier::TcpUdp => matches!(self.proto()?, TCP | UDP) && self.first_fragment(),
+                    Carrier::TcpUdp => PortProtocol::TcpUdp.holds(self.proto()?) && self.first_fragment(),
                     Carrier::Protocol(protocol) => self.proto()? == protocol && self.first_fragment(),
                 };
                 let header = if field.carrier == Carrier::Ip { self.net } else { self.trans };

@@ -3,8 +3,9 @@
 use super::ast::{Carrier, Direction, Expr, HeaderField, Relation};
 use super::check::{Data, Header, Inherited, Parts};
 use super::parse::Parser;
+use super::text::RELATIONS;
 use super::words::{self, Kind, Meaning};
-use crate::config::{Ip4Prefix, Ip6Prefix, parse};
+use crate::config::{Ip4Prefix, parse};
 use diag::{Diagnostic, did_you_mean};
 
 impl Parser<'_> {
@@ -41,9 +42,7 @@ impl Parser<'_> {
         self.relation(&mut parts);
         self.data(&mut parts, first);
         if self.pos == first {
-            self.unknown();
-            self.pos += 1;
-            parts.wrong = true;
+            self.unknown(&mut parts);
         }
         parts.span = self.span_from(first);
         let negated = parts.negated;
@@ -99,9 +98,14 @@ impl Parser<'_> {
         }
     }
 
-    fn twice(&mut self, parts: &mut Parts, message: &str) {
-        self.mistake(Diagnostic::error(self.here(), message).help("join two tests by `and` or `or`"));
+    fn wrong(&mut self, parts: &mut Parts, mistake: Diagnostic) {
+        self.mistake(mistake);
         parts.wrong = true;
+    }
+
+    fn twice(&mut self, parts: &mut Parts, message: &str) {
+        let mistake = Diagnostic::error(self.here(), message);
+        self.wrong(parts, mistake.help("join two tests by `and` or `or`"));
     }
 
     fn direction(&mut self, parts: &mut Parts, direction: Direction) {
@@ -128,9 +132,8 @@ impl Parser<'_> {
             self.pos += 1;
         }
         if self.at_end() {
-            self.mistake(Diagnostic::error(self.span_from(open), "expected the `]` that goes with this `[`"));
-            parts.wrong = true;
-            return;
+            let mistake = Diagnostic::error(self.span_from(open), "expected the `]` that goes with this `[`");
+            return self.wrong(parts, mistake);
         }
         self.pos += 1;
         let number = |text: &str| text.parse::<u16>().ok();
@@ -154,13 +157,11 @@ impl Parser<'_> {
                 } else {
                     "LEN lies between 1 and 4"
                 };
-                self.mistake(Diagnostic::error(span, "the field is out of range").help(what));
-                parts.wrong = true;
+                self.wrong(parts, Diagnostic::error(span, "the field is out of range").help(what));
             }
             None => {
                 let help = "write `[POS]` or `[POS:LEN]`, in bytes";
-                self.mistake(Diagnostic::error(span, "expected a place in the header").help(help));
-                parts.wrong = true;
+                self.wrong(parts, Diagnostic::error(span, "expected a place in the header").help(help));
             }
         }
     }
@@ -175,8 +176,7 @@ impl Parser<'_> {
         let span = self.here();
         match mask {
             Some(Data::Number(0) | Data::Address(0) | Data::Ether(0)) => {
-                self.mistake(Diagnostic::error(span, "a mask without bits compares nothing"));
-                parts.wrong = true;
+                self.wrong(parts, Diagnostic::error(span, "a mask without bits compares nothing"));
                 self.pos += 1;
             }
             Some(mask @ (Data::Number(_) | Data::Address(_) | Data::Ether(_))) => {
@@ -184,34 +184,23 @@ impl Parser<'_> {
                 self.pos += 1;
             }
             _ => {
-                let at = self.span_from(first);
-                self.mistake(
-                    Diagnostic::error(at, "expected a mask after `&`")
-                        .help("a number such as `0xff`; a conjunction is `&&`"),
-                );
-                parts.wrong = true;
+                let mistake = Diagnostic::error(self.span_from(first), "expected a mask after `&`");
+                self.wrong(parts, mistake.help("a number such as `0xff`; a conjunction is `&&`"));
             }
         }
     }
 
     fn relation(&mut self, parts: &mut Parts) {
-        parts.relation = match self.word() {
-            "=" | "==" => Relation::Equal,
-            "!=" => Relation::NotEqual,
-            ">" => Relation::Greater,
-            "<" => Relation::Less,
-            ">=" => Relation::GreaterEqual,
-            "<=" => Relation::LessEqual,
-            _ => return,
-        };
+        let sign = if self.word() == "==" { "=" } else { self.word() };
+        let Some((_, relation)) = RELATIONS.iter().find(|(known, _)| *known == sign) else { return };
+        parts.relation = *relation;
         let first = self.pos;
         self.pos += 1;
         if self.at_end() || STOPS.contains(&self.word()) {
             let word = self.peek(0);
             let after = if word.is_empty() { String::new() } else { format!(", found `{word}`") };
             let span = self.span_from(first);
-            self.mistake(Diagnostic::error(span, format!("expected a value{after}")));
-            parts.wrong = true;
+            self.wrong(parts, Diagnostic::error(span, format!("expected a value{after}")));
         }
     }
 
@@ -231,46 +220,28 @@ impl Parser<'_> {
             return self.literal6();
         }
         let (ip, ether) = (header != Some(Header::Ether), header != Some(Header::Ip));
-        let address = || match digit && !text.contains(['/', ':', '-']) {
-            true => parse::ip4(&self.spanned(0), self.names).ok(),
-            false => self.names.ip4(text),
-        };
-        let prefix = || match text.contains('/') {
-            true => parse::ip4_prefix(&self.spanned(0), self.names).ok(),
-            false => self.names.ip4_prefix(text),
-        };
-        if let Some(address) = address().filter(|_| ip) {
+        if let Some(address) = parse::ip4_text(text, self.names).filter(|_| ip) {
             return Some(Data::Address(address.into()));
         }
-        if let Some(prefix) = prefix().filter(|_| ip) {
+        if let Some(prefix) = parse::ip4_prefix_text(text, self.names).filter(|_| ip) {
             return Some(prefix_data(prefix));
         }
-        let hex = text.contains([':', '-']);
-        let station = match hex {
-            true => parse::ether(&self.spanned(0), self.names).ok(),
-            false => self.names.ether(text),
-        };
-        let station = station.filter(|_| ether);
+        let station = parse::ether_text(text, self.names).filter(|_| ether);
         station.map(|bytes| Data::Ether(bytes.iter().fold(0, |acc, byte| acc << 8 | u64::from(*byte))))
     }
 
     /// The current word as an IPv6 address or prefix.
     fn literal6(&self) -> Option<Data> {
-        let (text, spanned) = (self.word(), self.spanned(0));
-        let is_text = text.contains(':');
-        let address = || match is_text {
-            true => parse::ip6(&spanned, self.names).ok(),
-            false => self.names.ip6(text),
-        };
-        let prefix = || match is_text {
-            true => parse::ip6_prefix(&spanned, self.names).ok(),
-            false => self.names.ip6_prefix(text),
-        };
-        let of = |prefix: Ip6Prefix| Data::Prefix6(prefix.address.into(), prefix.len);
-        match text.contains('/') {
-            true => prefix().map(of),
-            false => address().map(|address| Data::Address6(address.into())).or_else(|| prefix().map(of)),
+        let (text, names) = (self.word(), self.names);
+        if let Some(address) = parse::ip6_text(text, names).filter(|_| !text.contains('/')) {
+            return Some(Data::Address6(address.into()));
         }
+        // No length follows a name.
+        let prefix = match text.contains(':') {
+            true => parse::ip6_prefix_text(text, names),
+            false => names.ip6_prefix(text),
+        };
+        prefix.map(|prefix| Data::Prefix6(prefix.address.into(), prefix.len))
     }
 
     /// `10`, `10.1`, `10.1.2`, or a whole address, as the value of `net`; with the number of bytes given.
@@ -296,8 +267,7 @@ impl Parser<'_> {
                 let (word, span) = (self.word(), self.here());
                 let what = if ambiguous { "could mean several things" } else { "means nothing" };
                 let mistake = Diagnostic::error(span, format!("`{word}` {what} here"));
-                self.mistake(mistake.help(format!("write {}", instead.join(" or "))));
-                parts.wrong = true;
+                self.wrong(parts, mistake.help(format!("write {}", instead.join(" or "))));
                 self.pos += 1;
                 return;
             }
@@ -323,11 +293,7 @@ impl Parser<'_> {
                 parts.data_span = self.span_from(self.pos - 1);
             }
             // The word can start no test, so it was meant as the value.
-            None if self.pos > first && !self.starts_test() => {
-                self.unknown();
-                self.pos += 1;
-                parts.wrong = true;
-            }
+            None if self.pos > first && !self.starts_test() => self.unknown(parts),
             None => {}
         }
     }
@@ -360,14 +326,16 @@ impl Parser<'_> {
         ) || matches!(words::meaning(self.word(), None, None, self.names), Meaning::Kind(_))
     }
 
-    fn unknown(&mut self) {
+    /// Reports and skips the current word.
+    fn unknown(&mut self, parts: &mut Parts) {
         let word = self.word().to_string();
         let known = self.names.known();
         let vocabulary = words::vocabulary().map(|word| -> &str { word });
         let suggestion = did_you_mean(&word, vocabulary.chain(known.iter().map(String::as_str)));
         let mistake =
             Diagnostic::error(self.here(), format!("`{word}` is no address, name or word of the language"));
-        self.mistake(mistake.maybe_help(suggestion));
+        self.wrong(parts, mistake.maybe_help(suggestion));
+        self.pos += 1;
     }
 
     /// Checks the parsed parts and makes a test of them.

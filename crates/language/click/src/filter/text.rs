@@ -19,16 +19,19 @@ impl fmt::Display for Direction {
     }
 }
 
+/// The signs of relations.
+pub(super) const RELATIONS: &[(&str, Relation)] = &[
+    ("=", Relation::Equal),
+    ("!=", Relation::NotEqual),
+    ("<", Relation::Less),
+    ("<=", Relation::LessEqual),
+    (">", Relation::Greater),
+    (">=", Relation::GreaterEqual),
+];
+
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Relation::Equal => "=",
-            Relation::NotEqual => "!=",
-            Relation::Less => "<",
-            Relation::LessEqual => "<=",
-            Relation::Greater => ">",
-            Relation::GreaterEqual => ">=",
-        })
+        f.write_str(RELATIONS.iter().find(|(_, relation)| relation == self).map_or("", |(sign, _)| sign))
     }
 }
 

@@ -134,18 +134,17 @@ pub enum Meaning {
 
 /// The name of a protocol, for the canonical text.
 pub fn protocol_name(protocol: u8) -> &'static str {
-    PROTOCOLS.iter().find(|(_, number)| *number == protocol).map_or("transp", |(name, _)| name)
+    name_of(PROTOCOLS, protocol).unwrap_or("transp")
 }
 
 /// The name of a set of TCP flags that contains one flag.
 pub fn flag_name(flags: u8) -> Option<&'static str> {
-    FLAGS.iter().find(|(_, value)| *value == flags).map(|(name, _)| *name)
+    name_of(FLAGS, flags)
 }
 
 /// The notation of a field with a name, such as `ip ttl`.
 pub fn field_name(field: HeaderField) -> Option<String> {
-    let named = KINDS.iter().find(|(_, kind)| *kind == Kind::Field(field))?;
-    Some(format!("{} {}", field.carrier.name(), named.0))
+    Some(format!("{} {}", field.carrier.name(), name_of(KINDS, Kind::Field(field))?))
 }
 
 /// The name of a type, for messages.
@@ -154,11 +153,12 @@ pub fn kind_name(kind: Kind) -> String {
         Kind::Ether => "ether host".to_string(),
         Kind::TcpFlags => "tcp opt".to_string(),
         Kind::Field(field) => field_name(field).unwrap_or_else(|| "[...]".to_string()),
-        _ => {
-            let named = KINDS.iter().find(|(_, known)| *known == kind);
-            named.map_or("", |(name, _)| name).to_string()
-        }
+        _ => name_of(KINDS, kind).unwrap_or_default().to_string(),
     }
+}
+
+fn name_of<T: PartialEq>(table: &[(&'static str, T)], value: T) -> Option<&'static str> {
+    table.iter().find(|(_, known)| *known == value).map(|(name, _)| *name)
 }
 
 fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {

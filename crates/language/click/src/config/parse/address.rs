@@ -14,29 +14,29 @@ fn unknown<T>(wanted: &str, text: &Spanned, names: &dyn Names) -> Parsed<T> {
     expected(wanted, text).map_err(|error| error.maybe_help(suggestion))
 }
 
-fn dotted(text: &str) -> Option<(Vec<u8>, bool)> {
-    let parts: Vec<&str> = text.split('.').collect();
-    let bytes: Option<Vec<u8>> = parts
-        .iter()
-        .map(|part| {
-            let plain = !part.is_empty() && part.len() <= 3;
-            let digits = plain && part.bytes().all(|byte| byte.is_ascii_digit());
-            digits.then(|| part.parse().ok()).flatten()
-        })
-        .collect();
-    let bytes = bytes.filter(|bytes| bytes.len() <= 4)?;
-    let whole = bytes.len() == 4;
-    Some((bytes, whole))
+/// The value, or the error that the text is none.
+fn known<T>(value: Option<T>, wanted: &str, text: &Spanned, names: &dyn Names) -> Parsed<T> {
+    value.map_or_else(|| unknown(wanted, text, names), Ok)
 }
 
-fn ip4_literal(text: &str) -> Option<Ipv4Addr> {
-    let (bytes, _) = dotted(text)?;
-    <[u8; 4]>::try_from(bytes).ok().map(Ipv4Addr::from)
+/// The bytes of an IPv4 address; the last ones may be missing.
+fn dotted(text: &str) -> Option<Vec<u8>> {
+    let byte = |part: &str| {
+        let plain = (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| part.parse().ok()).flatten()
+    };
+    let bytes: Option<Vec<u8>> = text.split('.').map(byte).collect();
+    bytes.filter(|bytes| bytes.len() <= 4)
+}
+
+pub(crate) fn ip4_text(text: &str, names: &dyn Names) -> Option<Ipv4Addr> {
+    let literal = dotted(text).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
+    literal.map(Ipv4Addr::from).or_else(|| names.ip4(text))
 }
 
 /// An IPv4 address: `18.26.4.15`, or a name.
 pub fn ip4(text: &Spanned, names: &dyn Names) -> Parsed<Ipv4Addr> {
-    match ip4_literal(&text.text).or_else(|| names.ip4(&text.text)) {
+    match ip4_text(&text.text, names) {
         Some(address) => Ok(address),
         None if text.text.contains('/') && prefix_literal(&text.text, names).is_some() => {
             let message = format!("expected an IP address, found the prefix `{text}`");
@@ -53,7 +53,7 @@ fn prefix_literal(text: &str, names: &dyn Names) -> Option<Ip4Prefix> {
     if let Some(len) = len.and_then(|len| u8::try_from(len).ok()) {
         let address = match given {
             // The omitted bytes must be outside the prefix: `204.152/16`, not `204.152/24`.
-            Some((bytes, _)) if bytes.len() * 8 >= usize::from(len) => {
+            Some(bytes) if bytes.len() * 8 >= usize::from(len) => {
                 let mut whole = [0; 4];
                 whole.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
                 Ipv4Addr::from(whole)
@@ -63,26 +63,24 @@ fn prefix_literal(text: &str, names: &dyn Names) -> Option<Ip4Prefix> {
         };
         return Some(Ip4Prefix::new(address, len));
     }
-    let address = ip4_literal(address).or_else(|| names.ip4(address))?;
-    let mask = ip4_literal(mask).or_else(|| names.ip4(mask))?;
-    Some(Ip4Prefix { address, mask })
+    Some(Ip4Prefix { address: ip4_text(address, names)?, mask: ip4_text(mask, names)? })
+}
+
+pub(crate) fn ip4_prefix_text(text: &str, names: &dyn Names) -> Option<Ip4Prefix> {
+    prefix_literal(text, names).or_else(|| names.ip4_prefix(text))
 }
 
 /// An IPv4 prefix: `18.26.4.0/24`, `18.26.4/24`, `18.26.4.0/255.255.255.0`, or a name.
 pub fn ip4_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
-    prefix_literal(&text.text, names)
-        .or_else(|| names.ip4_prefix(&text.text))
-        .map_or_else(|| bad_prefix(text, names, "an IP prefix like `10.0.0.0/8`"), Ok)
+    let prefix = ip4_prefix_text(&text.text, names);
+    prefix.map_or_else(|| bad_prefix(text, names, "an IP prefix like `10.0.0.0/8`"), Ok)
 }
 
 /// An IPv4 address (as a prefix of 32 bits) or a prefix; a name of both is read as the address.
 pub fn ip4_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip4Prefix> {
-    let address = ip4_literal(&text.text).or_else(|| names.ip4(&text.text));
-    let prefix = || prefix_literal(&text.text, names).or_else(|| names.ip4_prefix(&text.text));
-    address
-        .map(|address| Ip4Prefix::new(address, 32))
-        .or_else(prefix)
-        .map_or_else(|| bad_prefix(text, names, "an IP address or prefix"), Ok)
+    let address = ip4_text(&text.text, names).map(|address| Ip4Prefix::new(address, 32));
+    let prefix = address.or_else(|| ip4_prefix_text(&text.text, names));
+    prefix.map_or_else(|| bad_prefix(text, names, "an IP address or prefix"), Ok)
 }
 
 fn bad_prefix<T>(text: &Spanned, names: &dyn Names, wanted: &str) -> Parsed<T> {
@@ -94,7 +92,7 @@ fn bad_prefix<T>(text: &Spanned, names: &dyn Names, wanted: &str) -> Parsed<T> {
         let message = format!("prefix length {len} is out of range");
         return Err(Diagnostic::error(text.span, message).help("it lies between 0 and 32"));
     }
-    if let (Some((bytes, false)), Some(len)) = (dotted(address), len) {
+    if let (Some(bytes), Some(len)) = (dotted(address).filter(|bytes| bytes.len() < 4), len) {
         let message = format!("`{address}` is too short for a prefix of {len} bits");
         let zeros = ".0".repeat(4 - bytes.len());
         let help = format!("write `{address}{zeros}/{len}`");
@@ -105,14 +103,14 @@ fn bad_prefix<T>(text: &Spanned, names: &dyn Names, wanted: &str) -> Parsed<T> {
 
 /// An IPv6 address: `1080::8:800:200C:417A`, `::13.1.68.3`, or a name.
 pub fn ip6(text: &Spanned, names: &dyn Names) -> Parsed<Ipv6Addr> {
-    ip6_text(&text.text, names).map_or_else(|| unknown("an IPv6 address", text, names), Ok)
+    known(ip6_text(&text.text, names), "an IPv6 address", text, names)
 }
 
-fn ip6_text(text: &str, names: &dyn Names) -> Option<Ipv6Addr> {
+pub(crate) fn ip6_text(text: &str, names: &dyn Names) -> Option<Ipv6Addr> {
     text.parse().ok().or_else(|| names.ip6(text))
 }
 
-fn ip6_prefix_text(text: &str, names: &dyn Names) -> Option<Ip6Prefix> {
+pub(crate) fn ip6_prefix_text(text: &str, names: &dyn Names) -> Option<Ip6Prefix> {
     let Some((address, len)) = text.split_once('/') else {
         return names.ip6_prefix(text);
     };
@@ -131,58 +129,54 @@ fn ip6_prefix_text(text: &str, names: &dyn Names) -> Option<Ip6Prefix> {
 
 /// An IPv6 prefix: `fe80::/10`, `::1/ffff::`, or a name.
 pub fn ip6_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
-    ip6_prefix_text(&text.text, names)
-        .map_or_else(|| unknown("an IPv6 prefix like `fe80::/10`", text, names), Ok)
+    known(ip6_prefix_text(&text.text, names), "an IPv6 prefix like `fe80::/10`", text, names)
 }
 
 /// An IPv6 address (as a prefix of 128 bits) or a prefix.
 pub fn ip6_or_prefix(text: &Spanned, names: &dyn Names) -> Parsed<Ip6Prefix> {
     let address = ip6_text(&text.text, names).map(|address| Ip6Prefix { address, len: 128 });
-    address
-        .or_else(|| ip6_prefix_text(&text.text, names))
-        .map_or_else(|| unknown("an IPv6 address or prefix", text, names), Ok)
+    let prefix = address.or_else(|| ip6_prefix_text(&text.text, names));
+    known(prefix, "an IPv6 address or prefix", text, names)
 }
 
 /// An Ethernet address: `00:a0:c9:9c:fd:9c`, `0-a0-c9-9c-fd-9c`, or a name.
 pub fn ether(text: &Spanned, names: &dyn Names) -> Parsed<[u8; 6]> {
-    let literal = [':', '-'].into_iter().find_map(|separator| {
-        let bytes: Option<Vec<u8>> = text
-            .text
-            .split(separator)
-            .map(|part| {
-                let hex = part.bytes().all(|byte| byte.is_ascii_hexdigit());
-                let short = (1..=2).contains(&part.len());
-                (hex && short).then(|| u8::from_str_radix(part, 16).ok()).flatten()
-            })
-            .collect();
-        bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok())
-    });
-    literal
-        .or_else(|| names.ether(&text.text))
-        .map_or_else(|| unknown("an Ethernet address", text, names), Ok)
+    known(ether_text(&text.text, names), "an Ethernet address", text, names)
 }
 
-/// The number, if the text is one.
-fn small_number<T: TryFrom<i128>>(text: &Spanned, what: &str, most: u16) -> Option<Parsed<T>> {
-    let number = integer_literal(&text.text)?;
-    Some(T::try_from(number).map_err(|_| {
+pub(crate) fn ether_text(text: &str, names: &dyn Names) -> Option<[u8; 6]> {
+    let byte = |part: &str| {
+        let hex = (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        hex.then(|| u8::from_str_radix(part, 16).ok()).flatten()
+    };
+    let literal = [':', '-'].into_iter().find_map(|separator| {
+        let bytes: Option<Vec<u8>> = text.split(separator).map(byte).collect();
+        <[u8; 6]>::try_from(bytes?).ok()
+    });
+    literal.or_else(|| names.ether(text))
+}
+
+/// A number, whose errors name it `what`, or the value of a name.
+fn number_or<T: TryFrom<i128>>(
+    named: impl FnOnce() -> Parsed<T>,
+    text: &Spanned,
+    (what, most): (&str, u16),
+) -> Parsed<T> {
+    let Some(number) = integer_literal(&text.text) else { return named() };
+    T::try_from(number).map_err(|_| {
         let message = format!("{what} {text} is out of range");
         Diagnostic::error(text.span, message).help(format!("{what}s lie between 0 and {most}"))
-    }))
+    })
 }
 
 /// A UDP port, by number or by service name.
 pub fn udp_port(text: &Spanned, names: &dyn Names) -> Parsed<u16> {
-    if let Some(number) = small_number(text, "port", 65535) {
-        return number;
-    }
-    names.port(17, &text.text).map_or_else(|| unknown("a port number or service name", text, names), Ok)
+    let named = || known(names.port(17, &text.text), "a port number or service name", text, names);
+    number_or(named, text, ("port", 65535))
 }
 
 /// An IP protocol, by number or by name (`tcp`, `udp`, `icmp`, ...).
 pub fn protocol(text: &Spanned, names: &dyn Names) -> Parsed<u8> {
-    if let Some(number) = small_number(text, "protocol", 255) {
-        return number;
-    }
-    names.protocol(&text.text).map_or_else(|| unknown("an IP protocol", text, names), Ok)
+    let named = || known(names.protocol(&text.text), "an IP protocol", text, names);
+    number_or(named, text, ("protocol", 255))
 }

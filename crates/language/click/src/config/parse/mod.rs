@@ -1,6 +1,6 @@
 //! Parsers of single values.
 //!
-//! Every parser has the type `fn(&Spanned, &dyn Names) -> Parsed<T>`, so that an element passes it where it declares an
+//! Every parser is a [`Parser`], so that an element passes it where it declares an
 //! argument: `args.keyword("OFFSET", parse::u32)`. An error states the expected value and has the location of the text.
 //! Formats and ranges follow Click's `lib/args.cc`.
 
@@ -8,13 +8,14 @@ mod address;
 mod number;
 mod text;
 
-use diag::{Diagnostic, Spanned};
+use diag::{Diagnostic, Span, Spanned};
 
-use super::Names;
+use super::{Names, NoNames};
 
 pub use address::{
     ether, ip4, ip4_or_prefix, ip4_prefix, ip6, ip6_or_prefix, ip6_prefix, protocol, udp_port,
 };
+pub(crate) use address::{ether_text, ip4_prefix_text, ip4_text, ip6_prefix_text, ip6_text};
 pub(crate) use number::integer_literal;
 pub use number::{
     bandwidth_bytes_per_s, bool, f64, fixed_point, i8, i16, i32, i64, int_in, seconds_ns, u8, u16, u32, u64,
@@ -24,10 +25,18 @@ pub use text::{HandlerRef, any, bytes, element, filename, handler, keyword, stri
 /// A value, or the error of its text.
 pub type Parsed<T> = Result<T, Diagnostic>;
 
+/// Parses a value of the type `T`.
+pub trait Parser<T>: Fn(&Spanned, &dyn Names) -> Parsed<T> {}
+
+impl<T, F: Fn(&Spanned, &dyn Names) -> Parsed<T>> Parser<T> for F {}
+
+/// The value of a text outside a configuration, which has no location and no names of its own; `None` if it has none.
+pub fn plain<T>(text: &str, parser: impl Parser<T>) -> Option<T> {
+    parser(&Spanned::derived(text, Span::NONE), &NoNames).ok()
+}
+
 /// A space-separated list of values. Returns the first error.
-pub fn list<T>(
-    item: impl Fn(&Spanned, &dyn Names) -> Parsed<T>,
-) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Vec<T>> {
+pub fn list<T>(item: impl Parser<T>) -> impl Parser<Vec<T>> {
     move |text, names| super::split_words(text).iter().map(|word| item(word, names)).collect()
 }
 

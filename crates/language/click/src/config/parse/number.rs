@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use diag::{Diagnostic, Spanned};
 
-use super::{Names, Parsed, excerpt, expected};
+use super::{Names, Parsed, Parser, excerpt, expected};
 
 /// `true`, `yes`, `t`, `y`, `1`; `false`, `no`, `f`, `n`, `0`.
 pub fn bool(text: &Spanned, _names: &dyn Names) -> Parsed<bool> {
@@ -53,6 +53,10 @@ fn looks_like_integer(text: &str) -> bool {
     digits.len() > 20 && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'_')
 }
 
+fn out_of_range(text: &Spanned) -> Diagnostic {
+    Diagnostic::error(text.span, format!("{} is out of range", excerpt(&text.text)))
+}
+
 fn int<T: TryFrom<i128>>(text: &Spanned, min: i128, max: i128) -> Parsed<T> {
     let value = integer_literal(&text.text);
     let in_range = value.filter(|value| (min..=max).contains(value));
@@ -60,9 +64,7 @@ fn int<T: TryFrom<i128>>(text: &Spanned, min: i128, max: i128) -> Parsed<T> {
         return Ok(value);
     }
     if value.is_some() || looks_like_integer(&text.text) {
-        let message = format!("{} is out of range", excerpt(&text.text));
-        let help = format!("the smallest value is {min}, the largest is {max}");
-        return Err(Diagnostic::error(text.span, message).help(help));
+        return Err(out_of_range(text).help(format!("the smallest value is {min}, the largest is {max}")));
     }
     let wanted = if min == 0 { "a non-negative integer" } else { "an integer" };
     let octal = text.text.starts_with('0') && text.text.bytes().all(|c| c.is_ascii_digit());
@@ -82,7 +84,7 @@ macro_rules! integers {
 integers!(u8 u16 u32 u64 i8 i16 i32 i64);
 
 /// An integer in a range.
-pub fn int_in(range: RangeInclusive<i64>) -> impl Fn(&Spanned, &dyn Names) -> Parsed<i64> {
+pub fn int_in(range: RangeInclusive<i64>) -> impl Parser<i64> {
     move |text, _| int(text, i128::from(*range.start()), i128::from(*range.end()))
 }
 
@@ -92,27 +94,20 @@ pub fn f64(text: &Spanned, _names: &dyn Names) -> Parsed<f64> {
     let plain = text.text.bytes().all(numeric).then(|| text.text.replace('_', ""));
     match plain.and_then(|plain| plain.parse::<f64>().ok()) {
         Some(value) if value.is_finite() => Ok(value),
-        Some(_) => {
-            let message = format!("{} is out of range", excerpt(&text.text));
-            Err(Diagnostic::error(text.span, message))
-        }
+        Some(_) => Err(out_of_range(text)),
         None => expected("a number", text),
     }
 }
 
 /// A non-negative real number in fixed-point form: the value times 2 to `fraction_bits`, rounded to the nearest
 /// integer.
-pub fn fixed_point(fraction_bits: u32) -> impl Fn(&Spanned, &dyn Names) -> Parsed<u32> {
+pub fn fixed_point(fraction_bits: u32) -> impl Parser<u32> {
     move |text, names| {
         let value = f64(text, names)?;
         let scaled = (value * 2f64.powi(fraction_bits.min(32) as i32)).round();
-        if (0.0..=f64::from(u32::MAX)).contains(&scaled) {
-            // In range by the check above.
-            Ok(scaled as u32)
-        } else {
-            let message = format!("{} is out of range", excerpt(&text.text));
-            Err(Diagnostic::error(text.span, message))
-        }
+        // The cast is exact by the check of the range.
+        let in_range = (0.0..=f64::from(u32::MAX)).contains(&scaled);
+        in_range.then_some(scaled as u32).ok_or_else(|| out_of_range(text))
     }
 }
 
@@ -183,10 +178,7 @@ fn scaled(
     wanted: &str,
 ) -> Parsed<u64> {
     let Some(number) = Decimal::parse(number.trim_end()) else { return expected(wanted, text) };
-    number.scale(factor, divisor, power).ok_or_else(|| {
-        let message = format!("{} is out of range", excerpt(&text.text));
-        Diagnostic::error(text.span, message)
-    })
+    number.scale(factor, divisor, power).ok_or_else(|| out_of_range(text))
 }
 
 /// A time in seconds or with a unit (`ns`, `us`, `ms`, `s`, `m` or `min`, `h`, `d`), in

@@ -3,7 +3,7 @@
 use diag::{Diagnostic, Spanned, did_you_mean};
 
 use super::super::{unquote, unquote_bytes};
-use super::{Names, Parsed, expected};
+use super::{Names, Parsed, Parser, expected};
 
 /// The argument unchanged, with its quotes.
 pub fn any(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
@@ -43,7 +43,7 @@ pub fn word(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
 }
 
 /// One of several fixed words, each with its value.
-pub fn keyword<T: Clone>(choices: &[(&'static str, T)]) -> impl Fn(&Spanned, &dyn Names) -> Parsed<T> {
+pub fn keyword<T: Clone>(choices: &[(&'static str, T)]) -> impl Parser<T> {
     let choices = choices.to_vec();
     move |text, _| {
         let found = choices.iter().find(|(name, _)| *name == text.as_str());
