@@ -22,7 +22,6 @@ pub fn format(ast: &Ast) -> String {
     let mut printer = Printer {
         ast,
         ends,
-        brackets: brackets(ast),
         out: String::with_capacity(ast.text.len() + ast.text.len() / 4),
         levels: Vec::new(),
         line: Line::Empty,
@@ -85,6 +84,9 @@ enum Bracket {
     Block,
 }
 
+/// A token, and its kind if it is a bracket.
+type Marked = (Token, Option<Bracket>);
+
 /// The kind of each bracket token, by token index.
 fn brackets(ast: &Ast) -> Vec<Option<Bracket>> {
     let mut brackets = vec![None; ast.tokens.len()];
@@ -123,7 +125,6 @@ enum Line {
 struct Printer<'a> {
     ast: &'a Ast,
     ends: Ends,
-    brackets: Vec<Option<Bracket>>,
     out: String,
     /// Brackets around the current token.
     levels: Vec<Bracket>,
@@ -134,29 +135,22 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn tokens(&mut self) {
-        let tokens: Vec<(usize, Token)> = self
-            .ast
-            .tokens
-            .iter()
-            .copied()
-            .enumerate()
-            // Semicolons are written at the ends of statements instead.
-            .filter(|(_, token)| token.kind != Kind::Sign(b';'))
-            .collect();
-        let mut before: Option<(usize, Token)> = None;
-        for (i, &(index, token)) in tokens.iter().enumerate() {
-            let after = tokens.get(i + 1).map(|&(_, token)| token);
-            self.token(before, index, token, after);
-            before = Some((index, token));
+        let tokens = self.ast.tokens.iter().copied().zip(brackets(self.ast));
+        // Semicolons are written at the ends of statements instead.
+        let mut tokens = tokens.filter(|(token, _)| token.kind != Kind::Sign(b';')).peekable();
+        let mut before = None;
+        while let Some(marked) = tokens.next() {
+            self.token(before, marked, tokens.peek().map(|&(token, _)| token));
+            before = Some(marked);
         }
         if self.line != Line::Empty {
             self.out.push('\n');
         }
     }
 
-    fn token(&mut self, before: Option<(usize, Token)>, index: usize, token: Token, after: Option<Token>) {
+    fn token(&mut self, before: Option<Marked>, marked: Marked, after: Option<Token>) {
+        let (token, bracket) = marked;
         let text = self.ast.text.get(token.start..token.end).unwrap_or("");
-        let bracket = self.bracket(index);
         let closes = matches!(token.kind, Kind::Sign(b'}' | b')'));
         if closes && bracket != Some(Bracket::Config) {
             self.levels.pop();
@@ -165,7 +159,7 @@ impl Printer<'_> {
         if token.kind.is_trivia() {
             self.comment(before, token, text);
         } else {
-            self.separate(before, index, token, after);
+            self.separate(before, marked, after);
             self.write(text);
             self.mid_statement = true;
         }
@@ -188,8 +182,8 @@ impl Printer<'_> {
         }
     }
 
-    fn comment(&mut self, before: Option<(usize, Token)>, token: Token, text: &str) {
-        let gap = self.gap(before, token);
+    fn comment(&mut self, before: Option<Marked>, token: Token, text: &str) {
+        let gap = self.lines_between(before.map_or(0, |(before, _)| before.end), token.start);
         if token.kind == Kind::LineDirective {
             if self.line != Line::Empty {
                 self.out.push('\n');
@@ -213,12 +207,12 @@ impl Printer<'_> {
     }
 
     /// Writes the space or the line break between two tokens.
-    fn separate(&mut self, before: Option<(usize, Token)>, index: usize, token: Token, after: Option<Token>) {
-        let Some((before_index, before)) = before else {
+    fn separate(&mut self, before: Option<Marked>, marked: Marked, after: Option<Token>) {
+        let Some(marked_before @ (before, _)) = before else {
             return;
         };
-        let gap = self.gap(Some((before_index, before)), token);
-        let bracket = self.bracket(index);
+        let (token, bracket) = marked;
+        let gap = self.lines_between(before.end, token.start);
         let inside = self.levels.last().copied();
         let closes = matches!(token.kind, Kind::Sign(b'}' | b')'));
         let begins = !self.mid_statement;
@@ -231,7 +225,7 @@ impl Printer<'_> {
             self.new_line(if opened { 1 } else { gap.clamp(1, 2) }, false);
         } else if self.line == Line::Closed || (!begins && self.breaks_line(before, token, after, gap)) {
             self.new_line(1, false);
-        } else if self.spaced(before_index, before, index, token) {
+        } else if is_spaced(marked_before, marked) {
             self.out.push(' ');
         }
     }
@@ -252,28 +246,7 @@ impl Printer<'_> {
         }
     }
 
-    fn spaced(&self, before_index: usize, before: Token, index: usize, token: Token) -> bool {
-        let config = |index| self.bracket(index) == Some(Bracket::Config);
-        let port_dash = |kind| kind == Kind::Sign(b'-');
-        match (before.kind, token.kind) {
-            (_, Kind::Sign(b',' | b']') | Kind::Config) => false,
-            (Kind::Sign(b'['), _) | (Kind::Config, _) => false,
-            (before, token) if port_dash(before) || port_dash(token) => false,
-            (_, Kind::Sign(b'(' | b')')) if config(index) => false,
-            (Kind::Sign(b'('), _) if !config(before_index) => false,
-            (_, Kind::Sign(b')')) => false,
-            // No space separates a port list from its element.
-            (Kind::Ident | Kind::Sign(b')' | b'}'), Kind::Sign(b'[')) => false,
-            (Kind::Sign(b']'), Kind::Ident) => false,
-            _ => true,
-        }
-    }
-
-    /// The number of line breaks between a token and the previous one.
-    fn gap(&self, before: Option<(usize, Token)>, token: Token) -> usize {
-        self.lines_between(before.map_or(0, |(_, before)| before.end), token.start)
-    }
-
+    /// The number of line breaks between two places in the text.
     fn lines_between(&self, start: usize, end: usize) -> usize {
         let between = self.ast.text.get(start..end).unwrap_or("");
         let crlf = between.matches("\r\n").count();
@@ -293,12 +266,25 @@ impl Printer<'_> {
         self.line = Line::Empty;
     }
 
-    fn bracket(&self, index: usize) -> Option<Bracket> {
-        self.brackets.get(index).copied().flatten()
-    }
-
     fn write(&mut self, text: &str) {
         self.out.push_str(text);
         self.line = Line::Text;
+    }
+}
+
+/// Whether a space stands between two tokens on a line.
+fn is_spaced((before, bracket_before): Marked, (token, bracket): Marked) -> bool {
+    let port_dash = |kind| kind == Kind::Sign(b'-');
+    match (before.kind, token.kind) {
+        (_, Kind::Sign(b',' | b']') | Kind::Config) => false,
+        (Kind::Sign(b'['), _) | (Kind::Config, _) => false,
+        (before, token) if port_dash(before) || port_dash(token) => false,
+        (_, Kind::Sign(b'(' | b')')) if bracket == Some(Bracket::Config) => false,
+        (Kind::Sign(b'('), _) if bracket_before != Some(Bracket::Config) => false,
+        (_, Kind::Sign(b')')) => false,
+        // No space separates a port list from its element.
+        (Kind::Ident | Kind::Sign(b')' | b'}'), Kind::Sign(b'[')) => false,
+        (Kind::Sign(b']'), Kind::Ident) => false,
+        _ => true,
     }
 }

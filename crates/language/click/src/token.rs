@@ -45,28 +45,6 @@ impl Kind {
     pub(crate) fn is_trivia(self) -> bool {
         matches!(self, Kind::LineComment | Kind::BlockComment | Kind::LineDirective)
     }
-
-    /// The token's name in messages.
-    pub(crate) fn name(self) -> String {
-        match self {
-            Kind::Ident => "a name".into(),
-            Kind::Variable => "a variable".into(),
-            Kind::End => "the end of the file".into(),
-            Kind::ElementClass => "`elementclass`".into(),
-            Kind::Require => "`require`".into(),
-            Kind::Provide => "`provide`".into(),
-            Kind::Define => "`define`".into(),
-            Kind::Arrow => "`->`".into(),
-            Kind::DoubleArrow => "`=>`".into(),
-            Kind::Colons => "`::`".into(),
-            Kind::Bars => "`||`".into(),
-            Kind::Dots => "`...`".into(),
-            Kind::Sign(sign) => format!("`{}`", char::from(sign)),
-            Kind::Config => "a configuration string".into(),
-            Kind::LineComment | Kind::BlockComment | Kind::LineDirective => "a comment".into(),
-            Kind::Unknown => "an unknown character".into(),
-        }
-    }
 }
 
 /// A token and its location.

@@ -3,7 +3,7 @@
 use diag::Span;
 
 use super::parser::{Nesting, Parser};
-use crate::ast::{Arrow, Chain, Class, ElementKind, ElementRef, Ports};
+use crate::ast::{Arrow, Chain, Class, ElementKind, ElementRef, Ident, Ports};
 use crate::token::Kind;
 
 /// The largest port number; a larger one is reported as an error. Click's elements have some dozens of ports at most.
@@ -82,7 +82,7 @@ impl Parser<'_> {
                 self.take();
                 let name = self.ident(token);
                 let class = match self.accept(Kind::Colons) {
-                    Some(_) => Some(self.class()?),
+                    Some(_) => Some(self.class("an element class")?),
                     None => None,
                 };
                 let config = self.accept(Kind::Sign(b'(')).map(|open| self.config(open));
@@ -137,20 +137,22 @@ impl Parser<'_> {
         }
     }
 
-    /// The class after `::`.
-    fn class(&mut self) -> Option<Class> {
-        let token = self.peek();
-        match token.kind {
-            Kind::Ident => {
-                self.take();
-                Some(Class::Named(self.ident(token)))
-            }
-            Kind::Sign(b'{') => self.compound().map(Class::Compound),
-            _ => {
-                self.unexpected("an element class");
-                None
-            }
+    /// A class: its name or a compound. `wanted` describes it in the error.
+    pub(super) fn class(&mut self, wanted: &str) -> Option<Class> {
+        if self.peek().kind == Kind::Sign(b'{') {
+            return self.compound().map(Class::Compound);
         }
+        self.name(wanted).map(Class::Named)
+    }
+
+    /// A name. Another token is reported, and skipped up to the next statement.
+    pub(super) fn name(&mut self, wanted: &str) -> Option<Ident> {
+        let Some(token) = self.accept(Kind::Ident) else {
+            self.unexpected(wanted);
+            self.recover();
+            return None;
+        };
+        Some(self.ident(token))
     }
 
     fn group(&mut self) -> Option<ElementKind> {
@@ -168,14 +170,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn unclosed(&mut self, open: Span, wanted: &str) {
-        let token = self.peek();
-        let found = match token.kind {
-            Kind::End => "the end of the file".to_owned(),
-            _ => format!("`{}`", self.lexer.slice(token)),
-        };
-        self.diags
-            .error(self.lexer.span(token), format!("expected {wanted}, found {found}"))
-            .with_note(open, format!("{wanted} is missing for this one"));
+        self.not_found(wanted).with_note(open, format!("{wanted} is missing for this one"));
     }
 
     /// Parses `[0, 1, 4-6]`, if present.

@@ -3,7 +3,7 @@
 use diag::Span;
 
 use super::parser::{MAX_DEPTH, Nesting, Parser};
-use crate::ast::{Body, Class, Compound, Formal, StatementKind};
+use crate::ast::{Body, Compound, Formal, StatementKind};
 use crate::token::Kind;
 
 impl Parser<'_> {
@@ -30,27 +30,8 @@ impl Parser<'_> {
     /// `elementclass Name { ... }` or `elementclass Name Other`.
     pub(super) fn element_class(&mut self) -> Option<StatementKind> {
         self.take();
-        let token = self.peek();
-        if token.kind != Kind::Ident {
-            self.unexpected("the name of the new element class");
-            self.recover();
-            return None;
-        }
-        self.take();
-        let name = self.ident(token);
-        let token = self.peek();
-        let class = match token.kind {
-            Kind::Sign(b'{') => Class::Compound(self.compound()?),
-            Kind::Ident => {
-                self.take();
-                Class::Named(self.ident(token))
-            }
-            _ => {
-                self.unexpected("`{` or the name of an element class");
-                self.recover();
-                return None;
-            }
-        };
+        let name = self.name("the name of the new element class")?;
+        let class = self.class("`{` or the name of an element class")?;
         Some(StatementKind::ElementClass { name, class })
     }
 

@@ -1,6 +1,6 @@
 //! The parser's state, and statements.
 
-use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
+use diag::{DiagnosticBuilder, Diagnostics, SourceId, SourceMap, Span, Spanned};
 
 use super::libraries::Libraries;
 use crate::ast::{Ast, Ident, Statement, StatementKind};
@@ -89,15 +89,6 @@ impl Parser<'_> {
         (self.peek().kind == kind).then(|| self.take())
     }
 
-    /// Consumes the next token, or reports that it is not of this kind.
-    pub(super) fn expect(&mut self, kind: Kind) -> Option<Token> {
-        let token = self.accept(kind);
-        if token.is_none() {
-            self.unexpected(&kind.name());
-        }
-        token
-    }
-
     pub(super) fn span(&self, token: Token) -> Span {
         self.lexer.span(token)
     }
@@ -115,12 +106,7 @@ impl Parser<'_> {
     /// Reports the next token as unexpected; `wanted` describes the tokens that would be valid.
     pub(super) fn unexpected(&mut self, wanted: &str) {
         let token = self.peek();
-        let text = self.lexer.slice(token).to_owned();
-        let message = match token.kind {
-            Kind::End => format!("expected {wanted}, found the end of the file"),
-            _ => format!("expected {wanted}, found `{text}`"),
-        };
-        let help = match (token.kind, text.as_str()) {
+        let help = match (token.kind, self.lexer.slice(token)) {
             (Kind::Sign(b'-'), _) => Some("connections are written `a -> b`"),
             (_, "=") => Some("connections between many ports are written `a => b, c`"),
             (_, ":") => Some("declarations are written `name :: Class(arguments)`"),
@@ -130,7 +116,17 @@ impl Parser<'_> {
             }
             _ => None,
         };
-        self.diags.error(self.lexer.span(token), message).maybe_help(help.map(str::to_owned));
+        self.not_found(wanted).maybe_help(help.map(str::to_owned));
+    }
+
+    /// Reports the next token in place of what is `wanted`.
+    pub(super) fn not_found(&mut self, wanted: &str) -> DiagnosticBuilder<'_> {
+        let token = self.peek();
+        let found = match token.kind {
+            Kind::End => "the end of the file".to_owned(),
+            _ => format!("`{}`", self.lexer.slice(token)),
+        };
+        self.diags.error(self.lexer.span(token), format!("expected {wanted}, found {found}"))
     }
 
     /// The configuration string after an opening parenthesis that was just consumed.
@@ -191,7 +187,8 @@ impl Parser<'_> {
     /// `define(...)`, `provide(...)`, `require(...)`.
     pub(super) fn keyword_config(&mut self) -> Option<Spanned> {
         self.take();
-        let Some(open) = self.expect(Kind::Sign(b'(')) else {
+        let Some(open) = self.accept(Kind::Sign(b'(')) else {
+            self.unexpected("`(`");
             self.recover();
             return None;
         };
