@@ -7,7 +7,7 @@
 //!
 //! A second formatting changes nothing. Formatting never changes the meaning of the configuration.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::ast::{Ast, Body, Class, Compound, ElementKind, Statement, StatementKind};
 use crate::token::{Kind, Token};
@@ -17,8 +17,8 @@ pub fn format(ast: &Ast) -> String {
     if !ast.valid {
         return ast.text.clone();
     }
-    let mut ends = Ends::default();
-    ends.statements(&ast.statements);
+    let mut ends = HashMap::new();
+    add_ends(&ast.statements, &mut ends);
     let mut printer = Printer {
         ast,
         ends,
@@ -31,45 +31,37 @@ pub fn format(ast: &Ast) -> String {
     printer.out
 }
 
-/// The ends of statements, by the byte after the last token.
-#[derive(Default)]
-struct Ends {
-    /// Statements that a semicolon ends.
-    semicolon: HashSet<usize>,
-    /// Statements that none ends: `elementclass Name { }`.
-    bare: HashSet<usize>,
-}
+/// The ends of statements: the byte after the last token, and whether a semicolon follows it, as it does behind all but
+/// `elementclass Name { }`.
+type Ends = HashMap<usize, bool>;
 
-impl Ends {
-    fn statements(&mut self, statements: &[Statement]) {
-        for statement in statements {
-            let mut bare = false;
-            match &statement.kind {
-                StatementKind::Chain(chain) => {
-                    for element in chain.stages.iter().flatten() {
-                        match &element.element {
-                            ElementKind::Named { class: Some(Class::Compound(inner)), .. }
-                            | ElementKind::Compound { compound: inner, .. } => self.compound(inner),
-                            ElementKind::Group(statements) => self.statements(statements),
-                            _ => {}
-                        }
+fn add_ends(statements: &[Statement], ends: &mut Ends) {
+    for statement in statements {
+        let mut semicolon = true;
+        match &statement.kind {
+            StatementKind::Chain(chain) => {
+                for element in chain.stages.iter().flatten() {
+                    match &element.element {
+                        ElementKind::Named { class: Some(Class::Compound(inner)), .. }
+                        | ElementKind::Compound { compound: inner, .. } => add_ends_of_compound(inner, ends),
+                        ElementKind::Group(statements) => add_ends(statements, ends),
+                        _ => {}
                     }
                 }
-                StatementKind::ElementClass { class: Class::Compound(inner), .. } => {
-                    self.compound(inner);
-                    bare = true;
-                }
-                _ => {}
             }
-            let ends = if bare { &mut self.bare } else { &mut self.semicolon };
-            ends.insert(statement.span.end as usize);
+            StatementKind::ElementClass { class: Class::Compound(inner), .. } => {
+                add_ends_of_compound(inner, ends);
+                semicolon = false;
+            }
+            _ => {}
         }
+        ends.insert(statement.span.end as usize, semicolon);
     }
+}
 
-    fn compound(&mut self, compound: &Compound) {
-        for Body { statements, .. } in &compound.bodies {
-            self.statements(statements);
-        }
+fn add_ends_of_compound(compound: &Compound, ends: &mut Ends) {
+    for Body { statements, .. } in &compound.bodies {
+        add_ends(statements, ends);
     }
 }
 
@@ -171,13 +163,11 @@ impl Printer<'_> {
         if matches!(token.kind, Kind::Bars | Kind::Sign(b'|')) {
             self.mid_statement = false;
         }
-        if self.ends.semicolon.contains(&token.end) && !token.kind.is_trivia() {
+        if let Some(semicolon) = self.ends.get(&token.end).filter(|_| !token.kind.is_trivia()) {
             let last = after.is_none_or(|after| matches!(after.kind, Kind::Sign(b'}' | b')') | Kind::Bars));
-            if !(last && self.levels.last() == Some(&Bracket::Inline)) {
+            if *semicolon && !(last && self.levels.last() == Some(&Bracket::Inline)) {
                 self.out.push(';');
             }
-            self.mid_statement = false;
-        } else if self.ends.bare.contains(&token.end) && !token.kind.is_trivia() {
             self.mid_statement = false;
         }
     }
@@ -237,7 +227,7 @@ impl Printer<'_> {
                 let comment = after.is_some_and(|after| after.kind.is_trivia());
                 let next_gap = after.map_or(0, |after| self.lines_between(token.end, after.start));
                 // The next statement follows a last arrow.
-                let last = self.ends.semicolon.contains(&token.end);
+                let last = self.ends.get(&token.end) == Some(&true);
                 gap > 0 || (next_gap > 0 && !comment && !last)
             }
             _ if matches!(before.kind, Kind::Arrow | Kind::DoubleArrow) => false,

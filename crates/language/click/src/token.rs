@@ -56,9 +56,9 @@ pub(crate) struct Token {
 }
 
 pub(crate) struct Lexer<'a> {
-    map: &'a mut SourceMap,
-    source: SourceId,
-    text: String,
+    pub(crate) map: &'a mut SourceMap,
+    pub(crate) source: SourceId,
+    pub(crate) text: String,
     at: usize,
     /// All tokens read so far, including comments, without `End`.
     pub(crate) tokens: Vec<Token>,
@@ -68,18 +68,6 @@ impl<'a> Lexer<'a> {
     pub(crate) fn new(map: &'a mut SourceMap, source: SourceId) -> Lexer<'a> {
         let text = map.text(source).to_owned();
         Lexer { map, source, text, at: 0, tokens: Vec::new() }
-    }
-
-    pub(crate) fn map(&mut self) -> &mut SourceMap {
-        self.map
-    }
-
-    pub(crate) fn source(&self) -> SourceId {
-        self.source
-    }
-
-    pub(crate) fn text(&self) -> &str {
-        &self.text
     }
 
     pub(crate) fn span(&self, token: Token) -> Span {

@@ -65,8 +65,12 @@ pub(super) struct Parser<'a> {
 impl<'a> Parser<'a> {
     /// The word at a distance from the current one; empty past the end.
     pub(super) fn peek(&self, ahead: usize) -> &'a str {
-        let range = self.words.get(self.pos + ahead).cloned().unwrap_or(0..0);
-        self.text.text.get(range).unwrap_or("")
+        self.text.text.get(self.range(ahead)).unwrap_or("")
+    }
+
+    fn range(&self, ahead: usize) -> Range<usize> {
+        let end = self.text.text.len();
+        self.words.get(self.pos + ahead).cloned().unwrap_or(end..end)
     }
 
     /// The current word; empty past the end.
@@ -80,8 +84,7 @@ impl<'a> Parser<'a> {
 
     /// The word at a distance from the current one, with its location.
     pub(super) fn spanned(&self, ahead: usize) -> Spanned {
-        let end = self.text.text.len();
-        self.text.slice(self.words.get(self.pos + ahead).cloned().unwrap_or(end..end))
+        self.text.slice(self.range(ahead))
     }
 
     /// The span of the words from `first` up to the current one.
@@ -93,10 +96,7 @@ impl<'a> Parser<'a> {
 
     /// The span of the current word, or of the end of the text.
     pub(super) fn here(&self) -> Span {
-        match self.words.get(self.pos) {
-            Some(word) => self.text.sub(word.clone()),
-            None => self.text.sub(self.text.text.len()..self.text.text.len()),
-        }
+        self.text.sub(self.range(0))
     }
 
     pub(super) fn mistake(&mut self, mistake: Diagnostic) {

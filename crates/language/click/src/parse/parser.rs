@@ -31,8 +31,7 @@ pub(super) fn parse_file(
         diags,
     };
     let statements = parser.statements();
-    let text = parser.lexer.text().to_owned();
-    let tokens = std::mem::take(&mut parser.lexer.tokens);
+    let Lexer { text, tokens, .. } = parser.lexer;
     let valid = diags.errors() == errors_before;
     Ast { source, statements, text, tokens, valid }
 }
@@ -95,7 +94,7 @@ impl Parser<'_> {
 
     /// The span from `start` to the end of the last consumed token.
     pub(super) fn span_from(&self, start: usize) -> Span {
-        Span::new(self.lexer.source(), start, self.last_end.max(start))
+        Span::new(self.lexer.source, start, self.last_end.max(start))
     }
 
     pub(super) fn ident(&self, token: Token) -> Ident {
@@ -201,7 +200,7 @@ impl Parser<'_> {
         let mut after_joint = false;
         loop {
             let token = self.peek();
-            let between = self.lexer.text().get(self.last_end..token.start).unwrap_or("");
+            let between = self.lexer.text.get(self.last_end..token.start).unwrap_or("");
             let new_line = between.contains(['\n', '\r']);
             match token.kind {
                 Kind::End => return,

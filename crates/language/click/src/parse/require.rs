@@ -1,6 +1,6 @@
 //! Parses `require` and loads the libraries that it names.
 
-use diag::{Diagnostics, Spanned};
+use diag::Spanned;
 
 use super::parser::{Nesting, Parser, parse_file};
 use crate::ast::{Ast, Requirement, StatementKind};
@@ -55,8 +55,7 @@ impl Parser<'_> {
             self.diags.error(name.span, "libraries require each other too deeply");
             return None;
         }
-        let source = self.lexer.source();
-        let from = self.lexer.map().name(source).to_owned();
+        let from = self.lexer.map.name(self.lexer.source).to_owned();
         let (path, text) = match self.libraries.load(&name.text, &from) {
             Ok(found) => found,
             Err(why) => {
@@ -68,11 +67,8 @@ impl Parser<'_> {
             return None;
         }
         self.loaded.push(path.clone());
-        let map = self.lexer.map();
-        let source = map.add(path, text);
-        let diags: &mut Diagnostics = self.diags;
+        let source = self.lexer.map.add(path, text);
         let depth = self.library_depth + 1;
-        let map = self.lexer.map();
-        Some(parse_file(map, source, self.libraries, self.loaded, depth, diags))
+        Some(parse_file(self.lexer.map, source, self.libraries, self.loaded, depth, self.diags))
     }
 }

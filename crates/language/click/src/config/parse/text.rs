@@ -34,12 +34,16 @@ pub fn bytes(text: &Spanned, _names: &dyn Names) -> Parsed<Vec<u8>> {
 
 /// One word: printable characters without quotes, commas, backslashes and spaces.
 pub fn word(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
-    let word = one_string(text, "a word")?;
-    let good = |c: char| c.is_ascii_graphic() && !"\"'\\,".contains(c);
-    if word.text.is_empty() || !word.text.chars().all(good) {
-        return expected("a word", text);
+    string_of(|c| c.is_ascii_graphic() && !"\"'\\,".contains(c), text, "a word")
+}
+
+/// A string of these characters, with at least one of them.
+fn string_of(good: impl Fn(char) -> bool, text: &Spanned, wanted: &str) -> Parsed<Spanned> {
+    let string = one_string(text, wanted)?;
+    if string.text.is_empty() || !string.text.chars().all(good) {
+        return expected(wanted, text);
     }
-    Ok(word)
+    Ok(string)
 }
 
 /// One of several fixed words, each with its value.
@@ -73,12 +77,7 @@ pub fn filename(text: &Spanned, _names: &dyn Names) -> Parsed<std::path::PathBuf
 
 /// The name of an element, as written; [`crate::NameIndex::find`] resolves it.
 pub fn element(text: &Spanned, _names: &dyn Names) -> Parsed<Spanned> {
-    let name = one_string(text, "the name of an element")?;
-    let good = |c: char| c.is_ascii_alphanumeric() || "_@/".contains(c);
-    if name.text.is_empty() || !name.text.chars().all(good) {
-        return expected("the name of an element", text);
-    }
-    Ok(name)
+    string_of(|c| c.is_ascii_alphanumeric() || "_@/".contains(c), text, "the name of an element")
 }
 
 /// `element.handler`, or `handler` alone (of the element itself, or of the whole router).
