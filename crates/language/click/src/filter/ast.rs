@@ -264,3 +264,32 @@ pub enum Test {
     /// IPv6.
     Six(Six),
 }
+
+impl Test {
+    /// Whether it tests an IP header or bytes behind one.
+    pub fn is_of_ip(self) -> bool {
+        match self {
+            Test::Ether { .. } | Test::Six(_) => false,
+            Test::Layer(layer, _) => layer.udp_port().is_some(),
+            _ => true,
+        }
+    }
+}
+
+impl Expr {
+    /// The value of the expression, from the values of its tests.
+    pub fn holds(&self, test: &dyn Fn(Test) -> bool) -> bool {
+        match self {
+            Expr::True => true,
+            Expr::False => false,
+            Expr::Test(of) => test(*of),
+            Expr::Not(inner) => !inner.holds(test),
+            Expr::All(parts) => parts.iter().all(|part| part.holds(test)),
+            Expr::Any(parts) => parts.iter().any(|part| part.holds(test)),
+            Expr::If(parts) => {
+                let [condition, yes, no] = parts.as_ref();
+                if condition.holds(test) { yes.holds(test) } else { no.holds(test) }
+            }
+        }
+    }
+}

@@ -5,9 +5,9 @@
 //! - `lex`: splits a text into words
 //! - `parse`: parses words to an expression, by Click's grammar
 //! - `test`, `check`: make one test of qualifiers and a value
-//! - `eval`: evaluates an expression on the bytes of a packet
+//! - `testing`: evaluates an expression on the bytes of a packet, for tests and fuzzing
 //!
-//! How an expression is compiled is not part of this module: tests compare the compiled expression with `eval`.
+//! How an expression is compiled is not part of this module: tests compare the compiled expression with `testing`.
 //!
 //! The grammar, with Click's precedences:
 //!
@@ -21,16 +21,18 @@
 
 pub mod ast;
 mod check;
-pub mod eval;
 mod lex;
 pub mod parse;
 mod test;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod testing;
 mod text;
 mod words;
 
 pub use ast::{
     Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
 };
-pub use eval::Headers;
 pub use parse::{Pattern, parse};
+#[cfg(any(test, feature = "fuzzing"))]
+pub use testing::Headers;
 pub use words::ICMP_TYPES;

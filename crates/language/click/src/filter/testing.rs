@@ -1,4 +1,4 @@
-//! Evaluates an expression on the bytes of a packet: the reference for the compiled expression.
+//! Evaluates an expression on the bytes of a packet: the reference for the compiled expression, for tests and fuzzing.
 //!
 //! It is written for readability. A test of bytes that the packet does not contain fails (so that its negation by `not`
 //! matches), and every test fails on a packet without a complete IP header.
@@ -169,17 +169,6 @@ impl Headers<'_> {
     }
 }
 
-impl Test {
-    /// Whether it tests an IP header or bytes behind one.
-    pub fn is_of_ip(self) -> bool {
-        match self {
-            Test::Ether { .. } | Test::Six(_) => false,
-            Test::Layer(layer, _) => layer.udp_port().is_some(),
-            _ => true,
-        }
-    }
-}
-
 impl Expr {
     /// Whether a packet matches. All tests fail on a packet without an IP header.
     pub fn matches(&self, headers: &Headers<'_>) -> bool {
@@ -190,20 +179,5 @@ impl Expr {
     pub fn matches_frame(&self, headers: &Headers<'_>) -> bool {
         let there = |test: Test| !test.is_of_ip() || headers.net.len() >= IP_HEADER_BYTES;
         self.holds(&|test| there(test) && headers.test(test).unwrap_or(false))
-    }
-
-    fn holds(&self, test: &dyn Fn(Test) -> bool) -> bool {
-        match self {
-            Expr::True => true,
-            Expr::False => false,
-            Expr::Test(of) => test(*of),
-            Expr::Not(inner) => !inner.holds(test),
-            Expr::All(parts) => parts.iter().all(|part| part.holds(test)),
-            Expr::Any(parts) => parts.iter().any(|part| part.holds(test)),
-            Expr::If(parts) => {
-                let [condition, yes, no] = parts.as_ref();
-                if condition.holds(test) { yes.holds(test) } else { no.holds(test) }
-            }
-        }
     }
 }
