@@ -150,6 +150,15 @@ impl Configure<'_> {
         result.inspect_err(|error| _ = self.error(span, error.to_string())).ok()
     }
 
+    /// The flat name and the class of another element. Records that there is none.
+    pub fn element(&mut self, name: &Spanned) -> Option<(String, &'static str)> {
+        let found = self.services.element(self.name, name.as_str());
+        if found.is_none() {
+            self.error(name.span, format!("there is no element `{name}`"));
+        }
+        found
+    }
+
     /// State that several elements share, by key and type: the first call makes it. Elements that belong together, such
     /// as a rewriter and its ICMP companion, use the flat name of one of them as the key.
     pub fn shared<T: Any + Send + Sync>(

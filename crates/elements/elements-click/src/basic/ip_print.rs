@@ -1,10 +1,10 @@
 //! `IPPrint`: prints IP packets.
 
 use super::ip_line::{Sight, describe};
-use super::printer::{Contents, Layout, Line, Outlet, Printer};
+use super::printer::{Contents, Layout, Line, Outlet, Printer, head};
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::value::{ether_text, time_text};
+use element::value::ether_text;
 use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use packet::anno::{AGGREGATE, PAINT, VLAN_TCI};
 use shm::Packet;
@@ -104,13 +104,7 @@ impl Line for IpPrint {
         if packet.net == NO_HEADER {
             return None;
         }
-        let mut line = String::new();
-        if !self.label.is_empty() {
-            line = format!("{}: ", self.label);
-        }
-        if self.timestamp {
-            let _ = write!(line, "{}: ", time_text(packet.timestamp_ns));
-        }
+        let mut line = head(&self.label, self.timestamp, packet);
         if self.aggregate {
             let _ = write!(line, "#{}", AGGREGATE.load(&packet.anno));
         }

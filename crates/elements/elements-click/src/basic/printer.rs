@@ -2,7 +2,7 @@
 
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::value::set;
+use element::value::{set, time_text};
 use element::{Configure, Element, Handlers, Opaque, Row, Scope, Work};
 use shm::Packet;
 use shm::burst::Batch;
@@ -114,6 +114,18 @@ impl<L: Line> Element for Printer<L> {
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::of(self, Self::HANDLERS)
     }
+}
+
+/// The start of a packet's line: the label and the timestamp, each if it is wanted.
+pub(crate) fn head(label: &str, timestamp: bool, packet: &Packet) -> String {
+    let mut line = String::new();
+    if !label.is_empty() {
+        line = format!("{label}: ");
+    }
+    if timestamp {
+        let _ = write!(line, "{}: ", time_text(packet.timestamp_ns));
+    }
+    line
 }
 
 /// The format of packet bytes.

@@ -1,8 +1,8 @@
 //! `ARPPrint`: prints ARP packets.
 
-use crate::basic::printer::{Line, Outlet, Printer};
+use crate::basic::printer::{Line, Outlet, Printer, head};
 use click::config::parse;
-use element::value::{ether_text, time_text};
+use element::value::ether_text;
 use element::{BoxElement, Class, Configure, PortCodes, StateScope};
 use elements::ether::header::{HEADER_BYTES, TYPE_IP};
 use packet::Access;
@@ -99,13 +99,7 @@ impl Line for ArpPrint {
         if packet.net == NO_HEADER {
             return None;
         }
-        let mut line = String::new();
-        if !self.label.is_empty() {
-            line += &format!("{}: ", self.label);
-        }
-        if self.timestamp {
-            line += &format!("{}: ", time_text(packet.timestamp_ns));
-        }
+        let mut line = head(&self.label, self.timestamp, packet);
         let bytes = PacketBytes::new(packet);
         let net = usize::from(packet.net).checked_sub(usize::from(packet.data()));
         let mac = if packet.mac == NO_HEADER { packet.data() } else { packet.mac };

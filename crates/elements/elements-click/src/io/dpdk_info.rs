@@ -1,6 +1,7 @@
 //! `DPDKInfo`: FastClick's setup of DPDK, which is ignored.
 
-use element::{Class, Element, Opaque, PortCodes, StateScope};
+use element::Class;
+use elements::basic::information::SCHEDULE_INFO;
 
 /// The class.
 pub const CLASS: Class = Class {
@@ -15,18 +16,5 @@ FastClick's element that sizes DPDK's packet pools. It is accepted so that confi
 - **arguments**: any
 - **difference**: has no effect: the chain file and the command line set the packet memory
 ",
-    codes: PortCodes::new("0/0", "a/a"),
-    state: StateScope::None,
-    make: |cx| {
-        cx.opaque(|args| {
-            let _ = args.rest();
-            Some(DpdkInfo)
-        })
-    },
+    ..SCHEDULE_INFO
 };
-
-struct DpdkInfo;
-
-impl Opaque for DpdkInfo {}
-
-impl Element for DpdkInfo {}

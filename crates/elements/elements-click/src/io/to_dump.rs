@@ -44,6 +44,7 @@ const DEFAULT_SNAP_BYTES: u32 = 2000;
 /// How long packets wait before they are written: packets of this time share a system call.
 const WAIT_NS: u64 = 50_000_000;
 
+#[derive(Default)]
 struct Capture {
     /// The file before the link type is known and it has a writer.
     file: Option<OutputFile>,
@@ -88,12 +89,9 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut fine = args.finish();
     let mut encap_from = vec![];
     for element in from.iter().flat_map(split_words) {
-        match cx.services.element(cx.name, element.as_str()) {
+        match cx.element(&element) {
             Some(_) => encap_from.push(element.text),
-            None => {
-                cx.error(element.span, format!("there is no element `{}`", element.as_str()));
-                fine = false;
-            }
+            None => fine = false,
         }
     }
     if let Some(from) = from.filter(|from| split_words(from).is_empty()) {
@@ -104,18 +102,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     if !fine {
         return None;
     }
-    let mut capture = Capture {
-        file: None,
-        writer: None,
-        encap_from,
-        snap_bytes: if snap_bytes == 0 { u32::MAX } else { snap_bytes },
-        extra_length,
-        unbuffered,
-        waiting: 0,
-        settled: 0,
-        count: 0,
-        cut: vec![],
-    };
+    let snap_bytes = if snap_bytes == 0 { u32::MAX } else { snap_bytes };
+    let mut capture = Capture { encap_from, snap_bytes, extra_length, unbuffered, ..Capture::default() };
     // A file is written by the first worker alone.
     if cx.worker == 0 {
         let file = name.open(cx, Direction::Send, |path| OutputFile::open(path))?;

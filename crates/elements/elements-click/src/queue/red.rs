@@ -86,16 +86,13 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let (near, downstream) = cx.services.queues_near(cx.name);
     let mut names = vec![];
     for queue in queues.iter().flat_map(split_words) {
-        match cx.services.element(cx.name, queue.as_str()) {
+        match cx.element(&queue) {
             Some((name, class)) if cx.services.is_queue(class) => names.push(name),
             Some((_, class)) => {
                 cx.error(queue.span, format!("`{queue}` is no queue: its class is {class}"));
                 fine = false;
             }
-            None => {
-                cx.error(queue.span, format!("there is no element `{queue}`"));
-                fine = false;
-            }
+            None => fine = false,
         }
     }
     if queues.is_none() {

@@ -6,7 +6,7 @@ mod counter;
 mod discard;
 pub mod handler_call;
 mod idle;
-pub(crate) mod information;
+pub mod information;
 mod null;
 mod output_choice;
 mod paint;
