@@ -1,27 +1,15 @@
 //! Click's names of ICMP types and codes.
 
-/// Types and their numbers.
-pub(crate) const TYPES: &[(&str, u8)] = &[
-    ("echo-reply", 0),
-    ("unreachable", 3),
-    ("sourcequench", 4),
-    ("redirect", 5),
-    ("echo", 8),
-    ("routeradvert", 9),
-    ("routersolicit", 10),
-    ("timeexceeded", 11),
-    ("parameterproblem", 12),
-    ("timestamp", 13),
-    ("timestamp-reply", 14),
-    ("inforeq", 15),
-    ("inforeq-reply", 16),
-    ("maskreq", 17),
-    ("maskreq-reply", 18),
-];
+use click::filter::ICMP_TYPES;
+
+/// The number of a type.
+pub(crate) fn number(name: &str) -> Option<u8> {
+    ICMP_TYPES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+}
 
 /// The name of a type.
 pub(crate) fn of_type(icmp_type: u8) -> Option<&'static str> {
-    TYPES.iter().find(|(_, number)| *number == icmp_type).map(|(name, _)| *name)
+    ICMP_TYPES.iter().find(|(_, number)| *number == icmp_type).map(|(name, _)| *name)
 }
 
 /// The name of a code of a type.

@@ -2,15 +2,17 @@
 
 use super::field::{Field, TCP_FLAGS};
 use crate::ip::icmp_name;
-use click::config::{NoNames, parse, unquote_bytes};
+use click::config::parse::{self, plain};
+use click::config::unquote_bytes;
 use diag::{Span, Spanned};
-use packet::checksum::{self, Sum};
+use packet::checksum;
 use packet::view::{icmp, protocol};
 use std::net::Ipv4Addr;
 
 const ETHERNET_BYTES: usize = 14;
 const IPV4_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
+const DEFAULT_TTL: u8 = 100;
 /// The most bytes of options in an IPv4 or TCP header.
 const MOST_OPTION_BYTES: usize = 40;
 
@@ -67,11 +69,9 @@ pub struct Draft {
     aggregate: Option<u32>,
     ethernet: Option<[u8; ETHERNET_BYTES]>,
     addresses: [Option<Ipv4Addr>; 2],
-    tos: u8,
-    ttl: Option<u8>,
+    /// The fields of the IP header that no others change.
+    ip: [u8; IPV4_BYTES],
     fragment: Option<u16>,
-    id: u16,
-    sum: Option<u16>,
     protocol: Option<u8>,
     ip_header_bytes: Option<usize>,
     ip_len: Option<u32>,
@@ -87,20 +87,15 @@ pub struct Draft {
     payload_len: Option<u32>,
 }
 
-fn number(text: &str) -> Option<u64> {
-    parse::u64(&Spanned::derived(text, Span::NONE), &NoNames).ok()
-}
-
 fn at_most(text: &str, most: u64) -> Option<u64> {
-    number(text).filter(|value| *value <= most)
+    plain(text, parse::u64).filter(|value| *value <= most)
 }
 
-fn time_ns(text: &str) -> Option<u64> {
-    parse::seconds_ns(&Spanned::derived(text, Span::NONE), &NoNames).ok()
-}
-
-fn address(text: &str) -> Option<Ipv4Addr> {
-    text.parse().ok()
+/// Overwrites bytes, if they are there.
+pub fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    if let Some(place) = bytes.get_mut(at..at + value.len()) {
+        place.copy_from_slice(value);
+    }
 }
 
 /// The number of an IP protocol: `T`, `U`, `I`, a number or a name.
@@ -109,7 +104,7 @@ pub fn protocol_number(text: &str) -> Option<u8> {
         "T" => Some(protocol::TCP),
         "U" => Some(protocol::UDP),
         "I" => Some(protocol::ICMP),
-        _ => parse::protocol(&Spanned::derived(text, Span::NONE), &NoNames).ok(),
+        _ => plain(text, parse::protocol),
     }
 }
 
@@ -124,7 +119,7 @@ fn fragment(text: &str, old_offsets: bool) -> Option<u16> {
         _ => {}
     }
     let digits = text.trim_end_matches(['+', '!']);
-    let offset = number(digits)?;
+    let offset = plain(digits, parse::u64)?;
     let units = if old_offsets { offset } else { offset >> 3 };
     let flags = text
         .get(digits.len()..)?
@@ -154,7 +149,9 @@ fn tcp_flags(text: &str) -> Option<u16> {
 impl Draft {
     /// No fields yet.
     pub fn new() -> Draft {
-        Draft { built: Built { count: 1, ..Built::default() }, ..Draft::default() }
+        let mut draft = Draft { built: Built { count: 1, ..Built::default() }, ..Draft::default() };
+        draft.ip[8] = DEFAULT_TTL;
+        draft
     }
 
     /// Sets a field; `None` if its text is invalid.
@@ -162,6 +159,7 @@ impl Draft {
         let byte = |text| at_most(text, 0xff).map(|value| value as u8);
         let word = |text| at_most(text, 0xffff).map(|value| value as u16);
         let long = |text| at_most(text, 0xffff_ffff).map(|value| value as u32);
+        let time_ns = |text| plain(text, parse::seconds_ns);
         let built = &mut self.built;
         match field {
             Field::None | Field::Thread | Field::CaptureLength => {}
@@ -174,7 +172,7 @@ impl Draft {
                 let fraction_ns = at_most(text, 999_999)? * 1_000;
                 built.timestamp_ns = built.timestamp_ns / 1_000_000_000 * 1_000_000_000 + fraction_ns;
             }
-            Field::AllMicroseconds => built.timestamp_ns = number(text)?.checked_mul(1_000)?,
+            Field::AllMicroseconds => built.timestamp_ns = plain(text, parse::u64)?.checked_mul(1_000)?,
             Field::FirstTimestamp | Field::FirstNanoTimestamp => built.first_timestamp_ns = time_ns(text)?,
             Field::Count => built.count = long(text)?.max(1),
             Field::Link | Field::Paint | Field::Direction => {
@@ -187,18 +185,17 @@ impl Draft {
             Field::Aggregate => self.aggregate = Some(long(text)?),
             Field::WireLength => self.wire_len = Some(long(text)?),
             Field::EthSource | Field::EthDestination => {
-                let address = parse::ether(&Spanned::derived(text, Span::NONE), &NoNames).ok()?;
-                let at = if field == Field::EthSource { 6 } else { 0 };
-                self.ethernet().get_mut(at..at + 6)?.copy_from_slice(&address);
+                let address = plain(text, parse::ether)?;
+                put(self.ethernet(), if field == Field::EthSource { 6 } else { 0 }, &address);
             }
             Field::EthType => {
                 let ethertype = u16::from_str_radix(text, 16).ok()?;
-                self.ethernet()[12..].copy_from_slice(&ethertype.to_be_bytes());
+                put(self.ethernet(), 12, &ethertype.to_be_bytes());
             }
-            Field::Source => self.addresses[0] = Some(address(text)?),
-            Field::Destination => self.addresses[1] = Some(address(text)?),
-            Field::Tos => self.tos = byte(text)?,
-            Field::Dscp => self.tos = self.tos & 3 | (at_most(text, 63)? as u8) << 2,
+            Field::Source => self.addresses[0] = Some(text.parse().ok()?),
+            Field::Destination => self.addresses[1] = Some(text.parse().ok()?),
+            Field::Tos => self.ip[1] = byte(text)?,
+            Field::Dscp => self.ip[1] = self.ip[1] & 3 | (at_most(text, 63)? as u8) << 2,
             Field::Ecn => {
                 let ecn = match text {
                     "no" | "0" => 0,
@@ -207,33 +204,31 @@ impl Draft {
                     "ce" | "CE" | "3" => 3,
                     _ => return None,
                 };
-                self.tos = self.tos & !3 | ecn;
+                self.ip[1] = self.ip[1] & !3 | ecn;
             }
-            Field::Ttl => self.ttl = Some(byte(text)?),
+            Field::Ttl => self.ip[8] = byte(text)?,
             Field::Fragment => {
                 // An offset has precedence: it has more information.
                 let fragment = fragment(text, defaults.old_offsets)?;
                 self.fragment.get_or_insert(fragment);
             }
             Field::FragmentOffset => self.fragment = Some(fragment(text, defaults.old_offsets)?),
-            Field::Id => self.id = word(text)?,
-            Field::Sum => self.sum = Some(word(text)?),
+            Field::Id => put(&mut self.ip, 4, &word(text)?.to_be_bytes()),
+            Field::Sum => put(&mut self.ip, 10, &word(text)?.to_be_bytes()),
             Field::Protocol => self.protocol = Some(protocol_number(text)?),
             Field::HeaderLength => self.ip_header_bytes = Some(at_most(text, 60)? as usize),
             Field::Length => self.ip_len = Some(long(text)?),
             Field::SourcePort => self.ports[0] = Some(word(text)?),
             Field::DestinationPort => self.ports[1] = Some(word(text)?),
-            Field::TcpSeq => self.tcp(4, &long(text)?.to_be_bytes()),
-            Field::TcpAck => self.tcp(8, &long(text)?.to_be_bytes()),
+            Field::TcpSeq => put(&mut self.tcp, 4, &long(text)?.to_be_bytes()),
+            Field::TcpAck => put(&mut self.tcp, 8, &long(text)?.to_be_bytes()),
             Field::TcpOffset => self.tcp_header_bytes = Some(at_most(text, 60)? as usize),
-            Field::TcpFlags => self.tcp(12, &tcp_flags(text)?.to_be_bytes()),
-            Field::TcpWindow => self.tcp(14, &word(text)?.to_be_bytes()),
-            Field::TcpUrgent => self.tcp(18, &word(text)?.to_be_bytes()),
+            Field::TcpFlags => put(&mut self.tcp, 12, &tcp_flags(text)?.to_be_bytes()),
+            Field::TcpWindow => put(&mut self.tcp, 14, &word(text)?.to_be_bytes()),
+            Field::TcpUrgent => put(&mut self.tcp, 18, &word(text)?.to_be_bytes()),
             Field::UdpLength => self.udp_len = Some(word(text)?),
             Field::IcmpType | Field::IcmpTypeName => {
-                let named =
-                    icmp_name::TYPES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-                self.icmp[0] = named.or_else(|| byte(text))?;
+                self.icmp[0] = icmp_name::number(text).or_else(|| byte(text))?;
                 self.icmp_type_known = true;
             }
             Field::IcmpCode => self.icmp[1] = byte(text)?,
@@ -249,17 +244,9 @@ impl Draft {
         self.ethernet.get_or_insert([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0])
     }
 
-    fn tcp(&mut self, at: usize, bytes: &[u8]) {
-        if let Some(place) = self.tcp.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
-    }
-
     fn icmp_word(&mut self, at: usize, value: u16) {
         self.has_icmp_words = true;
-        if let Some(place) = self.icmp.get_mut(at..at + 2) {
-            place.copy_from_slice(&value.to_be_bytes());
-        }
+        put(&mut self.icmp, at, &value.to_be_bytes());
     }
 
     /// Builds the packet. With `checksum`, it has all its bytes and correct checksums.
@@ -326,22 +313,19 @@ impl Draft {
         let payload = self.payload.as_deref().unwrap_or_default();
         let there = ip_bytes + transport.len() + payload.len();
         let ip_len = if want > net { (want - net).min(0xffff) } else { there.min(0xffff) };
-        let mut ip = vec![0; ip_bytes];
         let flow = defaults.flow.map(|flow| flow.addresses);
         let [source, destination] = [0, 1]
             .map(|at| self.addresses[at].or(flow.map(|flow| flow[at])).unwrap_or(Ipv4Addr::UNSPECIFIED));
-        ip[0] = 0x40 | (ip_bytes / 4) as u8;
-        ip[1] = self.tos;
-        ip[2..4].copy_from_slice(&(ip_len as u16).to_be_bytes());
-        ip[4..6].copy_from_slice(&self.id.to_be_bytes());
-        ip[6..8].copy_from_slice(&fragment.to_be_bytes());
-        (ip[8], ip[9]) = (self.ttl.unwrap_or(100), proto);
-        ip[10..12].copy_from_slice(&self.sum.unwrap_or(0).to_be_bytes());
-        ip[12..16].copy_from_slice(&source.octets());
-        ip[16..20].copy_from_slice(&destination.octets());
-        if let Some(place) = transport.get_mut(4..6).filter(|_| proto == protocol::UDP) {
+        let mut ip = self.ip.to_vec();
+        ip.resize(ip_bytes, 0);
+        (ip[0], ip[9]) = (0x40 | (ip_bytes / 4) as u8, proto);
+        put(&mut ip, 2, &(ip_len as u16).to_be_bytes());
+        put(&mut ip, 6, &fragment.to_be_bytes());
+        put(&mut ip, 12, &source.octets());
+        put(&mut ip, 16, &destination.octets());
+        if proto == protocol::UDP {
             let len = self.udp_len.unwrap_or((ip_len - ip_bytes.min(ip_len)) as u16);
-            place.copy_from_slice(&len.to_be_bytes());
+            put(&mut transport, 4, &len.to_be_bytes());
         }
         built.bytes.extend_from_slice(&ip);
         built.bytes.extend_from_slice(&transport);
@@ -401,13 +385,11 @@ pub fn set_checksums(bytes: &mut [u8], net: usize, ip_len: usize) {
     let (field, sum) = match proto {
         protocol::TCP => (checksum::TCP_CHECK, checksum::tcp(bytes, trans, len, pseudo)),
         protocol::UDP => (checksum::UDP_CHECK, checksum::udp(bytes, trans, len, pseudo)),
-        protocol::ICMP => {
-            (checksum::ICMP_CHECK, checksum::compute(bytes, trans, len, checksum::ICMP_CHECK, Sum::ZERO))
-        }
+        protocol::ICMP => (checksum::ICMP_CHECK, checksum::icmp(bytes, trans, len)),
         _ => return,
     };
     // A truncated header may have no checksum field.
-    if let (Some(sum), Some(place)) = (sum, bytes.get_mut(trans + field..trans + field + 2)) {
-        place.copy_from_slice(&sum.to_be_bytes());
+    if let Some(sum) = sum {
+        put(bytes, trans + field, &sum.to_be_bytes());
     }
 }

@@ -47,10 +47,6 @@ pub fn time_text(out: &mut String, time_ns: u64) {
     };
 }
 
-fn has_ports(proto: u8) -> bool {
-    matches!(proto, protocol::TCP | protocol::UDP | 33 | 136)
-}
-
 impl<'a> Description<'a> {
     /// Parses a packet's headers.
     pub fn new(packet: &'a Packet, options: Options) -> Description<'a> {
@@ -190,10 +186,6 @@ impl<'a> Description<'a> {
     }
 
     fn try_write(&mut self, field: Field, out: &mut String) -> Option<()> {
-        let number = |out: &mut String, value: u64| {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "{value}");
-        };
         let packet = self.packet;
         match field {
             Field::None => return None,
@@ -221,13 +213,13 @@ impl<'a> Description<'a> {
             }
             Field::Source => ip_text(out, self.ip(12)?),
             Field::Destination => ip_text(out, self.ip(16)?),
-            Field::Tos => number(out, u64::from(self.ip::<1>(1)?[0])),
-            Field::Dscp => number(out, u64::from(self.ip::<1>(1)?[0] >> 2)),
+            Field::Tos => number(out, self.ip::<1>(1)?[0]),
+            Field::Dscp => number(out, self.ip::<1>(1)?[0] >> 2),
             Field::Ecn => {
                 let ecn = usize::from(self.ip::<1>(1)?[0] & 3);
                 out.push_str(["no", "ect1", "ect2", "ce"].get(ecn)?);
             }
-            Field::Ttl => number(out, u64::from(self.ip::<1>(8)?[0])),
+            Field::Ttl => number(out, self.ip::<1>(8)?[0]),
             Field::Fragment => {
                 let fragment = u16::from_be_bytes(self.ip(6)?);
                 out.push(match (fragment & 0x3fff, fragment & 0x1fff) {
@@ -243,13 +235,13 @@ impl<'a> Description<'a> {
                 out.push_str(if fragment & 0x2000 != 0 { "+" } else { "" });
                 out.push_str(if fragment & 0x4000 != 0 { "!" } else { "" });
             }
-            Field::Id => number(out, u64::from(u16::from_be_bytes(self.ip(4)?))),
-            Field::Sum => number(out, u64::from(u16::from_be_bytes(self.ip(10)?))),
+            Field::Id => number(out, u16::from_be_bytes(self.ip(4)?)),
+            Field::Sum => number(out, u16::from_be_bytes(self.ip(10)?)),
             Field::Protocol => match self.ip::<1>(9)?[0] {
                 protocol::TCP => out.push('T'),
                 protocol::UDP => out.push('U'),
                 protocol::ICMP => out.push('I'),
-                other => number(out, u64::from(other)),
+                other => number(out, other),
             },
             Field::HeaderLength => {
                 self.ip::<1>(0)?;
@@ -266,10 +258,10 @@ impl<'a> Description<'a> {
                 let there = if self.ip.is_some() { self.network_bytes } else { self.length };
                 number(out, there as u64);
             }
-            Field::SourcePort => number(out, u64::from(self.port(0)?)),
-            Field::DestinationPort => number(out, u64::from(self.port(2)?)),
-            Field::TcpSeq => number(out, u64::from(u32::from_be_bytes(self.tcp(4)?))),
-            Field::TcpAck => number(out, u64::from(u32::from_be_bytes(self.tcp(8)?))),
+            Field::SourcePort => number(out, self.port(0)?),
+            Field::DestinationPort => number(out, self.port(2)?),
+            Field::TcpSeq => number(out, u32::from_be_bytes(self.tcp(4)?)),
+            Field::TcpAck => number(out, u32::from_be_bytes(self.tcp(8)?)),
             Field::TcpOffset => number(out, u64::from(self.tcp::<1>(12)?[0] >> 4) * 4),
             Field::TcpFlags => {
                 let flags = u16::from_be_bytes(self.tcp(12)?) & 0x1ff;
@@ -277,33 +269,32 @@ impl<'a> Description<'a> {
                 out.extend(names.map(|(_, name)| name));
                 out.push_str(if flags == 0 { "." } else { "" });
             }
-            Field::TcpWindow => number(out, u64::from(u16::from_be_bytes(self.tcp(14)?))),
-            Field::TcpUrgent => number(out, u64::from(u16::from_be_bytes(self.tcp(18)?))),
+            Field::TcpWindow => number(out, u16::from_be_bytes(self.tcp(14)?)),
+            Field::TcpUrgent => number(out, u16::from_be_bytes(self.tcp(18)?)),
             Field::UdpLength => {
-                let length = self.transport(&[protocol::UDP], "UDP", 4)?;
-                number(out, u64::from(u16::from_be_bytes(length)));
+                number(out, u16::from_be_bytes(self.transport(&[protocol::UDP], "UDP", 4)?));
             }
-            Field::IcmpType => number(out, u64::from(self.icmp::<1>(0)?[0])),
+            Field::IcmpType => number(out, self.icmp::<1>(0)?[0]),
             Field::IcmpTypeName => {
                 let icmp_type = self.icmp::<1>(0)?[0];
                 match icmp_name::of_type(icmp_type) {
                     Some(name) => out.push_str(name),
-                    None => number(out, u64::from(icmp_type)),
+                    None => number(out, icmp_type),
                 }
             }
-            Field::IcmpCode => number(out, u64::from(self.icmp::<1>(1)?[0])),
+            Field::IcmpCode => number(out, self.icmp::<1>(1)?[0]),
             Field::IcmpFlow | Field::IcmpSeq => {
                 if !icmp::has_id(self.icmp::<1>(0)?[0]) {
                     return None;
                 }
                 let at = if field == Field::IcmpFlow { 4 } else { 6 };
-                number(out, u64::from(u16::from_be_bytes(self.icmp(at)?)));
+                number(out, u16::from_be_bytes(self.icmp(at)?));
             }
             Field::IcmpNextMtu => {
                 if self.icmp::<2>(0)? != [3, 4] {
                     return None;
                 }
-                number(out, u64::from(u16::from_be_bytes(self.icmp(6)?)));
+                number(out, u16::from_be_bytes(self.icmp(6)?));
             }
             Field::Payload => {
                 let (offset, length) = self.payload();
@@ -323,8 +314,8 @@ impl<'a> Description<'a> {
     }
 
     fn port(&mut self, offset: usize) -> Option<u16> {
-        let protocols: &[u8] = if has_ports(self.protocol) { &[self.protocol] } else { &[] };
-        self.transport(protocols, "TCP/UDP", offset).map(u16::from_be_bytes)
+        let protocols = [protocol::TCP, protocol::UDP, protocol::DCCP, protocol::UDP_LITE];
+        self.transport(&protocols, "TCP/UDP", offset).map(u16::from_be_bytes)
     }
 
     fn tcp<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {
@@ -334,6 +325,11 @@ impl<'a> Description<'a> {
     fn icmp<const N: usize>(&mut self, offset: usize) -> Option<[u8; N]> {
         self.transport(&[protocol::ICMP], "ICMP", offset)
     }
+}
+
+fn number(out: &mut String, value: impl Into<u64>) {
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{}", value.into());
 }
 
 fn ip_text(out: &mut String, address: [u8; 4]) {

@@ -111,20 +111,18 @@ impl Field {
     }
 }
 
-/// Parses fields separated by spaces, each perhaps quoted. Every unknown field is a mistake.
+/// Parses fields separated by spaces, each perhaps quoted. Every unknown field is a mistake, and [`Field::None`].
 pub fn list(text: &Spanned) -> (Vec<Field>, Vec<Diagnostic>) {
     let (mut fields, mut mistakes) = (vec![], vec![]);
     for word in split_words(text) {
         let name = unquote(&word);
-        match Field::from_name(name.as_str()) {
-            Some(field) => fields.push(field),
-            None => {
-                let help = did_you_mean(name.as_str(), TABLE.iter().map(|(name, _)| *name));
-                let mut mistake = Diagnostic::error(word.span, format!("`{}` is no field", name.as_str()));
-                mistake.help = help.or_else(|| Some("the element's page lists the fields".into()));
-                mistakes.push(mistake);
-            }
+        let field = Field::from_name(name.as_str());
+        if field.is_none() {
+            let help = did_you_mean(name.as_str(), TABLE.iter().map(|(name, _)| *name));
+            let mistake = Diagnostic::error(word.span, format!("`{name}` is no field"));
+            mistakes.push(mistake.help(help.unwrap_or_else(|| "the element's page lists the fields".into())));
         }
+        fields.push(field.unwrap_or(Field::None));
     }
     (fields, mistakes)
 }
