@@ -57,37 +57,38 @@ impl Interpreter {
 
     fn read_handler(&mut self, name: &str, args: &str, work: &mut Work<'_>) -> Result<String, String> {
         let (handler, callee) = self.callee(name);
-        if matches!(callee, Callee::This) {
-            if let Some(value) = self.own(handler, args, work) {
-                return value;
-            }
-        } else if let Callee::Script(full, script) = callee {
+        let value = match callee {
+            Callee::This => self.own(handler, args, work),
             // Functions are the same in all scripts; other handlers run in the other script.
-            let random = &mut self.random;
-            if let Some(value) = function::call(handler, args, &mut |below| random::next_below(random, below))
-            {
-                return value;
-            }
-            let mut script = script.try_lock().map_err(|_| format!("`{full}` is running"))?;
-            match handler {
-                "run" if self.depth >= MOST_CALLS_DEEP => {
-                    return Err("scripts call each other too deep".into());
-                }
-                "run" => {
-                    script.depth = self.depth + 1;
-                    let result = script.run_through(args, work);
-                    script.flush(work);
-                    return result;
-                }
-                _ => {
-                    if let Some(value) = script.own(handler, args, work) {
-                        return value;
+            Callee::Script(full, script) => match self.function(handler, args) {
+                None => {
+                    let mut script = script.try_lock().map_err(|_| format!("`{full}` is running"))?;
+                    match handler {
+                        "run" if self.depth >= MOST_CALLS_DEEP => {
+                            Some(Err("scripts call each other too deep".into()))
+                        }
+                        "run" => {
+                            script.depth = self.depth + 1;
+                            let result = script.run_through(args, work);
+                            script.flush(work);
+                            Some(result)
+                        }
+                        _ => script.own(handler, args, work),
                     }
                 }
-            }
-        }
-        let call = if args.is_empty() { name.to_string() } else { format!("{name} {args}") };
-        work.read_handler(&call)
+                value => value,
+            },
+            Callee::Element => None,
+        };
+        value.unwrap_or_else(|| {
+            let call = if args.is_empty() { name.to_string() } else { format!("{name} {args}") };
+            work.read_handler(&call)
+        })
+    }
+
+    /// Calls a function; `None` if there is none of that name.
+    fn function(&mut self, name: &str, args: &str) -> Option<Result<String, String>> {
+        function::call(name, args, &mut |below| random::next_below(&mut self.random, below))
     }
 
     /// Calls a handler of this script; `None` if there is none of that name.
@@ -119,8 +120,7 @@ impl Interpreter {
                 if let Some(value) = self.exported(handler) {
                     return Some(Ok(value.to_string()));
                 }
-                let random = &mut self.random;
-                return function::call(handler, args, &mut |below| random::next_below(random, below));
+                return self.function(handler, args);
             }
         })
     }
@@ -188,17 +188,11 @@ impl Interpreter {
     fn find(&self, element: &str) -> Option<(String, Arc<Mutex<Interpreter>>)> {
         let scripts = self.scripts.upgrade()?;
         let scripts = scripts.lock().ok()?;
-        let mut context = self.name.as_str();
-        loop {
-            context = context.rsplit_once('/').map_or("", |(outer, _)| outer);
-            let full = if context.is_empty() { element.to_string() } else { format!("{context}/{element}") };
-            if let Some(script) = scripts.get(&full) {
-                return Some((full, Arc::clone(script)));
-            }
-            if context.is_empty() {
-                return None;
-            }
-        }
+        click::scopes(&self.name).find_map(|scope| {
+            let full = format!("{scope}{element}");
+            let script = Arc::clone(scripts.get(&full)?);
+            Some((full, script))
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Substitution while a script runs: `$variable`, `${variable-default}`, `$(handler arguments)`.
 
-use click::config::{quote, split_words, unquote};
+use click::config::{self, Notation, escape, quote, split_words, unquote};
 use diag::{Span, Spanned};
 
 /// The most bytes of a substituted text: a script that doubles a variable in a loop must not use up the memory.
@@ -62,10 +62,7 @@ fn expand_at(text: &str, protect: bool, values: &mut dyn Values, depth: usize) -
         let (taken, behind) = rest.split_at(used);
         match value {
             None => out.push_str(taken),
-            Some(value) if quoted.is_some() => {
-                let inside = quote(&value);
-                out.push_str(inside.get(1..inside.len() - 1).unwrap_or(""));
-            }
+            Some(value) if quoted.is_some() => out.push_str(&escape(&value)),
             Some(value) if protect => out.push_str(&quote(&value)),
             Some(value) => out.push_str(&value),
         }
@@ -85,50 +82,17 @@ enum Reference<'a> {
 
 /// The reference at the start of a text that begins with `$`, and its length.
 fn reference(text: &str) -> Option<(Reference<'_>, usize)> {
-    let behind = text.get(1..)?;
-    match behind.chars().next()? {
-        '(' => {
-            let end = closing(behind)?;
-            Some((Reference::Call(behind.get(1..end)?), end + 2))
-        }
-        '{' => {
-            let end = behind.find('}')?;
-            let inside = behind.get(1..end)?;
-            let reference = match inside.split_once('-') {
-                Some((name, default)) => Reference::Default(name, default),
-                None => Reference::Variable(inside),
-            };
-            Some((reference, end + 2))
-        }
-        '?' | '#' | '$' => Some((Reference::Variable(behind.get(..1)?), 2)),
-        _ => {
-            let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let end = behind.find(|c| !in_name(c)).unwrap_or(behind.len());
-            (end > 0).then(|| (Reference::Variable(&behind[..end]), end + 1))
-        }
+    if let Some(special @ ("?" | "#" | "$")) = text.get(1..2) {
+        return Some((Reference::Variable(special), 2));
     }
-}
-
-/// The position of the parenthesis that closes the first one.
-fn closing(text: &str) -> Option<usize> {
-    let (mut depth, mut quoted, mut escaped) = (0usize, None, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if std::mem::take(&mut escaped) => {}
-            '\\' if quoted != Some('\'') => escaped = true,
-            '\'' | '"' if quoted.is_none() => quoted = Some(c),
-            '\'' | '"' if quoted == Some(c) => quoted = None,
-            '(' if quoted.is_none() => depth += 1,
-            ')' if quoted.is_none() => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
+    let found = config::Reference::read(text.as_bytes(), 0)?;
+    let inside = text.get(found.inside)?;
+    let reference = match (found.notation, inside.split_once('-')) {
+        (Notation::Script, _) => Reference::Call(inside),
+        (Notation::Braced, Some((name, default))) => Reference::Default(name, default),
+        (Notation::Braced | Notation::Plain, _) => Reference::Variable(inside),
+    };
+    Some((reference, found.end))
 }
 
 /// A text with one level of quotes removed.

@@ -3,12 +3,12 @@
 use super::expand::{shift, without_quotes, words};
 use super::number::{Number, real_text};
 use super::sprintf::sprintf;
-use click::config::{NoNames, parse, quote};
-use diag::{Span, Spanned};
+use click::config::parse::{self, plain};
+use click::config::quote;
 
 /// Parses a Boolean.
 pub fn truth(text: &str) -> Option<bool> {
-    parse::bool(&Spanned::derived(text.trim(), Span::NONE), &NoNames).ok()
+    plain(text.trim(), parse::bool)
 }
 
 /// Calls a function; `None` if there is none of that name. `random` returns a number below its argument.
@@ -52,9 +52,12 @@ pub fn call(name: &str, args: &str, random: &mut dyn FnMut(u64) -> u64) -> Optio
     })
 }
 
+fn numbers(args: &str) -> Option<Vec<Number>> {
+    words(args).iter().map(|word| Number::parse(word)).collect()
+}
+
 fn fold(name: &str, args: &str) -> Result<String, String> {
-    let numbers = words(args).iter().map(|word| Number::parse(word)).collect::<Option<Vec<_>>>();
-    let numbers = numbers.ok_or("a list of numbers is expected")?;
+    let numbers = numbers(args).ok_or("a list of numbers is expected")?;
     match name {
         "count" => return Ok(numbers.len().to_string()),
         "popcount" => return Ok(numbers.iter().filter(|number| number.real() != 0.0).count().to_string()),
@@ -100,13 +103,10 @@ fn fold(name: &str, args: &str) -> Result<String, String> {
 }
 
 fn remainder(name: &str, args: &str) -> Result<String, String> {
-    let numbers: Vec<Option<Number>> = words(args).iter().map(|word| Number::parse(word)).collect();
-    match numbers.as_slice() {
-        [Some(Number::Int(_)), Some(Number::Int(0))] => {
-            Err("there is no remainder of a division by 0".into())
-        }
-        [Some(Number::Int(a)), Some(Number::Int(b))] => Ok(a.wrapping_rem(*b).to_string()),
-        [Some(a), Some(b)] if name == "rem" => Ok(real_text(a.real() % b.real())),
+    match numbers(args).as_deref() {
+        Some([Number::Int(_), Number::Int(0)]) => Err("there is no remainder of a division by 0".into()),
+        Some([Number::Int(a), Number::Int(b)]) => Ok(a.wrapping_rem(*b).to_string()),
+        Some([a, b]) if name == "rem" => Ok(real_text(a.real() % b.real())),
         _ => Err("two numbers are expected".into()),
     }
 }
@@ -152,14 +152,11 @@ fn logic(args: &str, every: bool) -> Result<bool, String> {
 }
 
 fn random_number(args: &str, random: &mut dyn FnMut(u64) -> u64) -> Result<String, String> {
-    let limits: Vec<Option<u32>> = words(args)
-        .iter()
-        .map(|word| parse::u32(&Spanned::derived(word.as_str(), Span::NONE), &NoNames).ok())
-        .collect();
-    let (low, high) = match limits.as_slice() {
-        [] => (0, i32::MAX as u32),
-        [Some(count)] if *count > 0 => (0, count - 1),
-        [Some(low), Some(high)] if low <= high => (*low, *high),
+    let limits: Option<Vec<u32>> = words(args).iter().map(|word| plain(word, parse::u32)).collect();
+    let (low, high) = match limits.as_deref() {
+        Some([]) => (0, i32::MAX as u32),
+        Some([count]) if *count > 0 => (0, count - 1),
+        Some([low, high]) if low <= high => (*low, *high),
         _ => return Err("nothing, a number above 0, or two numbers in order are expected".into()),
     };
     Ok((u64::from(low) + random(u64::from(high - low) + 1)).to_string())

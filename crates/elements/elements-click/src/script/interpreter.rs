@@ -7,8 +7,7 @@
 use super::expand::{shift, without_quotes};
 use super::function;
 use super::program::{End, Instruction, Output, Program, Target};
-use click::config::{NoNames, parse};
-use diag::{Span, Spanned};
+use click::config::parse::{self, plain};
 use element::Work;
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -40,6 +39,7 @@ pub enum Outcome {
 }
 
 /// A script that runs.
+#[derive(Default)]
 pub struct Interpreter {
     pub(super) name: String,
     program: Arc<Program>,
@@ -86,20 +86,9 @@ impl Interpreter {
             scripts,
             folder,
             values,
-            at: 0,
-            steps_seen: 0,
-            wait_until_ns: None,
-            steps: 0,
             ended: waits.then_some(End::Done),
-            jumps: 0,
-            write_status: 0,
-            run_args: String::new(),
-            line: String::new(),
             random: 0x2545_f491_4f6c_dd1d,
-            warnings: vec![],
-            depth: 0,
-            moved: false,
-            ending: false,
+            ..Interpreter::default()
         }
     }
 
@@ -158,8 +147,17 @@ impl Interpreter {
         Ok(())
     }
 
+    /// Writes the handler `run`.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn write_run(&mut self, args: &str) -> Result<(), String> {
+        self.restart(args.trim());
+        Ok(())
+    }
+
     /// Restarts with arguments.
-    pub fn restart(&mut self, args: &str) {
+    fn restart(&mut self, args: &str) {
         self.run_args = args.to_string();
         self.jump(0);
         (self.ended, self.jumps, self.steps) = (None, 0, 0);
@@ -280,13 +278,11 @@ impl Interpreter {
     /// Nanoseconds to wait; `None`, with a warning, if the text is no time.
     fn wait_time(&mut self, time: &str, work: &mut Work<'_>) -> Option<u64> {
         let text = self.expanded(time, false, work)?;
-        match parse::seconds_ns(&Spanned::derived(text.trim(), Span::NONE), &NoNames) {
-            Ok(time_ns) => Some(time_ns),
-            Err(_) => {
-                self.tell(format!("`{text}` is no time"));
-                None
-            }
+        let time_ns = plain(text.trim(), parse::seconds_ns);
+        if time_ns.is_none() {
+            self.tell(format!("`{text}` is no time"));
         }
+        time_ns
     }
 
     /// Executes an instruction that does not block, and moves to the next.

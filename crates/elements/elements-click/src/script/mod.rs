@@ -307,15 +307,7 @@ impl Script {
 const HANDLERS: &[Row<Script>] = &[
     Row::write("step", |script, value, _| script.write_control(Interpreter::write_step, value)),
     Row::write("goto", |script, value, _| script.write_control(Interpreter::go_to, value)),
-    Row::write("run", |script, value, _| {
-        script.write_control(
-            |script, args| {
-                script.restart(args.trim());
-                Ok(())
-            },
-            value,
-        )
-    }),
+    Row::write("run", |script, value, _| script.write_control(Interpreter::write_run, value)),
     Row::write("set", |script, value, _| script.write_control(Interpreter::write_set, value)),
     Row::others(|script, name| script.with(|script| script.exported(name).map(str::to_string))?),
 ];

@@ -1,7 +1,6 @@
 //! Numbers of scripts: parsing and formatting.
 
-use click::config::{NoNames, parse};
-use diag::{Span, Spanned};
+use click::config::parse::{self, plain};
 
 /// A number.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,9 +14,7 @@ pub enum Number {
 impl Number {
     /// Parses a number as in configurations.
     pub fn parse(text: &str) -> Option<Number> {
-        let text = Spanned::derived(text, Span::NONE);
-        let int = parse::i64(&text, &NoNames).ok().map(Number::Int);
-        int.or_else(|| parse::f64(&text, &NoNames).ok().map(Number::Real))
+        plain(text, parse::i64).map(Number::Int).or_else(|| plain(text, parse::f64).map(Number::Real))
     }
 
     /// As a real number.

@@ -1,7 +1,7 @@
 //! The instructions of a script, parsed once from the configuration. All mistakes are recorded.
 
-use click::config::{Args, NoNames, parse, split_words};
-use diag::{Spanned, did_you_mean};
+use click::config::{Args, parse, split_words};
+use diag::{Span, Spanned, did_you_mean};
 use std::path::PathBuf;
 
 /// The target of a `goto`.
@@ -170,7 +170,7 @@ fn instruction(
     let unquote = name.text.ends_with('q');
     let mut nothing = |instruction: Instruction| {
         if !rest.is_empty() {
-            args.error(rest.span, format!("`{}` takes nothing", name.as_str()));
+            takes(name, "nothing", rest.span, args);
         }
         Some(instruction)
     };
@@ -189,18 +189,13 @@ fn instruction(
             let more = shift(rest).map(|(_, more)| more);
             match more {
                 Some(more) if more.is_empty() => Some(Instruction::Label),
-                _ => {
-                    args.error(name.span.to(rest.span), "`label` takes one name");
-                    None
-                }
+                _ => takes(name, "one name", name.span.to(rest.span), args),
             }
         }
         "set" | "setq" | "init" | "initq" | "export" | "exportq" => {
             let must = name.text.starts_with("set");
             let Some((variable, value)) = shift(rest).filter(|(_, value)| !must || !value.is_empty()) else {
-                let message = format!("`{}` takes a variable and a text", name.as_str());
-                args.error(name.span.to(rest.span), message);
-                return None;
+                return takes(name, "a variable and a text", name.span.to(rest.span), args);
             };
             let (variable, text) = (program.intern(variable.as_str()), value.text);
             if name.text.starts_with("export") {
@@ -227,9 +222,7 @@ fn instruction(
         }
         "save" | "append" => {
             let Some((handler, file)) = shift(rest) else {
-                let message = format!("`{}` takes a handler and a file", name.as_str());
-                args.error(name.span, message);
-                return None;
+                return takes(name, "a handler and a file", name.span, args);
             };
             let file = if file.is_empty() { "-".into() } else { file.text };
             let over = name.text == "save";
@@ -240,23 +233,21 @@ fn instruction(
                 unquote: false,
             })
         }
-        "read" | "readq" | "write" | "writeq" => {
-            if rest.is_empty() {
-                args.error(name.span, format!("`{}` takes a handler", name.as_str()));
-                return None;
-            }
-            Some(if name.text.starts_with("read") {
-                Instruction::Read { call: text, unquote }
-            } else {
-                Instruction::Write { call: text, unquote }
-            })
-        }
+        "read" | "readq" | "write" | "writeq" if rest.is_empty() => takes(name, "a handler", name.span, args),
+        "read" | "readq" => Some(Instruction::Read { call: text, unquote }),
+        "write" | "writeq" => Some(Instruction::Write { call: text, unquote }),
         unknown => {
             let help = did_you_mean(unknown, NAMES.split(' '));
             args.error(name.span, format!("`{unknown}` is no instruction")).maybe_help(help);
             None
         }
     }
+}
+
+/// Reports that an instruction takes something else.
+fn takes(name: &Spanned, what: &str, span: Span, args: &mut Args<'_>) -> Option<Instruction> {
+    args.error(span, format!("`{name}` takes {what}"));
+    None
 }
 
 fn pause(rest: &Spanned, args: &mut Args<'_>) -> Option<Instruction> {
@@ -274,10 +265,9 @@ fn output(rest: &Spanned, folder: &std::path::Path) -> Option<(Output, String)> 
 }
 
 fn output_to(file: &str, over: bool, folder: &std::path::Path) -> Output {
-    let path = parse::filename(&Spanned::derived(file, diag::Span::NONE), &NoNames);
-    match (file, path) {
-        ("" | "-", _) | (_, Err(_)) => Output::User,
-        (_, Ok(path)) if over => Output::Over(folder.join(path)),
-        (_, Ok(path)) => Output::Append(folder.join(path)),
+    match parse::plain(file, parse::filename).filter(|_| file != "-") {
+        None => Output::User,
+        Some(path) if over => Output::Over(folder.join(path)),
+        Some(path) => Output::Append(folder.join(path)),
     }
 }
