@@ -51,3 +51,8 @@ impl FileName {
         }
     }
 }
+
+/// Bytes of a file; `None` for a stream.
+pub(super) fn file_bytes(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+}

@@ -1,6 +1,96 @@
-//! Sampling and pacing for sources that read files.
+//! The elements that play the packets of a file, with sampling and pacing.
 
-use element::random;
+use click::config::parse;
+use element::value::{fixed_point_text, written};
+use element::{Element, Handlers, Opaque, Progress, Row, Task, Work, random};
+use port::PortStats;
+use shm::burst::Vector;
+
+/// An element that plays packets from a file of the format `F`.
+pub(super) struct Replay<F> {
+    pub(super) format: F,
+    pub(super) shown: String,
+    pub(super) active: bool,
+    /// Whether the handler `stop` was written and the run does not end yet.
+    pub(super) stop_asked: bool,
+    pub(super) sampler: Sampler,
+    pub(super) pace: Option<Pace>,
+    /// Packets at a time; `None` for the run's burst.
+    pub(super) burst: Option<usize>,
+    pub(super) stats: PortStats,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a format does.
+pub(super) trait Play: Sized + 'static {
+    const HANDLERS: &'static [Row<Self>];
+    const REASONS: &'static [&'static str];
+    /// Runs the element's task.
+    fn play(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress;
+    /// Whether this worker reads a file.
+    fn is_open(&self) -> bool;
+}
+
+impl<F: 'static> Replay<F> {
+    pub(super) const SAMPLING_PROB: Row<Self> =
+        Row::read("sampling_prob", |replay, _| Some(replay.sampler.text()));
+    pub(super) const FILENAME: Row<Self> = Row::read("filename", |replay, _| Some(replay.shown.clone()));
+    pub(super) const ACTIVE: Row<Self> = Row::read_write(
+        "active",
+        |replay, _| Some(replay.active.to_string()),
+        |replay, value, _| {
+            replay.active = written(value, parse::bool).map_err(|_| "`true` or `false` is expected")?;
+            Ok(())
+        },
+    );
+    pub(super) const STOP: Row<Self> =
+        Row::button("stop", |replay, _| (replay.active, replay.stop_asked) = (false, true));
+}
+
+impl<F: Send> Opaque for Replay<F> where Replay<F>: Play {}
+
+impl<F: Send> Task for Replay<F>
+where
+    Replay<F>: Play,
+{
+    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if std::mem::take(&mut self.stop_asked) {
+            work.stop();
+        }
+        self.play(vector, work)
+    }
+}
+
+impl<F: Send> Element for Replay<F>
+where
+    Replay<F>: Play,
+{
+    fn reasons(&self) -> &'static [&'static str] {
+        Self::REASONS
+    }
+
+    fn task(&mut self) -> Option<&mut dyn Task> {
+        Some(self)
+    }
+
+    // From here on as in `Sink`, which has the same fields and none of the tasks.
+    fn handlers(&mut self) -> Handlers<'_> {
+        Handlers::of(self, Self::HANDLERS)
+    }
+
+    fn take_findings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    fn port_stats(&self) -> Option<(String, PortStats)> {
+        self.is_open().then(|| (self.shown.clone(), self.stats))
+    }
+}
+
+/// The value of a handler that is a number about the file; `-` if it is not known.
+pub(super) fn number_text(number: Option<u64>) -> Option<String> {
+    Some(number.map_or_else(|| "-".to_string(), |number| number.to_string()))
+}
 
 /// Fraction bits of a sampling probability, as in Click.
 pub(super) const SAMPLING_SHIFT: u32 = 28;
@@ -28,13 +118,7 @@ impl Sampler {
 
     /// The probability as the shortest decimal number that is read as the same.
     pub fn text(&self) -> String {
-        let value = f64::from(self.probability) / f64::from(ALWAYS);
-        let means_it = |text: &str| {
-            let read: f64 = text.parse().unwrap_or(-1.0);
-            (read * f64::from(ALWAYS)).round() == f64::from(self.probability)
-        };
-        let candidates = (0..10).map(|digits| format!("{value:.digits$}"));
-        candidates.into_iter().find(|text| means_it(text)).unwrap_or_else(|| value.to_string())
+        fixed_point_text(self.probability.into(), SAMPLING_SHIFT)
     }
 }
 

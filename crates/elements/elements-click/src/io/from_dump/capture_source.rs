@@ -1,5 +1,6 @@
 //! The capture that `FromDump` reads: frames, their positions in the file, and their conversion to packets.
 
+use super::super::dump_file::file_bytes;
 use packet::access::Access;
 use packet::anno::EXTRA_LENGTH;
 use port::PortError;
@@ -61,7 +62,7 @@ impl CaptureSource {
 
     /// Bytes of the file; `None` for a stream.
     pub fn file_bytes(&self) -> Option<u64> {
-        std::fs::metadata(&self.path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len())
+        file_bytes(&self.path)
     }
 
     /// Where the next frame's record starts, and where the last frame's does.

@@ -4,15 +4,12 @@ mod capture_source;
 mod window;
 
 use super::dump_file::FileName;
-use super::replay::{Pace, SAMPLING_SHIFT, Sampler};
+use super::replay::{Pace, Play, Replay, SAMPLING_SHIFT, Sampler, number_text};
 use capture_source::{CaptureSource, Put};
 use click::config::{NoNames, parse, split_words};
 use diag::Spanned;
 use element::value::written;
-use element::{
-    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
-    Task, Work,
-};
+use element::{BoxElement, Class, Configure, Direction, Element, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::link_type;
 use port::{LINK_ETHERNET, PortStats};
 use shm::Packet;
@@ -69,30 +66,22 @@ enum AtEnd {
     Rest,
     /// The run ends.
     Stop,
-    /// One of the element's own handlers is written.
-    WriteOwn(String, String),
-    /// Another element's handler is written.
-    Write(String, String),
+    /// A handler is written: with `own`, one of the element itself.
+    Write { own: bool, handler: String, value: String },
 }
 
-struct FromDump {
-    shown: String,
+type FromDump = Replay<Dump>;
+
+struct Dump {
     /// `None` except on the first worker.
     source: Option<CaptureSource>,
     link_type: u32,
     force_ip: bool,
     window: Window,
-    sampler: Sampler,
-    pace: Option<Pace>,
     at_end: AtEnd,
     second_output: bool,
-    active: bool,
-    burst: Option<usize>,
     ended: bool,
-    stop_asked: bool,
     count: u64,
-    stats: PortStats,
-    warnings: Vec<String>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -143,40 +132,43 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         start.map(WindowEdge::At).or(start_after.map(WindowEdge::AfterFirst)).unwrap_or(WindowEdge::Open);
     let finish = end.map(WindowEdge::At).or(end_after.map(WindowEdge::AfterFirst));
     let finish = finish.or(interval.map(WindowEdge::AfterStart)).unwrap_or(WindowEdge::Open);
-    let mut element = FromDump {
-        shown: name.shown(Direction::Receive),
+    let mut dump = Dump {
         source: None,
         link_type: LINK_ETHERNET,
         force_ip,
         window: Window::new(begin, finish),
-        sampler: Sampler::new(sample),
-        pace: timing.then(|| Pace::new(percent as u64)),
         at_end,
         second_output: cx.shape.outputs > 1,
-        active,
-        burst,
         ended: false,
-        stop_asked: false,
         count: 0,
-        stats: PortStats::default(),
-        warnings: vec![],
     };
     // A file is read by the first worker alone.
     if cx.worker == 0 {
         let mut source = name.open(cx, Direction::Receive, CaptureSource::open)?;
-        element.link_type = source.link_type().unwrap_or(LINK_ETHERNET);
-        if force_ip && !link_type::has_known_ip(element.link_type) {
-            let link = link_type::name(element.link_type);
+        dump.link_type = source.link_type().unwrap_or(LINK_ETHERNET);
+        if force_ip && !link_type::has_known_ip(dump.link_type) {
+            let link = link_type::name(dump.link_type);
             let message = format!("FORCE_IP knows nothing of packets of link type {link}");
             cx.error(name.span, message).help("leave FORCE_IP out, and strip the link header by elements");
             return None;
         }
-        element.force_ip |= link_type::is_raw_ip(element.link_type);
+        dump.force_ip |= link_type::is_raw_ip(dump.link_type);
         if let Some((at, span)) = place.filter(|(at, _)| *at > 0) {
             cx.accept(span, source.seek(at))?;
         }
-        element.source = Some(source);
+        dump.source = Some(source);
     }
+    let element = Replay {
+        format: dump,
+        shown: name.shown(Direction::Receive),
+        active,
+        stop_asked: false,
+        sampler: Sampler::new(sample),
+        pace: timing.then(|| Pace::new(percent as u64)),
+        burst,
+        stats: PortStats::default(),
+        warnings: vec![],
+    };
     fine.then(|| BoxElement::opaque(element))
 }
 
@@ -192,18 +184,12 @@ fn handler_call(text: &Spanned, names: &dyn click::config::Names) -> parse::Pars
 /// Resolves the element of the handler; records a mistake if there is none.
 fn resolve(cx: &mut Configure<'_>, (call, value): (Spanned, String)) -> Option<AtEnd> {
     let handler = parse::handler(&call, &NoNames).ok()?;
-    let Some(element) = handler.element else {
-        return Some(AtEnd::WriteOwn(handler.handler.text, value));
+    let own = match handler.element {
+        None => true,
+        Some(element) => cx.element(&element)?.0 == cx.name,
     };
-    let found = cx.services.element(cx.name, element.as_str());
-    match found {
-        Some((full, _)) if full == cx.name => Some(AtEnd::WriteOwn(handler.handler.text, value)),
-        Some(_) => Some(AtEnd::Write(call.text, value)),
-        None => {
-            cx.error(element.span, format!("there is no element `{}`", element.as_str()));
-            None
-        }
-    }
+    let handler = if own { handler.handler.text } else { call.text };
+    Some(AtEnd::Write { own, handler, value })
 }
 
 /// The result of [`FromDump::receive`].
@@ -223,7 +209,8 @@ impl FromDump {
     /// Reads frames into fresh packets. Returns how many leave by output 0, and whether there are more. Packets that are
     /// not IP were emitted or dropped already.
     fn receive(&mut self, free: &mut [Packet], work: &mut Work<'_>) -> (usize, Next) {
-        let Some(source) = &mut self.source else { return (0, Next::Over) };
+        let dump = &mut self.format;
+        let Some(source) = &mut dump.source else { return (0, Next::Over) };
         let now_ns = work.now_ns();
         let mut room = work.pool().alloc(free);
         let mut next = if room == 0 && !free.is_empty() { Next::Later } else { Next::More };
@@ -242,11 +229,11 @@ impl FromDump {
                     break;
                 }
             };
-            if frame.link_type != self.link_type {
+            if frame.link_type != dump.link_type {
                 self.stats.rx_dropped.errors += 1;
                 continue;
             }
-            let side = self.window.side(frame.timestamp_ns);
+            let side = dump.window.side(frame.timestamp_ns);
             let due = side != Side::Inside
                 || self.pace.as_mut().is_none_or(|pace| pace.is_due(frame.timestamp_ns, now_ns));
             if side == Side::Behind || !due {
@@ -272,14 +259,14 @@ impl FromDump {
             }
             received += 1;
             self.stats.rx_bytes += bytes;
-            if !link_type::is_raw_ip(self.link_type) {
+            if !link_type::is_raw_ip(dump.link_type) {
                 place.mac = place.data();
             }
-            if !self.force_ip || link_type::mark_ip(place, self.link_type) {
+            if !dump.force_ip || link_type::mark_ip(place, dump.link_type) {
                 filled += 1;
                 continue;
             }
-            if self.second_output {
+            if dump.second_output {
                 work.emit(1, place)
             } else {
                 work.drop(NOT_IP, &[*place])
@@ -291,26 +278,24 @@ impl FromDump {
         work.pool().free_all(free.get(filled..room).unwrap_or_default());
         work.count_received(received);
         self.stats.rx_packets += received as u64;
-        self.count += filled as u64;
+        dump.count += filled as u64;
         if received > 0 { (filled, Next::More) } else { (0, next) }
     }
 
     /// Carries out the action at the end.
     fn end(&mut self, work: &mut Work<'_>) {
-        match self.at_end.clone() {
+        match self.format.at_end.clone() {
             AtEnd::Rest => self.active = false,
             AtEnd::Stop => {
                 self.active = false;
                 work.stop();
             }
-            AtEnd::WriteOwn(handler, value) => {
-                let done = self.handlers().write(&handler, &value, &mut []);
-                if let Err(message) = done {
-                    self.warnings.push(format!("END_CALL {handler}: {message}"));
-                }
-            }
-            AtEnd::Write(handler, value) => {
-                if let Err(message) = work.write_handler(&handler, &value) {
+            AtEnd::Write { own, handler, value } => {
+                let written = match own {
+                    true => self.handlers().write(&handler, &value, &mut []),
+                    false => work.write_handler(&handler, &value),
+                };
+                if let Err(message) = written {
                     self.warnings.push(format!("END_CALL {handler}: {message}"));
                 }
             }
@@ -333,14 +318,12 @@ impl FromDump {
     }
 }
 
-impl Opaque for FromDump {}
+impl Play for FromDump {
+    const HANDLERS: &'static [Row<Self>] = HANDLERS;
+    const REASONS: &'static [&'static str] = &["not-ip"];
 
-impl Task for FromDump {
-    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        if std::mem::take(&mut self.stop_asked) {
-            work.stop();
-        }
-        if self.ended {
+    fn play(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
+        if self.format.ended {
             return Progress::Finished;
         }
         if !self.active {
@@ -357,81 +340,54 @@ impl Task for FromDump {
             Next::More => Progress::Worked,
             Next::Later => Progress::Idle,
             Next::Behind => {
-                self.window.pass_end();
+                self.format.window.pass_end();
                 self.end(work);
-                self.ended = !self.active;
-                if self.ended { Progress::Finished } else { Progress::Worked }
+                self.format.ended = !self.active;
+                if self.format.ended { Progress::Finished } else { Progress::Worked }
             }
             Next::Over => {
-                self.ended = true;
+                self.format.ended = true;
                 self.tell_losses();
                 self.end(work);
                 Progress::Finished
             }
         }
     }
-}
 
-impl Element for FromDump {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-ip"]
-    }
-
-    fn task(&mut self) -> Option<&mut dyn Task> {
-        Some(self)
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.warnings)
-    }
-
-    fn port_stats(&self) -> Option<(String, PortStats)> {
-        self.source.as_ref().map(|_| (self.shown.clone(), self.stats))
+    fn is_open(&self) -> bool {
+        self.format.source.is_some()
     }
 }
 
 impl FromDump {
-    /// A number about the file; `-` if it is not known.
     fn number(&self, of: fn(&CaptureSource) -> Option<u64>) -> Option<String> {
-        let number = self.source.as_ref().and_then(of);
-        Some(number.map_or_else(|| "-".to_string(), |number| number.to_string()))
+        number_text(self.format.source.as_ref().and_then(of))
     }
 
     fn seek(&mut self, value: &str, _cells: &mut [u64]) -> Result<(), String> {
         let at = written(value, parse::u64).map_err(|_| "a place in bytes is expected")?;
-        self.source.as_mut().ok_or("another worker reads the file")?.seek(at)
+        self.format.source.as_mut().ok_or("another worker reads the file")?.seek(at)
     }
 }
 
 const HANDLERS: &[Row<FromDump>] = &[
-    Row::sum("count", |dump, _| Some(dump.count.to_string())),
-    Row::button("reset_counts", |dump, _| dump.count = 0),
-    Row::read("sampling_prob", |dump, _| Some(dump.sampler.text())),
-    Row::read_write(
-        "active",
-        |dump, _| Some(dump.active.to_string()),
-        |dump, value, _| {
-            dump.active = written(value, parse::bool).map_err(|_| "`true` or `false` is expected")?;
-            Ok(())
-        },
-    ),
-    Row::read("encap", |dump, _| Some(link_type::name(dump.link_type))),
-    Row::read("filename", |dump, _| Some(dump.shown.clone())),
+    Row::sum("count", |dump, _| Some(dump.format.count.to_string())),
+    Row::button("reset_counts", |dump, _| dump.format.count = 0),
+    FromDump::SAMPLING_PROB,
+    FromDump::ACTIVE,
+    Row::read("encap", |dump, _| Some(link_type::name(dump.format.link_type))),
+    FromDump::FILENAME,
     Row::read("filesize", |dump, _| dump.number(CaptureSource::file_bytes)),
     Row::read_write("filepos", |dump, _| dump.number(|source| source.places().0), FromDump::seek),
     Row::read("packet_filepos", |dump, _| dump.number(|source| source.places().1)),
     Row::write("extend_interval", |dump, value, _| {
-        dump.window.extend(written(value, parse::seconds_ns).map_err(|_| "a time is expected")?);
+        dump.format.window.extend(written(value, parse::seconds_ns).map_err(|_| "a time is expected")?);
         dump.active = true;
         Ok(())
     }),
     Row::button("reset_timing", |dump, _| {
-        dump.window.reset();
+        dump.format.window.reset();
         dump.pace.iter_mut().for_each(Pace::reset);
     }),
-    Row::button("stop", |dump, _| (dump.active, dump.stop_asked) = (false, true)),
+    FromDump::STOP,
 ];

@@ -1,17 +1,13 @@
 //! `FromIPSummaryDump`: makes packets from lines of text.
 
-use super::super::dump_file::FileName;
-use super::super::replay::{Pace, SAMPLING_SHIFT, Sampler};
-use super::build::{Built, Defaults, Draft, Flow, protocol_number, set_checksums};
+use super::super::dump_file::{FileName, file_bytes};
+use super::super::replay::{Pace, Play, Replay, SAMPLING_SHIFT, Sampler, number_text};
+use super::build::{Built, Defaults, Draft, Flow, protocol_number, put, set_checksums};
 use super::field::{self, Field};
 use super::lines::Lines;
 use click::config::{NoNames, parse, split_words};
 use diag::{Diagnostic, Span, Spanned};
-use element::value::written;
-use element::{
-    BoxElement, Class, Configure, Direction, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope,
-    Task, Work,
-};
+use element::{BoxElement, Class, Configure, Direction, PortCodes, Progress, Row, StateScope, Work};
 use elements::io::files;
 use packet::anno::{AGGREGATE, DST_IP, EXTRA_LENGTH, EXTRA_PACKETS, FIRST_TIMESTAMP, PAINT};
 use packet::view::protocol;
@@ -67,8 +63,9 @@ struct Several {
     end_ns: u64,
 }
 
-struct FromSummary {
-    shown: String,
+type FromSummary = Replay<Summary>;
+
+struct Summary {
     path: Option<PathBuf>,
     lines: Option<Lines>,
     fields: Vec<Field>,
@@ -76,17 +73,10 @@ struct FromSummary {
     checksum: bool,
     multipacket: bool,
     stop: bool,
-    active: bool,
-    stop_asked: bool,
-    sampler: Sampler,
-    pace: Option<Pace>,
-    burst: Option<usize>,
     several: Option<Several>,
     /// A packet that was read and is not due yet, or for which the pool had no slot.
     waiting: Option<Built>,
     complained: bool,
-    warnings: Vec<String>,
-    stats: PortStats,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
@@ -131,8 +121,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         aggregate: None,
         old_offsets: false,
     };
-    let mut element = FromSummary {
-        shown: "<data>".into(),
+    let summary = Summary {
         path: None,
         lines: data.map(|data| Lines::of(data.as_str())).filter(|_| cx.worker == 0),
         fields,
@@ -140,23 +129,27 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         checksum,
         multipacket,
         stop,
+        several: None,
+        waiting: None,
+        complained: false,
+    };
+    let mut element = Replay {
+        format: summary,
+        shown: "<data>".into(),
         active,
         stop_asked: false,
         sampler: Sampler::new(sample),
         pace: timing.then(|| Pace::new(100)),
         burst,
-        several: None,
-        waiting: None,
-        complained: false,
-        warnings: vec![],
         stats: PortStats::default(),
+        warnings: vec![],
     };
     if let Some(name) = name {
         element.shown = name.shown(Direction::Receive);
         let path = name.path(cx, Direction::Receive);
         // A file is read by the first worker alone.
         match (cx.worker == 0).then(|| Lines::open(&path)).transpose() {
-            Ok(lines) => element.lines = lines,
+            Ok(lines) => element.format.lines = lines,
             Err(error) if allow_nonexistent && error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => {
                 cx.error(name.span, format!("cannot open {}: {error}", element.shown));
@@ -166,7 +159,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         if !files::record_file(cx, &path, Direction::Receive, name.span) {
             return None;
         }
-        element.path = Some(path);
+        element.format.path = Some(path);
     }
     fine.then(|| BoxElement::opaque(element))
 }
@@ -195,7 +188,7 @@ fn flow_id(text: &Spanned, _names: &dyn click::config::Names) -> parse::Parsed<(
 
 impl FromSummary {
     fn complain(&mut self, message: &str) {
-        let number = self.lines.as_ref().map_or(0, Lines::number);
+        let number = self.format.lines.as_ref().map_or(0, Lines::number);
         if self.warnings.len() < MOST_FINDINGS {
             self.warnings.push(format!("{}:{number}: {message}", self.shown));
         }
@@ -210,37 +203,35 @@ impl FromSummary {
         let one = rest.first().map_or("", Spanned::as_str);
         match kind.as_str() {
             "!data" | "!contents" => {
-                let (_, mistakes) = field::list(&text);
-                mistakes
-                    .iter()
-                    .for_each(|mistake| self.complain(&format!("{}; it is left out", mistake.message)));
-                let known = |word: &Spanned| Field::from_name(click::config::unquote(word).as_str());
-                self.fields =
-                    split_words(&text).iter().map(|word| known(word).unwrap_or(Field::None)).collect();
-                if self.fields.is_empty() {
+                let (fields, mistakes) = field::list(&text);
+                for mistake in mistakes {
+                    self.complain(&format!("{}; it is left out", mistake.message));
+                }
+                if fields.is_empty() {
                     self.complain("no fields are named");
                 }
+                self.format.fields = fields;
             }
             "!flowid" => match flow_id(&text, &NoNames) {
                 Ok((flow, proto)) => {
-                    self.defaults.flow = Some(flow);
-                    self.defaults.protocol = proto.unwrap_or(self.defaults.protocol);
+                    self.format.defaults.flow = Some(flow);
+                    self.format.defaults.protocol = proto.unwrap_or(self.format.defaults.protocol);
                 }
                 Err(mistake) => self.complain(&mistake.message),
             },
             "!proto" => match protocol_number(one) {
-                Some(proto) => self.defaults.protocol = proto,
+                Some(proto) => self.format.defaults.protocol = proto,
                 None => self.complain("`!proto` takes a protocol"),
             },
             "!aggregate" => match one.parse() {
-                Ok(number) => self.defaults.aggregate = Some(number),
+                Ok(number) => self.format.defaults.aggregate = Some(number),
                 Err(_) => self.complain("`!aggregate` takes a number"),
             },
             "!binary" => {
                 self.complain("this is a binary dump, which is not read; write it again as text");
-                self.lines = None;
+                self.format.lines = None;
             }
-            "!IPSummaryDump" => self.defaults.old_offsets = one == "1.0",
+            "!IPSummaryDump" => self.format.defaults.old_offsets = one == "1.0",
             _ => {}
         }
     }
@@ -249,16 +240,16 @@ impl FromSummary {
     fn parse(&mut self, line: &str) -> Option<Built> {
         let words = split_words(&Spanned::derived(line, Span::NONE));
         let (mut draft, mut good) = (Draft::new(), 0);
-        for (field, word) in self.fields.iter().zip(&words) {
-            if word.text != "-" && draft.set(*field, word.as_str(), &self.defaults).is_some() {
+        for (field, word) in self.format.fields.iter().zip(&words) {
+            if word.text != "-" && draft.set(*field, word.as_str(), &self.format.defaults).is_some() {
                 good += usize::from(*field != Field::None);
             }
         }
         if good > 0 {
-            return Some(draft.build(&self.defaults, self.checksum));
+            return Some(draft.build(&self.format.defaults, self.format.checksum));
         }
-        if !std::mem::replace(&mut self.complained, true) {
-            let none = self.fields.is_empty();
+        if !std::mem::replace(&mut self.format.complained, true) {
+            let none = self.format.fields.is_empty();
             let message =
                 if none { "there is no `!data` line in front of it" } else { "no field can be read" };
             self.complain(message);
@@ -270,10 +261,10 @@ impl FromSummary {
     fn next_line(&mut self, limit: &mut usize) -> Option<Built> {
         while *limit > 0 {
             *limit -= 1;
-            let line = match self.lines.as_mut()?.read() {
+            let line = match self.format.lines.as_mut()?.read() {
                 Ok(Some(line)) => line,
                 Ok(None) => {
-                    self.lines = None;
+                    self.format.lines = None;
                     return None;
                 }
                 Err(message) => {
@@ -281,7 +272,7 @@ impl FromSummary {
                     let too_long = message.starts_with("the line");
                     self.complain(&message);
                     if !too_long {
-                        self.lines = None;
+                        self.format.lines = None;
                     }
                     continue;
                 }
@@ -304,11 +295,11 @@ impl FromSummary {
     /// The next packet.
     fn next(&mut self, limit: &mut usize) -> Option<Built> {
         loop {
-            let built = match self.several.take() {
+            let built = match self.format.several.take() {
                 Some(several) => self.one_of(several),
                 None => {
                     let built = self.next_line(limit)?;
-                    if self.multipacket && built.count > 1 {
+                    if self.format.multipacket && built.count > 1 {
                         let several = self.divide(built);
                         self.one_of(several)
                     } else {
@@ -347,19 +338,18 @@ impl FromSummary {
         one.extra_bytes = (length - one.bytes.len()) as u32;
         if let Some((net, trans)) = one.ip {
             let ip_len = (length - net).min(0xffff);
-            one.bytes[net + 2..net + 4].copy_from_slice(&(ip_len as u16).to_be_bytes());
-            let is_udp = one.bytes[net + 9] == protocol::UDP && one.bytes[net + 6] & 0x1f == 0;
-            if let Some(place) = one.bytes.get_mut(trans + 4..trans + 6).filter(|_| is_udp) {
-                place.copy_from_slice(&((ip_len + net - trans) as u16).to_be_bytes());
+            put(&mut one.bytes, net + 2, &(ip_len as u16).to_be_bytes());
+            if one.bytes[net + 9] == protocol::UDP && one.bytes[net + 6] & 0x1f == 0 {
+                put(&mut one.bytes, trans + 4, &((ip_len + net - trans) as u16).to_be_bytes());
             }
-            if self.checksum {
+            if self.format.checksum {
                 set_checksums(&mut one.bytes, net, ip_len);
             }
         }
         several.built.timestamp_ns += several.step_ns;
         several.left -= 1;
         if several.left > 0 {
-            self.several = Some(several);
+            self.format.several = Some(several);
         }
         one
     }
@@ -391,24 +381,22 @@ impl FromSummary {
     }
 }
 
-impl Opaque for FromSummary {}
+impl Play for FromSummary {
+    const HANDLERS: &'static [Row<Self>] = HANDLERS;
+    const REASONS: &'static [&'static str] = &[];
 
-impl Task for FromSummary {
-    fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
-        if std::mem::take(&mut self.stop_asked) {
-            work.stop();
-        }
+    fn play(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {
         if !self.active {
             return Progress::Idle;
         }
         let (burst, mut limit) = (self.burst.unwrap_or(work.burst()).min(vector.room()), LINES_AT_A_TIME);
         while vector.len() < burst {
-            let Some(built) = self.waiting.take().or_else(|| self.next(&mut limit)) else { break };
+            let Some(built) = self.format.waiting.take().or_else(|| self.next(&mut limit)) else { break };
             let now_ns = work.now_ns();
             let due = self.pace.as_mut().is_none_or(|pace| pace.is_due(built.timestamp_ns, now_ns));
             let packet = if due { self.packet(&built, work) } else { None };
             let Some(packet) = packet else {
-                self.waiting = Some(built);
+                self.format.waiting = Some(built);
                 break;
             };
             self.stats.rx_packets += 1;
@@ -419,59 +407,30 @@ impl Task for FromSummary {
         if !vector.is_empty() {
             return Progress::Worked;
         }
-        let is_over = self.lines.is_none() && self.several.is_none() && self.waiting.is_none();
-        if is_over && self.stop {
+        let is_over =
+            self.format.lines.is_none() && self.format.several.is_none() && self.format.waiting.is_none();
+        if is_over && self.format.stop {
             self.active = false;
             work.stop();
         }
-        match (is_over, self.waiting.is_some()) {
+        match (is_over, self.format.waiting.is_some()) {
             (true, _) => Progress::Finished,
             (false, true) => Progress::Idle,
             (false, false) => Progress::Worked,
         }
     }
-}
 
-impl Element for FromSummary {
-    fn task(&mut self) -> Option<&mut dyn Task> {
-        Some(self)
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
-
-    fn take_findings(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.warnings)
-    }
-
-    fn port_stats(&self) -> Option<(String, PortStats)> {
-        self.path.as_ref().map(|_| (self.shown.clone(), self.stats))
-    }
-}
-
-impl FromSummary {
-    fn file_size(&self, _cells: &[u64]) -> Option<String> {
-        let file = self.path.as_ref().and_then(|path| std::fs::metadata(path).ok());
-        Some(file.filter(|file| file.is_file()).map_or("-".into(), |file| file.len().to_string()))
+    fn is_open(&self) -> bool {
+        self.format.path.is_some()
     }
 }
 
 const HANDLERS: &[Row<FromSummary>] = &[
-    Row::read("sampling_prob", |dump, _| Some(dump.sampler.text())),
-    Row::read_write(
-        "active",
-        |dump, _| Some(dump.active.to_string()),
-        |dump, value, _| {
-            dump.active = written(value, parse::bool).map_err(|_| "`true` or `false` is expected")?;
-            Ok(())
-        },
-    ),
+    FromSummary::SAMPLING_PROB,
+    FromSummary::ACTIVE,
     Row::read("encap", |_, _| Some("IP".into())),
-    Row::read("filename", |dump, _| Some(dump.shown.clone())),
-    Row::read("filesize", FromSummary::file_size),
-    Row::read("filepos", |dump, _| {
-        Some(dump.lines.as_ref().map_or("-".into(), |lines| lines.position().to_string()))
-    }),
-    Row::button("stop", |dump, _| (dump.active, dump.stop_asked) = (false, true)),
+    FromSummary::FILENAME,
+    Row::read("filesize", |dump, _| number_text(dump.format.path.as_deref().and_then(file_bytes))),
+    Row::read("filepos", |dump, _| number_text(dump.format.lines.as_ref().map(Lines::position))),
+    FromSummary::STOP,
 ];
