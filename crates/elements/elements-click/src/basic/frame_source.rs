@@ -33,7 +33,7 @@ Makes packets and pushes them as fast as it can.
 ",
     codes: PortCodes::new("0/1", "h/h"),
     state: StateScope::PerWorker,
-    make: make_infinite,
+    make: |cx| make(cx, infinite),
 };
 
 /// The class.
@@ -53,7 +53,7 @@ Makes RATE packets a second and pushes them.
   `datasize`: old name of `length`
 - **difference**: the output is push only. With several workers each makes its own packets
 ",
-    make: make_rated,
+    make: |cx| make(cx, rated),
     ..INFINITE_SOURCE
 };
 
@@ -73,7 +73,7 @@ Makes a packet every INTERVAL and pushes it.
 - **handlers**: `interval`, `data`, `limit`, `active` (read/write); `count` (read); `reset` (write)
 - **difference**: with several workers each makes its own packets
 ",
-    make: make_timed,
+    make: |cx| make(cx, timed),
     ..INFINITE_SOURCE
 };
 
@@ -101,17 +101,18 @@ struct FrameSource {
     ended: bool,
 }
 
-fn make_infinite(cx: &mut Configure<'_>) -> Option<BoxElement> {
+fn make(cx: &mut Configure<'_>, read: fn(&mut Args<'_>) -> FrameSource) -> Option<BoxElement> {
     let name = cx.name.to_string();
-    cx.opaque(|args| {
-        let text = args.positional("DATA", parse::bytes);
-        let limit = args.positional("LIMIT", parse::i64);
-        let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
-        let active = args.positional("ACTIVE", parse::bool);
-        let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
-        let source = FrameSource::read(name, args, text, limit, active, Pace::Always(burst));
-        Some(FrameSource { timestamp, ..source })
-    })
+    cx.opaque(|args| Some(FrameSource { name, ..read(args) }))
+}
+
+fn infinite(args: &mut Args<'_>) -> FrameSource {
+    let text = args.positional("DATA", parse::bytes);
+    let limit = args.positional("LIMIT", parse::i64);
+    let burst = args.positional("BURST", parse::int_in(1..=1 << 30)).map(|burst| burst as usize);
+    let active = args.positional("ACTIVE", parse::bool);
+    let timestamp = args.keyword("TIMESTAMP", parse::bool).unwrap_or(true);
+    FrameSource { timestamp, ..FrameSource::read(args, text, limit, active, Pace::Always(burst)) }
 }
 
 /// The capacity of a rated source's bucket, in packets.
@@ -119,44 +120,36 @@ fn rated_burst(rate_per_s: u64) -> u64 {
     if rate_per_s < 200 { 2 } else { rate_per_s / 100 }
 }
 
-fn rated(rate_per_s: u64) -> Pace {
+fn at_rate(rate_per_s: u64) -> Pace {
     let mut bucket = TokenBucket::new(rate_per_s, rated_burst(rate_per_s));
     bucket.set_level(1);
     Pace::Rate(bucket)
 }
 
-fn make_rated(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let name = cx.name.to_string();
-    cx.opaque(|args| {
-        let text = args.positional("DATA", parse::bytes);
-        let rate = args.positional("RATE", parse::u64).unwrap_or(10);
-        let limit = args.positional("LIMIT", parse::i64);
-        let active = args.positional("ACTIVE", parse::bool);
-        let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
-        let mut source = FrameSource::read(name, args, text, limit, active, rated(rate));
-        if bandwidth > 0 {
-            source.pace = rated(bandwidth / (source.data.len() as u64).max(1));
-        }
-        Some(source)
-    })
+fn rated(args: &mut Args<'_>) -> FrameSource {
+    let text = args.positional("DATA", parse::bytes);
+    let rate = args.positional("RATE", parse::u64).unwrap_or(10);
+    let limit = args.positional("LIMIT", parse::i64);
+    let active = args.positional("ACTIVE", parse::bool);
+    let bandwidth = args.keyword("BANDWIDTH", parse::bandwidth_bytes_per_s).unwrap_or(0);
+    let mut source = FrameSource::read(args, text, limit, active, at_rate(rate));
+    if bandwidth > 0 {
+        source.pace = at_rate(bandwidth / (source.data.len() as u64).max(1));
+    }
+    source
 }
 
-fn make_timed(cx: &mut Configure<'_>) -> Option<BoxElement> {
-    let name = cx.name.to_string();
-    cx.opaque(|args| {
-        let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
-        let text = args.positional("DATA", parse::bytes);
-        let limit = args.keyword("LIMIT", parse::i64);
-        let active = args.keyword("ACTIVE", parse::bool);
-        let pace = Pace::Every { interval_ns, next_ns: 0 };
-        Some(FrameSource::read(name, args, text, limit, active, pace))
-    })
+fn timed(args: &mut Args<'_>) -> FrameSource {
+    let interval_ns = args.positional("INTERVAL", parse::seconds_ns).unwrap_or(500_000_000);
+    let text = args.positional("DATA", parse::bytes);
+    let limit = args.keyword("LIMIT", parse::i64);
+    let active = args.keyword("ACTIVE", parse::bool);
+    FrameSource::read(args, text, limit, active, Pace::Every { interval_ns, next_ns: 0 })
 }
 
 impl FrameSource {
-    /// Reads the arguments that all sources have, after those of the class.
+    /// Reads the arguments that all sources have, after those of the class. [`make`] adds the name.
     fn read(
-        name: String,
         args: &mut Args<'_>,
         text: Option<Vec<u8>>,
         limit: Option<i64>,
@@ -172,7 +165,7 @@ impl FrameSource {
             args.error(span, "END_CALL and STOP are mutually exclusive");
         }
         FrameSource {
-            name,
+            name: String::new(),
             data,
             pace,
             limit: limit.unwrap_or(-1),
