@@ -47,3 +47,9 @@ pub enum TableError {
         bytes: usize,
     },
 }
+
+impl TableError {
+    pub(crate) fn bad(what: &'static str, value: impl Into<u64>, allowed: &'static str) -> TableError {
+        TableError::BadParameter { what, value: value.into(), allowed }
+    }
+}

@@ -95,9 +95,6 @@ impl Half {
         }
         // At most 8 words of summary cover all ports of a parity.
         let mut mask = (u64::MAX << (word % 64)) << 1;
-        if word % 64 == 63 {
-            mask = 0;
-        }
         for (at, summary) in self.summary.iter().enumerate().skip(word / 64) {
             let bits = summary & mask;
             if bits != 0 {
@@ -131,11 +128,7 @@ impl PortPool {
     /// [`TableError::BadParameter`] if `low` exceeds `high`.
     pub fn new(low: u16, high: u16, order: PortOrder) -> Result<Self, TableError> {
         if low > high {
-            return Err(TableError::BadParameter {
-                what: "low port",
-                value: u64::from(low),
-                allowed: "up to the high port",
-            });
+            return Err(TableError::bad("low port", low, "up to the high port"));
         }
         let count = u32::from(high - low) + 1;
         Ok(Self {
@@ -209,24 +202,14 @@ impl PortPool {
 
     /// Allocates exactly this port; false if it is used or not in the pool.
     pub fn reserve(&mut self, port: u16) -> bool {
-        match self.place(port) {
-            Some((half, index)) if self.halves[half].is_free(index) => {
-                self.halves[half].take(index);
-                true
-            }
-            _ => false,
-        }
+        let found = self.place(port).filter(|&(half, index)| self.halves[half].is_free(index));
+        found.map(|(half, index)| self.halves[half].take(index)).is_some()
     }
 
     /// Frees a port; false if it was not in use or is not in this pool.
     pub fn free(&mut self, port: u16) -> bool {
-        match self.place(port) {
-            Some((half, index)) if !self.halves[half].is_free(index) => {
-                self.halves[half].set(index);
-                true
-            }
-            _ => false,
-        }
+        let found = self.place(port).filter(|&(half, index)| !self.halves[half].is_free(index));
+        found.map(|(half, index)| self.halves[half].set(index)).is_some()
     }
 
     fn place(&self, port: u16) -> Option<(usize, u32)> {

@@ -169,13 +169,13 @@ impl Grower<'_> {
         leaf_bytes(self.schema, rules)
     }
 
-    fn whole(&self) -> Vec<Interval> {
-        (0..self.schema.dims()).map(|dim| Interval { lo: 0, hi: self.schema.max(dim) }).collect()
+    fn rule(&self, id: u32) -> &Rule {
+        &self.rules[id as usize]
     }
 
     /// Creates the trees: each takes the rules that fit its root, the next gets the others.
     fn plant(&mut self, ids: Vec<u32>) {
-        let bounds = self.whole();
+        let bounds = Rule::any(self.schema).ranges[..self.schema.dims()].to_vec();
         let mut rest = Pending { place: NodePlace::Root(0), ids, bounds: bounds.clone() };
         self.prune_counted(&mut rest);
         let mut ids = rest.ids;
@@ -183,12 +183,11 @@ impl Grower<'_> {
             let tree = self.forest.trees.len();
             let mut cut = None;
             if tree + 1 < MAX_TREES && !self.out_of_time() {
-                cut = self.planner.root(self.rules, &ids, self.schema, tree).map(|plan| plan.cut);
+                let plan = self.planner.root(self.rules, &ids, &bounds, self.schema, tree);
+                cut = plan.map(|plan| plan.cut);
             }
             let (mut taken, mut later) = match cut {
-                Some(Cut::Hash(hash)) => {
-                    ids.iter().partition(|&&id| self.rules.get(id as usize).is_some_and(|r| fits(r, hash)))
-                }
+                Some(Cut::Hash(hash)) => ids.iter().partition(|&&id| fits(self.rule(id), hash)),
                 _ => (ids.clone(), Vec::new()),
             };
             // Two leaves may take more bytes than one with all their rules, by a part of a block.
@@ -236,9 +235,7 @@ impl Grower<'_> {
     /// Removes rules that cannot be the first match of any packet of this node.
     fn prune(&self, node: &mut Pending) {
         let inside = |id: u32, bounds: &[Interval]| {
-            self.rules
-                .get(id as usize)
-                .is_some_and(|rule| rule.ranges.iter().zip(bounds).all(|(range, bound)| range.covers(*bound)))
+            self.rule(id).ranges.iter().zip(bounds).all(|(range, bound)| range.covers(*bound))
         };
         if let Some(at) = node.ids.iter().position(|&id| inside(id, &node.bounds)) {
             node.ids.truncate(at + 1);
@@ -248,8 +245,8 @@ impl Grower<'_> {
         }
         let mut kept: Vec<u32> = Vec::with_capacity(node.ids.len());
         for &id in &node.ids {
-            let Some(rule) = self.rules.get(id as usize) else { continue };
-            let clipped: Vec<Interval> = rule
+            let clipped: Vec<Interval> = self
+                .rule(id)
                 .ranges
                 .iter()
                 .zip(&node.bounds)
@@ -294,11 +291,9 @@ impl Grower<'_> {
         }
         let first = self.forest.rows.len() as u32;
         for &id in ids {
-            if let Some(rule) = self.rules.get(id as usize) {
-                self.forest.rows.push(Row::new(self.schema, rule, id));
-                if self.schema.dims() > ID_LANE {
-                    self.forest.ids.push(id);
-                }
+            self.forest.rows.push(Row::new(self.schema, &self.rules[id as usize], id));
+            if self.schema.dims() > ID_LANE {
+                self.forest.ids.push(id);
             }
         }
         Word::leaf(first, ids.len() as u32)
@@ -370,8 +365,7 @@ impl Grower<'_> {
     /// Adds each rule to the children that it reaches, once each.
     fn deal(&self, ids: &[u32], reach: impl Fn(&Rule, &mut dyn FnMut(u32)), children: &mut [Vec<u32>]) {
         for &id in ids {
-            let Some(rule) = self.rules.get(id as usize) else { continue };
-            reach(rule, &mut |child| {
+            reach(self.rule(id), &mut |child| {
                 if let Some(list) = children.get_mut(child as usize)
                     && list.last() != Some(&id)
                 {

@@ -196,13 +196,10 @@ impl Classifier {
         for word in forest.words.iter().copied().chain(forest.trees.iter().map(|tree| tree.root)) {
             match word.kind() {
                 LEAF | BLOCKS if word.rows() == 0 => {}
-                LEAF => {
+                kind @ (LEAF | BLOCKS) => {
+                    let rules_each = if kind == BLOCKS { BLOCK } else { 1 };
                     shape.leaves += 1;
-                    shape.longest_leaf = shape.longest_leaf.max(word.rows() as usize);
-                }
-                BLOCKS => {
-                    shape.leaves += 1;
-                    shape.longest_leaf = shape.longest_leaf.max(word.rows() as usize * BLOCK);
+                    shape.longest_leaf = shape.longest_leaf.max(word.rows() as usize * rules_each);
                 }
                 HASH => shape.hash_nodes += 1,
                 _ => shape.rank_nodes += 1,

@@ -145,11 +145,10 @@ impl Planner {
         &mut self,
         all: &[Rule],
         ids: &[u32],
+        bounds: &[Interval],
         schema: &Schema,
         tree: usize,
     ) -> Option<ForestPlan> {
-        let bounds: Vec<Interval> =
-            (0..schema.dims()).map(|dim| Interval { lo: 0, hi: schema.max(dim) }).collect();
         if let Roots::Leading(share) = self.policy.roots {
             let (sample, scale) = thin_out(all, ids);
             let [a, b] = *self.leading.get_or_insert_with(|| telling_dims(&sample, schema, share));
@@ -171,7 +170,7 @@ impl Planner {
                 return Some(plan);
             }
         }
-        self.best(all, ids, &bounds, true)
+        self.best(all, ids, bounds, true)
     }
 
     /// The best cut for these rules of a node with these bounds, or none if a leaf is expected to be as

@@ -33,29 +33,12 @@ struct Shares {
 
 impl Profile {
     fn shares(self) -> Shares {
-        match self {
-            Self::Acl => Shares {
-                src: [0, 3, 30],
-                dst: [0, 5, 28],
-                sport: [100, 0, 0, 0],
-                dport: [30, 1, 2, 7],
-                proto: [7, 87, 2],
-            },
-            Self::Firewall => Shares {
-                src: [40, 15, 15],
-                dst: [25, 10, 20],
-                sport: [60, 2, 18, 5],
-                dport: [35, 3, 12, 10],
-                proto: [15, 55, 25],
-            },
-            Self::Chain => Shares {
-                src: [10, 15, 30],
-                dst: [15, 10, 30],
-                sport: [75, 1, 6, 4],
-                dport: [50, 1, 8, 8],
-                proto: [30, 45, 20],
-            },
-        }
+        let (src, dst, sport, dport, proto) = match self {
+            Self::Acl => ([0, 3, 30], [0, 5, 28], [100, 0, 0, 0], [30, 1, 2, 7], [7, 87, 2]),
+            Self::Firewall => ([40, 15, 15], [25, 10, 20], [60, 2, 18, 5], [35, 3, 12, 10], [15, 55, 25]),
+            Self::Chain => ([10, 15, 30], [15, 10, 30], [75, 1, 6, 4], [50, 1, 8, 8], [30, 45, 20]),
+        };
+        Shares { src, dst, sport, dport, proto }
     }
 }
 

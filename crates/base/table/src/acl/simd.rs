@@ -76,6 +76,7 @@ pub(super) use x86::{Avx2, Avx512};
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::rule::MAX_DIMS;
     use super::{BLOCK, Job, Key, Lane, Lanes, Row, SEPARATORS};
     use std::arch::x86_64::*;
 
@@ -116,15 +117,23 @@ mod x86 {
         job.run(token);
     }
 
+    /// The vector of eight lanes.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2.
+    #[inline(always)]
+    unsafe fn vector(lanes: &[u32; MAX_DIMS]) -> __m256i {
+        // SAFETY: passed on to the caller; the array is 32 bytes, and the load is unaligned.
+        unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) }
+    }
+
     impl Lanes for Avx2 {
         #[inline(always)]
         fn row_matches(self, key: &Key, row: &Row) -> bool {
-            // SAFETY: the token proves AVX2; the three arrays are 32 bytes each, and unaligned
-            // loads are used.
+            // SAFETY: the token proves AVX2.
             unsafe {
-                let key = _mm256_loadu_si256(key.0.as_ptr().cast());
-                let lo = _mm256_loadu_si256(row.lo.as_ptr().cast());
-                let span = _mm256_loadu_si256(row.span.as_ptr().cast());
+                let (key, lo, span) = (vector(&key.0), vector(&row.lo), vector(&row.span));
                 let offset = _mm256_sub_epi32(key, lo);
                 let inside = _mm256_cmpeq_epi32(_mm256_min_epu32(offset, span), offset);
                 _mm256_movemask_epi8(inside) == -1
@@ -180,11 +189,9 @@ mod x86 {
     impl Lanes for Avx512 {
         #[inline(always)]
         fn row_matches(self, key: &Key, row: &Row) -> bool {
-            // SAFETY: the token proves AVX-512 F and VL; the arrays are 32 bytes each.
+            // SAFETY: the token proves AVX2 and AVX-512 F and VL.
             unsafe {
-                let key = _mm256_loadu_si256(key.0.as_ptr().cast());
-                let lo = _mm256_loadu_si256(row.lo.as_ptr().cast());
-                let span = _mm256_loadu_si256(row.span.as_ptr().cast());
+                let (key, lo, span) = (vector(&key.0), vector(&row.lo), vector(&row.span));
                 _mm256_cmpgt_epu32_mask(_mm256_sub_epi32(key, lo), span) == 0
             }
         }

@@ -52,15 +52,16 @@ impl<const G: usize> List<G> {
         Self { at: [0; G], len: 0 }
     }
 
+    /// An index below `G`.
     #[inline(always)]
-    fn get(&self, place: usize) -> u8 {
-        self.at[place & (G - 1)]
+    fn get(&self, place: usize) -> usize {
+        usize::from(self.at[place & (G - 1)]) & (G - 1)
     }
 
     /// Writes the index; keeps it only if `keep` is true.
     #[inline(always)]
-    fn push_if(&mut self, index: u8, keep: bool) {
-        self.at[self.len & (G - 1)] = index;
+    fn push_if(&mut self, index: usize, keep: bool) {
+        self.at[self.len & (G - 1)] = index as u8;
         self.len += usize::from(keep);
     }
 }
@@ -104,7 +105,7 @@ impl Batch<'_> {
             for tree in &self.forest.trees {
                 let mut walking = List::new();
                 for index in 0..packets.len() {
-                    walking.push_if(index as u8, group.best[index & (G - 1)] > tree.first_rule);
+                    walking.push_if(index, group.best[index & (G - 1)] > tree.first_rule);
                 }
                 group.walk(lanes, tree.root, walking);
             }
@@ -135,7 +136,7 @@ impl<const G: usize> Group<'_, G> {
         match root.kind() {
             _ if root.is_leaf() => {
                 for at in 0..walking.len {
-                    let i = usize::from(walking.get(at)) & (G - 1);
+                    let i = walking.get(at);
                     self.cursor[i] = root.base();
                     self.left[i] = root.0 as u32;
                 }
@@ -143,7 +144,7 @@ impl<const G: usize> Group<'_, G> {
             }
             HASH => {
                 for at in 0..walking.len {
-                    let i = usize::from(walking.get(at)) & (G - 1);
+                    let i = walking.get(at);
                     let child = root.hash_child(&self.keys[i]);
                     self.cursor[i] = child;
                     prefetch(words, child as usize);
@@ -151,7 +152,7 @@ impl<const G: usize> Group<'_, G> {
             }
             _ => {
                 for at in 0..walking.len {
-                    let i = usize::from(walking.get(at)) & (G - 1);
+                    let i = walking.get(at);
                     self.step_rank(lanes, root, i);
                 }
             }
@@ -159,14 +160,13 @@ impl<const G: usize> Group<'_, G> {
         while walking.len > 0 {
             let (mut hash, mut rank) = (List::<G>::new(), List::<G>::new());
             for at in 0..walking.len {
-                let index = walking.get(at);
-                let i = usize::from(index) & (G - 1);
+                let i = walking.get(at);
                 let word = words[self.cursor[i] as usize];
                 self.left[i] = word.0 as u32;
                 let kind = word.kind();
-                hash.push_if(index, kind == HASH);
-                rank.push_if(index, kind == RANK);
-                leaf.push_if(index, word.is_leaf() && word.rows() != 0);
+                hash.push_if(i, kind == HASH);
+                rank.push_if(i, kind == RANK);
+                leaf.push_if(i, word.is_leaf() && word.rows() != 0);
                 if word.is_leaf() {
                     self.cursor[i] = word.base();
                     prefetch(rows, word.base() as usize);
@@ -174,20 +174,18 @@ impl<const G: usize> Group<'_, G> {
             }
             walking.len = 0;
             for at in 0..hash.len {
-                let index = hash.get(at);
-                let i = usize::from(index) & (G - 1);
+                let i = hash.get(at);
                 let word = words[self.cursor[i] as usize];
                 let child = word.hash_child(&self.keys[i]);
                 self.cursor[i] = child;
                 prefetch(words, child as usize);
-                walking.push_if(index, true);
+                walking.push_if(i, true);
             }
             for at in 0..rank.len {
-                let index = rank.get(at);
-                let i = usize::from(index) & (G - 1);
+                let i = rank.get(at);
                 let word = words[self.cursor[i] as usize];
                 self.step_rank(lanes, word, i);
-                walking.push_if(index, true);
+                walking.push_if(i, true);
             }
         }
         self.leaves(lanes, leaf);
@@ -213,8 +211,7 @@ impl<const G: usize> Group<'_, G> {
             let count = open.len;
             open.len = 0;
             for at in 0..count {
-                let index = open.get(at);
-                let i = usize::from(index) & (G - 1);
+                let i = open.get(at);
                 let cursor = self.cursor[i] as usize;
                 let row = &rows[cursor];
                 let id = if self.inline_ids { row.lo[ID_LANE] } else { self.forest.ids[cursor] };
@@ -223,7 +220,7 @@ impl<const G: usize> Group<'_, G> {
                 self.best[i] = if hit && id < best { id } else { best };
                 self.cursor[i] = cursor as u32 + 1;
                 self.left[i] -= 1 << 8;
-                open.push_if(index, !hit & (id < best) & (self.left[i] >= 1 << 8));
+                open.push_if(i, !hit & (id < best) & (self.left[i] >= 1 << 8));
             }
         }
     }
@@ -233,14 +230,13 @@ impl<const G: usize> Group<'_, G> {
     fn long_leaves<L: Lanes>(&mut self, lanes: L, open: &List<G>) -> List<G> {
         let mut others = List::new();
         for at in 0..open.len {
-            let index = open.get(at);
-            let i = usize::from(index) & (G - 1);
+            let i = open.get(at);
             let word = Word(u64::from(self.left[i]) | u64::from(self.cursor[i]) << 32);
             if word.kind() == BLOCKS {
                 let (from, count) = (word.base() as usize, word.rows() as usize);
                 self.best[i] = self.forest.blocks.first(lanes, &self.keys[i], from, count, self.best[i]);
             }
-            others.push_if(index, word.kind() != BLOCKS);
+            others.push_if(i, word.kind() != BLOCKS);
         }
         others
     }

@@ -20,11 +20,9 @@ impl<const W: usize> FlowTable<W> {
         mut expired: impl FnMut(RecordId, *mut u8),
     ) -> usize {
         self.maintain();
-        let touched = self.records.touched();
+        let mut budget = budget.min(self.touched());
         let mut removed = 0;
-        for _ in 0..budget.min(touched as usize) {
-            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
-            let Some(record) = self.records.live_at(self.hand) else { continue };
+        while let Some(record) = self.step(&mut budget) {
             let address = self.record_ptr(record);
             if expiry_ns(address).is_some_and(|due_ns| due_ns <= now_ns) {
                 expired(record, address);
@@ -39,16 +37,10 @@ impl<const W: usize> FlowTable<W> {
     /// the time of its last packet): the flow to evict when the table is full. The hand moves on, so that
     /// repeated calls consider all flows. Does not remove it.
     pub fn oldest(&mut self, sample: usize, mut age_key: impl FnMut(*mut u8) -> u64) -> Option<RecordId> {
-        let touched = self.records.touched();
+        let mut budget = self.touched();
         let mut oldest: Option<(u64, RecordId)> = None;
-        let mut seen = 0;
-        for _ in 0..touched {
-            if seen == sample {
-                break;
-            }
-            self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };
-            let Some(record) = self.records.live_at(self.hand) else { continue };
-            seen += 1;
+        for _ in 0..sample {
+            let Some(record) = self.step(&mut budget) else { break };
             let age = age_key(self.record_ptr(record));
             if oldest.is_none_or(|(least, _)| age < least) {
                 oldest = Some((age, record));

@@ -189,17 +189,13 @@ impl<const W: usize> Index<W> {
 
     /// Removes an entry and returns its line number, or 0 if it is not present.
     pub(super) fn remove(&mut self, hash: u64, key: &[u64; W]) -> u32 {
-        let home = self.first_slot(hash);
-        let Some((bucket, slot)) = self.locate(home, key) else { return 0 };
-        let line = self.line(bucket, slot);
-        self.put(bucket, slot, &[0; W], 0);
-        self.used -= 1;
-        let mut passed = home;
+        let mut passed = self.first_slot(hash);
+        let Some((bucket, slot)) = self.locate(passed, key) else { return 0 };
         while passed != bucket {
             self.set_beyond(passed, self.beyond(passed) - 1);
             passed = (passed + 1) & self.mask;
         }
-        line
+        self.clear(bucket, slot)
     }
 
     /// Removes all entries of a bucket without lowering counts. In an index that is being emptied, a
@@ -207,18 +203,21 @@ impl<const W: usize> Index<W> {
     pub(super) fn drain(&mut self, bucket: usize, mut take: impl FnMut([u64; W], u32)) {
         let bucket = bucket & self.mask;
         for slot in 0..Self::SLOTS {
-            let line = self.line(bucket, slot);
-            if line != 0 {
-                take(self.key(bucket, slot), line);
-                self.put(bucket, slot, &[0; W], 0);
-                self.used -= 1;
+            if self.line(bucket, slot) != 0 {
+                let key = self.key(bucket, slot);
+                take(key, self.clear(bucket, slot));
             }
         }
     }
 
     /// As `remove`, for an index that is being emptied.
     pub(super) fn remove_draining(&mut self, hash: u64, key: &[u64; W]) -> u32 {
-        let Some((bucket, slot)) = self.locate(self.first_slot(hash), key) else { return 0 };
+        let found = self.locate(self.first_slot(hash), key);
+        found.map_or(0, |(bucket, slot)| self.clear(bucket, slot))
+    }
+
+    /// Frees a slot and returns its line number.
+    fn clear(&mut self, bucket: usize, slot: usize) -> u32 {
         let line = self.line(bucket, slot);
         self.put(bucket, slot, &[0; W], 0);
         self.used -= 1;

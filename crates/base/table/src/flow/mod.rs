@@ -94,17 +94,16 @@ impl<const W: usize> FlowTable<W> {
     /// system refuses to reserve the memory.
     pub fn new(config: &FlowConfig) -> Result<Self, TableError> {
         let () = Self::WIDTH_IS_SUPPORTED;
-        let bad = |what, value: u64, allowed| Err(TableError::BadParameter { what, value, allowed });
         if config.capacity == 0 || config.capacity > 1 << 30 {
-            return bad("capacity", u64::from(config.capacity), "1 to 2^30 records");
+            return Err(TableError::bad("capacity", config.capacity, "1 to 2^30 records"));
         }
         if config.record_bytes == 0 || config.record_bytes > 1 << 16 {
-            return bad("record_bytes", config.record_bytes as u64, "1 to 65536 bytes");
+            return Err(TableError::bad("record_bytes", config.record_bytes as u64, "1 to 65536 bytes"));
         }
         let max_keys = match config.max_keys {
             0 => (config.capacity * 2).min(MAX_KEYS),
             n if n < config.capacity || n > MAX_KEYS => {
-                return bad("max_keys", u64::from(n), "0, or capacity to 2^31 - 1 keys");
+                return Err(TableError::bad("max_keys", n, "0, or capacity to 2^31 - 1 keys"));
             }
             n => n,
         };
@@ -280,11 +279,8 @@ impl<const W: usize> FlowTable<W> {
             return Err(TableError::NoSuchRecord(record.number()));
         }
         if !offset_bytes.is_multiple_of(64) || offset_bytes >= self.records.record_bytes() {
-            return Err(TableError::BadParameter {
-                what: "offset_bytes",
-                value: offset_bytes as u64,
-                allowed: "a multiple of 64 inside the record",
-            });
+            let allowed = "a multiple of 64 inside the record";
+            return Err(TableError::bad("offset_bytes", offset_bytes as u64, allowed));
         }
         if self.line_of(key) != 0 {
             return Err(TableError::KeyExists);

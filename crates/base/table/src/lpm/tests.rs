@@ -1,6 +1,7 @@
 //! Both tables compared with a linear scan, and every prefix length.
 
 use super::*;
+use crate::TableError;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -83,7 +84,7 @@ macro_rules! agrees {
             assert!(table.remove(prefix, len).is_some());
         }
         check(&table, &model);
-        table.trie.assert_empty();
+        table.assert_empty();
     }};
 }
 
@@ -139,8 +140,8 @@ fn every_length_nested() {
         assert_eq!(six.remove(address6, len), Some(u32::from(len)));
         assert_eq!(six.lookup(address6), len.checked_sub(1).map(u32::from));
     }
-    four.trie.assert_empty();
-    six.trie.assert_empty();
+    four.assert_empty();
+    six.assert_empty();
 }
 
 #[test]
@@ -160,18 +161,19 @@ fn list_picks_addresses() {
     let mut table = Lpm4::new().expect("address space");
     table.insert(0x0a00_0000, 8, 5).expect("valid");
     let mut values = [9; 3];
-    table.lookup_batch_list(&[0x0a01_0101, 0x0a01_0101, 0x0b00_0000], &[2, 0], &mut values);
+    let (addresses, list) = ([0x0a01_0101u32, 0x0a01_0101, 0x0b00_0000], [2, 0]);
+    table.lookup_each(list.len(), |i| addresses[list[i]], |i, value| values[list[i]] = value);
     assert_eq!(values, [5, 9, MISS]);
 }
 
 #[test]
 fn node_space_grows() {
-    let mut trie = Trie::<u32>::new().expect("address space");
-    trie.shrink_reserve_for_test(4);
+    let mut table = Lpm4::new().expect("address space");
+    table.shrink_reserve_for_test(4);
     for n in 0..64u32 {
-        trie.insert(n << 16, 24, n).expect("grows");
+        table.insert(n << 16, 24, n).expect("grows");
     }
     for n in 0..64u32 {
-        assert_eq!(trie.lookup(n << 16 | 7), n + 1);
+        assert_eq!(table.lookup(n << 16 | 7), Some(n));
     }
 }

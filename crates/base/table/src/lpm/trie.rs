@@ -1,4 +1,4 @@
-//! The trie of both tables, and the list of prefixes that it is built from.
+//! The table of routes: a trie, and the list of prefixes that it is built from.
 
 use crate::TableError;
 use crate::memory::Column;
@@ -27,6 +27,8 @@ const HUGE_FROM_NODES: usize = 1024;
 /// The parts of an address that the trie uses.
 pub trait Address: Copy + Ord + Debug {
     const BITS: u32;
+    /// Whether machine code can walk a table of such addresses.
+    const IS_WALKABLE: bool;
     /// The first `len` bits, the rest zero.
     fn prefix(self, len: u8) -> Self;
     fn root(self) -> usize;
@@ -35,9 +37,10 @@ pub trait Address: Copy + Ord + Debug {
 }
 
 macro_rules! address {
-    ($type:ty) => {
+    ($type:ty, $is_walkable:literal) => {
         impl Address for $type {
             const BITS: u32 = <$type>::BITS;
+            const IS_WALKABLE: bool = $is_walkable;
             fn prefix(self, len: u8) -> Self {
                 self & !<$type>::MAX.checked_shr(u32::from(len)).unwrap_or(0)
             }
@@ -52,8 +55,8 @@ macro_rules! address {
         }
     };
 }
-address!(u32);
-address!(u128);
+address!(u32, true);
+address!(u128, false);
 
 /// A lookup in progress: the code of the best value so far, and the next entry to read.
 #[derive(Clone, Copy, Default)]
@@ -77,6 +80,8 @@ enum EntryPlace {
     Node(u32),
 }
 
+/// A table of routes for addresses of one family.
+///
 /// A *code* is a value plus one, 0 for none. Invariants:
 ///
 /// - `root[i]` is the code of the longest prefix of up to 16 bits that covers `i` (low half) and the
@@ -86,7 +91,7 @@ enum EntryPlace {
 /// - `depths` are the lengths of the codes' prefixes, meaningless for code 0;
 /// - `uses[n]` counts the prefixes and nodes directly in node `n`; no node has 0.
 #[derive(Debug)]
-pub(super) struct Trie<A> {
+pub struct Lpm<A> {
     root: Box<[u64; ROOT_ENTRIES]>,
     root_depths: Box<[u8; ROOT_ENTRIES]>,
     entries: Column<u32>,
@@ -97,8 +102,39 @@ pub(super) struct Trie<A> {
     routes: BTreeMap<(A, u8), u32>,
 }
 
-impl<A: Address> Trie<A> {
-    pub(super) fn new() -> Result<Self, TableError> {
+/// The table's memory, for machine code that walks it: a *code* is a value plus one, 0 for none.
+///
+/// The root has an entry of 8 bytes for each value of an address's first [`Layout4::ROOT_BITS`] bits: the
+/// code so far in the low half, the number of a node in the high half. Node `n` has [`Layout4::FAN`] entries
+/// of 4 bytes from entry `n * FAN` on, for the next 8 bits: 0 for the code so far, a code, or
+/// [`Layout4::BELOW`] and the number of a node for the last 8 bits, whose entry in `above` (4 bytes each) is
+/// then the code so far where it is not 0. Node 0 is all zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout4 {
+    /// Address of the root.
+    pub root: usize,
+    /// Address of the nodes' entries.
+    pub entries: usize,
+    /// Address of `above`.
+    pub above: usize,
+}
+
+impl Layout4 {
+    /// Bits that select an entry of the root.
+    pub const ROOT_BITS: u32 = ROOT_BITS;
+    /// Entries of a node.
+    pub const FAN: usize = FAN;
+    /// Marks an entry that is the number of a node.
+    pub const BELOW: u32 = BELOW;
+}
+
+impl<A: Address> Lpm<A> {
+    /// An empty table.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::NoMemory`] if the system refuses the address space.
+    pub fn new() -> Result<Self, TableError> {
         let no_memory = || TableError::NoMemory { bytes: ROOT_ENTRIES * 9 };
         let root = vec![0; ROOT_ENTRIES].into_boxed_slice();
         let root_depths = vec![0; ROOT_ENTRIES].into_boxed_slice();
@@ -114,53 +150,61 @@ impl<A: Address> Trie<A> {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Number of prefixes.
+    pub fn len(&self) -> usize {
         self.routes.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> {
+    /// Whether there is no prefix.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Prefix, length and value of each route, by prefix and then length.
+    pub fn iter(&self) -> impl Iterator<Item = (A, u8, u32)> {
         self.routes.iter().map(|(&(prefix, len), &value)| (prefix, len, value))
     }
 
-    /// Nodes, including free ones.
-    pub(super) fn nodes(&self) -> usize {
+    /// Nodes of the table, 1 KiB each, including free ones.
+    pub fn nodes(&self) -> usize {
         self.above.len()
     }
 
-    /// Addresses of root, entries and `above`.
-    pub(super) fn addresses(&self) -> [usize; 3] {
-        [
-            self.root.as_ptr().expose_provenance(),
-            self.entries.as_ptr().expose_provenance(),
-            self.above.as_ptr().expose_provenance(),
-        ]
+    /// The addresses of the table, if machine code can walk it. Valid until a route is added or removed.
+    pub fn layout(&self) -> Option<Layout4> {
+        A::IS_WALKABLE.then(|| Layout4 {
+            root: self.root.as_ptr().expose_provenance(),
+            entries: self.entries.as_ptr().expose_provenance(),
+            above: self.above.as_ptr().expose_provenance(),
+        })
     }
 
-    pub(super) fn lookup_bytes(&self) -> usize {
+    /// Bytes that lookups may read (the list of prefixes, kept for changes, is
+    /// separate).
+    pub fn lookup_bytes(&self) -> usize {
         size_of_val(&*self.root) + self.above.len() * (FAN * size_of::<u32>() + size_of::<u32>())
     }
 
-    pub(super) fn get_exact(&self, prefix: A, len: u8) -> Option<u32> {
+    /// The value of exactly `prefix/len`.
+    pub fn get_exact(&self, prefix: A, len: u8) -> Option<u32> {
         if u32::from(len) > A::BITS {
             return None;
         }
         self.routes.get(&(prefix.prefix(len), len)).copied()
     }
 
-    pub(super) fn insert(&mut self, prefix: A, len: u8, value: u32) -> Result<Option<u32>, TableError> {
+    /// Makes `prefix/len` lead to `value`; returns the value it replaces. Bits of `prefix` after `len` are ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`TableError::BadParameter`] if `len` exceeds the address or `value`
+    /// [`MAX_VALUE`], [`TableError::NoMemory`].
+    pub fn insert(&mut self, prefix: A, len: u8, value: u32) -> Result<Option<u32>, TableError> {
         if u32::from(len) > A::BITS {
-            return Err(TableError::BadParameter {
-                what: "prefix length",
-                value: u64::from(len),
-                allowed: "0 to the bits of the address",
-            });
+            return Err(TableError::bad("prefix length", len, "0 to the bits of the address"));
         }
         if value > MAX_VALUE {
-            return Err(TableError::BadParameter {
-                what: "value",
-                value: u64::from(value),
-                allowed: "0 to 2^31 - 2",
-            });
+            return Err(TableError::bad("value", value, "0 to 2^31 - 2"));
         }
         let prefix = prefix.prefix(len);
         let known = self.routes.contains_key(&(prefix, len));
@@ -174,7 +218,8 @@ impl<A: Address> Trie<A> {
         Ok(self.routes.insert((prefix, len), value))
     }
 
-    pub(super) fn remove(&mut self, prefix: A, len: u8) -> Option<u32> {
+    /// Removes exactly `prefix/len` and returns its value.
+    pub fn remove(&mut self, prefix: A, len: u8) -> Option<u32> {
         if u32::from(len) > A::BITS {
             return None;
         }
@@ -316,9 +361,9 @@ impl<A: Address> Trie<A> {
         }
     }
 
-    /// Code of the longest match, 0 for none.
+    /// The value of the longest prefix that covers an address.
     #[inline]
-    pub(super) fn lookup(&self, address: A) -> u32 {
+    pub fn lookup(&self, address: A) -> Option<u32> {
         let root = self.root[address.root()];
         let (mut code, mut node) = (root as u32, (root >> 32) as u32);
         let mut done = ROOT_BITS;
@@ -327,7 +372,7 @@ impl<A: Address> Trie<A> {
             (code, node) = self.step(code, entry);
             done += 8;
         }
-        code
+        code.checked_sub(1)
     }
 
     /// The code after an entry, and the lower node or 0.
@@ -344,7 +389,7 @@ impl<A: Address> Trie<A> {
 }
 
 #[cfg(test)]
-impl<A: Address> Trie<A> {
+impl<A: Address> Lpm<A> {
     /// Without prefixes no node may be in use, and all entries must be 0.
     pub(super) fn assert_empty(&self) {
         assert!(self.root.iter().all(|&entry| entry == 0));
@@ -360,7 +405,7 @@ impl<A: Address> Trie<A> {
     }
 }
 
-impl Trie<u32> {
+impl Lpm<u32> {
     /// Reads the root and fetches the entry of the lower node (of node 0 if there is none).
     #[inline(always)]
     pub(super) fn step_root(&self, address: u32) -> Step {
@@ -382,7 +427,7 @@ impl Trie<u32> {
     }
 }
 
-impl Trie<u128> {
+impl Lpm<u128> {
     /// Reads the root and fetches the entry of the lower node.
     #[inline(always)]
     pub(super) fn step_root(&self, address: u128) -> Step {
