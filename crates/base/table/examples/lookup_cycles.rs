@@ -15,6 +15,7 @@ use table::lpm::{Lpm4, Lpm6};
 
 const ROUNDS: usize = 31;
 
+/// The same as in the examples of `elements`: the two have no crate in common that may read the counter.
 fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: RDTSC is part of the x86-64 baseline and reads a counter.

@@ -180,13 +180,8 @@ fn change(line: &Line, how: impl Fn(u64) -> Option<u64>) -> Option<u64> {
 
 #[inline]
 fn find_in(line: &Line, hash: u64) -> Option<usize> {
-    for word in &line[1..] {
-        let found = word.load(Ordering::Relaxed);
-        if is_of(found, hash) {
-            return Some((found & WORKER) as usize - 1);
-        }
-    }
-    None
+    let mut words = line[1..].iter().map(|word| word.load(Ordering::Relaxed));
+    words.find(|found| is_of(*found, hash)).map(|found| (found & WORKER) as usize - 1)
 }
 
 #[cfg(test)]

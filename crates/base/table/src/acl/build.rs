@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::Limits;
 use super::block::Blocks;
 use super::forest::{Forest, Line, Tree, Word};
-use super::forest_plan::{Cut, POLICIES, Planner, each_slot, fits, rank_children};
+use super::forest_plan::{Cut, POLICIES, Planner, Sample, each_slot, fits, rank_children};
 use super::generate::inside;
 use super::row::{ID_LANE, Key, Row, SEPARATORS};
 use super::rule::{AclError, Interval, MISS, Rule, Schema};
@@ -183,7 +183,7 @@ impl Grower<'_> {
             let tree = self.forest.trees.len();
             let mut cut = None;
             if tree + 1 < MAX_TREES && !self.out_of_time() {
-                let plan = self.planner.root(self.rules, &ids, &bounds, self.schema, tree);
+                let plan = self.planner.root(&Sample::of(self.rules, &ids), &bounds, self.schema, tree);
                 cut = plan.map(|plan| plan.cut);
             }
             let (mut taken, mut later) = match cut {
@@ -215,7 +215,7 @@ impl Grower<'_> {
             let plan = if node.ids.len() <= 2 || self.out_of_time() {
                 None
             } else {
-                self.planner.best(self.rules, &node.ids, &node.bounds, false)
+                self.planner.best(&Sample::of(self.rules, &node.ids), &node.bounds, false)
             };
             match plan {
                 Some(plan) => self.split(node, plan.cut),

@@ -124,6 +124,25 @@ fn level(range: Interval) -> u8 {
     (32 - (range.lo ^ range.hi).leading_zeros()) as u8
 }
 
+/// Some of a node's rules.
+pub(super) struct Sample {
+    rules: Vec<Rule>,
+    /// The number of the node's rules, and how many of them each rule here stands for.
+    count: usize,
+    scale: f64,
+}
+
+impl Sample {
+    /// At most [`SAMPLE`] of the rules with these indices.
+    pub(super) fn of(all: &[Rule], ids: &[u32]) -> Self {
+        let step = ids.len().div_ceil(SAMPLE).max(1);
+        let rules: Vec<Rule> =
+            ids.iter().step_by(step).filter_map(|&id| all.get(id as usize).copied()).collect();
+        let scale = ids.len() as f64 / rules.len().max(1) as f64;
+        Self { rules, count: ids.len(), scale }
+    }
+}
+
 /// Chooses cuts; keeps its working memory.
 #[derive(Debug)]
 pub(super) struct Planner {
@@ -143,15 +162,13 @@ impl Planner {
     /// a leaf is best.
     pub(super) fn root(
         &mut self,
-        all: &[Rule],
-        ids: &[u32],
+        sample: &Sample,
         bounds: &[Interval],
         schema: &Schema,
         tree: usize,
     ) -> Option<ForestPlan> {
         if let Roots::Leading(share) = self.policy.roots {
-            let (sample, scale) = thin_out(all, ids);
-            let [a, b] = *self.leading.get_or_insert_with(|| telling_dims(&sample, schema, share));
+            let [a, b] = *self.leading.get_or_insert_with(|| telling_dims(&sample.rules, schema, share));
             let shift = |dim: usize| leading_shift(schema, dim, share);
             let one = |dim: usize| HashCut {
                 dim_a: dim as u8,
@@ -166,23 +183,21 @@ impl Planner {
                 2 => Some(one(b)),
                 _ => None,
             };
-            if let Some(plan) = cut.and_then(|cut| self.hash_cut(&sample, cut, true, scale)) {
+            if let Some(plan) = cut.and_then(|cut| self.hash_cut(sample, cut, true)) {
                 return Some(plan);
             }
         }
-        self.best(all, ids, bounds, true)
+        self.best(sample, bounds, true)
     }
 
     /// The best cut for these rules of a node with these bounds, or none if a leaf is expected to be as
     /// good. With `may_defer`, rules that do not fit a hash may be deferred to the next tree.
     pub(super) fn best(
         &mut self,
-        all: &[Rule],
-        ids: &[u32],
+        sample: &Sample,
         bounds: &[Interval],
         may_defer: bool,
     ) -> Option<ForestPlan> {
-        let (sample, scale) = thin_out(all, ids);
         let mut best: Option<ForestPlan> = None;
         let mut consider = |plan: Option<ForestPlan>| {
             if let Some(plan) = plan
@@ -192,25 +207,19 @@ impl Planner {
             }
         };
         for dim in 0..bounds.len() {
-            consider(self.rank_cut(&sample, dim, bounds, scale));
+            consider(self.rank_cut(sample, dim, bounds));
         }
-        for cut in hash_candidates(&sample, bounds.len()) {
-            consider(self.hash_cut(&sample, cut, may_defer, scale));
+        for cut in hash_candidates(&sample.rules, bounds.len()) {
+            consider(self.hash_cut(sample, cut, may_defer));
         }
-        let rows = ids.len() as f64;
-        best.filter(|plan| plan.estimate < leaf_estimate(rows))
+        best.filter(|plan| plan.estimate < leaf_estimate(sample.count as f64))
     }
 
-    fn rank_cut(
-        &mut self,
-        sample: &[Rule],
-        dim: usize,
-        bounds: &[Interval],
-        scale: f64,
-    ) -> Option<ForestPlan> {
+    fn rank_cut(&mut self, sample: &Sample, dim: usize, bounds: &[Interval]) -> Option<ForestPlan> {
+        let Sample { rules, scale, .. } = sample;
         let bound = *bounds.get(dim)?;
         self.ends.clear();
-        for rule in sample {
+        for rule in rules {
             let range = rule.ranges.get(dim)?;
             if range.lo > bound.lo {
                 self.ends.push(range.lo - 1);
@@ -225,16 +234,16 @@ impl Planner {
             return None;
         }
         let mut counts = [0u32; SEPARATORS + 1];
-        for rule in sample {
+        for rule in rules {
             let (first, last) = rank_children(rule.ranges.get(dim)?, &separators);
             for count in counts.get_mut(first..=last)? {
                 *count += 1;
             }
         }
         let (met, copies) = weigh(&counts);
-        let growth = self.policy.growth_estimate(sample.len() as f64, copies, met);
+        let growth = self.policy.growth_estimate(rules.len() as f64, copies, met);
         let estimate = RANK_CYCLES + node_estimate(met * scale) + growth;
-        (met * 1.1 < sample.len() as f64)
+        (met * 1.1 < rules.len() as f64)
             .then_some(ForestPlan { cut: Cut::Rank { dim, separators }, estimate })
     }
 
@@ -253,42 +262,37 @@ impl Planner {
         counts.iter().filter(|&&count| count > 0).count()
     }
 
-    fn hash_cut(
-        &mut self,
-        sample: &[Rule],
-        mut cut: HashCut,
-        may_defer: bool,
-        scale: f64,
-    ) -> Option<ForestPlan> {
+    fn hash_cut(&mut self, sample: &Sample, mut cut: HashCut, may_defer: bool) -> Option<ForestPlan> {
+        let Sample { rules, scale, .. } = sample;
         let (mut copies, mut fitting) = (0u64, 0usize);
-        for rule in sample {
+        for rule in rules {
             if fits(rule, cut) {
                 let [(_, a), (_, b)] = footprint(rule, cut);
                 copies += a * b;
                 fitting += 1;
             }
         }
-        let deferred = sample.len() - fitting;
+        let deferred = rules.len() - fitting;
         if fitting == 0 || (deferred > 0 && !may_defer) {
             return None;
         }
         let slot_bits = |copies: f64| (copies.max(1.0).log2().ceil() as u8 + 1).min(MAX_SLOT_BITS);
         cut.slot_bits = slot_bits(copies as f64);
-        let mut used = self.count_slots(sample, cut);
+        let mut used = self.count_slots(rules, cut);
         if slot_bits(used as f64) < cut.slot_bits {
             cut.slot_bits = slot_bits(used as f64);
-            used = self.count_slots(sample, cut);
+            used = self.count_slots(rules, cut);
         }
         // A slot with all rules would be the same node again.
         let most = self.counts.iter().copied().max().unwrap_or(0) as usize;
-        if most >= sample.len() {
+        if most >= rules.len() {
             return None;
         }
         let (met, copies) = weigh(&self.counts);
-        if scale > 1.0 {
+        if *scale > 1.0 {
             cut.slot_bits = slot_bits(used as f64 * scale);
         }
-        if deferred == 0 && met * 1.1 >= sample.len() as f64 {
+        if deferred == 0 && met * 1.1 >= rules.len() as f64 {
             return None;
         }
         let estimate = HASH_CYCLES
@@ -297,15 +301,6 @@ impl Planner {
             + self.policy.later_estimate(deferred as f64 * scale);
         Some(ForestPlan { cut: Cut::Hash(cut), estimate })
     }
-}
-
-/// At most [`SAMPLE`] of the rules, and the number of rules that each stands for.
-fn thin_out(all: &[Rule], ids: &[u32]) -> (Vec<Rule>, f64) {
-    let step = ids.len().div_ceil(SAMPLE).max(1);
-    let sample: Vec<Rule> =
-        ids.iter().step_by(step).filter_map(|&id| all.get(id as usize).copied()).collect();
-    let scale = ids.len() as f64 / sample.len().max(1) as f64;
-    (sample, scale)
 }
 
 /// The two dimensions whose leading bits distinguish rules best, the better one first: by entropy, where

@@ -212,9 +212,7 @@ impl Rule {
     /// When the schema lacks the dimension.
     pub fn range(mut self, schema: &Schema, dim: usize, lo: u32, hi: u32) -> Result<Self, AclError> {
         schema.known(dim)?;
-        if let Some(slot) = self.ranges.get_mut(dim) {
-            *slot = Interval { lo, hi };
-        }
+        self.ranges[dim] = Interval { lo, hi };
         Ok(self)
     }
 

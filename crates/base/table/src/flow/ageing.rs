@@ -33,31 +33,15 @@ impl<const W: usize> FlowTable<W> {
         removed
     }
 
-    /// Of the next `sample` flows from the clock's hand, the one with the smallest age key (for example
-    /// the time of its last packet): the flow to evict when the table is full. The hand moves on, so that
-    /// repeated calls consider all flows. Does not remove it.
-    pub fn oldest(&mut self, sample: usize, mut age_key: impl FnMut(*mut u8) -> u64) -> Option<RecordId> {
-        let mut budget = self.touched();
-        let mut oldest: Option<(u64, RecordId)> = None;
-        for _ in 0..sample {
-            let Some(record) = self.step(&mut budget) else { break };
-            let age = age_key(self.record_ptr(record));
-            if oldest.is_none_or(|(least, _)| age < least) {
-                oldest = Some((age, record));
-            }
-        }
-        oldest.map(|(_, record)| record)
-    }
-
     /// The highest record number that was ever in use: the end of the hand's cycle.
     pub fn touched(&self) -> usize {
-        self.records.touched() as usize
+        self.records.touched as usize
     }
 
     /// Moves the clock's hand past record numbers, as long as `budget` lasts, to the next record in use,
     /// for callers that read records by [`FlowTable::load`] and decide themselves.
     pub fn step(&mut self, budget: &mut usize) -> Option<RecordId> {
-        let touched = self.records.touched();
+        let touched = self.records.touched;
         while *budget > 0 && touched > 0 {
             *budget -= 1;
             self.hand = if self.hand >= touched { 1 } else { self.hand + 1 };

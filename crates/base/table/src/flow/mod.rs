@@ -125,7 +125,7 @@ impl<const W: usize> FlowTable<W> {
 
     /// Records in use.
     pub fn len(&self) -> usize {
-        self.records.live() as usize
+        self.records.live as usize
     }
 
     /// Whether no record is in use.
@@ -135,12 +135,12 @@ impl<const W: usize> FlowTable<W> {
 
     /// Keys in the table, primary and alias.
     pub fn keys(&self) -> usize {
-        self.records.keys() as usize
+        self.records.keys as usize
     }
 
     /// Records the table may hold.
     pub fn capacity(&self) -> usize {
-        self.records.capacity() as usize
+        self.records.capacity as usize
     }
 
     /// Bytes of one record.
@@ -196,7 +196,7 @@ impl<const W: usize> FlowTable<W> {
 
     /// The records in use, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = RecordId> {
-        (1..=self.records.touched()).filter_map(|number| self.records.live_at(number))
+        (1..=self.records.touched).filter_map(|number| self.records.live_at(number))
     }
 
     /// The record a key leads to.
@@ -324,7 +324,7 @@ impl<const W: usize> FlowTable<W> {
 
     /// Removes every flow. Takes time proportional to their number.
     pub fn clear(&mut self) {
-        for number in 1..=self.records.touched() {
+        for number in 1..=self.records.touched {
             if let Some(record) = self.records.live_at(number) {
                 self.remove(record);
             }

@@ -30,17 +30,18 @@ const FREE: u32 = 1 << 31;
 pub(super) struct Records<const W: usize> {
     memory: TableMemory,
     lines_per_record: u32,
-    capacity: u32,
+    pub(super) capacity: u32,
     heads: Column<u32>,
-    touched: u32,
+    /// Highest record that was ever in use.
+    pub(super) touched: u32,
     free: u32,
-    live: u32,
+    pub(super) live: u32,
     /// Rows of W key words and one word of (next node << 32 | line).
     nodes: Column<u64>,
     max_keys: u32,
     nodes_touched: u32,
     free_node: u32,
-    keys: u32,
+    pub(super) keys: u32,
 }
 
 impl<const W: usize> Records<W> {
@@ -68,23 +69,6 @@ impl<const W: usize> Records<W> {
             free_node: 0,
             keys: 0,
         })
-    }
-
-    pub(super) fn live(&self) -> u32 {
-        self.live
-    }
-
-    pub(super) fn keys(&self) -> u32 {
-        self.keys
-    }
-
-    pub(super) fn capacity(&self) -> u32 {
-        self.capacity
-    }
-
-    /// Highest record that was ever in use.
-    pub(super) fn touched(&self) -> u32 {
-        self.touched
     }
 
     pub(super) fn record_bytes(&self) -> usize {

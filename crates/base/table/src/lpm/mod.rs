@@ -124,7 +124,7 @@ impl Address for u128 {
                 done += 8;
             }
             for (i, step) in steps[..here].iter().enumerate() {
-                found(start + i, step.code().wrapping_sub(1));
+                found(start + i, step.code.wrapping_sub(1));
             }
             start += here;
         }

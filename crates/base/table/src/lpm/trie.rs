@@ -61,16 +61,9 @@ address!(u128, false);
 /// A lookup in progress: the code of the best value so far, and the next entry to read.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Step {
-    code: u32,
+    pub(super) code: u32,
     /// Entry to read, for IPv4; node, for IPv6.
     next: u32,
-}
-
-impl Step {
-    #[inline(always)]
-    pub(super) fn code(self) -> u32 {
-        self.code
-    }
 }
 
 /// The location of a run of entries.
