@@ -86,21 +86,15 @@ impl Builder {
 
     /// A lookup table.
     pub fn table(&mut self, name: &str, key_words: usize, record_bytes: usize) -> u16 {
-        self.declare_table(name, key_words, record_bytes, Matching::Unknown)
+        self.declare(name, key_words, record_bytes, Matching::Unknown)
     }
 
     /// A table of IPv4 prefixes.
     pub fn prefix_table(&mut self, name: &str, record_bytes: usize) -> u16 {
-        self.declare_table(name, 1, record_bytes, Matching::Prefixes4)
+        self.declare(name, 1, record_bytes, Matching::Prefixes4)
     }
 
-    fn declare_table(
-        &mut self,
-        name: &str,
-        key_words: usize,
-        record_bytes: usize,
-        matching: Matching,
-    ) -> u16 {
+    fn declare(&mut self, name: &str, key_words: usize, record_bytes: usize, matching: Matching) -> u16 {
         let decl = TableDecl {
             name: name.to_string(),
             key_words: key_words as u8,
@@ -166,6 +160,12 @@ impl Builder {
     pub fn act(&mut self, inst: Inst) {
         debug_assert!(!inst.has_result());
         self.program.blocks[self.current.index()].insts.push((None, inst));
+    }
+
+    /// Appends an instruction on the value of an expression, which yields nothing.
+    fn act_on(&mut self, value: impl Into<Expr>, inst: impl FnOnce(Value) -> Inst) {
+        let value = self.eval(value);
+        self.act(inst(value));
     }
 
     /// Ends the current block.
@@ -238,34 +238,33 @@ impl Builder {
         self.aside(|f| f.slow(name))
     }
 
+    /// Ends the current block with a terminator that leads to a new block, which becomes the current one.
+    fn go_on(&mut self, term: impl FnOnce(BlockId) -> Term) {
+        let then = self.block();
+        self.end(term(then));
+        self.at(then);
+    }
+
     /// Continues if that many bytes from a base are in the first segment, else branches to `els`.
     pub fn need(&mut self, base: Base, bytes: usize, els: BlockId) {
-        let then = self.block();
-        self.end(Term::Need { base, bytes: bytes as u16, then, els });
-        self.at(then);
+        self.go_on(|then| Term::Need { base, bytes: bytes as u16, then, els });
     }
 
     /// Continues if that many bytes of headroom are free, else branches to `els`.
     pub fn room(&mut self, bytes: usize, els: BlockId) {
-        let then = self.block();
-        self.end(Term::Room { bytes: bytes as u16, then, els });
-        self.at(then);
+        self.go_on(|then| Term::Room { bytes: bytes as u16, then, els });
     }
 
     /// Continues if the value is not 0, else branches to `els`.
     pub fn check(&mut self, condition: impl Into<Expr>, els: BlockId) {
         let condition = self.eval(condition);
-        let then = self.block();
-        self.end(Term::Branch(condition, then, els));
-        self.at(then);
+        self.go_on(|then| Term::Branch(condition, then, els));
     }
 
     /// Continues if the value is 0, else branches to `to`.
     pub fn leave_if(&mut self, condition: impl Into<Expr>, to: BlockId) {
         let condition = self.eval(condition);
-        let then = self.block();
-        self.end(Term::Branch(condition, to, then));
-        self.at(then);
+        self.go_on(|then| Term::Branch(condition, to, then));
     }
 
     /// Branches to two new blocks and returns them; neither is current.
@@ -299,40 +298,34 @@ impl Builder {
     }
 
     fn find(&mut self, table: u16, key: &[Value], args: Option<Vec<Value>>, miss: BlockId) -> Value {
-        let (rec, hit) = (self.fresh(), self.block());
-        self.end(Term::Lookup { table, key: key.to_vec(), args, rec, hit, miss });
-        self.at(hit);
+        let (rec, key) = (self.fresh(), key.to_vec());
+        self.go_on(|hit| Term::Lookup { table, key, args, rec, hit, miss });
         rec
     }
 
     /// Writes a field.
     pub fn store(&mut self, field: Field, value: impl Into<Expr>) {
-        let value = self.eval(value);
-        self.act(Inst::Store(field, value));
+        self.act_on(value, |value| Inst::Store(field, value));
     }
 
     /// Writes an annotation.
     pub fn store_anno(&mut self, anno: Anno, value: impl Into<Expr>) {
-        let value = self.eval(value);
-        self.act(Inst::StoreAnno(anno, value));
+        self.act_on(value, |value| Inst::StoreAnno(anno, value));
     }
 
     /// Writes a state cell.
     pub fn set_cell(&mut self, cell: u16, value: impl Into<Expr>) {
-        let value = self.eval(value);
-        self.act(Inst::CellStore(cell, value));
+        self.act_on(value, |value| Inst::CellStore(cell, value));
     }
 
     /// Adds to a state cell.
     pub fn add_to_cell(&mut self, cell: u16, value: impl Into<Expr>) {
-        let value = self.eval(value);
-        self.act(Inst::CellAdd(cell, value));
+        self.act_on(value, |value| Inst::CellAdd(cell, value));
     }
 
     /// Sets a header annotation to the packet's first byte plus a value.
     pub fn set_base(&mut self, base: Base, offset: impl Into<Expr>) {
-        let offset = self.eval(offset);
-        self.act(Inst::SetBase(base, offset));
+        self.act_on(offset, |offset| Inst::SetBase(base, offset));
     }
 
     /// Marks a header annotation as not set.
@@ -342,8 +335,7 @@ impl Builder {
 
     /// Removes bytes from the front.
     pub fn pull(&mut self, bytes: impl Into<Expr>) {
-        let bytes = self.eval(bytes);
-        self.act(Inst::Pull(bytes));
+        self.act_on(bytes, Inst::Pull);
     }
 
     /// Adds bytes before the front, with undefined content; needs [`Builder::room`].
@@ -353,14 +345,12 @@ impl Builder {
 
     /// Cuts the tail so that at most this many bytes remain; only of packets of one segment.
     pub fn take(&mut self, bytes: impl Into<Expr>) {
-        let bytes = self.eval(bytes);
-        self.act(Inst::Take(bytes));
+        self.act_on(bytes, Inst::Take);
     }
 
     /// Writes a little-endian number of `bytes` bytes at `at` of a record.
     pub fn store_record(&mut self, record: Value, at: u16, bytes: u8, value: impl Into<Expr>) {
-        let value = self.eval(value);
-        self.act(Inst::RecStore(record, at, bytes, value));
+        self.act_on(value, |value| Inst::RecStore(record, at, bytes, value));
     }
 
     /// Replaces a field of 16 or 32 bits and updates a checksum field for the change (RFC 1624).

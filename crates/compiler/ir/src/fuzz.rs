@@ -1,28 +1,106 @@
-//! The fuzzing entry point for program texts: parser, verifier, printer and evaluator.
+//! The fuzzing entry point for program texts: parser, verifier, printer and evaluator; and what tests of programs share.
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use crate::eval::{Buffer, EvalState, run};
 use crate::table::{Created, Table, Tables};
-use crate::{Program, text, verify};
+use crate::{BlockId, Builder, Program, text, verify};
 use packet::anno::ANNO_BYTES;
+use packet::field::{self, Base, Field};
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::collections::HashMap;
 
 /// Where tables' records start: a number that a program is unlikely to compute by accident.
 const FIRST_RECORD: u64 = 0x7f31_0000;
 
+/// Records whose handles are numbers, not addresses.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Records(pub Vec<Vec<u8>>);
+
+impl Records {
+    /// The handle of a record, by its index.
+    pub fn handle(at: usize) -> u64 {
+        FIRST_RECORD + at as u64
+    }
+
+    /// Adds a record; returns its index.
+    pub fn push(&mut self, record: Vec<u8>) -> usize {
+        self.0.push(record);
+        self.0.len() - 1
+    }
+
+    fn index(record: u64) -> usize {
+        usize::try_from(record.wrapping_sub(FIRST_RECORD)).expect("a record that this table gave out")
+    }
+
+    /// See [`Table::record_load`].
+    pub fn load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
+        let at = usize::from(offset);
+        let bytes = &self.0[Self::index(record)][at..at + usize::from(bytes)];
+        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+    }
+
+    /// See [`Table::record_store`].
+    pub fn store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
+        let at = usize::from(offset);
+        let target = &mut self.0[Self::index(record)][at..at + usize::from(bytes)];
+        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+    }
+}
+
+/// The start of a random program on packets with 40 bytes, 20 of the network header and 4 of the transport header.
+pub struct RandomStart {
+    /// The program.
+    pub f: Builder,
+    /// Its outputs: 1 for some numbers of choices, else 3.
+    pub outputs: usize,
+    /// Where packets that are too short go.
+    pub short: BlockId,
+    /// Two cells.
+    pub cells: [u16; 2],
+    /// Two tables with keys of two words and records of 16 bytes: for lookups, and for creating records.
+    pub tables: [u16; 2],
+}
+
+impl RandomStart {
+    /// Starts a program of that many choices.
+    pub fn new(choices: usize) -> RandomStart {
+        let outputs = if choices % 4 == 1 { 1 } else { 3 };
+        let mut f = Builder::new("Random", outputs);
+        let short = f.drop_block("short");
+        let cells = [f.cell("first", 3), f.cell("second", 4)];
+        let tables = [f.table("known", 2, 16), f.table("made", 2, 16)];
+        f.need(Base::Data, 40, short);
+        f.need(Base::Net, 20, short);
+        f.need(Base::Trans, 4, short);
+        f.room(20, short);
+        RandomStart { f, outputs, short, cells, tables }
+    }
+
+    /// A field from choices, and whether it is in the headers that the program has tested.
+    pub fn field(a: u16, b: u8) -> (Field, bool) {
+        let field = match b % 4 {
+            0 => Field::new(Base::Data, a % 300, 1 + b % 16),
+            1 => Field::new(Base::Net, a % 120, 1 + b % 33),
+            2 => {
+                [field::IP_SRC, field::IP_PAIR, field::IP_HL, field::IP_MF, field::IP_TTL][usize::from(a) % 5]
+            }
+            _ => [field::L4_SPORT, field::L4_PORTS][usize::from(a) % 2],
+        };
+        let limit = match field.base {
+            Base::Net => 20,
+            Base::Trans => 4,
+            _ => 0,
+        };
+        (field, field.is_valid() && field.end_byte() <= limit)
+    }
+}
+
 /// A table that panics when a verified program accesses anything but a record that the table returned.
 struct Checked {
     key_words: usize,
     record_bytes: usize,
     by_key: HashMap<Vec<u64>, usize>,
-    records: Vec<Vec<u8>>,
-}
-
-impl Checked {
-    fn index(record: u64) -> usize {
-        usize::try_from(record.wrapping_sub(FIRST_RECORD)).expect("a record that this table gave out")
-    }
+    records: Records,
 }
 
 // SAFETY: handles are numbers, not addresses: `record_bytes` is `None`, so that no machine code runs on it.
@@ -33,7 +111,7 @@ unsafe impl Table for Checked {
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
         assert_eq!(key.len(), self.key_words);
-        self.by_key.get(key).map(|at| FIRST_RECORD + *at as u64)
+        self.by_key.get(key).map(|at| Records::handle(*at))
     }
 
     /// Refuses keys whose first word is divisible by four.
@@ -44,21 +122,17 @@ unsafe impl Table for Checked {
         if key.first().is_none_or(|word| word % 4 == 0) {
             return Created::Refused;
         }
-        self.by_key.insert(key.to_vec(), self.records.len());
-        self.records.push(vec![0; self.record_bytes]);
-        Created::Record(FIRST_RECORD + self.records.len() as u64 - 1)
+        let at = self.records.push(vec![0; self.record_bytes]);
+        self.by_key.insert(key.to_vec(), at);
+        Created::Record(Records::handle(at))
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        let at = usize::from(offset);
-        let bytes = &self.records[Self::index(record)][at..at + usize::from(bytes)];
-        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+        self.records.load(record, offset, bytes)
     }
 
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        let at = usize::from(offset);
-        let target = &mut self.records[Self::index(record)][at..at + usize::from(bytes)];
-        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+        self.records.store(record, offset, bytes, value);
     }
 }
 
@@ -143,7 +217,7 @@ fn evaluate(program: &Program, bytes: &[u8]) {
         key_words: decl.key_words.into(),
         record_bytes: decl.record_bytes.into(),
         by_key: HashMap::new(),
-        records: vec![],
+        records: Records::default(),
     };
     let mut tables = AllChecked(program.tables.iter().map(table).collect());
     for now_ns in [1_000_000_000, 2_000_000_000] {

@@ -31,7 +31,7 @@ pub mod verify;
 pub use builder::Builder;
 pub use expr::Expr;
 #[cfg(any(test, feature = "fuzzing"))]
-pub use fuzz::fuzz_text;
+pub use fuzz::{RandomStart, Records, fuzz_text};
 pub use program::{BinOp, Block, BlockId, Inst, Program, Term, Value};
 pub use table::{CacheValidity, Created, Lasting, Table, TableSize, Tables};
 pub use verified::Verified;

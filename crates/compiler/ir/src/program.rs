@@ -232,17 +232,12 @@ pub enum Term {
 impl Term {
     /// The blocks that may come next.
     pub fn successors(&self) -> Vec<BlockId> {
-        match self {
-            Term::Jump(to, _) => vec![*to],
-            Term::Branch(_, a, b) => vec![*a, *b],
-            Term::Need { then, els, .. } | Term::Room { then, els, .. } => vec![*then, *els],
-            Term::Switch(_, cases, default) => {
-                cases.iter().map(|(_, block)| *block).chain([*default]).collect()
-            }
-            Term::EmitTo(_, els) => vec![*els],
-            Term::Lookup { hit, miss, .. } => vec![*hit, *miss],
-            Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => vec![],
-        }
+        let (mut term, mut successors) = (self.clone(), vec![]);
+        term.map_successors(|to| {
+            successors.push(to);
+            to
+        });
+        successors
     }
 
     /// Calls `change` on every block that may come next.

@@ -13,7 +13,7 @@
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 
-use crate::analysis::extent::Extent;
+use crate::analysis::extent::{self, Extent};
 use crate::analysis::order::Order;
 use crate::program::{BlockId, Inst, MAX_KEY_WORDS, Matching, Program, Term, Value};
 use packet::anno::{ANNO_BYTES, Anno};
@@ -88,8 +88,6 @@ struct Verifier<'a> {
     /// The definition of each value: its block, and the number of instructions before it.
     defined: Vec<Option<(BlockId, usize)>>,
     order: Order,
-    /// The facts about the packet at the start of each block.
-    extents: Vec<Option<Extent>>,
     /// The statement that is being checked.
     at: (BlockId, Statement),
 }
@@ -116,7 +114,6 @@ pub fn examine(program: &Program) -> Result<(), Violation> {
         constants: vec![None; program.value_count()],
         defined: vec![None; program.value_count()],
         order: Order::new(program, order),
-        extents: vec![None; program.blocks.len()],
         at: (entry, Statement::Head),
     };
     verifier.all().map_err(|error| Violation { error, at: Some(verifier.at) })
@@ -163,15 +160,16 @@ impl Verifier<'_> {
             if !self.program.block(entry).params.is_empty() {
                 return Err(VerifyError::Arguments(entry));
             }
-            self.enter(entry, &Extent::default());
         }
-        (0..self.order.blocks.len()).try_for_each(|at| self.block(self.order.blocks[at]))
+        let number = |value: Value| self.constants.get(value.0 as usize).copied().flatten();
+        let extents = extent::at_blocks(self.program, &self.order.blocks, number);
+        (0..self.order.blocks.len()).try_for_each(|at| {
+            let id = self.order.blocks[at];
+            self.block(id, extents[id.index()])
+        })
     }
 
     fn collect_definitions(&mut self) -> Result<(), VerifyError> {
-        let mut ways_in = vec![0u32; self.program.blocks.len()];
-        let all = self.program.blocks.iter().flat_map(|block| block.term.successors());
-        all.chain(self.program.entries.iter().copied()).for_each(|to| ways_in[to.index()] += 1);
         for (id, block) in (0..).map(BlockId).zip(&self.program.blocks) {
             self.at = (id, Statement::Head);
             for &param in &block.params {
@@ -189,7 +187,7 @@ impl Verifier<'_> {
             self.at = (id, Statement::End);
             if let Term::Lookup { table, rec, hit, .. } = block.term {
                 // Where other edges lead to the block, too, the record is not defined on every path.
-                let at = (ways_in[hit.index()] == 1).then_some((hit, 0));
+                let at = (self.order.preds[hit.index()] == 1).then_some((hit, 0));
                 self.define(rec, Kind::Record(table), at)?;
             }
         }
@@ -204,17 +202,9 @@ impl Verifier<'_> {
         }
     }
 
-    /// Merges the facts of one path into a block.
-    fn enter(&mut self, block: BlockId, extent: &Extent) {
-        match &mut self.extents[block.index()] {
-            Some(known) => known.meet(extent),
-            none => *none = Some(*extent),
-        }
-    }
-
-    fn block(&mut self, id: BlockId) -> Result<(), VerifyError> {
+    /// Checks a block with these facts about the packet at its start.
+    fn block(&mut self, id: BlockId, mut extent: Extent) -> Result<(), VerifyError> {
         let block = self.program.block(id);
-        let mut extent = self.extents[id.index()].take().unwrap_or_default();
         for (at, &(value, inst)) in block.insts.iter().enumerate() {
             self.at = (id, Statement::Inst(at));
             for operand in inst.operands() {
@@ -231,7 +221,7 @@ impl Verifier<'_> {
             self.used(id, block.insts.len(), operand)?;
             self.number(id, operand)?;
         }
-        self.term(id, &block.term, &extent)
+        self.term(id, &block.term)
     }
 
     /// Invariant 2, for a use in a block after that many of its instructions.
@@ -309,7 +299,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    fn term(&mut self, id: BlockId, term: &Term, extent: &Extent) -> Result<(), VerifyError> {
+    fn term(&self, id: BlockId, term: &Term) -> Result<(), VerifyError> {
         let program = self.program;
         let no_such = |what, index: u16, count: usize| {
             if usize::from(index) < count { Ok(()) } else { Err(VerifyError::NoSuch(id, what, index.into())) }
@@ -333,17 +323,9 @@ impl Verifier<'_> {
             _ => {}
         }
         let jump_args = if let Term::Jump(_, args) = term { args.len() } else { 0 };
-        for (which, to) in term.successors().into_iter().enumerate() {
-            if program.block(to).params.len() != jump_args {
-                return Err(VerifyError::Arguments(to));
-            }
-            let mut extent = *extent;
-            match term {
-                Term::Need { base, bytes, .. } if which == 0 => extent.need(*base, *bytes),
-                Term::Room { bytes, .. } if which == 0 => extent.free(*bytes),
-                _ => {}
-            }
-            self.enter(to, &extent);
+        let fits = |to: &BlockId| program.block(*to).params.len() == jump_args;
+        if let Some(to) = term.successors().into_iter().find(|to| !fits(to)) {
+            return Err(VerifyError::Arguments(to));
         }
         Ok(())
     }

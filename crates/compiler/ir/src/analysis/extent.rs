@@ -5,9 +5,9 @@
 //! end of the first segment. Only bytes in the packet can be pulled for certain, and only pulled bytes become headroom.
 //!
 //! All numbers are lower bounds. The caller reports tests ([`Extent::need`], [`Extent::free`]); [`Extent::pass`]
-//! derives the effect of an instruction.
+//! derives the effect of an instruction, [`Extent::after`] that of a block's end.
 
-use crate::program::{Inst, Value};
+use crate::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
 
 /// The known extent of a packet at one point of a program; by default nothing.
@@ -67,6 +67,17 @@ impl Extent {
         }
     }
 
+    /// The facts at a successor of a block, by its index: the first successor of a test has what it tests.
+    #[must_use]
+    pub fn after(mut self, term: &Term, successor: usize) -> Extent {
+        match term {
+            Term::Need { base, bytes, .. } if successor == 0 => self.need(*base, *bytes),
+            Term::Room { bytes, .. } if successor == 0 => self.free(*bytes),
+            _ => {}
+        }
+        self
+    }
+
     /// A base is set after the packet's first byte, at that distance where it is known.
     pub fn set_base(&mut self, base: Base, by: Option<u64>) {
         for known in [&mut self.accessible, &mut self.in_packet] {
@@ -105,6 +116,23 @@ impl Extent {
         self.in_packet = [0; 4];
         self.in_packet[data] = left;
     }
+}
+
+/// The facts at the start of each block of an order, in which each precedes its successors; `number` returns the values
+/// that are known.
+pub fn at_blocks(program: &Program, order: &[BlockId], number: impl Fn(Value) -> Option<u64>) -> Vec<Extent> {
+    let mut at: Vec<Option<Extent>> = vec![None; program.blocks.len()];
+    program.entries.iter().for_each(|entry| at[entry.index()] = Some(Extent::default()));
+    for id in order {
+        let mut extent = at[id.index()].unwrap_or_default();
+        let block = program.block(*id);
+        block.insts.iter().for_each(|(_, inst)| extent.pass(*inst, &number));
+        for (which, to) in block.term.successors().into_iter().enumerate() {
+            let there = extent.after(&block.term, which);
+            at[to.index()].get_or_insert(there).meet(&there);
+        }
+    }
+    at.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 fn less(bytes: u32, by: u64) -> u32 {

@@ -13,6 +13,20 @@
 /// The modulus of the sums.
 pub const MODULUS: u64 = 0xffff;
 
+/// `x * INVERSE` is `x / MODULUS` for multiples of the modulus, and larger than [`MOST_QUOTIENT`] for all other numbers.
+pub const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
+/// The largest multiple of [`MODULUS`], divided by it.
+pub const MOST_QUOTIENT: u64 = u64::MAX / MODULUS;
+
+const _: () = assert!(INVERSE.wrapping_mul(MODULUS) == 1);
+
+/// The largest result of adding the upper bits of a number up to `most` to its low 16 bits: that of `most`, or of the
+/// largest number below it whose low half is 0xffff.
+pub fn largest_fold(most: u64) -> u64 {
+    let (high, low) = (most >> 16, most & 0xffff);
+    (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0))
+}
+
 /// The weight of a bit, by its position from a number's lowest bit.
 pub fn weight(bit: u32) -> u64 {
     (1 << (bit % 16)) % MODULUS

@@ -63,11 +63,9 @@ impl Order {
     /// The same, with a known order.
     pub fn new(program: &Program, blocks: Vec<BlockId>) -> Order {
         let count = program.blocks.len();
-        let mut preds = vec![0; count];
         let mut borders = vec![0u32; count];
         let mut dominator: Vec<Option<u32>> = vec![None; count];
         for entry in &program.entries {
-            preds[entry.index()] += 1;
             dominator[entry.index()] = Some(0);
         }
         let mut tree =
@@ -79,13 +77,12 @@ impl Order {
             let behind = borders[at] + u32::from(term.is_border());
             for to in term.successors() {
                 let to = to.index();
-                preds[to] += 1;
                 borders[to] = borders[to].max(behind);
                 let here = at as u32 + 1;
                 dominator[to] = Some(dominator[to].map_or(here, |known| tree.common(known, here)));
             }
         }
-        Order { span: spans(&blocks, &dominator), blocks, preds, borders }
+        Order { span: spans(&blocks, &dominator), preds: edges_in(program, &blocks), blocks, borders }
     }
 
     /// Whether every path to `below` leads through `above`.
@@ -98,6 +95,14 @@ impl Order {
     pub fn same_side(&self, above: BlockId, below: BlockId) -> bool {
         self.borders[above.index()] == self.borders[below.index()]
     }
+}
+
+/// Edges that lead to each block from these blocks; an entry has one more.
+pub fn edges_in(program: &Program, blocks: &[BlockId]) -> Vec<u32> {
+    let mut edges = vec![0; program.blocks.len()];
+    let all = blocks.iter().flat_map(|block| program.block(*block).term.successors());
+    all.chain(program.entries.iter().copied()).for_each(|to| edges[to.index()] += 1);
+    edges
 }
 
 /// Numbers the dominator tree so that a subtree is an interval.

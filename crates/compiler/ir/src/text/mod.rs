@@ -21,6 +21,7 @@ mod print;
 mod tests;
 
 pub use parse::{TextError, parse};
+pub use print::field as field_name;
 
 /// The text form of a program.
 pub fn print(program: &crate::Program) -> String {

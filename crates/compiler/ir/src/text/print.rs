@@ -5,7 +5,8 @@ use packet::anno::{self, Anno};
 use packet::field::Field;
 use std::fmt::Write;
 
-pub(super) fn field(field: Field) -> String {
+/// A field by its name, else by its bits.
+pub fn field(field: Field) -> String {
     match field.name() {
         Some(name) => name.to_string(),
         None => format!("{}[{}:{}]", field.base.name(), field.bit, field.width),
