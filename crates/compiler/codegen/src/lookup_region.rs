@@ -4,7 +4,8 @@
 //! stage boundary ([`Term::is_border`]). Blocks that two heads reach are in both regions. A value that is defined
 //! before a boundary and used after it is *carried*: stored in a lane at the boundary, read at the head.
 
-use ir::program::{Block, BlockId, Matching, Program, Term, Value};
+use ir::analysis::live::live_in;
+use ir::program::{BlockId, Matching, Program, Term, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One region.
@@ -147,18 +148,18 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
             });
         }
     }
+    let live = live_in(program, &order);
     let mut regions: Vec<LookupRegion> = heads
         .iter()
         .map(|&(head, record)| LookupRegion {
             head,
             blocks: reached(program, walked, &order, head),
             record,
-            carried: BTreeSet::new(),
+            carried: live[head.index()].iter().copied().filter(|value| Some(*value) != record).collect(),
             lists: BTreeSet::new(),
             main_list: None,
         })
         .collect();
-    carry(program, walked, &mut regions, &sites);
     let carried: BTreeSet<Value> = regions.iter().flat_map(|region| region.carried.iter().copied()).collect();
     let lists = ListLayout {
         outputs: usize::from(program.outputs),
@@ -191,41 +192,6 @@ fn reached(program: &Program, walked: bool, order: &[BlockId], head: BlockId) ->
     order.iter().copied().filter(|block| inside.contains(block)).collect()
 }
 
-fn defined(block: &Block) -> impl Iterator<Item = Value> {
-    block.params.iter().copied().chain(block.insts.iter().filter_map(|(value, _)| *value))
-}
-
-/// Derives the values that each region needs from its predecessors, last region first, until there is no change.
-fn carry(program: &Program, walked: bool, regions: &mut [LookupRegion], sites: &[Site]) {
-    loop {
-        let mut changed = false;
-        for at in 0..regions.len() {
-            let region = &regions[at];
-            let blocks = || region.blocks.iter().map(|block| program.block(*block));
-            let mut inner: BTreeSet<Value> = blocks().flat_map(defined).collect();
-            let inside = |block: &&Block| !is_border(program, walked, &block.term);
-            inner.extend(blocks().filter(inside).filter_map(|block| block.term.defines()));
-            inner.extend(region.record);
-            let mut needs: BTreeSet<Value> = blocks()
-                .flat_map(|block| {
-                    let insts = block.insts.iter().flat_map(|(_, inst)| inst.operands());
-                    insts.chain(block.term.operands())
-                })
-                .collect();
-            for site in sites.iter().filter(|site| region.blocks.contains(&site.block)) {
-                needs.extend(&regions[site.hit].carried);
-                needs.extend(&regions[site.miss].carried);
-            }
-            let carried: BTreeSet<Value> = needs.difference(&inner).copied().collect();
-            changed |= carried != regions[at].carried;
-            regions[at].carried = carried;
-        }
-        if !changed {
-            return;
-        }
-    }
-}
-
 /// Derives the exit lists that a region appends to.
 fn find_lists(
     program: &Program,
@@ -252,7 +218,10 @@ fn find_lists(
         };
         region.lists.extend(list);
     }
-    if !dynamic {
+    if dynamic {
+        // Ports are appended to by a run-time number there: their counts stay in memory.
+        region.lists.retain(|list| *list >= layout.outputs);
+    } else {
         // If packets can leave by several common lists, all lists are written.
         let mut often = region.lists.iter().copied().filter(|list| layout.is_often(*list));
         region.main_list = match (often.next(), often.next()) {
@@ -260,9 +229,5 @@ fn find_lists(
             (None, _) if region.lists.len() == 1 => region.lists.first().copied(),
             _ => None,
         };
-    }
-    if dynamic {
-        // Ports are appended to by a run-time number there: their counts stay in memory.
-        region.lists.retain(|list| *list >= layout.outputs);
     }
 }

@@ -8,10 +8,10 @@ use ir::eval::{Buffer, EvalState};
 use ir::expr::{
     anno, avail, binary, cell, csum_update, ip_sum, load, packet_len, record, select, transport_sum,
 };
-use ir::{BinOp, Builder, Created, Inst, Program, Table, Value, Verified};
+use ir::{BinOp, Builder, Created, Inst, Program, RandomStart, Table, Value, Verified};
 use packet::access::Access;
 use packet::anno;
-use packet::field::{self, Base, Field};
+use packet::field::{Base, Field};
 use proptest::prelude::*;
 use rig::{BoxTable, Seen};
 use shm::Packet;
@@ -32,43 +32,23 @@ fn run(program: &Program, engine: &Engine, frames: &[Vec<u8>], refuse_odd: bool)
 
 /// A program generated from choices: some checks, then instructions, branches and a lookup.
 fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
-    let outputs: usize = if choices.len() % 4 == 1 { 1 } else { 3 };
-    let mut f = Builder::new("Random", outputs);
-    let short = f.drop_block("short");
-    // A cell is used on one side of the lookup only: stages run one after the other over the batch.
-    let cells = [f.cell("before", 3), f.cell("behind", 4)];
-    let (known, made) = (f.table("known", 2, 16), f.table("made", 2, 16));
-    f.need(Base::Data, 40, short);
-    f.need(Base::Net, 20, short);
-    f.need(Base::Trans, 4, short);
-    f.room(20, short);
+    let RandomStart { mut f, outputs, short, cells, tables } = RandomStart::new(choices.len());
+    let [known, made] = tables;
     let mut values = vec![f.eval(7)];
     let mut held = None;
     let mut push_left = 20u16;
     for &(what, a, b, number) in choices {
         let pick = |n: u16| values[usize::from(n) % values.len()];
         let (x, y): (Value, Value) = (pick(a), pick(u16::from(b)));
-        let field = match b % 4 {
-            0 => Field::new(Base::Data, a % 300, 1 + b % 16),
-            1 => Field::new(Base::Net, a % 120, 1 + b % 33),
-            2 => {
-                [field::IP_SRC, field::IP_PAIR, field::IP_HL, field::IP_MF, field::IP_TTL][usize::from(a) % 5]
-            }
-            _ => [field::L4_SPORT, field::L4_PORTS][usize::from(a) % 2],
-        };
-        let fits = |limit: u16| field.is_valid() && field.end_byte() <= limit;
+        let (field, fits) = RandomStart::field(a, b);
         match what % 18 {
             0 => values.push(f.eval(number)),
             1 | 2 => {
                 let op = BinOp::ALL[usize::from(a) % BinOp::ALL.len()].0;
                 values.push(f.eval(binary(op, x, y)));
             }
-            3 | 4 if field.base != Base::Data && fits(if field.base == Base::Net { 20 } else { 4 }) => {
-                values.push(f.eval(load(field)));
-            }
-            5 if field.base != Base::Data && fits(if field.base == Base::Net { 20 } else { 4 }) => {
-                f.store(field, x);
-            }
+            3 | 4 if fits => values.push(f.eval(load(field))),
+            5 if fits => f.store(field, x),
             6 => values.push(f.eval(select(x, y, values[0]))),
             7 => values.push(f.eval(csum_update(x, y, pick(a ^ 5), if b % 2 == 0 { 16 } else { 32 }))),
             8 => values.push(f.value(
@@ -81,6 +61,7 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
                 values.push(f.eval(anno(place)));
             }
             10 => {
+                // A cell is used on one side of the lookup only: stages run one after the other over the batch.
                 let count = cells[usize::from(held.is_some())];
                 f.add_to_cell(count, x);
                 values.push(f.eval(cell(count)));

@@ -3,6 +3,7 @@
 use super::Lowering;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::analysis::ones_complement::largest_fold;
 use ir::program::{BinOp, Inst, Value};
 use packet::checksum::Sum;
 
@@ -129,9 +130,7 @@ impl Lowering<'_, '_> {
     fn fold(&mut self, mut sum: clif::Value, mut most: u64) -> clif::Value {
         while most > 0xffff {
             sum = self.fold_once(sum);
-            // The result is largest for `most` or for the largest number below it whose low half is 0xffff.
-            let high = most >> 16;
-            most = (high + (most & 0xffff)).max((high - 1) + 0xffff);
+            most = largest_fold(most);
         }
         sum
     }

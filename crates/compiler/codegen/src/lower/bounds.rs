@@ -2,15 +2,12 @@
 
 use crate::lookup_region::LookupRegion;
 use ir::analysis::interval::{Interval, yields};
-use ir::program::{Inst, Program, Value};
+use ir::program::{Program, Value};
 use std::collections::BTreeMap;
 
 /// Bounds of a region's values.
 #[derive(Default)]
-pub(super) struct Bounds {
-    intervals: BTreeMap<Value, Interval>,
-    constants: BTreeMap<Value, u64>,
-}
+pub(super) struct Bounds(BTreeMap<Value, Interval>);
 
 impl Bounds {
     /// Bounds of all values that the region defines.
@@ -20,17 +17,14 @@ impl Bounds {
         for &(result, inst) in region.blocks.iter().flat_map(|block| &program.block(*block).insts) {
             if let Some(result) = result {
                 let interval = yields(inst, |value| bounds.interval(value));
-                bounds.intervals.insert(result, interval);
-            }
-            if let (Some(result), Inst::Const(number)) = (result, inst) {
-                bounds.constants.insert(result, number);
+                bounds.0.insert(result, interval);
             }
         }
         bounds
     }
 
     fn interval(&self, value: Value) -> Interval {
-        self.intervals.get(&value).copied().unwrap_or(Interval::ALL)
+        self.0.get(&value).copied().unwrap_or(Interval::ALL)
     }
 
     /// The upper bound of a value.
@@ -38,8 +32,8 @@ impl Bounds {
         self.interval(value).hi
     }
 
-    /// The value, where it is a constant.
+    /// The value, where it is the same for all packets.
     pub fn constant(&self, value: Value) -> Option<u64> {
-        self.constants.get(&value).copied()
+        self.interval(value).number()
     }
 }

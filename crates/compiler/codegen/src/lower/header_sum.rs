@@ -6,24 +6,10 @@ use super::Lowering;
 use super::memory::flags;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::analysis::ones_complement::{INVERSE, MOST_QUOTIENT};
 use ir::program::Value;
 use packet::field::Base;
 use shm::descriptor::offset;
-
-/// `x * INVERSE` is `x / 0xffff` for multiples of 0xffff, and larger than [`MOST`] for all other numbers.
-const INVERSE: u64 = {
-    // Newton's iteration doubles the correct bits each time; 0xffff is correct in 16.
-    let mut inverse: u64 = 0xffff;
-    let mut round = 0;
-    while round < 3 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(inverse.wrapping_mul(0xffff)));
-        round += 1;
-    }
-    inverse
-};
-const MOST: u64 = u64::MAX / 0xffff;
-
-const _: () = assert!(INVERSE.wrapping_mul(0xffff) == 1);
 
 impl Lowering<'_, '_> {
     /// The sum, folded. The sum before folding is kept for [`Lowering::is_right_sum`].
@@ -105,7 +91,7 @@ impl Lowering<'_, '_> {
         let quotient = self.f.ins().imul_imm_s(sum, INVERSE as i64);
         // 0 becomes the largest number.
         let less_one = self.f.ins().iadd_imm_s(quotient, -1);
-        let right = self.f.ins().icmp_imm_u(IntCC::UnsignedLessThan, less_one, MOST as i64);
+        let right = self.f.ins().icmp_imm_u(IntCC::UnsignedLessThan, less_one, MOST_QUOTIENT as i64);
         self.f.ins().uextend(types::I64, right)
     }
 }

@@ -55,15 +55,13 @@ pub(super) fn at_blocks(
             continue;
         }
         for (which, next) in block.term.successors().into_iter().enumerate() {
-            let mut there = known;
-            match block.term {
-                Term::Need { base, bytes, .. } if which == 0 => there.extent.need(base, bytes),
-                Term::Branch(value, ..) if which == 0 => match question(block, value) {
+            let mut there = Known { extent: known.extent.after(&block.term, which), ..known };
+            if let (Term::Branch(value, ..), 0) = (&block.term, which) {
+                match question(block, *value) {
                     Some(Question::Single) => there.single = true,
                     Some(Question::Within(bytes)) => there.within = Some(bytes),
                     None => {}
-                },
-                _ => {}
+                }
             }
             at.entry(next).and_modify(|known| known.meet(there)).or_insert(there);
         }

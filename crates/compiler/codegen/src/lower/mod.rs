@@ -102,7 +102,8 @@ pub(crate) fn region(
     let (context, list, count) = (params[0], params[1], params[2]);
     // Drops and slow paths are rare: their counts stay in memory. The main list is not written.
     let often = |list: &&usize| plan.lists.is_often(**list) && region.main_list != Some(**list);
-    let sites = region_has_sites(program, plan, region);
+    let is_site = |block: &BlockId| is_border(program, plan.walked, &program.block(*block).term);
+    let sites = region.blocks.iter().any(is_site);
     let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
     let to_port = program.outputs > 1
         && region.blocks.iter().any(|block| matches!(program.block(*block).term, Term::EmitTo(..)));
@@ -243,10 +244,6 @@ impl ListWalk {
         let more = f.ins().icmp(IntCC::UnsignedLessThan, at, end);
         f.ins().brif(more, self.body, &[], self.done, &[]);
     }
-}
-
-fn region_has_sites(program: &Program, plan: &RegionPlan, region: &LookupRegion) -> bool {
-    region.blocks.iter().any(|block| is_border(program, plan.walked, &program.block(*block).term))
 }
 
 impl Lowering<'_, '_> {
