@@ -6,16 +6,18 @@
 //! advance, a clause implies it. All other expressions are computed by gates.
 
 use crate::gates::{Bit, Gates, Word};
-use crate::memory::{self, BitSource, Run};
 use ir::BinOp;
 use ir::analysis::interval::IntervalSet;
 use shm::descriptor::BUF_BYTES;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use synth::classes::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root};
 use synth::classes::filter::{Factor, Filter};
 
 /// Bits of a record's number.
 const RECORD_BITS: usize = 16;
+
+/// Bits written from one root, without a write from another root in between.
+pub type Run = (Root, BTreeMap<i32, Bit>);
 
 /// A lookup as bits.
 #[derive(Clone, Debug)]
@@ -60,30 +62,6 @@ pub struct Blaster<'p> {
     exact: bool,
 }
 
-impl BitSource for Blaster<'_> {
-    fn gates(&mut self) -> &mut Gates {
-        &mut self.gates
-    }
-
-    fn packet_bit(&mut self, root: Root, bit: i32) -> Bit {
-        if let Root::At(at) = root {
-            // So that the solution has the offset.
-            self.word(at);
-        }
-        let gates = &mut self.gates;
-        *self.bits.entry((root, bit)).or_insert_with(|| gates.fresh())
-    }
-
-    fn word(&mut self, id: Id) -> Word {
-        if let Some(word) = self.words.get(&id) {
-            return word.clone();
-        }
-        let word = self.make(id);
-        self.words.insert(id, word.clone());
-        word
-    }
-}
-
 impl<'p> Blaster<'p> {
     /// For the expressions of a pool.
     pub fn new(pool: &'p Pool) -> Blaster<'p> {
@@ -112,6 +90,26 @@ impl<'p> Blaster<'p> {
     /// The bits of an expression that was requested.
     pub fn known(&self, id: Id) -> Option<&Word> {
         self.words.get(&id)
+    }
+
+    /// A bit of a packet as it arrived.
+    pub fn packet_bit(&mut self, root: Root, bit: i32) -> Bit {
+        if let Root::At(at) = root {
+            // So that the solution has the offset.
+            self.word(at);
+        }
+        let gates = &mut self.gates;
+        *self.bits.entry((root, bit)).or_insert_with(|| gates.fresh())
+    }
+
+    /// The bits of an expression.
+    pub fn word(&mut self, id: Id) -> Word {
+        if let Some(word) = self.words.get(&id) {
+            return word.clone();
+        }
+        let word = self.make(id);
+        self.words.insert(id, word.clone());
+        word
     }
 
     fn make(&mut self, id: Id) -> Word {
@@ -162,7 +160,7 @@ impl<'p> Blaster<'p> {
             Node::TransportSum(of) => {
                 self.summed(true, &[of.net, of.trans, of.end, of.rest, of.proto], of.log)
             }
-            Node::Read(log, bits) => memory::read(self, pool.writes(*log), *bits),
+            Node::Read(log, bits) => self.read(pool.writes(*log), *bits),
             Node::Found(_) => {
                 let at = self.ask(id);
                 vec![self.asked[at].found]
@@ -245,12 +243,12 @@ impl<'p> Blaster<'p> {
     fn summed(&mut self, transport: bool, of: &[Id], log: Log) -> Word {
         let pool = self.pool;
         let of: Vec<Word> = of.iter().map(|id| self.word(*id)).collect();
-        let runs = memory::runs(self, pool.writes(log));
+        let runs = self.runs(pool.writes(log));
         let sum = self.gates.fresh_word(16);
         let others: Vec<Summed> =
             self.summed.iter().filter(|other| other.transport == transport).cloned().collect();
         for other in others {
-            let apart = memory::differences(self, &runs, &other.runs);
+            let apart = self.differences(&runs, &other.runs);
             let mut differ = [apart.bits, apart.overlaps].concat();
             for (a, b) in of.iter().zip(&other.of) {
                 differ.push(!self.gates.equal(a, b));
@@ -277,7 +275,7 @@ impl<'p> Blaster<'p> {
         let pool = self.pool;
         let at = |blaster: &mut Blaster<'_>, bit: i32, width: u8| {
             let bits = Bits { root: Root::At(root), bit: by * 8 + bit, width };
-            memory::read(blaster, pool.writes(log), bits)
+            blaster.read(pool.writes(log), bits)
         };
         let words = at(self, 4, 4);
         let mut sum = vec![];

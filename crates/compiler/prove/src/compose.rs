@@ -89,12 +89,11 @@ pub fn compose(region: &FusedSubgraph<'_>, numbers: &Numbering) -> Result<Verifi
     let program = Program {
         name: "elements".into(),
         outputs: numbers.outputs.count() as u16,
-        entries: vec![],
         reasons: (0..numbers.reasons.count()).map(|at| format!("reason{at}")).collect(),
         cells: parts.iter().flat_map(|part| part.program.cells.clone()).collect(),
         tables: parts.iter().flat_map(|part| part.program.tables.clone()).collect(),
         slow: (0..numbers.slow.count()).map(|at| format!("slow{at}")).collect(),
-        blocks: vec![],
+        ..Program::default()
     };
     let mut composer = Composer {
         region,

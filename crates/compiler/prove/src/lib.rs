@@ -31,7 +31,6 @@ use compose::{Numbering, compose, renumber};
 use gates::{Answer, Bit};
 use ir::analysis::interval::IntervalSet;
 use ir::{Program, Tables};
-use memory::BitSource;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use run::Runs;
@@ -160,7 +159,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
     let pool = std::mem::take(&mut elements.pool);
     let mut program = Classes::among(pool, &made, &options);
     // The expressions of both are in one pool, which generates packets for either.
-    let mut blaster_pool = std::mem::take(&mut program.pool);
+    elements.pool = std::mem::take(&mut program.pool);
     let (of_elements, of_program) = (elements.classes.len(), program.classes.len());
     let left = [elements.left.len(), program.left.len()];
     let entries = region.entries.len();
@@ -176,13 +175,11 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         broken: None,
     };
     let mut comparison = Comparison::default();
-    std::mem::swap(&mut elements.pool, &mut blaster_pool);
-    let pool = &elements.pool;
     let (mut questions, mut clauses) = (0, 0);
     for entry in 0..entries {
-        let mut blaster = Blaster::new(pool);
-        let mine = symbolic::of_entry(&mut blaster, pool, &elements, entry);
-        let theirs = symbolic::of_entry(&mut blaster, pool, &program, entry);
+        let mut blaster = Blaster::new(&elements.pool);
+        let mine = symbolic::of_entry(&mut blaster, &elements, entry);
+        let theirs = symbolic::of_entry(&mut blaster, &program, entry);
         if limits.symbolic {
             let both = (mine.as_slice(), theirs.as_slice());
             symbolic::compare(&mut blaster, both, entry, until, &mut comparison, &mut |mine, theirs| {
@@ -275,7 +272,7 @@ impl Prover<'_> {
         for mut blaster in [Blaster::new(pool), Blaster::exact(pool)] {
             let blaster = &mut blaster;
             let both = [blaster.filter(&mine.filter), blaster.filter(&theirs.filter)];
-            let (a, b) = (outcome::outcome(pool, blaster, mine), outcome::outcome(pool, blaster, theirs));
+            let (a, b) = (outcome::outcome(blaster, mine), outcome::outcome(blaster, theirs));
             let different = outcome::differences(blaster, &a, &b);
             let bits: Vec<Bit> = different.iter().map(|different| different.bit).collect();
             let any = blaster.gates.any(&bits);

@@ -1,11 +1,10 @@
 //! The effects of a class, in a form that can be compared bit by bit.
 
-use crate::blast::Blaster;
+use crate::blast::{Blaster, Run};
 use crate::gates::{Bit, Word};
-use crate::memory::{self, BitSource, Run, runs};
 use packet::field::Base;
 use std::collections::{BTreeMap, BTreeSet};
-use synth::classes::expr::{Atom, Node, Pool, Root};
+use synth::classes::expr::{Atom, Root};
 use synth::classes::path_state::StateLocation;
 use synth::classes::{Class, Exit};
 
@@ -43,7 +42,7 @@ pub struct Difference {
 }
 
 /// The effects of a class, as bits.
-pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
+pub fn outcome(blaster: &mut Blaster<'_>, class: &Class) -> Outcome {
     let end = &class.end;
     let seen = (!matches!(class.exit, Exit::Drop(_))).then(|| {
         let mut numbers: Vec<(&'static str, Word)> = [
@@ -68,11 +67,11 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
             numbers.push((name, word));
         }
         let mut annos = BTreeMap::new();
-        for run in runs(blaster, &end.annos) {
+        for run in blaster.runs(&end.annos) {
             annos.extend(run.1);
         }
         annos.retain(|bit, value| blaster.packet_bit(Root::Anno, *bit) != *value);
-        let mut bytes = runs(blaster, &end.bytes);
+        let mut bytes = blaster.runs(&end.bytes);
         if bytes.len() == 1 {
             let (root, bits) = &mut bytes[0];
             bits.retain(|bit, value| blaster.packet_bit(*root, *bit) != *value);
@@ -102,12 +101,10 @@ pub fn outcome(pool: &Pool, blaster: &mut Blaster<'_>, class: &Class) -> Outcome
     record_order.dedup();
     let mut finds: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
     for find in &end.finds {
-        if let Node::Found(of) = pool.node(*find) {
-            let at = blaster.ask(*find);
-            let of_table = finds.entry(of.table).or_default();
-            if !of_table.contains(&at) {
-                of_table.push(at);
-            }
+        let at = blaster.ask(*find);
+        let of_table = finds.entry(blaster.asked[at].table).or_default();
+        if !of_table.contains(&at) {
+            of_table.push(at);
         }
     }
     Outcome { exit, port, packet: seen, cells, records, record_order, finds }
@@ -139,7 +136,7 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
             let byte = (packet::anno::ANNO_BYTES as i32) - 1 - bit.div_euclid(8);
             note(&format!("annotation byte {byte}"), blaster.gates.xor(value(&a.annos), value(&b.annos)));
         }
-        let bytes = memory::differences(blaster, &a.bytes, &b.bytes);
+        let bytes = blaster.differences(&a.bytes, &b.bytes);
         bytes.bits.into_iter().for_each(|bit| note("a byte of the packet", bit));
         bytes.overlaps.into_iter().for_each(|bit| note("whether two headers overlap", bit));
     }

@@ -99,6 +99,9 @@ impl Three {
     }
 }
 
+/// The results of a run; `Err` names the invariant that was broken.
+type Run = Result<Observed, String>;
+
 /// The maximum number of wires that a packet passes before the run fails: they form no loop.
 const MOST_WIRES: usize = 100_000;
 
@@ -124,12 +127,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn elements(
-        &self,
-        entry: usize,
-        made: &CreatedPacket,
-        tables: &mut TestTables,
-    ) -> Result<Observed, String> {
+    fn elements(&self, entry: usize, made: &CreatedPacket, tables: &mut TestTables) -> Run {
         let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
         let (mut part, mut input) = self.region.entries[entry];
         for _ in 0..MOST_WIRES {
@@ -176,12 +174,7 @@ impl<'a> Runs<'a> {
         })
     }
 
-    fn program(
-        &self,
-        entry: usize,
-        made: &CreatedPacket,
-        tables: &mut TestTables,
-    ) -> Result<Observed, String> {
+    fn program(&self, entry: usize, made: &CreatedPacket, tables: &mut TestTables) -> Run {
         let (mut packet, mut buffer, mut cells) = (made.packet, made.buffer.clone(), made.cells.clone());
         let mut own = Linked { tables: &mut *tables, order: self.order() };
         let mut state = EvalState { cells: &mut cells, tables: &mut own, now_ns: made.now_ns };
@@ -191,12 +184,7 @@ impl<'a> Runs<'a> {
         Ok(seen(leaves, &packet, buffer, cells, tables, true))
     }
 
-    fn code(
-        &mut self,
-        entry: usize,
-        made: &CreatedPacket,
-        tables: &mut TestTables,
-    ) -> Result<Observed, String> {
+    fn code(&mut self, entry: usize, made: &CreatedPacket, tables: &mut TestTables) -> Run {
         let mut packets = [Packet::EMPTY];
         if self.pool.alloc(&mut packets) != 1 {
             return Err("no slot for a packet".into());

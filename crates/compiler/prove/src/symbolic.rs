@@ -50,18 +50,13 @@ pub struct Filtered {
 }
 
 /// The classes of an entry as bits.
-pub fn of_entry(
-    blaster: &mut Blaster<'_>,
-    pool: &synth::classes::expr::Pool,
-    classes: &Classes,
-    entry: usize,
-) -> Vec<Filtered> {
+pub fn of_entry(blaster: &mut Blaster<'_>, classes: &Classes, entry: usize) -> Vec<Filtered> {
     let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
     of_entry
         .map(|(at, class)| Filtered {
             class: at,
             filter: blaster.filter(&class.filter),
-            outcome: outcome(pool, blaster, class),
+            outcome: outcome(blaster, class),
         })
         .collect()
 }

@@ -172,6 +172,7 @@ impl TestTables {
     }
 }
 
+/// The same as in the fuzzing of `synth`, with which this crate shares no code on purpose.
 fn once(calls: Vec<Call>) -> Vec<Call> {
     let mut known = vec![];
     let mut kept = vec![];
