@@ -1,15 +1,16 @@
 //! Bundles: the parts of a container, and the checks of a user's bundle.
 
+use crate::config::{check_types, read};
 use crate::elf::Elf;
 use confine::Enclosure;
-use oci_spec::runtime::Spec;
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The parts of a container, without its NF's rights.
 pub struct ContainerParts {
     /// The base of `config.json`.
-    pub spec: Spec,
+    pub config: Value,
     /// The enclosure with the mounts of its root file system.
     pub enclosure: Enclosure,
 }
@@ -24,18 +25,19 @@ pub const SOCKET: &str = "fd:3";
 /// # Errors
 ///
 /// When it does not exist, or is not valid.
-pub fn read_config(bundle: &Path) -> Result<Spec, String> {
+pub fn read_config(bundle: &Path) -> Result<Value, String> {
     let file = bundle.join("config.json");
     let shown = file.display();
     if !bundle.is_dir() {
         return Err(format!("there is no folder {}", bundle.display()));
     }
     let bytes = std::fs::read(&file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let spec: Spec = serde_json::from_slice(&bytes).map_err(|error| format!("{shown}: {error}"))?;
-    match spec.process().as_ref().and_then(|process| process.args().as_ref()).and_then(|args| args.first()) {
-        Some(_) => Ok(spec),
-        None => Err(format!("{shown} says nothing of what is run: give it `process` with `args`")),
+    let config: Value = serde_json::from_slice(&bytes).map_err(|error| format!("{shown}: {error}"))?;
+    check_types(&config).map_err(|error| format!("{shown}: {error}"))?;
+    if config["process"]["args"][0].is_null() {
+        return Err(format!("{shown} says nothing of what is run: give it `process` with `args`"));
     }
+    Ok(config)
 }
 
 /// The root file system of a bundle.
@@ -43,9 +45,11 @@ pub fn read_config(bundle: &Path) -> Result<Spec, String> {
 /// # Errors
 ///
 /// When it does not exist.
-pub fn rootfs(bundle: &Path, config: &Spec) -> Result<PathBuf, String> {
-    let root = config.root().as_ref().ok_or("config.json has no `root`")?;
-    let path = bundle.join(root.path());
+pub fn rootfs(bundle: &Path, config: &Value) -> Result<PathBuf, String> {
+    if config["root"].is_null() {
+        return Err("config.json has no `root`".into());
+    }
+    let path = bundle.join(read::<String>(config, "/root/path"));
     let path =
         path.canonicalize().map_err(|error| format!("its root file system {}: {error}", path.display()))?;
     let found = std::fs::metadata(&path).map_err(|error| error.to_string())?;
@@ -79,13 +83,8 @@ pub fn runs(rootfs: &Path, arguments: &[String], environment: &[String]) -> Resu
         return Err(format!("there is no program {program} in its root file system"));
     };
     let elf = Elf::of(&file).map_err(|error| format!("{program}: {error}"))?;
-    match elf.and_then(|elf| elf.is_foreign()) {
-        Some(machine) => Err(format!(
-            "{program} in there is a program for {machine}, and this machine is {}: build it for this one",
-            std::env::consts::ARCH
-        )),
-        None => Ok(()),
-    }
+    let foreign = elf.and_then(|elf| elf.is_foreign());
+    foreign.map_or(Ok(()), |why| Err(format!("{program} in there {why}")))
 }
 
 /// A file inside a root file system, with links resolved as inside.

@@ -1,70 +1,61 @@
 //! Errors of a container, found without starting it.
 
 use crate::bundle::{read_config, rootfs, runs};
+use crate::config::read;
 use crate::runtime::{Chosen, Installed, Runtime};
 use crate::{engine, image, program};
 use chain::{Container, ContainerKind as What, Program};
 use confine::program::{find, is_bare};
 use diag::Diagnostics;
+use std::path::Path;
 
 /// Records the errors of an NF's container.
 pub fn check(nf: &str, of: &Program, container: Container, diags: &mut Diagnostics) {
     let shown = of.path.display();
-    let mut wrong = |why: String, help: &str| {
+    let (checked, help) = match container.what {
+        What::Program => match find(&of.path).filter(|file| file.exists()) {
+            Some(file) => (program::needs(&file).map(drop), "name a program that links the SDK"),
+            None if is_bare(&of.path) => (
+                Err(format!("there is no program {shown}")),
+                "write its path, relative to the chain file and with a `/` in it",
+            ),
+            None => (
+                Err(format!("there is no program {shown}")),
+                "build it first, or correct the path, which is relative to the chain file",
+            ),
+        },
+        What::Bundle => (
+            check_bundle(&of.path),
+            "a bundle is a folder with `config.json` and a root file system, as `runc spec` begins one",
+        ),
+        What::Image if image::is_name(&of.path) => (
+            check_name(container, &of.path),
+            "an image is an OCI layout, an archive of one, or the name of one that podman or docker has",
+        ),
+        What::Image => (
+            image::check(&of.path),
+            "an image is an OCI layout or an archive of one, as `podman save --format oci-archive` writes it",
+        ),
+    };
+    if let Err(why) = checked {
         let message = format!("the container of NF `{nf}` cannot be made: {why}");
         diags.error(of.span, message).help(help);
-    };
-    match container.what {
-        What::Program => {
-            let found = find(&of.path);
-            let Some(file) = found.filter(|file| file.exists()) else {
-                let help = if is_bare(&of.path) {
-                    "write its path, relative to the chain file and with a `/` in it"
-                } else {
-                    "build it first, or correct the path, which is relative to the chain file"
-                };
-                return wrong(format!("there is no program {shown}"), help);
-            };
-            if let Err(why) = program::needs(&file) {
-                wrong(why, "name a program that links the SDK");
-            }
-        }
-        What::Bundle => {
-            let sound = read_config(&of.path).and_then(|config| {
-                let root = rootfs(&of.path, &config)?;
-                let arguments = config.process().as_ref().and_then(|process| process.args().clone());
-                let environment = config.process().as_ref().and_then(|process| process.env().clone());
-                runs(&root, &arguments.unwrap_or_default(), &environment.unwrap_or_default())
-            });
-            if let Err(why) = sound {
-                wrong(
-                    why,
-                    "a bundle is a folder with `config.json` and a root file system, as `runc spec` begins one",
-                );
-            }
-        }
-        What::Image if image::is_name(&of.path) => {
-            let found = match Chosen::new(container.runtime, true) {
-                // A user without access to the engine gets no error: the user that runs the chain may have it.
-                Err(_) if !rustix::process::geteuid().is_root() => Ok(()),
-                Err(why) => Err(format!("there is no image file {shown}; and as a name: {why}")),
-                Ok(engine) => engine::has_image(&engine, &of.path.to_string_lossy()),
-            };
-            if let Err(why) = found {
-                wrong(
-                    why,
-                    "an image is an OCI layout, an archive of one, or the name of one that podman or docker has",
-                );
-            }
-        }
-        What::Image => {
-            if let Err(why) = image::check(&of.path) {
-                wrong(
-                    why,
-                    "an image is an OCI layout or an archive of one, as `podman save --format oci-archive` writes it",
-                );
-            }
-        }
+    }
+}
+
+fn check_bundle(bundle: &Path) -> Result<(), String> {
+    let config = read_config(bundle)?;
+    let words = |path| read::<Vec<String>>(&config, path);
+    runs(&rootfs(bundle, &config)?, &words("/process/args"), &words("/process/env"))
+}
+
+/// Checks an image that an engine has by that name.
+fn check_name(container: Container, image: &Path) -> Result<(), String> {
+    match Chosen::new(container.runtime, true) {
+        // A user without access to the engine gets no error: the user that runs the chain may have it.
+        Err(_) if !rustix::process::geteuid().is_root() => Ok(()),
+        Err(why) => Err(format!("there is no image file {}; and as a name: {why}", image.display())),
+        Ok(engine) => engine::has_image(&engine, &image.to_string_lossy()),
     }
 }
 

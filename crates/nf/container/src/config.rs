@@ -6,234 +6,324 @@
 //! namespaces and limits of its own.
 
 use crate::bundle::SOCKET;
-use crate::container_dirs::Folder;
 use crate::identity::Ids;
 use chain::{Rights, Terms};
-use confine::{Applied, Comparison, Profile, Sockets};
+use confine::{Applied, Comparison, Condition, Profile, Sockets};
 use nf_host::process::{EVEN_SHARE, MEMORY_BYTES, is_for_all};
-use oci_spec::OciSpecError;
-use oci_spec::runtime::{
-    Linux, LinuxCapabilities, LinuxCpu, LinuxIdMapping, LinuxIdMappingBuilder, LinuxMemory, LinuxNamespace,
-    LinuxNamespaceType, LinuxPidsBuilder, LinuxResources, LinuxSeccomp, LinuxSeccompAction, LinuxSeccompArg,
-    LinuxSeccompArgBuilder, LinuxSeccompOperator, LinuxSyscall, Mount, MountBuilder, PosixRlimit,
-    PosixRlimitBuilder, PosixRlimitType, Process, Root, Spec, User,
-};
-use std::path::PathBuf;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::path::Path;
 
 /// The most processes and threads of a confined NF: the same as for a confined process.
 pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
 /// The version of the specification that all runtimes support.
 const VERSION: &str = "1.0.2";
+/// Files about the machine that a container sees empty.
+const MASKED_PATHS: [&str; 10] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/sched_debug",
+    "/sys/firmware",
+    "/proc/scsi",
+];
+/// Files about the machine that a container cannot write.
+const READONLY_PATHS: [&str; 5] = ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"];
+
+/// Refuses a value of another type.
+type TypeCheck = fn(&Value) -> serde_json::Result<()>;
+
+/// Fields of a bundle's `config.json` that are read or replaced here, with their types.
+const REPLACED: [(&str, TypeCheck); 9] = [
+    ("/process", is::<Map<String, Value>>),
+    ("/process/user", is::<Map<String, Value>>),
+    ("/root", is::<Map<String, Value>>),
+    ("/root/path", is::<String>),
+    ("/mounts", is::<Vec<Mount>>),
+    ("/linux", is::<Map<String, Value>>),
+    ("/linux/namespaces", is::<Vec<Map<String, Value>>>),
+    ("/linux/resources", is::<Map<String, Value>>),
+    ("/linux/resources/cpu", is::<Map<String, Value>>),
+];
+
+/// All that a confined container keeps of its `config.json` besides mounts, with the types. Not kept are, among others,
+/// annotations, because crun takes filters, groups and handlers from them; scheduling and caches, which are shares of
+/// the machine; network devices; fields that no version of the specification had when this was written, and those that
+/// only one of the runtimes takes for a known one, because it ignores case.
+const KEPT: [(&str, TypeCheck); 15] = [
+    ("/ociVersion", is::<String>),
+    ("/hostname", is::<String>),
+    ("/domainname", is::<String>),
+    ("/hooks", is::<Map<String, Value>>),
+    ("/root/readonly", is::<bool>),
+    ("/process/args", is::<Vec<String>>),
+    ("/process/env", is::<Vec<String>>),
+    ("/process/cwd", is::<String>),
+    ("/process/user/uid", is::<u32>),
+    ("/process/user/umask", is::<u32>),
+    ("/process/apparmorProfile", is::<String>),
+    ("/process/selinuxLabel", is::<String>),
+    ("/linux/mountLabel", is::<String>),
+    ("/linux/personality", is::<Map<String, Value>>),
+    ("/linux/memoryPolicy", is::<Map<String, Value>>),
+];
+
+/// A mount of a container.
+#[derive(Serialize, Deserialize)]
+pub struct Mount {
+    /// The path inside.
+    pub destination: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<Vec<String>>,
+}
+
+fn is<T: DeserializeOwned>(value: &Value) -> serde_json::Result<()> {
+    T::deserialize(value).map(drop)
+}
+
+/// Checks the types of all fields that are read here or kept.
+///
+/// # Errors
+///
+/// The field that has another type.
+pub fn check_types(config: &Value) -> Result<(), String> {
+    for (path, check) in REPLACED.iter().chain(&KEPT) {
+        let value = config.pointer(path).filter(|value| !value.is_null());
+        let field = path[1..].replace('/', ".");
+        value.map_or(Ok(()), check).map_err(|error| format!("`{field}`: {error}"))?;
+    }
+    Ok(())
+}
+
+/// A field whose type was checked; if it does not exist, the default.
+pub fn read<T: DeserializeOwned + Default>(config: &Value, path: &str) -> T {
+    config.pointer(path).and_then(|value| T::deserialize(value).ok()).unwrap_or_default()
+}
+
+/// Puts the fields of a patch in the place of those of an object, and removes those that are null (RFC 7396).
+pub fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(fields) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = json!({});
+    }
+    for (name, value) in fields {
+        if !value.is_null() {
+            merge(&mut target[name], value);
+        } else if let Some(target) = target.as_object_mut() {
+            target.remove(&name);
+        }
+    }
+}
 
 /// A container that runs a program as that user, with only `/proc` and `/dev`.
-pub fn of_program(arguments: Vec<String>, user: u32) -> Spec {
-    let mut process = Process::default();
-    process.set_args(Some(arguments)).set_cwd("/".into());
-    let mut as_user = User::default();
-    as_user.set_uid(user).set_gid(user);
-    process.set_user(as_user);
+pub fn of_program(arguments: Vec<String>, user: u32) -> Value {
     let environment = std::env::vars().filter(|(name, _)| is_for_all(name.as_ref()));
-    process.set_env(Some(environment.map(|(name, value)| format!("{name}={value}")).collect()));
-    let mut root = Root::default();
-    root.set_readonly(Some(true));
-    let mut spec = Spec::default();
-    spec.set_version(VERSION.into()).set_root(Some(root)).set_process(Some(process));
-    spec.set_hostname(Some("nf".into())).set_mounts(Some(mounts())).set_linux(Some(Linux::default()));
-    spec
+    let environment: Vec<String> = environment.map(|(name, value)| format!("{name}={value}")).collect();
+    // For a container with `confine = false`: the confinement takes them away.
+    let capabilities = ["CAP_AUDIT_WRITE", "CAP_KILL", "CAP_NET_BIND_SERVICE"];
+    json!({
+        "ociVersion": VERSION,
+        "hostname": "nf",
+        "root": { "readonly": true },
+        "process": {
+            "args": arguments,
+            "env": environment,
+            "cwd": "/",
+            "user": { "uid": user, "gid": user },
+            "capabilities": {
+                "bounding": capabilities,
+                "effective": capabilities,
+                "inheritable": capabilities,
+                "permitted": capabilities,
+                "ambient": capabilities,
+            },
+            "noNewPrivileges": true,
+            "rlimits": [{ "type": "RLIMIT_NOFILE", "hard": OPEN_FILES, "soft": OPEN_FILES }],
+        },
+        "mounts": mounts(),
+    })
 }
 
 /// File systems of the kernel that programs need.
-pub fn mounts() -> Vec<Mount> {
+pub fn mounts() -> Vec<Value> {
     let devices = ["nosuid", "noexec", "strictatime", "mode=755", "size=64k"];
-    [mount("proc", "/proc", &["nosuid", "noexec", "nodev"]), mount("tmpfs", "/dev", &devices)]
-        .into_iter()
-        .flatten()
-        .collect()
+    vec![mount("proc", "/proc", &["nosuid", "noexec", "nodev"]), mount("tmpfs", "/dev", &devices)]
 }
 
 /// A mount of a file system that has no source.
-pub fn mount(kind: &str, place: &str, options: &[&str]) -> Option<Mount> {
-    let options = options.iter().map(|option| (*option).to_string()).collect::<Vec<_>>();
-    MountBuilder::default().typ(kind).source(kind).destination(place).options(options).build().ok()
+pub fn mount(kind: &str, place: &str, options: &[&str]) -> Value {
+    json!({ "destination": place, "type": kind, "source": kind, "options": options })
+}
+
+/// A new namespace of a container.
+fn namespace(kind: &str) -> Value {
+    json!({ "type": kind })
 }
 
 /// Adds to a configuration what Millrace needs, and the confinement.
 ///
-/// # Errors
-///
-/// When it has no process.
-pub fn complete(spec: &mut Spec, terms: &Terms, ids: Ids, folder: &Folder) -> Result<(), String> {
-    let failed = |error: OciSpecError| error.to_string();
-    let process = spec.process_mut().as_mut().ok_or("config.json has no `process`")?;
-    process.set_terminal(None).set_console_size(None);
-    let kept = process.env().iter().flatten().filter(|entry| !entry.starts_with("MILLRACE_NF="));
-    let own = format!("{}={SOCKET}", nf::ENVIRONMENT);
-    let environment = kept.cloned().chain([own]).collect();
-    process.set_env(Some(environment));
-    let inside = process.user().uid();
-    if terms.rights.is_some() {
-        confine_process(process).map_err(failed)?;
-    }
-    if let Some(root) = spec.root_mut() {
-        root.set_path(folder.root());
-    }
-    let mut linux = spec.linux_mut().take().unwrap_or_default();
-    linux.set_cgroups_path(Some(folder.control_group()));
-    let namespaces = linux.namespaces().clone().unwrap_or_default();
-    // The end of the first process must end the container; in a PID namespace shared with others it would not.
-    let mut namespaces: Vec<_> =
-        namespaces.into_iter().filter(|namespace| namespace.typ() != LinuxNamespaceType::Pid).collect();
-    namespaces.push(own_namespace(LinuxNamespaceType::Pid));
-    linux.set_namespaces(Some(namespaces));
+/// `root` and `control_group`: the paths of its root file system, and of its control group in each hierarchy.
+pub fn complete(config: &mut Value, terms: &Terms, ids: Ids, root: &Path, control_group: &Path) {
     if let Some(rights) = &terms.rights {
-        confine(&mut linux, rights, ids.mapped(inside)).map_err(failed)?;
-        spec.set_mounts(Some(confined_mounts(spec, rights)));
+        *config = confined(config, rights, ids);
+    } else if config["linux"].is_null() {
+        let kinds = ["network", "ipc", "uts", "mount", "cgroup"].map(namespace);
+        config["linux"] = json!({
+            "namespaces": kinds,
+            "resources": { "devices": [] },
+            "maskedPaths": MASKED_PATHS,
+            "readonlyPaths": READONLY_PATHS,
+        });
     }
+    let mut environment: Vec<String> = read(config, "/process/env");
+    environment.retain(|entry| !entry.starts_with("MILLRACE_NF="));
+    environment.push(format!("{}={SOCKET}", nf::ENVIRONMENT));
+    // The end of the first process must end the container; in a PID namespace shared with others it would not.
+    let mut namespaces: Vec<Value> = read(config, "/linux/namespaces");
+    namespaces.retain(|namespace| namespace["type"] != "pid");
+    namespaces.push(namespace("pid"));
+    let own = json!({
+        "process": { "terminal": null, "consoleSize": null, "env": environment },
+        "root": { "path": root },
+        "linux": { "cgroupsPath": control_group, "namespaces": namespaces },
+    });
+    merge(config, own);
     if !terms.cores.is_empty() {
         let cores: Vec<String> = terms.cores.iter().map(ToString::to_string).collect();
-        let mut resources = linux.resources_mut().take().unwrap_or_default();
-        let mut cpu = resources.cpu_mut().take().unwrap_or_default();
-        cpu.set_cpus(Some(cores.join(",")));
-        resources.set_cpu(Some(cpu));
-        linux.set_resources(Some(resources));
+        merge(config, json!({ "linux": { "resources": { "cpu": { "cpus": cores.join(",") } } } }));
     }
-    spec.set_linux(Some(linux));
-    Ok(())
 }
 
-fn confine_process(process: &mut Process) -> Result<(), OciSpecError> {
-    let mut capabilities = LinuxCapabilities::default();
-    capabilities.set_bounding(None).set_effective(None).set_inheritable(None);
-    capabilities.set_permitted(None).set_ambient(None);
-    process.set_capabilities(Some(capabilities)).set_no_new_privileges(Some(true)).set_oom_score_adj(None);
-    let mut list: Vec<PosixRlimit> = vec![];
-    for (name, most) in limits() {
-        let kind = match name {
-            "nofile" => PosixRlimitType::RlimitNofile,
-            "nproc" => PosixRlimitType::RlimitNproc,
-            _ => PosixRlimitType::RlimitCore,
-        };
-        list.push(PosixRlimitBuilder::default().typ(kind).hard(most).soft(most).build()?);
+/// What a confined container keeps of a configuration, with the confinement.
+fn confined(config: &Value, rights: &Rights, ids: Ids) -> Value {
+    let mut confined = json!({});
+    for (path, _) in KEPT {
+        if let Some(value) = config.pointer(path) {
+            let names = path[1..].rsplit('/');
+            merge(&mut confined, names.fold(value.clone(), |value, name| json!({ name: value })));
+        }
     }
-    process.set_rlimits(Some(list));
-    let mut user = process.user().clone();
-    let uid = user.uid();
-    user.set_gid(uid).set_additional_gids(None);
-    process.set_user(user);
-    Ok(())
-}
-
-fn own_namespace(kind: LinuxNamespaceType) -> LinuxNamespace {
-    let mut namespace = LinuxNamespace::default();
-    namespace.set_typ(kind);
-    namespace
-}
-
-fn confine(linux: &mut Linux, rights: &Rights, ids: Vec<(u32, u32)>) -> Result<(), OciSpecError> {
-    use LinuxNamespaceType::{Cgroup, Ipc, Mount, Network, Pid, User, Uts};
-    let mut kinds = vec![Pid, Mount, Ipc, Uts, User];
+    let user = read(config, "/process/user/uid");
+    let mappings: Vec<Value> = ids
+        .mapped(user)
+        .into_iter()
+        .map(|(inside, outside)| json!({ "containerID": inside, "hostID": outside, "size": 1 }))
+        .collect();
+    let limits = limits().map(|(name, most)| {
+        json!({ "type": format!("RLIMIT_{}", name.to_uppercase()), "hard": most, "soft": most })
+    });
+    let mut namespaces = vec!["mount", "ipc", "uts", "user"];
     if std::fs::exists("/proc/self/ns/cgroup").unwrap_or(false) {
-        kinds.push(Cgroup);
+        namespaces.push("cgroup");
     }
     if !rights.network {
-        kinds.push(Network);
+        namespaces.push("network");
     }
-    linux.set_namespaces(Some(kinds.into_iter().map(own_namespace).collect()));
-    let mappings = ids.into_iter().map(|(inside, outside)| {
-        LinuxIdMappingBuilder::default().container_id(inside).host_id(outside).size(1u32).build()
+    let namespaces: Vec<Value> = namespaces.into_iter().map(namespace).collect();
+    let sockets = if rights.network { Sockets::Network } else { Sockets::Inherited };
+    let confinement = json!({
+        "process": {
+            "user": { "uid": user, "gid": user },
+            "capabilities": {},
+            "noNewPrivileges": true,
+            "rlimits": limits,
+        },
+        "mounts": confined_mounts(config, rights),
+        "linux": {
+            "namespaces": namespaces,
+            "uidMappings": mappings,
+            "gidMappings": mappings,
+            "seccomp": seccomp(sockets),
+            "resources": resources(rights),
+            "maskedPaths": MASKED_PATHS,
+            "readonlyPaths": READONLY_PATHS,
+        },
     });
-    let mappings: Vec<LinuxIdMapping> = mappings.collect::<Result<_, _>>()?;
-    linux.set_uid_mappings(Some(mappings.clone())).set_gid_mappings(Some(mappings));
-    linux.set_devices(None).set_sysctl(None).set_rootfs_propagation(None);
-    linux.set_seccomp(Some(seccomp(sockets(rights))?)).set_resources(Some(resources(rights)?));
-    linux.set_masked_paths(Some(oci_spec::runtime::get_default_maskedpaths()));
-    linux.set_readonly_paths(Some(oci_spec::runtime::get_default_readonly_paths()));
-    Ok(())
+    merge(&mut confined, confinement);
+    confined
 }
 
-/// The mounts of a configuration, changed so that they are possible in a user namespace.
-fn confined_mounts(spec: &Spec, rights: &Rights) -> Vec<Mount> {
-    let mut mounts = spec.mounts().clone().unwrap_or_default();
+/// The mounts of a configuration, changed so that they are possible in a user namespace, and without other user ids
+/// than those of the confinement.
+fn confined_mounts(config: &Value, rights: &Rights) -> Vec<Mount> {
+    let mut mounts: Vec<Mount> = read(config, "/mounts");
     // The kernel mounts /sys only for the owner of the network namespace; an NF needs no control groups.
-    mounts.retain(|mount| match mount.typ().as_deref() {
+    mounts.retain(|mount| match mount.kind.as_deref() {
         Some("sysfs") => !rights.network,
         Some("cgroup" | "cgroup2") => false,
         _ => true,
     });
-    for mount in mounts.iter_mut().filter(|mount| mount.typ().as_deref() == Some("devpts")) {
-        // Options with groups and users that do not exist inside.
-        let options = mount.options().iter().flatten().cloned();
-        let options = options.filter(|option| !option.starts_with("gid=") && !option.starts_with("uid="));
-        mount.set_options(Some(options.collect()));
+    for mount in &mut mounts {
+        // Groups and users that do not exist inside, and mappings of those of the files.
+        let ids: &[&str] =
+            if mount.kind.as_deref() == Some("devpts") { &["gid=", "uid="] } else { &["idmap", "ridmap"] };
+        let options = mount.options.iter_mut();
+        options.for_each(|all| all.retain(|option| !ids.iter().any(|id| option.starts_with(id))));
     }
     mounts
 }
 
 /// The system calls of an NF with those sockets.
-pub fn seccomp(sockets: Sockets) -> Result<LinuxSeccomp, OciSpecError> {
+pub fn seccomp(sockets: Sockets) -> Value {
+    const ALLOW: &str = "SCMP_ACT_ALLOW";
+    const REFUSE: &str = "SCMP_ACT_ERRNO";
     let Profile { allowed, unknown } = Profile::new(sockets);
-    let mut calls = vec![];
-    let call = |names: Vec<String>, action, errno: Option<i32>, args: Option<Vec<LinuxSeccompArg>>| {
-        let mut call = LinuxSyscall::default();
-        call.set_names(names).set_action(action);
-        call.set_errno_ret(errno.and_then(|errno| u32::try_from(errno).ok())).set_args(args);
-        call
-    };
     let (plain, by_arguments): (Vec<_>, Vec<_>) =
         allowed.into_iter().partition(|rule| rule.conditions.is_empty());
-    let names = plain.into_iter().map(|rule| rule.name.to_string()).collect();
-    calls.push(call(names, LinuxSeccompAction::ScmpActAllow, None, None));
+    let names: Vec<&str> = plain.iter().map(|rule| rule.name).collect();
+    let mut calls = vec![json!({ "names": names, "action": ALLOW })];
     for rule in by_arguments {
-        let conditions = rule.conditions.iter().map(|condition| {
-            let argument = LinuxSeccompArgBuilder::default().index(usize::from(condition.argument));
-            match condition.comparison {
-                Comparison::Equal => argument.op(LinuxSeccompOperator::ScmpCmpEq).value(condition.value),
-                Comparison::NotEqual => argument.op(LinuxSeccompOperator::ScmpCmpNe).value(condition.value),
-                Comparison::Less => argument.op(LinuxSeccompOperator::ScmpCmpLt).value(condition.value),
-                Comparison::Masked(mask) => {
-                    argument.op(LinuxSeccompOperator::ScmpCmpMaskedEq).value(mask).value_two(condition.value)
-                }
-            }
-            .build()
-        });
-        let conditions = conditions.collect::<Result<_, _>>()?;
-        calls.push(call(vec![rule.name.into()], LinuxSeccompAction::ScmpActAllow, None, Some(conditions)));
+        let conditions: Vec<Value> = rule.conditions.iter().map(condition).collect();
+        calls.push(json!({ "names": [rule.name], "action": ALLOW, "args": conditions }));
     }
-    let unknown = unknown.into_iter().map(str::to_owned).collect();
-    calls.push(call(unknown, LinuxSeccompAction::ScmpActErrno, Some(libc::ENOSYS), None));
-    let mut seccomp = LinuxSeccomp::default();
-    seccomp.set_default_action(LinuxSeccompAction::ScmpActErrno).set_syscalls(Some(calls));
-    Ok(seccomp)
+    calls.push(json!({ "names": unknown, "action": REFUSE, "errnoRet": libc::ENOSYS }));
+    json!({ "defaultAction": REFUSE, "syscalls": calls })
 }
 
-fn sockets(rights: &Rights) -> Sockets {
-    if rights.network { Sockets::Network } else { Sockets::Inherited }
+fn condition(Condition { argument, comparison, value }: &Condition) -> Value {
+    let op = match comparison {
+        Comparison::Equal => "SCMP_CMP_EQ",
+        Comparison::NotEqual => "SCMP_CMP_NE",
+        Comparison::Less => "SCMP_CMP_LT",
+        Comparison::Masked(mask) => {
+            return json!({ "index": argument, "op": "SCMP_CMP_MASKED_EQ", "value": mask, "valueTwo": value });
+        }
+    };
+    json!({ "index": argument, "op": op, "value": value })
 }
 
-fn resources(rights: &Rights) -> Result<LinuxResources, OciSpecError> {
+fn resources(rights: &Rights) -> Value {
     let bytes = i64::try_from(rights.memory_bytes.unwrap_or(MEMORY_BYTES)).unwrap_or(i64::MAX);
-    let mut memory = LinuxMemory::default();
-    memory.set_limit(Some(bytes));
+    let mut resources = json!({
+        "memory": { "limit": bytes },
+        "pids": { "limit": PROCESSES },
+        "devices": [{ "allow": false, "access": "rwm" }],
+    });
     if swap_is_limited() {
         // The limit is for memory and swap together.
-        memory.set_swap(Some(bytes));
+        resources["memory"]["swap"] = bytes.into();
     }
-    let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
-    let mut resources = LinuxResources::default();
-    if confine::control_group_trees().contains(&PathBuf::from("/sys/fs/cgroup")) {
+    if confine::control_group_trees().iter().any(|tree| tree == Path::new("/sys/fs/cgroup")) {
         // Set directly for version 2: a runtime would convert shares into another weight.
-        resources.set_unified(Some([("cpu.weight".to_string(), weight.to_string())].into()));
+        let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
+        resources["unified"] = json!({ "cpu.weight": weight.to_string() });
     } else {
-        let mut cpu = LinuxCpu::default();
-        cpu.set_shares(Some(shares(rights)));
-        resources.set_cpu(Some(cpu));
+        resources["cpu"] = json!({ "shares": shares(rights) });
     }
-    resources.set_memory(Some(memory)).set_pids(Some(LinuxPidsBuilder::default().limit(PROCESSES).build()?));
-    let mut none = oci_spec::runtime::LinuxDeviceCgroup::default();
-    none.set_allow(false).set_access(Some("rwm".into()));
-    resources.set_devices(Some(vec![none]));
-    Ok(resources)
+    resources
 }
 
 /// The CPU weight, whose default is 100, as shares, whose default is 1,024.
@@ -291,4 +381,191 @@ pub fn said_of(rights: &Rights) -> Vec<String> {
         format!("CPU share: weight {}, where others have 100", rights.cpu_share.unwrap_or(EVEN_SHARE)),
         format!("limits: at most {OPEN_FILES} descriptors, no core dumps, no devices"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(rights: Option<Rights>, cores: &[usize]) -> Terms {
+        Terms { rights, cores: cores.to_vec(), ..Terms::default() }
+    }
+
+    fn completed(mut config: Value, terms: &Terms) -> Value {
+        complete(&mut config, terms, Ids::new(1_000_000_007), Path::new("/root"), Path::new("/group"));
+        config
+    }
+
+    /// A bundle that asks for everything that a runtime can give.
+    fn greedy() -> Value {
+        json!({
+            "ociVersion": "1.2.0",
+            "hostname": "host",
+            "domainname": "domain",
+            "hooks": { "prestart": [{ "path": "/bin/hook" }] },
+            "annotations": { "run.oci.seccomp_bpf_data": "/all", "run.oci.keep_original_groups": "1" },
+            "root": { "path": "rootfs", "readonly": false, "unknown": 1 },
+            "process": {
+                "args": ["/nf"],
+                "env": ["A=b", "MILLRACE_NF=/elsewhere"],
+                "cwd": "/work",
+                "terminal": true,
+                "consoleSize": { "height": 1, "width": 1 },
+                "user": { "uid": 5, "gid": 0, "umask": 63, "additionalGids": [0], "unknown": 1 },
+                "capabilities": { "bounding": ["CAP_SYS_ADMIN"], "effective": ["CAP_SYS_ADMIN"] },
+                "noNewPrivileges": false,
+                "rlimits": [{ "type": "RLIMIT_NPROC", "hard": 1_000_000, "soft": 1_000_000 }],
+                "oomScoreAdj": -1000,
+                "apparmorProfile": "profile",
+                "selinuxLabel": "label",
+                "ioPriority": { "class": "IOPRIO_CLASS_RT", "priority": 0 },
+                "scheduler": { "policy": "SCHED_FIFO", "priority": 99 },
+                "execCPUAffinity": { "initial": "0" },
+                "Capabilities": { "effective": ["CAP_SYS_ADMIN"] },
+                "unknown": 1,
+            },
+            "mounts": [
+                { "destination": "/proc", "type": "proc", "source": "proc", "unknown": 1 },
+                { "destination": "/sys", "type": "sysfs", "source": "sysfs" },
+                { "destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup" },
+                { "destination": "/dev/pts", "type": "devpts", "options": ["nosuid", "gid=5", "uid=0"] },
+                {
+                    "destination": "/data",
+                    "type": "bind",
+                    "source": "/data",
+                    "options": ["rbind", "idmap=uids=0-0-1", "ridmap"],
+                    "uidMappings": [{ "containerID": 0, "hostID": 0, "size": 1 }],
+                    "gidMappings": [{ "containerID": 0, "hostID": 0, "size": 1 }],
+                },
+            ],
+            "linux": {
+                "namespaces": [{ "type": "pid", "path": "/proc/1/ns/pid" }, { "type": "mount" }],
+                "uidMappings": [{ "containerID": 0, "hostID": 0, "size": 65536 }],
+                "gidMappings": [{ "containerID": 0, "hostID": 0, "size": 65536 }],
+                "cgroupsPath": "/",
+                "devices": [{ "path": "/dev/mem", "type": "c", "major": 1, "minor": 1 }],
+                "sysctl": { "kernel.domainname": "x" },
+                "rootfsPropagation": "shared",
+                "seccomp": { "defaultAction": "SCMP_ACT_ALLOW" },
+                "resources": { "devices": [{ "allow": true, "access": "rwm" }], "cpu": { "cpus": "0", "mems": "0" } },
+                "maskedPaths": [],
+                "readonlyPaths": [],
+                "mountLabel": "label",
+                "intelRdt": { "closID": "all" },
+                "memoryPolicy": { "mode": "MPOL_BIND", "nodes": "0" },
+                "netDevices": { "eth0": {} },
+                "personality": { "domain": "LINUX32" },
+                "timeOffsets": { "monotonic": { "secs": 1 } },
+                "unknown": 1,
+            },
+            "Linux": { "namespaces": [] },
+            "unknown": 1,
+        })
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().expect("an object").keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn a_confined_container_keeps_what_is_on_the_list_and_nothing_else() {
+        let config = completed(greedy(), &terms(Some(Rights::default()), &[]));
+        let top = ["domainname", "hooks", "hostname", "linux", "mounts", "ociVersion", "process", "root"];
+        assert_eq!(keys(&config), top);
+        assert_eq!(config["root"], json!({ "path": "/root", "readonly": false }));
+        let process = &config["process"];
+        let limits = process["rlimits"].as_array().expect("limits");
+        assert!(limits.iter().any(|limit| limit["type"] == "RLIMIT_NPROC" && limit["hard"] == PROCESSES));
+        assert_eq!(
+            *process,
+            json!({
+                "args": ["/nf"],
+                "env": ["A=b", "MILLRACE_NF=fd:3"],
+                "cwd": "/work",
+                "user": { "uid": 5, "gid": 5, "umask": 63 },
+                "capabilities": {},
+                "noNewPrivileges": true,
+                "rlimits": limits,
+                "apparmorProfile": "profile",
+                "selinuxLabel": "label",
+            })
+        );
+        let mounts = [
+            json!({ "destination": "/proc", "type": "proc", "source": "proc" }),
+            json!({ "destination": "/sys", "type": "sysfs", "source": "sysfs" }),
+            json!({ "destination": "/dev/pts", "type": "devpts", "options": ["nosuid"] }),
+            json!({ "destination": "/data", "type": "bind", "source": "/data", "options": ["rbind"] }),
+        ];
+        assert_eq!(config["mounts"], json!(mounts));
+        let linux = &config["linux"];
+        let kept =
+            ["maskedPaths", "memoryPolicy", "mountLabel", "namespaces", "personality", "readonlyPaths"];
+        let own = ["cgroupsPath", "gidMappings", "resources", "seccomp", "uidMappings"];
+        let mut all = [&kept[..], &own].concat();
+        all.sort_unstable();
+        assert_eq!(keys(linux), all);
+        let namespaces = linux["namespaces"].as_array().expect("a list");
+        assert!(namespaces.iter().all(|one| keys(one) == ["type"]));
+        for kind in ["mount", "ipc", "uts", "user", "network", "pid"] {
+            assert_eq!(namespaces.iter().filter(|one| one["type"] == kind).count(), 1, "{kind}");
+        }
+        let ids = json!([
+            { "containerID": 0, "hostID": 2_000_000_007, "size": 1 },
+            { "containerID": 5, "hostID": 1_000_000_007, "size": 1 },
+        ]);
+        assert_eq!((&linux["uidMappings"], &linux["gidMappings"]), (&ids, &ids));
+        assert_eq!(linux["cgroupsPath"], "/group");
+        assert_eq!(linux["resources"]["devices"], json!([{ "allow": false, "access": "rwm" }]));
+        assert_eq!(linux["resources"]["memory"]["limit"], MEMORY_BYTES);
+        assert_eq!(linux["resources"].pointer("/cpu/cpus"), None);
+        assert_eq!(linux["seccomp"], seccomp(Sockets::Inherited));
+        assert!(linux["maskedPaths"][0] == "/proc/acpi" && linux["readonlyPaths"][0] == "/proc/bus");
+    }
+
+    #[test]
+    fn what_is_not_confined_stays_but_for_the_pid_namespace() {
+        let config = completed(greedy(), &terms(None, &[1, 3]));
+        let mut expected = greedy();
+        expected["root"]["path"] = "/root".into();
+        expected["linux"]["cgroupsPath"] = "/group".into();
+        expected["linux"]["namespaces"] = json!([{ "type": "mount" }, { "type": "pid" }]);
+        expected["linux"]["resources"]["cpu"]["cpus"] = "1,3".into();
+        expected["process"]["env"] = json!(["A=b", "MILLRACE_NF=fd:3"]);
+        merge(&mut expected, json!({ "process": { "terminal": null, "consoleSize": null } }));
+        assert_eq!(config, expected);
+        // Without `linux`, it has the namespaces of an ordinary container.
+        let config = completed(json!({ "process": { "args": ["/nf"] } }), &terms(None, &[]));
+        assert_eq!(config["linux"]["namespaces"].as_array().map(Vec::len), Some(6));
+    }
+
+    #[test]
+    fn a_field_of_another_type_is_named() {
+        assert_eq!(check_types(&greedy()), Ok(()));
+        assert_eq!(check_types(&json!({ "hooks": null, "process": { "user": { "umask": null } } })), Ok(()));
+        for (path, _) in REPLACED.iter().chain(&KEPT) {
+            let names = path[1..].rsplit('/');
+            let config = names.fold(json!([[{}], -1]), |value, name| json!({ name: value }));
+            let told = check_types(&config).expect_err(path);
+            assert!(told.starts_with(&format!("`{}`: invalid type", path[1..].replace('/', "."))), "{told}");
+        }
+        let user = json!({ "process": { "user": { "uid": 4_294_967_296_u64 } } });
+        assert!(check_types(&user).is_err_and(|told| told.starts_with("`process.user.uid`: ")));
+        let mount = json!({ "mounts": [{ "type": "proc" }] });
+        assert_eq!(check_types(&mount), Err("`mounts`: missing field `destination`".into()));
+    }
+
+    #[test]
+    fn system_calls_are_compared_by_their_arguments() {
+        let profile = seccomp(Sockets::Inherited);
+        let calls = profile["syscalls"].as_array().expect("a list");
+        assert!(profile["defaultAction"] == "SCMP_ACT_ERRNO" && calls[0].get("args").is_none());
+        let clone = calls.iter().find(|call| call["names"] == json!(["clone"])).expect("clone");
+        let argument = &clone["args"][0];
+        assert_eq!((&argument["index"], &argument["op"]), (&json!(0), &json!("SCMP_CMP_MASKED_EQ")));
+        assert!(argument["value"].as_u64().is_some_and(|mask| mask > 0) && argument["valueTwo"] == 0);
+        let own = calls.iter().find(|call| call["names"] == json!(["setpriority"])).expect("setpriority");
+        assert_eq!(own["args"][0], json!({ "index": 0, "op": "SCMP_CMP_LT", "value": 2 }));
+        let unknown = json!({ "names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": libc::ENOSYS });
+        assert_eq!(calls.last(), Some(&unknown));
+    }
 }

@@ -186,9 +186,8 @@ fn arguments(
     let profile = folder.bundle().join("seccomp.json");
     // It connects to its host by a path.
     let sockets = if rights.network { Sockets::Network } else { Sockets::Local };
-    let seccomp = config::seccomp(sockets).map_err(|error| error.to_string())?;
-    let text = serde_json::to_vec(&seccomp).map_err(|error| error.to_string())?;
-    std::fs::write(&profile, text).map_err(|error| error.to_string())?;
+    let seccomp = config::seccomp(sockets).to_string();
+    std::fs::write(&profile, seccomp).map_err(|error| error.to_string())?;
     let user = user(instance);
     let mut words: Vec<OsString> =
         ["run", "--rm", "--pull", "never", "--read-only", "--cap-drop", "ALL"].map(OsString::from).to_vec();

@@ -17,8 +17,10 @@ use confine::Enclosure;
 use digest::hex;
 use image_source::ImageSource;
 use nf_host::Command;
-use oci_spec::image::{ImageConfiguration, ImageIndex, ImageManifest};
+use serde::Deserialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -30,11 +32,61 @@ const CACHE: &str = "/var/cache/millrace/images";
 /// The environment variable with the directory.
 const CACHE_ENVIRONMENT: &str = "MILLRACE_IMAGES";
 
+/// The manifests of a layout, or of an image for several machines.
+#[derive(Deserialize)]
+struct Index {
+    manifests: Vec<Descriptor>,
+}
+
+/// A reference to a blob.
+#[derive(Deserialize)]
+struct Descriptor {
+    digest: String,
+    annotations: Option<BTreeMap<String, String>>,
+    platform: Option<Platform>,
+}
+
+#[derive(Deserialize)]
+struct Platform {
+    architecture: String,
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    config: Descriptor,
+    layers: Vec<Descriptor>,
+}
+
+/// The configuration of an image.
+#[derive(Deserialize)]
+struct ImageConfig {
+    architecture: String,
+    config: Option<ProcessConfig>,
+    rootfs: Rootfs,
+}
+
+#[derive(Deserialize)]
+struct Rootfs {
+    /// The digests of its layers, the lowest first.
+    diff_ids: Vec<String>,
+}
+
+/// What an image says about its process.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "PascalCase")]
+struct ProcessConfig {
+    user: Option<String>,
+    env: Option<Vec<String>>,
+    entrypoint: Option<Vec<String>>,
+    cmd: Option<Vec<String>>,
+    working_dir: Option<String>,
+}
+
 /// The metadata of an image, read without unpacking it.
 struct Image {
     /// The digest by which it is stored.
     digest: String,
-    config: ImageConfiguration,
+    config: ImageConfig,
     /// The names of its layers in the source, the lowest first.
     layers: Vec<String>,
 }
@@ -54,31 +106,28 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Contain
     let (source, tag) = ImageSource::open(&command.program)?;
     let image = Image::read(&source, tag.as_deref())?;
     let rootfs = image.unpack(&source)?;
-    let own = image.config.config().clone().unwrap_or_default();
-    let entry = own.entrypoint().clone().unwrap_or_default();
-    let rest = if command.arguments.is_empty() {
-        own.cmd().clone().unwrap_or_default()
+    let own = image.config.config.unwrap_or_default();
+    let mut arguments = own.entrypoint.unwrap_or_default();
+    if command.arguments.is_empty() {
+        arguments.extend(own.cmd.unwrap_or_default());
     } else {
-        command.arguments.clone()
-    };
-    let arguments: Vec<String> = entry.into_iter().chain(rest).collect();
-    let environment = own.env().clone().unwrap_or_default();
-    runs(&rootfs, &arguments, &environment)?;
-    let user = user(own.user().as_deref().unwrap_or(""), &rootfs)?;
-    let mut spec = config::of_program(arguments, user);
-    if let Some(process) = spec.process_mut() {
-        process.set_env(Some(environment));
-        let folder = own.working_dir().clone().filter(|folder| folder.starts_with('/'));
-        process.set_cwd(folder.map_or_else(|| "/".into(), PathBuf::from));
+        arguments.extend(command.arguments.iter().cloned());
     }
-    let mut mounts = config::mounts();
+    let environment = own.env.unwrap_or_default();
+    runs(&rootfs, &arguments, &environment)?;
+    let user = user(&own.user.unwrap_or_default(), &rootfs)?;
+    let mut config = config::of_program(arguments, user);
+    let working_dir = own.working_dir.filter(|folder| folder.starts_with('/'));
+    let working_dir = working_dir.as_deref().unwrap_or("/");
     let scratch = ["nosuid", "nodev", "noexec", "mode=1777", "size=16m"];
-    mounts.extend(config::mount("tmpfs", "/tmp", &scratch));
-    spec.set_mounts(Some(mounts));
+    let mut mounts = config::mounts();
+    mounts.push(config::mount("tmpfs", "/tmp", &scratch));
+    let process = json!({ "env": environment, "cwd": working_dir });
+    config::merge(&mut config, json!({ "process": process, "mounts": mounts }));
     let mut enclosure = Enclosure::new();
     program::bind_rootfs(&mut enclosure, &rootfs, folder, false)?;
     program::bind_granted(&mut enclosure, &rootfs, terms, folder, true)?;
-    Ok(ContainerParts { spec, enclosure })
+    Ok(ContainerParts { config, enclosure })
 }
 
 /// The user of an image, by number or by a name in its `/etc/passwd`.
@@ -124,11 +173,11 @@ impl Image {
             // An archive of `docker save`, from before it wrote OCI archives, too.
             Err(none) => Image::of_docker(source).map_err(|_| none)?,
         };
-        let made_for = image.config.architecture().to_string();
+        let made_for = &image.config.architecture;
         if made_for != architecture() {
             return Err(format!("the image is for {made_for}, and this machine is {}", architecture()));
         }
-        if image.layers.len() != image.config.rootfs().diff_ids().len() {
+        if image.layers.len() != image.config.rootfs.diff_ids.len() {
             return Err("the image is damaged: it has other layers than its configuration says".into());
         }
         Ok(image)
@@ -136,46 +185,47 @@ impl Image {
 
     fn of_layout(source: &ImageSource, index: &[u8], tag: Option<&str>) -> Result<Image, String> {
         let parsed = |what: &str, error: serde_json::Error| format!("the image's {what}: {error}");
-        let index: ImageIndex = serde_json::from_slice(index).map_err(|error| parsed("index.json", error))?;
-        let mut manifests = index.manifests().clone();
+        let index: Index = serde_json::from_slice(index).map_err(|error| parsed("index.json", error))?;
+        let mut manifests = index.manifests;
         if let Some(tag) = tag {
             let name = "org.opencontainers.image.ref.name";
             let has = |annotation: Option<&String>| {
                 annotation.is_some_and(|name| name == tag || name.ends_with(&format!(":{tag}")))
             };
-            manifests.retain(|one| has(one.annotations().as_ref().and_then(|all| all.get(name))));
+            manifests.retain(|one| has(one.annotations.as_ref().and_then(|all| all.get(name))));
             if manifests.is_empty() {
                 return Err(format!("there is no image with the tag `{tag}`"));
             }
         }
-        let mut manifest = match &manifests[..] {
-            [one] => one.clone(),
+        let manifest = match &manifests[..] {
+            [one] => one,
             [] => return Err("the layout has no image".into()),
             many => {
                 for_this_machine(many).ok_or("the layout has several images: say which, as `PATH:TAG`")?
             }
         };
-        let mut bytes = read_checked(source, manifest.digest().as_ref())?;
+        let mut digest = manifest.digest.clone();
+        let mut bytes = read_checked(source, &digest)?;
         // An image for several machines is another index.
-        if let Ok(index) = serde_json::from_slice::<ImageIndex>(&bytes) {
-            let names = index.manifests().iter().filter_map(|one| one.platform().as_ref());
-            let names: Vec<String> = names.map(|platform| platform.architecture().to_string()).collect();
-            manifest = for_this_machine(index.manifests()).ok_or_else(|| {
+        if let Ok(Index { manifests }) = serde_json::from_slice(&bytes) {
+            let manifest = for_this_machine(&manifests).ok_or_else(|| {
+                let platforms = manifests.iter().filter_map(|one| one.platform.as_ref());
+                let names: Vec<&str> = platforms.map(|platform| platform.architecture.as_str()).collect();
                 format!("the image is for {}, and this machine is {}", names.join(", "), architecture())
             })?;
-            bytes = read_checked(source, manifest.digest().as_ref())?;
+            digest.clone_from(&manifest.digest);
+            bytes = read_checked(source, &digest)?;
         }
-        let digest = manifest.digest().digest().to_string();
-        let manifest: ImageManifest =
-            serde_json::from_slice(&bytes).map_err(|error| parsed("manifest", error))?;
-        let config = read_checked(source, manifest.config().digest().as_ref())?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| parsed("manifest", error))?;
+        let config = read_checked(source, &manifest.config.digest)?;
         let config = serde_json::from_slice(&config).map_err(|error| parsed("configuration", error))?;
-        let layers = manifest.layers().iter().map(|layer| image_source::blob(layer.digest().as_ref()));
-        Ok(Image { digest, config, layers: layers.collect::<Result<_, _>>()? })
+        let layers = manifest.layers.iter().map(|layer| image_source::blob(&layer.digest));
+        let layers = layers.collect::<Result<_, _>>()?;
+        Ok(Image { digest: digest.trim_start_matches("sha256:").to_string(), config, layers })
     }
 
     fn of_docker(source: &ImageSource) -> Result<Image, String> {
-        #[derive(serde::Deserialize)]
+        #[derive(Deserialize)]
         #[serde(rename_all = "PascalCase")]
         struct Saved {
             config: String,
@@ -204,7 +254,7 @@ impl Image {
         let unfinished = cache.join(format!("{}.new", self.digest));
         let _ = std::fs::remove_dir_all(&unfinished);
         std::fs::DirBuilder::new().mode(0o755).create(&unfinished).map_err(failed)?;
-        for (name, digest) in self.layers.iter().zip(self.config.rootfs().diff_ids()) {
+        for (name, digest) in self.layers.iter().zip(&self.config.rootfs.diff_ids) {
             let unpacked = source.with(name, &mut |bytes| layer::unpack(bytes, &unfinished));
             let found = unpacked
                 .map_err(|why| format!("cannot unpack the image to {}: {name}: {why}", cache.display()))?;
@@ -223,10 +273,7 @@ impl Image {
 }
 
 /// The manifest for this machine, of several.
-fn for_this_machine(all: &[oci_spec::image::Descriptor]) -> Option<oci_spec::image::Descriptor> {
-    let is_own = |one: &&oci_spec::image::Descriptor| {
-        let platform = one.platform().as_ref();
-        platform.is_some_and(|platform| platform.architecture().to_string() == architecture())
-    };
-    all.iter().find(is_own).cloned()
+fn for_this_machine(all: &[Descriptor]) -> Option<&Descriptor> {
+    all.iter()
+        .find(|one| one.platform.as_ref().is_some_and(|platform| platform.architecture == architecture()))
 }

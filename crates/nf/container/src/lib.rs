@@ -28,13 +28,14 @@ pub mod runtime;
 
 use bundle::{ContainerParts, read_config, rootfs};
 use chain::{Container, ContainerKind as What, Terms};
+use config::Mount;
 use confine::{Confined, Enclosure};
 use container_dirs::{Folder, pid_namespace};
 use nf::socket::Socket;
 use nf_host::process::{LaunchError, Launched, Launcher, NfProcess, alone, outputs, user};
 use nf_host::{Command, Instance, peer};
-use oci_spec::runtime::Spec;
 use runtime::{Chosen, Runtime};
+use serde_json::json;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -113,28 +114,25 @@ fn make(
 
 /// The parts of a user's bundle.
 fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<ContainerParts, String> {
-    let config = read_config(&command.program)?;
+    let mut config = read_config(&command.program)?;
     let rootfs = rootfs(&command.program, &config)?;
-    let mut spec = config;
-    if !command.arguments.is_empty()
-        && let Some(process) = spec.process_mut()
-    {
-        let program = process.args().iter().flatten().take(1).cloned();
-        process.set_args(Some(program.chain(command.arguments.iter().cloned()).collect()));
+    if !command.arguments.is_empty() {
+        let mut arguments: Vec<String> = config::read(&config, "/process/args");
+        arguments.splice(1.., command.arguments.iter().cloned());
+        config::merge(&mut config, json!({ "process": { "args": arguments } }));
     }
-    let writable = spec.root().as_ref().is_some_and(|root| !root.readonly().unwrap_or(false));
-    make_mount_points(&spec, &rootfs);
+    let writable = !config::read::<bool>(&config, "/root/readonly");
+    make_mount_points(&config::read::<Vec<Mount>>(&config, "/mounts"), &rootfs);
     let mut enclosure = Enclosure::new();
     program::bind_rootfs(&mut enclosure, &rootfs, folder, writable)?;
     program::bind_granted(&mut enclosure, &rootfs, terms, folder, false)?;
-    Ok(ContainerParts { spec, enclosure })
+    Ok(ContainerParts { config, enclosure })
 }
 
 /// Creates the directories for mount points, as a runtime that is root inside would. The runtime reports those that are
 /// missing.
-fn make_mount_points(spec: &Spec, rootfs: &Path) {
-    let mounts = spec.mounts().iter().flatten();
-    let places: Vec<&Path> = mounts.map(|mount| mount.destination().as_path()).collect();
+fn make_mount_points(mounts: &[Mount], rootfs: &Path) {
+    let places: Vec<&Path> = mounts.iter().map(|mount| Path::new(&mount.destination)).collect();
     let is_below = |place: &Path| places.iter().any(|other| place != *other && place.starts_with(other));
     for place in places.iter().filter(|place| !is_below(place)) {
         let _ = container_dirs::make_place(rootfs, place, true);

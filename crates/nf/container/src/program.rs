@@ -42,11 +42,8 @@ pub fn needs(program: &Path) -> Result<Needs, String> {
              all that it needs"
         ));
     };
-    if let Some(machine) = elf.is_foreign() {
-        return Err(format!(
-            "{shown} is a program for {machine}, and this machine is {}: build it for this one",
-            std::env::consts::ARCH
-        ));
+    if let Some(why) = elf.is_foreign() {
+        return Err(format!("{shown} {why}"));
     }
     if let Some(why) = elf.broken {
         return Err(format!("{shown} is a damaged program: {why}"));
@@ -95,8 +92,8 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Contain
     }
     bind_granted(&mut enclosure, &folder.root(), terms, folder, true)?;
     let arguments = std::iter::once(inside.display().to_string()).chain(command.arguments.iter().cloned());
-    let spec = config::of_program(arguments.collect(), USER);
-    Ok(ContainerParts { spec, enclosure })
+    let config = config::of_program(arguments.collect(), USER);
+    Ok(ContainerParts { config, enclosure })
 }
 
 /// This program's file. If it was replaced meanwhile, it is copied: a restarted NF runs the same program as this host.

@@ -135,12 +135,12 @@ impl Chosen {
         terms: &Terms,
         ids: Ids,
     ) -> Result<(Enclosure, std::process::Command), (&'static str, String)> {
-        let ContainerParts { mut spec, mut enclosure } = parts;
-        let make = |why: String| ("make its container", why);
-        config::complete(&mut spec, terms, ids, folder).map_err(make)?;
-        spec.save(folder.config()).map_err(|error| ("write config.json", error.to_string()))?;
+        let ContainerParts { mut config, mut enclosure } = parts;
+        config::complete(&mut config, terms, ids, &folder.root(), &folder.control_group());
+        let text = config.to_string();
+        std::fs::write(folder.config(), text).map_err(|error| ("write config.json", error.to_string()))?;
         if let Some(beside) = self.must_not_see() {
-            enclosure.hide(&beside).map_err(|error| make(error.to_string()))?;
+            enclosure.hide(&beside).map_err(|error| ("make its container", error.to_string()))?;
         }
         let [shell, words @ ..] = WITH_SOCKET;
         let mut start = std::process::Command::new(shell);
