@@ -104,8 +104,9 @@ impl Firewall {
             return;
         }
         let flow = Flow { answered: false, first: key.src };
-        if let Some((id, evicts)) = flows.insert_evicting(key, flow, now_ns + BRIEF_NS) {
-            link.count(EVICTED, evicts.into());
+        let (id, evicts) = flows.insert_evicting(key, flow, now_ns + BRIEF_NS);
+        link.count(EVICTED, evicts.into());
+        if let Some(id) = id {
             // A flow from an end to itself has one key.
             flows.alias(id, &key.reversed());
         }

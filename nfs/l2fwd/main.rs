@@ -52,32 +52,21 @@ enum Way {
 impl Bridge {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Bridge, String> {
         read(config, |keys| {
-            let mut bridge = Bridge {
-                most: keys.integer("addresses", 1..=1 << 24, 65_536) as usize,
-                age_ns: keys.integer("age-s", 1..=1_000_000, 300) * SECOND_NS,
-                next: vec![None; interfaces.len()],
-                interfaces: interfaces.to_vec(),
-                ..Bridge::default()
-            };
-            let places = keys.tables("static", |keys| {
+            let most = keys.integer("addresses", 1..=1 << 24, 65_536) as usize;
+            let age_ns = keys.integer("age-s", 1..=1_000_000, 300) * SECOND_NS;
+            let known = keys.tables("static", |keys| {
                 let address = keys.required("mac", mac);
                 let interface = keys.required("interface", interface(interfaces));
-                Some((address?, interface?))
+                Some((address?, Place { interface: interface?, seen_ns: 0, stays: true }))
             });
-            for (address, interface) in places {
-                bridge.known.insert(address, Place { interface, seen_ns: 0, stays: true });
-            }
-            let next = keys.tables("next", |keys| {
+            let mut next = vec![None; interfaces.len()];
+            keys.tables("next", |keys| {
                 let interface = keys.required("interface", interface(interfaces));
                 let address = keys.required("mac", mac);
-                Some((interface?, address?))
+                next.get_mut(interface?).map(|next| *next = address)
             });
-            for (interface, address) in next {
-                if let Some(place) = bridge.next.get_mut(interface) {
-                    *place = Some(address);
-                }
-            }
-            bridge
+            let (known, interfaces) = (known.into_iter().collect(), interfaces.to_vec());
+            Bridge { known, interfaces, most, age_ns, next, ..Bridge::default() }
         })
     }
 

@@ -5,7 +5,7 @@ mod backends;
 
 use backends::{Backend, Table};
 use millrace_nfs::configuration::{as_a, choose, ipv4, mac, read};
-use millrace_nfs::rewrite::{End, whole};
+use millrace_nfs::rewrite::{End, end};
 use millrace_nfs::{Clock, Flows, SECOND_NS, check_pair, pass_each, tcp_flags};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Ethernet, Ipv4, protocol, tcp};
@@ -87,28 +87,25 @@ impl Balancer {
             return Err(FRAGMENT);
         }
         let key = FlowKey::of(packet, &layers).ok_or(MALFORMED)?;
-        if layers.error.is_some() || layers.trans.is_none() {
-            return Err(MALFORMED);
-        }
+        let trans = layers.trans.filter(|_| layers.error.is_none()).ok_or(MALFORMED)?;
         if !is_out {
             let known = self.backends.iter().any(|backend| backend.end == (ip.src, key.src_port));
             if !known {
                 return Ok(PASSED);
             }
             let (address, port) = self.service;
-            let done = whole(packet, net, &ip, End::Source, (address, Some(port)));
-            return if done { Ok(TO_CLIENTS) } else { Err(MALFORMED) };
+            let done = end(packet, net, &ip, End::Source, (address, Some(port)), false);
+            return done.map(|_| TO_CLIENTS).ok_or(MALFORMED);
         }
         if key.dst_port != self.service.1 {
             return Ok(PASSED);
         }
-        let trans = layers.trans.unwrap_or(layers.end);
         let flags = tcp_flags(packet, number, trans, layers.end).ok_or(MALFORMED)?;
         let backend = self.backend_of(&key, flags, now_ns, link).ok_or(NO_BACKEND)?;
         let Some(Backend { end: (address, port), mac, .. }) = self.backends.get(backend).copied() else {
             return Err(NO_BACKEND);
         };
-        let done = whole(packet, net, &ip, End::Destination, (address, Some(port)))
+        let done = end(packet, net, &ip, End::Destination, (address, Some(port)), false).is_some()
             && mac.is_none_or(|mac| Ethernet::at(0).set_dst(packet, mac));
         if done { Ok(TO_BACKENDS) } else { Err(MALFORMED) }
     }
@@ -128,10 +125,9 @@ impl Balancer {
         let backend = self.table.choose(key)?;
         // When the table of flows is full, the lookup table returns the same backend as long as the backends are the
         // same.
-        if let Some((_, evicts)) = self.flows.insert_evicting(key, backend, now_ns + stays_ns) {
-            link.count(EVICTED, evicts.into());
-            link.count(MADE, 1);
-        }
+        let (flow, evicts) = self.flows.insert_evicting(key, backend, now_ns + stays_ns);
+        link.count(EVICTED, evicts.into());
+        link.count(MADE, flow.is_some().into());
         Some(backend)
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::mappings::Mappings;
 use crate::{MALFORMED, NO_MAPPING, NOT_FOR_US};
-use millrace_nfs::rewrite::{End, end, whole};
+use millrace_nfs::rewrite::{End, end, port_at};
 use nf::Packet;
 use packet::checksum::ICMP_CHECK;
 use packet::view::{Icmp, ipv4::Ipv4Facts, protocol};
@@ -23,12 +23,10 @@ pub fn translate(
     let embedded = Icmp::at(ip.payload).embedded(packet, ip.end).map_err(|_| MALFORMED)?;
     let (about, Some(trans)) = (embedded.ip, embedded.trans) else { return Err(NO_MAPPING) };
     let side = if outward { End::Destination } else { End::Source };
-    let at = match (about.protocol, side) {
-        (protocol::TCP | protocol::UDP, End::Source) => 0,
-        (protocol::TCP | protocol::UDP, End::Destination) => 2,
-        (protocol::ICMP, _) if icmp::has_id(packet.u8(trans).ok_or(MALFORMED)?) => 4,
-        _ => return Err(NO_MAPPING),
-    };
+    let at = port_at(about.protocol, side).ok_or(NO_MAPPING)?;
+    if about.protocol == protocol::ICMP && !icmp::has_id(packet.u8(trans).ok_or(MALFORMED)?) {
+        return Err(NO_MAPPING);
+    }
     // An error contains at least eight bytes of the header; a port is in the first six.
     if embedded.payload_bytes < at + 2 {
         return Err(MALFORMED);
@@ -51,5 +49,5 @@ pub fn translate(
     }
     // The address of an inside host that sends an error is replaced by the outside address, too.
     let side = if outward { End::Source } else { End::Destination };
-    if whole(packet, net, ip, side, (own, None)) { Ok(()) } else { Err(MALFORMED) }
+    end(packet, net, ip, side, (own, None), false).map(drop).ok_or(MALFORMED)
 }

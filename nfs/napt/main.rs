@@ -6,7 +6,7 @@ mod mappings;
 
 use mappings::{Full, Mappings};
 use millrace_nfs::configuration::{ipv4, ports, read};
-use millrace_nfs::rewrite::{End, whole};
+use millrace_nfs::rewrite::{self, End};
 use millrace_nfs::{Clock, Prefix, check_pair, tcp_flags};
 use nf::{Batch, Handler, Link, Nf, Options, Packet};
 use packet::view::{Icmp, Ipv4, icmp, ipv4::Ipv4Facts, protocol};
@@ -91,9 +91,7 @@ impl Napt {
             },
         )?;
         link.count(MADE, u64::from(made));
-        if !whole(packet, net, ip, End::Source, (self.external, Some(outside))) {
-            return Err(MALFORMED);
-        }
+        rewrite::end(packet, net, ip, End::Source, (self.external, Some(outside)), false).ok_or(MALFORMED)?;
         if ip.dst != self.external {
             return Ok((1 - INSIDE, OUT));
         }
@@ -112,9 +110,8 @@ impl Napt {
         // Only packets from the inside extend a UDP mapping (RFC 4787, REQ-6).
         let due = (ip.protocol == protocol::TCP).then_some(now_ns + stays);
         let inside = self.mappings.inward(ip.protocol, port, due).ok_or(NO_MAPPING)?;
-        if !whole(packet, net, ip, End::Destination, (inside.0, Some(inside.1))) {
-            return Err(MALFORMED);
-        }
+        let to = (inside.0, Some(inside.1));
+        rewrite::end(packet, net, ip, End::Destination, to, false).ok_or(MALFORMED)?;
         Ok((INSIDE, IN))
     }
 }
@@ -133,15 +130,8 @@ fn is_error(packet: &impl Access, ip: &Ipv4Facts) -> bool {
 /// The port of an end, or an ICMP query's identifier.
 fn port_of(packet: &impl Access, ip: &Ipv4Facts, end: End) -> Result<u16, usize> {
     let bytes = ip.end.saturating_sub(ip.payload);
-    let (least, at) = match (ip.protocol, end) {
-        (protocol::TCP, End::Source) => (20, 0),
-        (protocol::TCP, End::Destination) => (20, 2),
-        (protocol::UDP, End::Source) => (8, 0),
-        (protocol::UDP, End::Destination) => (8, 2),
-        (protocol::ICMP, _) => (8, 4),
-        _ => return Err(PROTOCOL),
-    };
-    if bytes < least {
+    let at = rewrite::port_at(ip.protocol, end).ok_or(PROTOCOL)?;
+    if bytes < (if ip.protocol == protocol::TCP { 20 } else { 8 }) {
         return Err(MALFORMED);
     }
     if ip.protocol == protocol::ICMP {

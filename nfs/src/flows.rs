@@ -82,17 +82,17 @@ impl<T> Flows<T> {
     }
 
     /// The same, except that in a full table the flow of a sample that would expire first makes room. Returns whether
-    /// one did, too.
-    pub fn insert_evicting(&mut self, key: &FlowKey, value: T, due_ns: u64) -> Option<(RecordId, bool)> {
-        let (flow, evicts) = match self.table.insert(&words(key)) {
-            Ok(flow) => (flow, false),
-            Err(_) => {
-                self.evict()?;
-                (self.table.insert(&words(key)).ok()?, true)
-            }
-        };
-        self.store(flow, value, due_ns);
-        Some((flow, evicts))
+    /// one did, too, which does not ensure that there is room.
+    pub fn insert_evicting(&mut self, key: &FlowKey, value: T, due_ns: u64) -> (Option<RecordId>, bool) {
+        let mut flow = self.table.insert(&words(key)).ok();
+        let evicts = flow.is_none() && self.evict().is_some();
+        if evicts {
+            flow = self.table.insert(&words(key)).ok();
+        }
+        if let Some(flow) = flow {
+            self.store(flow, value, due_ns);
+        }
+        (flow, evicts)
     }
 
     fn store(&mut self, flow: RecordId, value: T, due_ns: u64) {

@@ -1,8 +1,7 @@
 //! Rewrites addresses and ports of IPv4 packets, with incremental checksums (RFC 1624).
 
-use nf::Packet;
 use packet::Access;
-use packet::checksum::{Delta, IPV4_CHECK, TCP_CHECK, UDP_CHECK};
+use packet::checksum::{Delta, ICMP_CHECK, IPV4_CHECK, TCP_CHECK, UDP_CHECK};
 use packet::view::ipv4::Ipv4Facts;
 use packet::view::protocol;
 use std::net::Ipv4Addr;
@@ -16,8 +15,19 @@ pub enum End {
     Destination,
 }
 
+/// The offset of an end's port in the transport header, and for ICMP that of the identifier, whichever end it is; `None`
+/// for other protocols.
+pub fn port_at(number: u8, end: End) -> Option<usize> {
+    match (number, end) {
+        (protocol::TCP | protocol::UDP, End::Source) => Some(0),
+        (protocol::TCP | protocol::UDP, End::Destination) => Some(2),
+        (protocol::ICMP, _) => Some(4),
+        _ => None,
+    }
+}
+
 /// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`. With a
-/// port it also rewrites that: for TCP and UDP that end's port, for ICMP the identifier, whichever end it is.
+/// port it also rewrites what is at [`port_at`].
 ///
 /// Returns the change of all words, for an enclosing checksum. `None` when a header is incomplete: the packet may be
 /// half rewritten and must be dropped. A packet in an ICMP error (`embedded`) may lack its checksum.
@@ -29,9 +39,9 @@ pub fn end<A: Access + ?Sized>(
     to: (Ipv4Addr, Option<u16>),
     embedded: bool,
 ) -> Option<Delta> {
-    let (address_at, port_at, old) = match end {
-        End::Source => (12, 0, ip.src),
-        End::Destination => (16, 2, ip.dst),
+    let (address_at, old) = match end {
+        End::Source => (12, ip.src),
+        End::Destination => (16, ip.dst),
     };
     let address = Delta::NONE.change32(old.to_bits(), to.0.to_bits());
     let check = address.apply(ip.checksum);
@@ -40,11 +50,11 @@ pub fn end<A: Access + ?Sized>(
     if !done {
         return None;
     }
-    let (port_at, check_at) = match ip.protocol {
-        protocol::TCP => (port_at, TCP_CHECK),
-        protocol::UDP => (port_at, UDP_CHECK),
-        protocol::ICMP => (4, packet::checksum::ICMP_CHECK),
-        _ => return to.1.is_none().then_some(all),
+    let Some(port_at) = port_at(ip.protocol, end) else { return to.1.is_none().then_some(all) };
+    let check_at = match ip.protocol {
+        protocol::TCP => TCP_CHECK,
+        protocol::UDP => UDP_CHECK,
+        _ => ICMP_CHECK,
     };
     let mut changed = if ip.protocol == protocol::ICMP { Delta::NONE } else { address };
     if let Some(port) = to.1 {
@@ -68,15 +78,4 @@ pub fn end<A: Access + ?Sized>(
         // The first eight bytes of a TCP header do not contain the checksum.
         None => embedded.then_some(all),
     }
-}
-
-/// The same for a complete packet; whether it succeeded.
-pub fn whole(
-    packet: &mut Packet,
-    net: usize,
-    ip: &Ipv4Facts,
-    side: End,
-    to: (Ipv4Addr, Option<u16>),
-) -> bool {
-    end(packet, net, ip, side, to, false).is_some()
 }

@@ -37,6 +37,9 @@ impl Filter {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Filter, String> {
         read(config, |keys| {
             millrace_nfs::check_across(keys, interfaces);
+            // Both are read before a table is made: without memory for one, the other key would count as unknown.
+            let [connections, sources] =
+                ["connections", "sources"].map(|key| keys.integer(key, 1..=1 << 24, 65_536) as u32);
             Ok(Filter {
                 protects: keys.list("protect", str::parse),
                 half_open: HalfOpen::new(keys.integer("half-open", 1..=1 << 20, 128) as u32),
@@ -47,8 +50,8 @@ impl Filter {
                     keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
                     keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
                 ),
-                pending: Flows::new(keys.integer("connections", 1..=1 << 24, 65_536) as u32)?,
-                sources: Flows::new(keys.integer("sources", 1..=1 << 24, 65_536) as u32)?,
+                pending: Flows::new(connections)?,
+                sources: Flows::new(sources)?,
                 clock: Clock::default(),
             })
         })?
@@ -90,7 +93,7 @@ impl Filter {
         let due_ns = now_ns + self.limits.memory_ns(self.trust_ns);
         let found = self.sources.find(&own).or_else(|| {
             // In a full table, the stored source that expires first makes room.
-            self.sources.insert_evicting(&own, Source::default(), due_ns).map(|(id, _)| id)
+            self.sources.insert_evicting(&own, Source::default(), due_ns).0
         });
         let Some((id, source)) = found.and_then(|id| Some((id, self.sources.get(id)?))) else {
             return Ok(false);
