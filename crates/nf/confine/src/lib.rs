@@ -47,7 +47,7 @@ pub use confined::Confined;
 pub use confinement::{Confinement, Sockets};
 pub use enclosure::Enclosure;
 pub use error::Error;
-pub use group::{Finding, control_group_trees, ran_out_of_memory};
+pub use group::{Finding, control_group_trees, cpu_shares, ran_out_of_memory, remove_control_group};
 pub use mounts::Access;
 pub use probe::{Offer, ProbeState, probe};
 pub use seccomp::{CallRule, Comparison, Condition, Profile};

@@ -18,11 +18,13 @@ pub(crate) fn file(command: &Command) -> Option<PathBuf> {
         Some((_, value)) => value.map(OsStr::to_owned),
         None => std::env::var_os("PATH"),
     };
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-    };
-    let paths = paths.unwrap_or_else(|| "/bin:/usr/bin".into());
-    std::env::split_paths(&paths).map(|path| folder.join(path).join(program)).find(is_program)
+    search(&paths.unwrap_or_else(|| "/bin:/usr/bin".into()), folder, program)
+}
+
+/// The first executable file of that name along a search path, which may be relative to a folder.
+fn search(paths: &OsStr, folder: &Path, program: &Path) -> Option<PathBuf> {
+    let mut files = std::env::split_paths(paths).map(|path| folder.join(path).join(program));
+    files.find(|file| is_executable(file).unwrap_or(false))
 }
 
 /// Whether a file can be executed.
@@ -44,10 +46,7 @@ pub fn find(program: &Path) -> Option<PathBuf> {
     if !is_bare(program) {
         return Some(program.to_path_buf());
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| is_executable(file).unwrap_or(false))
+    search(&std::env::var_os("PATH").unwrap_or_default(), Path::new(""), program)
 }
 
 #[cfg(test)]

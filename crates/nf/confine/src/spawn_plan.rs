@@ -32,11 +32,8 @@ impl Confinement {
     /// process is left then.
     pub fn spawn(&self, command: Command) -> Result<Confined, Error> {
         let capabilities = ask::capabilities();
-        let limits = Limits {
-            memory_bytes: self.memory_bytes,
-            processes: self.processes,
-            cpu_weight: self.cpu_weight,
-        };
+        let limits =
+            Limits { memory_bytes: self.memory_bytes, processes: self.processes, cpu_weight: self.weight() };
         let (group, report) = group::make(limits);
         let own_pids = self.own_pids && ask::can_make_pid_namespace();
         let changes_user = CapabilitySet::SETUID | CapabilitySet::SETGID;
@@ -74,6 +71,11 @@ impl Confinement {
             ..Steps::new(report, host)
         };
         Confined::start(command, steps, notes, group, applied)
+    }
+
+    /// The CPU weight, in the range that the kernel accepts.
+    fn weight(&self) -> u32 {
+        self.cpu_weight.clamp(1, 10_000)
     }
 
     /// Limits that a process sets for itself, none of them higher than its present limits.
@@ -183,7 +185,7 @@ impl Confinement {
                 applied.lacking(Mechanism::Processes, format!("it has one, of any number of threads: {why}"))
             }
         }
-        let weight = self.cpu_weight;
+        let weight = self.weight();
         match &report.cpu {
             Ok(()) => {
                 applied.enforced(Mechanism::CpuShare, format!("weight {weight}, where others have 100{when}"))

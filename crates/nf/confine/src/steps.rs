@@ -290,7 +290,7 @@ unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
     )
 }
 
-/// As above.
+/// As above, by the instructions of this architecture: only the names of the constants are the same.
 ///
 /// # Safety
 ///

@@ -17,8 +17,6 @@ pub struct ContainerParts {
 
 /// The start of the runtime's command line: the NF's socket, which is the standard input, becomes descriptor 3.
 pub const WITH_SOCKET: [&str; 4] = ["/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "millrace-nf"];
-/// The descriptor at which the NF finds its socket.
-pub const SOCKET: &str = "fd:3";
 
 /// The configuration of a bundle.
 ///

@@ -5,7 +5,6 @@
 //! no capabilities and no way to gain any, a user that owns no files, the system calls of an ordinary program,
 //! namespaces and limits of its own.
 
-use crate::bundle::SOCKET;
 use crate::identity::Ids;
 use chain::{Rights, Terms};
 use confine::{Applied, Comparison, Condition, Profile, Sockets};
@@ -20,6 +19,8 @@ pub const PROCESSES: i64 = 256;
 const OPEN_FILES: u64 = 1024;
 /// The version of the specification that all runtimes support.
 const VERSION: &str = "1.0.2";
+/// The descriptor at which the NF finds its socket.
+const SOCKET: &str = "fd:3";
 /// Files about the machine that a container sees empty.
 const MASKED_PATHS: [&str; 10] = [
     "/proc/acpi",
@@ -316,19 +317,14 @@ fn resources(rights: &Rights) -> Value {
         // The limit is for memory and swap together.
         resources["memory"]["swap"] = bytes.into();
     }
+    let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
     if confine::control_group_trees().iter().any(|tree| tree == Path::new("/sys/fs/cgroup")) {
         // Set directly for version 2: a runtime would convert shares into another weight.
-        let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
         resources["unified"] = json!({ "cpu.weight": weight.to_string() });
     } else {
-        resources["cpu"] = json!({ "shares": shares(rights) });
+        resources["cpu"] = json!({ "shares": confine::cpu_shares(weight) });
     }
     resources
-}
-
-/// The CPU weight, whose default is 100, as shares, whose default is 1,024.
-pub fn shares(rights: &Rights) -> u64 {
-    (u64::from(rights.cpu_share.unwrap_or(EVEN_SHARE)) * 1024 / 100).max(2)
 }
 
 /// Limits of each process by their names, none higher than those of this one.
@@ -352,18 +348,18 @@ fn swap_is_limited() -> bool {
             || std::fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap_or(false))
 }
 
-/// Sentences about the enforced isolation of a container, and about the parts that are not enforced.
-pub fn isolation(terms: &Terms, ids: Ids, runtime: &str, enclosure: &Applied) -> (Vec<String>, Vec<String>) {
+/// Sentences about the enforced isolation of a container.
+pub fn isolation(terms: &Terms, ids: Ids, runtime: &str, enclosure: &Applied) -> Vec<String> {
     let mut lines = vec![format!("container: by {runtime}")];
     lines.extend(enclosure.measures().iter().map(ToString::to_string));
-    let Some(rights) = &terms.rights else {
+    if let Some(rights) = &terms.rights {
+        lines.push(format!("user id: user {} in a user namespace of its own, no other group", ids.user));
+        lines.extend(said_of(rights));
+    } else {
         let not = "what its config.json says is all there is: the chain file says `confine = false`";
         lines.push(not.into());
-        return (lines, vec![]);
-    };
-    lines.push(format!("user id: user {} in a user namespace of its own, no other group", ids.user));
-    lines.extend(said_of(rights));
-    (lines, vec![])
+    }
+    lines
 }
 
 /// Sentences about the enforced isolation of a container with those rights, for any runtime.

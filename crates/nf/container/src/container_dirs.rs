@@ -4,14 +4,14 @@
 //! it locked as long as it lives. The next host that starts a container removes the directories whose lock is free: by
 //! then no process of those containers runs any more, because their enclosures ended with their host.
 
-use confine::control_group_trees;
+use confine::{control_group_trees, remove_control_group};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
 /// The directory of all hosts.
 const ALL: &str = "/run/millrace-nfs";
@@ -20,8 +20,6 @@ const ALL: &str = "/run/millrace-nfs";
 const GROUP: &str = "container-of-millrace-";
 /// A file that records that an engine was used.
 const ENGINE: &str = "engine";
-/// How long the removal of a control group may take.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The directory of this host.
 #[derive(Debug)]
@@ -35,9 +33,12 @@ struct Host {
 /// The directory of a container. Removed when it is dropped.
 #[derive(Debug)]
 pub struct Folder {
-    path: PathBuf,
-    id: String,
-    state: PathBuf,
+    /// The directory of the bundle.
+    pub path: PathBuf,
+    /// The container's name.
+    pub id: String,
+    /// The directory of the runtime's state.
+    pub state: PathBuf,
     removed: bool,
     /// Removed when the last of its containers is removed.
     host: Arc<Host>,
@@ -115,7 +116,7 @@ fn sweep(all: &Path, engines: &dyn Fn(&str)) {
         for tree in control_group_trees() {
             let groups = std::fs::read_dir(tree).into_iter().flatten().flatten();
             let left = groups.filter(|group| group.file_name().to_string_lossy().starts_with(&of_host));
-            left.for_each(|group| remove_group(&group.path()));
+            left.for_each(|group| remove_control_group(&group.path()));
         }
         remove_tree(&all.join(name));
         let _ = std::fs::remove_file(&lock);
@@ -145,11 +146,6 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The container's name.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// The name of its host.
     pub fn host(&self) -> &str {
         &self.host.name
@@ -158,11 +154,6 @@ impl Folder {
     /// Records that an engine has a container of this host, so that the next host checks for it.
     pub fn note_engine(&self) -> io::Result<()> {
         File::create(self.host.folder.join(ENGINE)).map(drop)
-    }
-
-    /// The directory of the bundle.
-    pub fn bundle(&self) -> &Path {
-        &self.path
     }
 
     /// The path of its root file system.
@@ -178,11 +169,6 @@ impl Folder {
     /// The path of the runtime's log.
     pub fn log(&self) -> PathBuf {
         self.path.join("log.json")
-    }
-
-    /// The directory of the runtime's state.
-    pub fn state(&self) -> &Path {
-        &self.state
     }
 
     /// Its control group, in each hierarchy.
@@ -205,7 +191,7 @@ impl Folder {
         if std::mem::replace(&mut self.removed, true) {
             return;
         }
-        self.control_groups().iter().for_each(|group| remove_group(group));
+        self.control_groups().iter().for_each(|group| remove_control_group(group));
         let _ = std::fs::remove_dir_all(self.state.join(&self.id));
         remove_tree(&self.path);
     }
@@ -265,21 +251,6 @@ pub fn control_groups_of(pid: u64) -> Vec<PathBuf> {
 /// The PID namespace of a process.
 pub fn pid_namespace(pid: u32) -> Option<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
-}
-
-/// Removes a control group, and kills the processes in it.
-fn remove_group(group: &Path) {
-    let end = Instant::now() + PATIENCE;
-    while std::fs::remove_dir(group).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
-        if Instant::now() > end {
-            return;
-        }
-        for pid in std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default().lines() {
-            let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
-            let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// Removes a directory with its contents, unless something is mounted in it: that would delete other data.

@@ -10,7 +10,7 @@ use crate::runtime::{Chosen, Installed, Runtime};
 use crate::{config, image};
 use confine::Sockets;
 use nf::socket::Socket;
-use nf_host::process::{LaunchError, MEMORY_BYTES, alone, outputs, user};
+use nf_host::process::{EVEN_SHARE, LaunchError, MEMORY_BYTES, alone, outputs, user};
 use nf_host::{Command, Instance, peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -125,20 +125,13 @@ pub fn sweep(host: &str) {
     }
 }
 
-/// A container that an engine has started, and whose NF has attached.
-pub struct Started {
-    /// The container.
-    pub engine: Engine,
-    /// Its directory.
-    pub folder: Folder,
-    /// The socket to the NF.
-    pub socket: Socket,
-    /// The thread that reads its output.
-    pub log: JoinHandle<()>,
-}
-
-/// Starts the container of an instance.
-pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Result<Started, LaunchError> {
+/// Starts the container of an instance, and waits until its NF has attached. Returns its directory, the socket to the NF
+/// and the thread that reads its output, too.
+pub fn spawn(
+    instance: &Arc<Instance>,
+    command: &Command,
+    chosen: &Chosen,
+) -> Result<(Engine, Folder, Socket, JoinHandle<()>), LaunchError> {
     let name = &instance.spec.name;
     let failed = |what: &str, why: &dyn std::fmt::Display| LaunchError::step(name, what, why);
     let image = command.program.display().to_string();
@@ -154,7 +147,7 @@ pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Re
     let child = run.stdout(output).stderr(errors).spawn();
     drop((one, run));
     let mut child = child.map_err(|error| failed(&format!("start {}", chosen.runtime.name()), &error))?;
-    let id = folder.id().to_string();
+    let id = folder.id.clone();
     let came = door.await_nf(instance, &mut child, &folder);
     let (socket, pid, pidfd) = match came {
         Ok(came) => came,
@@ -170,7 +163,7 @@ pub fn spawn(instance: &Arc<Instance>, command: &Command, chosen: &Chosen) -> Re
     (told.isolation, told.not_enforced) = isolation(instance, chosen);
     drop(told);
     let engine = Engine { child: Some(child), chosen: chosen.clone(), id, pidfd, pid };
-    Ok(Started { engine, folder, socket, log })
+    Ok((engine, folder, socket, log))
 }
 
 /// The arguments by which an engine runs an image, confined like all other NFs.
@@ -183,7 +176,7 @@ fn arguments(
 ) -> Result<Vec<OsString>, String> {
     let terms = &instance.spec.terms;
     let rights = terms.rights.as_ref().ok_or("nothing else confines it: leave `confine` out")?;
-    let profile = folder.bundle().join("seccomp.json");
+    let profile = folder.path.join("seccomp.json");
     // It connects to its host by a path.
     let sockets = if rights.network { Sockets::Network } else { Sockets::Local };
     let seccomp = config::seccomp(sockets).to_string();
@@ -192,9 +185,9 @@ fn arguments(
     let mut words: Vec<OsString> =
         ["run", "--rm", "--pull", "never", "--read-only", "--cap-drop", "ALL"].map(OsString::from).to_vec();
     let mut add = |key: &str, value: String| words.extend([OsString::from(key), value.into()]);
-    add("--name", folder.id().into());
+    add("--name", (&folder.id).into());
     add("--label", format!("{LABEL}={}", folder.host()));
-    add("--cidfile", folder.bundle().join("cid").display().to_string());
+    add("--cidfile", folder.path.join("cid").display().to_string());
     add("--network", if rights.network { "host" } else { "none" }.into());
     add("--security-opt", "no-new-privileges".into());
     add("--security-opt", format!("seccomp={}", profile.display()));
@@ -203,7 +196,8 @@ fn arguments(
     let memory = rights.memory_bytes.unwrap_or(MEMORY_BYTES);
     add("--memory", memory.to_string());
     add("--pids-limit", config::PROCESSES.to_string());
-    add("--cpu-shares", config::shares(rights).to_string());
+    let weight = rights.cpu_share.unwrap_or(EVEN_SHARE);
+    add("--cpu-shares", confine::cpu_shares(weight).to_string());
     for (name, most) in config::limits() {
         add("--ulimit", format!("{name}={most}:{most}"));
     }
@@ -251,7 +245,7 @@ struct AttachSocket {
 impl AttachSocket {
     /// Opens it in a directory that no other user may enter; only the socket is mounted inside.
     fn open(folder: &Folder) -> std::io::Result<AttachSocket> {
-        let place = folder.bundle().join("door");
+        let place = folder.path.join("door");
         std::fs::DirBuilder::new().mode(0o700).create(&place)?;
         let path = place.join("nf.sock");
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -289,7 +283,7 @@ impl AttachSocket {
             let turn = Timespec::try_from(TURN).ok();
             let _ = poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], turn.as_ref());
             let Ok(peer) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) else { continue };
-            match first_process(&peer, &folder.bundle().join("cid")) {
+            match first_process(&peer, &folder.path.join("cid")) {
                 Ok((pid, pidfd)) => return Ok((Socket::new(peer), pid, pidfd)),
                 Err(why) => instance.log.push(format!("-- somebody was not let in: {why}")),
             }

@@ -63,7 +63,7 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let chosen = Chosen::new(container.runtime, is_name(&command.program, container));
     let chosen = chosen.map_err(|why| failed("start a container", &why))?;
     if chosen.runtime.is_engine() {
-        let engine::Started { engine, folder, socket, log } = engine::spawn(instance, command, &chosen)?;
+        let (engine, folder, socket, log) = engine::spawn(instance, command, &chosen)?;
         let pid = engine.pid;
         let process = Box::new(Contained::new(Running::Engine(engine), chosen.runtime, folder));
         return Ok(Launched { process, pid, socket, log: Some(log) });
@@ -84,9 +84,7 @@ fn spawn(instance: &Arc<Instance>, command: &Command, container: Container) -> R
     let runtime = chosen.runtime.name();
     let confined = enclosure.spawn(start).map_err(|error| failed(&format!("start {runtime}"), &error))?;
     drop(one);
-    let mut told = instance.status();
-    (told.isolation, told.not_enforced) = config::isolation(terms, ids, runtime, confined.applied());
-    drop(told);
+    instance.status().isolation = config::isolation(terms, ids, runtime, confined.applied());
     let pid = confined.pid().into();
     let process = Box::new(Contained::new(Running::Runtime(confined), chosen.runtime, folder));
     Ok(Launched { process, pid, socket: ours, log: Some(log) })

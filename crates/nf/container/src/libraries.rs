@@ -150,8 +150,6 @@ impl System {
             folders.splice(0..0, environment);
         } else {
             folders.extend(environment);
-        }
-        if !self.is_musl {
             folders.extend(of_list(&file.elf.links.runpath, &file.folder));
         }
         let builds = |folder: &PathBuf| -> Vec<PathBuf> {

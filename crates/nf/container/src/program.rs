@@ -104,7 +104,7 @@ fn itself(folder: &Folder) -> io::Result<PathBuf> {
     {
         return Ok(file);
     }
-    let copy = folder.bundle().join("millrace");
+    let copy = folder.path.join("millrace");
     std::fs::copy(ITSELF, &copy)?;
     Ok(copy)
 }

@@ -159,9 +159,9 @@ impl Chosen {
                 log
             }
         };
-        words.extend(["--root".into(), folder.state().into(), "--log".into(), log]);
+        words.extend(["--root".into(), (&folder.state).into(), "--log".into(), log]);
         words.extend(["--log-format", "json", "run", "--preserve-fds", "1", "--bundle"].map(OsString::from));
-        words.extend([folder.bundle().into(), folder.id().into()]);
+        words.extend([(&folder.path).into(), (&folder.id).into()]);
         words
     }
 

@@ -30,6 +30,11 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Dir {
+    /// A group that nobody uses any more, to be removed with this value.
+    pub fn abandoned(path: &Path) -> io::Result<Dir> {
+        Ok(Dir { path: path.into(), lock: open(path)? })
+    }
+
     /// Creates a group in a directory.
     pub fn make(base: &Path) -> io::Result<Dir> {
         static LAST: AtomicU32 = AtomicU32::new(0);
@@ -63,12 +68,18 @@ impl Dir {
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
             }
-            let forgotten = Dir { path, lock };
-            let end = Instant::now() + PATIENCE;
-            while !forgotten.is_empty() && Instant::now() < end {
-                forgotten.kill();
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            Dir { path, lock }.remove();
+        }
+    }
+
+    /// Removes it, and kills the processes in it.
+    pub fn remove(&self) {
+        let end = Instant::now() + PATIENCE;
+        while fs::remove_dir(&self.path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+            && Instant::now() < end
+        {
+            self.kill();
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 

@@ -116,8 +116,12 @@ fn limit_cpu(dir: &Dir, is_unified: bool, weight: u32) -> io::Result<()> {
     if is_unified {
         return dir.write("cpu.weight", &weight.to_string());
     }
-    // Version 1 counts from 2; its default is 1024.
-    dir.write("cpu.shares", &(u64::from(weight) * 1024 / 100).max(2).to_string())
+    dir.write("cpu.shares", &cpu_shares(weight).to_string())
+}
+
+/// A CPU weight, whose default is 100, as shares of version 1, which count from 2 and whose default is 1,024.
+pub fn cpu_shares(weight: u32) -> u64 {
+    (u64::from(weight) * 1024 / 100).max(2)
 }
 
 impl Group {
@@ -213,6 +217,13 @@ impl Group {
 /// The roots of all mounted hierarchies of control groups.
 pub fn control_group_trees() -> Vec<PathBuf> {
     hierarchy::trees().into_iter().map(|tree| tree.point).collect()
+}
+
+/// Removes a control group, if it exists, and kills the processes in it.
+pub fn remove_control_group(group: &Path) {
+    if let Ok(dir) = Dir::abandoned(group) {
+        dir.remove();
+    }
 }
 
 /// Whether the kernel has killed a process of a control group because of its memory limit. The counter is in
