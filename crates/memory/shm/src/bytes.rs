@@ -19,11 +19,7 @@ pub struct PacketBytes<'a> {
 
 /// Read and write access to a packet's bytes.
 #[derive(Debug)]
-pub struct PacketBytesMut<'a> {
-    packet: &'a mut Packet,
-    head: Segment,
-    total: usize,
-}
+pub struct PacketBytesMut<'a>(PacketBytes<'a>);
 
 /// Length of the whole packet: the sum of its segments, not the head's `total`.
 #[inline(always)]
@@ -93,21 +89,8 @@ impl<'a> PacketBytesMut<'a> {
     #[inline(always)]
     pub fn new(packet: &'a mut Packet) -> Self {
         debug_assert!(packet.flags & flag::SHARED == 0, "somebody else reads it");
-        let head = Segment::of(packet);
-        let total = total(packet, &head);
-        PacketBytesMut { packet, head, total }
+        PacketBytesMut(PacketBytes::new(packet))
     }
-}
-
-#[inline(always)]
-fn read(packet: &Packet, head: &Segment, total: usize, offset: usize, out: &mut [u8]) -> bool {
-    if head.read(offset, out) {
-        return true;
-    }
-    // Beyond the first segment. The range is checked first, so that `out` is unchanged on failure.
-    packet.segments > 1
-        && offset.checked_add(out.len()).is_some_and(|end| end <= total)
-        && chain_each(packet, offset, out.len(), |segment, at, part| segment.read(at, &mut out[part]))
 }
 
 impl Access for PacketBytes<'_> {
@@ -118,7 +101,14 @@ impl Access for PacketBytes<'_> {
 
     #[inline(always)]
     fn copy_out(&self, offset: usize, out: &mut [u8]) -> bool {
-        read(self.packet, &self.head, self.total, offset, out)
+        let PacketBytes { packet, head, total } = self;
+        if head.read(offset, out) {
+            return true;
+        }
+        // Beyond the first segment. The range is checked first, so that `out` is unchanged on failure.
+        packet.segments > 1
+            && offset.checked_add(out.len()).is_some_and(|end| end <= *total)
+            && chain_each(packet, offset, out.len(), |segment, at, part| segment.read(at, &mut out[part]))
     }
 
     fn copy_in(&mut self, _offset: usize, _bytes: &[u8]) -> bool {
@@ -129,24 +119,23 @@ impl Access for PacketBytes<'_> {
 impl Access for PacketBytesMut<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
-        self.total
+        self.0.len()
     }
 
     #[inline(always)]
     fn copy_out(&self, offset: usize, out: &mut [u8]) -> bool {
-        read(self.packet, &self.head, self.total, offset, out)
+        self.0.copy_out(offset, out)
     }
 
     #[inline(always)]
     fn copy_in(&mut self, offset: usize, bytes: &[u8]) -> bool {
-        if self.head.write(offset, bytes) {
+        let PacketBytes { packet, head, total } = &self.0;
+        if head.write(offset, bytes) {
             return true;
         }
-        self.packet.segments > 1
-            && offset.checked_add(bytes.len()).is_some_and(|end| end <= self.total)
-            && chain_each(self.packet, offset, bytes.len(), |segment, at, part| {
-                segment.write(at, &bytes[part])
-            })
+        packet.segments > 1
+            && offset.checked_add(bytes.len()).is_some_and(|end| end <= *total)
+            && chain_each(packet, offset, bytes.len(), |segment, at, part| segment.write(at, &bytes[part]))
     }
 }
 

@@ -128,7 +128,6 @@ pub fn linearize(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     }
     let mut head = *packet;
     (head.next, head.segments) = (0, 1);
-    let mut rest = [Packet::EMPTY; 1];
     let mut bytes = [0u8; BUF_BYTES];
     for (_, segment) in segments(packet).skip(1) {
         let Some(bytes) = bytes.get_mut(..segment.len()) else { return false };
@@ -138,8 +137,7 @@ pub fn linearize(pool: &mut PacketPool, packet: &mut Packet) -> bool {
         }
     }
     if let Some((second, _)) = segments(packet).nth(1) {
-        rest[0] = Packet { segments: packet.segments - 1, ..second };
-        pool.free_all(&rest);
+        pool.free_all(&[Packet { segments: packet.segments - 1, ..second }]);
     }
     head.total = head.len;
     *packet = head;

@@ -209,7 +209,43 @@ pub mod offset {
     pub const PACKET_TYPE: i32 = offset_of!(Packet, packet_type) as i32;
 }
 
+/// Methods that return trusted fields.
+macro_rules! getters {
+    ($($(#[$doc:meta])* $field:ident: $type:ty;)*) => { $(
+        $(#[$doc])*
+        #[inline(always)]
+        pub const fn $field(&self) -> $type {
+            self.$field
+        }
+    )* };
+}
+
 impl Packet {
+    getters! {
+        /// Address of the slot's buffer in this process.
+        buf: u64;
+        /// The pool's own handle: an mbuf's address or a slot number.
+        handle: u64;
+        /// Offset of the packet's first byte, from [`Packet::buf`].
+        data: u16;
+        /// Bytes of the packet in its first segment.
+        len: u32;
+        /// Bytes of the packet in all its segments.
+        total: u32;
+        /// Number of the next segment's slot plus one; 0 when there is none.
+        next: u64;
+        /// Number of segments: 1 for nearly all packets, 0 for [`Packet::EMPTY`].
+        segments: u16;
+        /// Number of the slot in its region.
+        slot: u32;
+        /// Generation of the slot when this descriptor was created.
+        generation: u32;
+        /// Number of the slot's region.
+        region: u16;
+        /// [`LAYOUT_VERSION`].
+        version: u16;
+    }
+
     /// A descriptor of no packet: it has no buffer and no bytes, and no operation gives it any.
     pub const EMPTY: Packet = Packet {
         buf: 0,
@@ -276,18 +312,6 @@ impl Packet {
         })
     }
 
-    /// Address of the slot's buffer in this process.
-    #[inline(always)]
-    pub const fn buf(&self) -> u64 {
-        self.buf
-    }
-
-    /// The pool's own handle: an mbuf's address or a slot number.
-    #[inline(always)]
-    pub const fn handle(&self) -> u64 {
-        self.handle
-    }
-
     /// Where a header starts, or the packet's first byte, from `buf`; [`NO_HEADER`] when not known.
     pub fn header(&self, base: Base) -> u16 {
         match base {
@@ -306,60 +330,6 @@ impl Packet {
             Base::Net => Some(&mut self.net),
             Base::Trans => Some(&mut self.trans),
         }
-    }
-
-    /// Offset of the packet's first byte, from [`Packet::buf`].
-    #[inline(always)]
-    pub const fn data(&self) -> u16 {
-        self.data
-    }
-
-    /// Bytes of the packet in its first segment.
-    #[inline(always)]
-    pub const fn len(&self) -> u32 {
-        self.len
-    }
-
-    /// Bytes of the packet in all its segments.
-    #[inline(always)]
-    pub const fn total(&self) -> u32 {
-        self.total
-    }
-
-    /// Number of the next segment's slot plus one; 0 when there is none.
-    #[inline(always)]
-    pub const fn next(&self) -> u64 {
-        self.next
-    }
-
-    /// Number of segments: 1 for nearly all packets, 0 for [`Packet::EMPTY`].
-    #[inline(always)]
-    pub const fn segments(&self) -> u16 {
-        self.segments
-    }
-
-    /// Number of the slot in its region.
-    #[inline(always)]
-    pub const fn slot(&self) -> u32 {
-        self.slot
-    }
-
-    /// Generation of the slot when this descriptor was created.
-    #[inline(always)]
-    pub const fn generation(&self) -> u32 {
-        self.generation
-    }
-
-    /// Number of the slot's region.
-    #[inline(always)]
-    pub const fn region(&self) -> u16 {
-        self.region
-    }
-
-    /// [`LAYOUT_VERSION`].
-    #[inline(always)]
-    pub const fn version(&self) -> u16 {
-        self.version
     }
 
     /// Whether the first segment has no bytes.

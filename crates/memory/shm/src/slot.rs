@@ -38,11 +38,7 @@ impl Segment {
     /// The whole buffer of the packet's slot, for edits that reach beyond its bytes.
     #[inline]
     pub fn buffer(packet: &Packet) -> Segment {
-        if Span::of(packet.region).holds(packet.buf) {
-            Segment { address: packet.buf, len: BUF_BYTES }
-        } else {
-            Segment { address: 0, len: 0 }
-        }
+        Segment::at(packet.region, packet.buf, 0, BUF_BYTES as u32)
     }
 
     /// Number of bytes in this segment.

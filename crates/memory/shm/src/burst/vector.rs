@@ -175,6 +175,7 @@ impl<'a> Batch<'a> {
         self.packets
     }
 
+    // As in `Vector`, from which a batch borrows the descriptors without the list.
     /// A packet's descriptor.
     #[inline]
     pub fn packet(&self, index: u16) -> &Packet {

@@ -164,7 +164,7 @@ pub struct HostEnd<C> {
 }
 
 /// The state for checking the NF's descriptors.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct DescriptorCheck {
     holder: u16,
     /// The number of this NF among those that share the holder number.
@@ -216,15 +216,7 @@ impl<C: Cells> HostEnd<C> {
             to: Producer::new(to),
             grants: None,
             from: Consumer::new(from),
-            check: DescriptorCheck {
-                holder,
-                member: 0,
-                region,
-                metadata: false,
-                holding_most: 0,
-                granted: 0,
-                stats: ChannelStats::default(),
-            },
+            check: DescriptorCheck { holder, region, ..DescriptorCheck::default() },
             most: u64::MAX,
             group: None,
         }
@@ -523,7 +515,8 @@ impl<C: Cells> HostEnd<C> {
 }
 
 impl DescriptorCheck {
-    /// Takes descriptors from a ring; with `output`, all packets leave by that output.
+    /// Takes descriptors from a ring; with `output`, all packets leave by that output. It has the parameters of
+    /// [`HostEnd::take_from`], which borrows the ring from elsewhere.
     #[inline]
     fn take<C: Cells>(
         &mut self,
