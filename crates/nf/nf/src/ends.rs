@@ -666,7 +666,6 @@ impl Ends {
 /// Cuts a text so that a message has room for it with every character escaped.
 fn cut(mut text: String) -> String {
     const MOST_BYTES: usize = 4 << 10;
-    let end = (0..=MOST_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.truncate(end.unwrap_or(0));
+    text.truncate(text.floor_char_boundary(MOST_BYTES));
     text
 }

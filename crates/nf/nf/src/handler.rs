@@ -6,7 +6,10 @@
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 
 /// The most bytes of a handler's value.
 pub const MOST_TEXT_BYTES: usize = 1 << 20;
@@ -186,34 +189,27 @@ impl Text {
             Text::Beside(bytes) => bytes,
         };
         let file = files.into_iter().next().ok_or("the file with the text is missing")?;
-        let bytes = content(&file, bytes).map_err(|error| format!("the file with the text: {error}"))?;
+        let bytes = content(file, bytes).map_err(|error| format!("the file with the text: {error}"))?;
         String::from_utf8(bytes).map_err(|_| "it is no text".to_string())
     }
 }
 
 /// A memory file with this content. It has no seals, because a confined NF may not add any: it is read, never mapped.
-fn file_with(content: &[u8]) -> Result<OwnedFd, Errno> {
-    let file = rustix::fs::memfd_create("millrace-text", MemfdFlags::CLOEXEC)?;
-    let mut at = 0;
-    while at < content.len() {
-        at += rustix::io::pwrite(&file, &content[at..], at as u64)?;
-    }
-    Ok(file)
+fn file_with(content: &[u8]) -> io::Result<OwnedFd> {
+    let file = File::from(rustix::fs::memfd_create("millrace-text", MemfdFlags::CLOEXEC)?);
+    file.write_all_at(content, 0)?;
+    Ok(file.into())
 }
 
 /// The first bytes of a file that the other side created. Only a memory file has seals that can be queried: a read of
 /// any other file might block for ever.
-fn content(file: &OwnedFd, bytes: usize) -> Result<Vec<u8>, Errno> {
-    rustix::fs::fcntl_get_seals(file)?;
-    let (mut content, mut at) = (vec![0; bytes], 0);
-    while at < bytes {
-        match rustix::io::pread(file, &mut content[at..], at as u64) {
-            Ok(0) => return Err(Errno::NODATA),
-            Ok(read) => at += read,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
-        }
-    }
+fn content(file: OwnedFd, bytes: usize) -> io::Result<Vec<u8>> {
+    rustix::fs::fcntl_get_seals(&file)?;
+    let mut content = vec![0; bytes];
+    File::from(file).read_exact_at(&mut content, 0).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => Errno::NODATA.into(),
+        _ => error,
+    })?;
     Ok(content)
 }
 
