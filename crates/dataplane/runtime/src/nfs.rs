@@ -4,7 +4,7 @@
 use chain::{Access, Chain, ExecutionMode, ProcessNf};
 use container::ContainerLauncher;
 use element::nf::NfLink;
-use nf_host::link::{NoLink, ProcessLink};
+use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
 use nf_host::process::Launchers;
 use nf_host::{DirectGroups, Instance, NfSpec, Supervisor};
@@ -171,15 +171,18 @@ impl Nfs {
     ) -> Result<Box<dyn NfLink>, String> {
         let process = self.processes.iter().find(|process| process.name == name);
         let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
+        let failed = |error: std::io::Error| format!("NFs cannot be looked after: {error}");
         let Some(starter) = &self.starter else {
-            return Ok(Box::new(NoLink));
+            return Ok(Box::new(ProcessLink::to_nothing().map_err(failed)?));
         };
-        if self.supervisor.is_none() {
-            let launchers = Launchers::default().with(ExecutionMode::Container, Arc::new(ContainerLauncher));
-            let started = Supervisor::start(launchers);
-            self.supervisor = Some(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?);
-        }
-        let Some(supervisor) = &self.supervisor else { return Ok(Box::new(NoLink)) };
+        let supervisor = match &mut self.supervisor {
+            Some(supervisor) => supervisor,
+            none => {
+                let in_containers = Arc::new(ContainerLauncher);
+                let launchers = Launchers::default().with(ExecutionMode::Container, in_containers);
+                none.insert(Supervisor::start(launchers).map_err(failed)?)
+            }
+        };
         let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
         let number = supervisor.instances().len() as u32;
         let stations = process.stations.iter().map(|name| stations.get(name.as_deref()?).cloned()).collect();

@@ -22,12 +22,10 @@ pub trait NfLink: Send {
 
     /// Whether the NF reads the packets enqueued last in place while the chain forwards them: their descriptors need
     /// `shm::descriptor::flag::SHARED`.
-    fn shares(&self) -> bool {
-        false
-    }
+    fn shares(&self) -> bool;
 
     /// Allows the NF to read packets in place, or gives the reason why it may not. Called before `start`.
-    fn let_share(&mut self, _why_not: Option<String>) {}
+    fn let_share(&mut self, why_not: Option<String>);
 
     /// The number of empty slots to grant to the NF, for packets that it makes.
     fn grants_wanted(&self) -> usize;
@@ -45,40 +43,26 @@ pub trait NfLink: Send {
     fn take_findings(&mut self) -> Vec<String>;
 
     /// The output opposite an input, if there is one.
-    fn across(&self, _input: usize) -> Option<usize> {
-        None
-    }
+    fn across(&self, input: usize) -> Option<usize>;
 
     /// Whether packets bypass an NF that does not run.
-    fn is_bypassed(&self) -> bool {
-        false
-    }
+    fn is_bypassed(&self) -> bool;
 
     /// Whether the NF is an observer: it gets copies and returns nothing.
-    fn observes(&self) -> bool {
-        false
-    }
+    fn observes(&self) -> bool;
 
     /// Whether packets wait for an NF that does not run.
-    fn waits_when_down(&self) -> bool {
-        false
-    }
+    fn waits_when_down(&self) -> bool;
 
     /// Whether an NF that does not run is being started, and has not failed too often.
-    fn is_coming(&self) -> bool {
-        false
-    }
+    fn is_coming(&self) -> bool;
 
     /// Whether the NF requests the end of the run.
-    fn is_over(&self) -> bool {
-        false
-    }
+    fn is_over(&self) -> bool;
 
     /// A value about the NF, by handler name: `state`, `restarts`, `pid`, `kind`, `drops`, `counters`,
     /// `bad-descriptors`, `copied`, `neighbours`.
-    fn status(&self, _what: &str) -> Option<String> {
-        None
-    }
+    fn status(&self, what: &str) -> Option<String>;
 }
 
 /// Packets that the NF no longer has, each with its completion.

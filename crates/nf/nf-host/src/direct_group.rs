@@ -32,7 +32,7 @@ pub const MOST_EXITS: usize = 16;
 pub type Stop = (u8, u16);
 
 /// A direct-path group.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DirectGroup {
     members: Vec<OnceLock<Arc<MemberState>>>,
     /// The direct rings between the members.
@@ -48,7 +48,7 @@ pub struct DirectGroup {
 }
 
 /// A direct ring, from an output of one NF to an input of another.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DirectRing {
     /// Its number in the direct-path group.
     pub number: u16,
@@ -120,24 +120,13 @@ impl DirectGroup {
     /// A group of `members` NFs, with a direct ring for each pair of writer and output, reader and input.
     pub fn new(members: usize, ways: &[(Stop, Stop)]) -> DirectGroup {
         let way = |(number, (from, to)): (u16, &(Stop, Stop))| {
-            Arc::new(DirectRing {
-                number,
-                from: *from,
-                to: *to,
-                state: Mutex::default(),
-                writer: AtomicU8::new(0),
-                came: AtomicU64::new(0),
-                pending: AtomicU64::new(0),
-            })
+            Arc::new(DirectRing { number, from: *from, to: *to, ..DirectRing::default() })
         };
         DirectGroup {
             members: (0..members).map(|_| OnceLock::new()).collect(),
             ways: (0..).zip(ways).map(way).collect(),
-            holder: OnceLock::new(),
-            inside: OnceLock::new(),
-            notes: OnceLock::new(),
             rings: Mutex::new(vec![None; members]),
-            boundary: OnceLock::new(),
+            ..DirectGroup::default()
         }
     }
 

@@ -137,7 +137,7 @@ const CAME: u8 = 1;
 const GONE: u8 = 2;
 
 /// An NF instance of one worker, with or without a process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Instance {
     /// The NF.
     pub spec: NfSpec,
@@ -165,8 +165,8 @@ pub struct Instance {
     state: AtomicU8,
     /// Whether a process should run.
     wanted: AtomicBool,
-    /// Whether the link has reclaimed the packets of the last process.
-    reclaimed: AtomicBool,
+    /// Whether the link has yet to reclaim the packets of the last process.
+    unreclaimed: AtomicBool,
     restarts: AtomicU64,
     /// Whether its start has failed so often that no worker should wait for it.
     hopeless: AtomicBool,
@@ -217,32 +217,7 @@ pub struct InstanceStatus {
 impl Instance {
     /// An instance for an NF of a worker; `number` must be unique in the supervisor.
     pub fn new(spec: NfSpec, worker: usize, number: u32, memory: Arc<OnceLock<Memory>>) -> Instance {
-        Instance {
-            spec,
-            worker,
-            number,
-            memory,
-            direct_group: None,
-            stations: vec![],
-            neighbours: Default::default(),
-            to_say: Mutex::default(),
-            calls: Calls::default(),
-            holder: OnceLock::new(),
-            changes: AtomicU8::new(0),
-            came: Mutex::default(),
-            state: AtomicU8::new(NfState::Stopped as u8),
-            wanted: AtomicBool::new(false),
-            reclaimed: AtomicBool::new(true),
-            restarts: AtomicU64::new(0),
-            hopeless: AtomicBool::new(false),
-            pid: AtomicU64::new(0),
-            over: AtomicBool::new(false),
-            member: Arc::default(),
-            log: Arc::default(),
-            status: Mutex::default(),
-            drops: std::array::from_fn(|_| AtomicU64::new(0)),
-            external: Mutex::default(),
-        }
+        Instance { spec, worker, number, memory, ..Instance::default() }
     }
 
     /// The instance with L3 interfaces whose neighbours it may request.
@@ -289,6 +264,11 @@ impl Instance {
         if self.state.swap(state as u8, Ordering::AcqRel) != state as u8 {
             tracing::info!("NF `{}` is {}", self.spec.name, state.name());
         }
+    }
+
+    /// Sets the state of an NF that has no process.
+    pub fn set_down(&self) {
+        self.set_state(if self.is_wanted() { NfState::Down } else { NfState::Stopped });
     }
 
     /// Whether a process should run.
@@ -411,9 +391,9 @@ impl Instance {
     pub fn hand_over(&self, session: NfSession) {
         // Messages for the last session are not for this one.
         self.take_to_say();
-        self.take_eviction();
+        self.member.take_eviction();
         *lock(&self.came) = Some(session);
-        self.reclaimed.store(false, Ordering::Release);
+        self.unreclaimed.store(true, Ordering::Release);
         self.changes.fetch_or(CAME, Ordering::Release);
     }
 
@@ -437,21 +417,11 @@ impl Instance {
 
     /// Reports that the packets of the last process are reclaimed. Called by the link.
     pub fn report_buried(&self) {
-        self.reclaimed.store(true, Ordering::Release);
+        self.unreclaimed.store(false, Ordering::Release);
     }
 
     /// Whether the packets of the last process are reclaimed.
     pub fn is_buried(&self) -> bool {
-        self.reclaimed.load(Ordering::Acquire)
-    }
-
-    /// Has the supervisor end the process at once. Called by the link.
-    pub fn evict(&self, why: String) {
-        self.member.evict(why);
-    }
-
-    /// Takes the reason for an eviction, if one is requested. Called by the supervisor.
-    pub fn take_eviction(&self) -> Option<String> {
-        self.member.take_eviction()
+        !self.unreclaimed.load(Ordering::Acquire)
     }
 }

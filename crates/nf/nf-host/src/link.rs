@@ -88,6 +88,17 @@ impl ProcessLink {
         }
     }
 
+    /// The link of a chain that does not run: no NF is ever behind it, and none is waited for.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a descriptor.
+    pub fn to_nothing() -> std::io::Result<ProcessLink> {
+        let instance = Instance::default();
+        instance.status().failure = Some("processes of NFs are not started here".into());
+        Ok(ProcessLink::new(Arc::new(instance), Doorbell::new()?, Arc::default()))
+    }
+
     /// Reports why no packets are passed yet.
     fn say_that_it_waits(&self, most: Duration) {
         let (name, seconds) = (&self.instance.spec.name, most.as_secs_f64().round());
@@ -237,7 +248,7 @@ impl ProcessLink {
     #[cold]
     fn evict(&mut self, what: &str) {
         if !std::mem::replace(&mut self.evicted, true) {
-            self.instance.evict(what.into());
+            self.instance.member.evict(what.into());
             self.doorbell.ring();
         }
     }
@@ -567,37 +578,4 @@ impl NfLink for ProcessLink {
 /// Formats named numbers, a line for each.
 fn lines(named: &[(String, u64)]) -> String {
     named.iter().map(|(name, count)| format!("{name} {count}\n")).collect()
-}
-
-/// The link of a chain that does not run.
-pub struct NoLink;
-
-impl NfLink for NoLink {
-    fn start(&mut self) -> Result<(), String> {
-        Err("processes of NFs are not started here".into())
-    }
-
-    fn is_up(&self) -> bool {
-        false
-    }
-
-    fn enqueue(&mut self, _input: usize, _packets: &[Packet], _list: &[u16]) -> usize {
-        0
-    }
-
-    fn grants_wanted(&self) -> usize {
-        0
-    }
-
-    fn grant(&mut self, _packets: &[Packet], _list: &[u16]) -> usize {
-        0
-    }
-
-    fn collect(&mut self, _out: &mut Completions) {}
-
-    fn stop(&mut self, _out: &mut Completions) {}
-
-    fn take_findings(&mut self) -> Vec<String> {
-        vec![]
-    }
 }

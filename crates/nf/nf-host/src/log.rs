@@ -4,11 +4,12 @@
 //! the file non-blocking, read a terminal, or truncate the file. The pipe is read no faster than [`PACE`]: a process
 //! that writes more blocks.
 
+use crate::member::lock;
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -48,15 +49,10 @@ pub struct LogLines {
 }
 
 impl LogBuffer {
-    fn lock(&self) -> MutexGuard<'_, LogLines> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// Appends a line, cut to the maximum length, and removes the oldest line if there are too many.
     pub fn push(&self, mut line: String) {
-        let end = (0..=KEPT_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
-        line.truncate(end.unwrap_or(0));
-        let mut kept = self.lock();
+        line.truncate(line.floor_char_boundary(KEPT_BYTES));
+        let mut kept = lock(&self.0);
         if kept.lines.len() >= LOG_LINES {
             kept.lines.pop_front();
             kept.first += 1;
@@ -66,7 +62,7 @@ impl LogBuffer {
 
     /// A copy of the stored lines.
     pub fn lines(&self) -> LogLines {
-        self.lock().clone()
+        lock(&self.0).clone()
     }
 }
 

@@ -185,7 +185,7 @@ impl Chain {
     /// The supervisor's part: ends the NFs that a link evicted.
     fn supervise(&mut self) {
         for member in 0..MEMBERS {
-            if let Some(why) = self.lanes[member].instance.take_eviction() {
+            if let Some(why) = self.lanes[member].instance.member.take_eviction() {
                 assert!(self.hostile, "NF {member} {why}");
                 self.step(Step::Die { member });
             }
@@ -327,7 +327,7 @@ impl Chain {
         for member in 0..MEMBERS {
             let nf = self.lanes[member].nf.take();
             assert!(nf.is_some_and(|nf| nf.kept.is_empty()));
-            let _ = self.lanes[member].instance.take_eviction();
+            let _ = self.lanes[member].instance.member.take_eviction();
             self.lanes[member].instance.report_gone();
             self.collect(member);
         }

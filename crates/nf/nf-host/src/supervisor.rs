@@ -289,7 +289,7 @@ impl Watched {
                     if *count > MOST_PER_SECOND {
                         // The supervisor does not receive from it any more, and ends it for the flood.
                         process.deaf_since = Some(Instant::now());
-                        self.instance.evict("flooded its host with messages".into());
+                        self.instance.member.evict("flooded its host with messages".into());
                         return;
                     }
                     self.answer(message);
@@ -404,7 +404,7 @@ impl Watched {
             process.look_inside();
         }
         self.watch_over();
-        if let Some(why) = self.instance.take_eviction() {
+        if let Some(why) = self.instance.member.take_eviction() {
             self.evict(&why);
         }
         let Some(process) = &mut self.process else { return };
@@ -413,7 +413,7 @@ impl Watched {
                 && process.socket.send(&message, &[descriptor.as_fd()]).is_err()
                 && process.deaf_since.is_none()
             {
-                self.instance.evict("does not listen to its host".into());
+                self.instance.member.evict("does not listen to its host".into());
             }
         }
         if matches!(process.stage, Stage::Up) && process.deaf_since.is_none() {
@@ -427,11 +427,7 @@ impl Watched {
             Stage::Gone => {
                 if self.instance.is_buried() {
                     self.process = None;
-                    self.instance.set_state(if self.instance.is_wanted() {
-                        NfState::Down
-                    } else {
-                        NfState::Stopped
-                    });
+                    self.instance.set_down();
                 }
                 return;
             }
@@ -517,9 +513,8 @@ impl Watched {
         if was_up {
             self.instance.report_gone();
         }
-        let wanted = self.instance.is_wanted();
-        self.instance.set_state(if wanted { NfState::Down } else { NfState::Stopped });
-        if wanted {
+        self.instance.set_down();
+        if self.instance.is_wanted() {
             self.start_later(if was_evicted { self.penalty } else { Duration::ZERO });
         }
     }
