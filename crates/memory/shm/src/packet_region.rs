@@ -200,16 +200,7 @@ fn lengths(slots: u32) -> (usize, usize) {
 fn enter(address: usize, slots: u32) -> Result<u16, ShmError> {
     let (bytes, whole) = lengths(slots);
     let chains = address + bytes;
-    // SAFETY: replaces the end of a range that this module reserved or vacated.
-    let mapped = unsafe {
-        rustix::mm::mmap_anonymous(
-            chains as *mut c_void,
-            whole - bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED,
-        )
-    };
-    mapped
+    map_anonymous(chains, whole - bytes)
         .map_err(|error| failed("map", whole - bytes, error))
         .and_then(|_| {
             let used_bytes = slots as usize * SLOT_BYTES;
@@ -249,20 +240,19 @@ fn reserve(bytes: usize) -> Result<usize, ShmError> {
 
 /// Maps anonymous memory in place of a region and keeps the addresses for the next region.
 fn vacate(address: usize, bytes: usize) {
-    // SAFETY: the range is this module's own (from `reserve`). Raw copies through stale descriptors may still reach it;
-    // they find mapped memory with zeros.
-    let replaced = unsafe {
-        rustix::mm::mmap_anonymous(
-            address as *mut c_void,
-            bytes,
-            ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED,
-        )
-    };
     // If the system refuses, the old mapping stays, which only costs memory.
-    if replaced.is_ok() {
+    if map_anonymous(address, bytes).is_ok() {
         VACANT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((address, bytes));
     }
+}
+
+/// Maps anonymous memory at addresses that this module reserved.
+fn map_anonymous(address: usize, bytes: usize) -> Result<(), rustix::io::Errno> {
+    let rights = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+    // SAFETY: the range is this module's own (from `reserve`). Raw copies through stale descriptors may still reach it;
+    // they find mapped memory with zeros.
+    unsafe { rustix::mm::mmap_anonymous(address as *mut c_void, bytes, rights, flags) }.map(drop)
 }
 
 /// Maps a memfd at the addresses; returns whether it uses huge pages.

@@ -673,11 +673,7 @@ impl DescriptorCheck {
 /// The action of a descriptor that stays inside its slot and does not hold the packet; `None` otherwise.
 #[inline(always)]
 fn plain(descriptor: &Descriptor) -> Option<Action> {
-    let action = match descriptor.action {
-        0 => Action::Drop,
-        1 => Action::Emit,
-        _ => return None,
-    };
+    let action = Action::from_number(descriptor.action).filter(|action| *action != Action::Hold)?;
     is_inside(descriptor.data, u32::from(descriptor.len)).then_some(action)
 }
 

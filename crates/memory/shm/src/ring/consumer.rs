@@ -58,8 +58,7 @@ impl<C: Cells> Consumer<C> {
             return Ok(0);
         }
         for (descriptor, at) in out[..count].iter_mut().zip(0u32..) {
-            let [first, second] = self.cells.entry(self.taken.wrapping_add(at));
-            *descriptor = Descriptor::from_words([first.load(Relaxed), second.load(Relaxed)]);
+            *descriptor = self.cells.read(self.taken.wrapping_add(at));
         }
         self.taken = self.taken.wrapping_add(count as u32);
         self.cells.taken().store(self.taken, Relaxed);

@@ -15,8 +15,14 @@ pub enum Action {
 
 impl Action {
     /// The action with that number; `None` if there is none.
-    pub fn from_number(number: u8) -> Option<Action> {
-        [Action::Drop, Action::Emit, Action::Hold].into_iter().find(|action| *action as u8 == number)
+    #[inline(always)]
+    pub const fn from_number(number: u8) -> Option<Action> {
+        match number {
+            0 => Some(Action::Drop),
+            1 => Some(Action::Emit),
+            2 => Some(Action::Hold),
+            _ => None,
+        }
     }
 }
 

@@ -81,9 +81,7 @@ impl<C: Cells> Producer<C> {
         let first = self.written;
         let mut at = first;
         for descriptor in descriptors.into_iter().take(room) {
-            let ([one, two], words) = (self.cells.entry(at), descriptor.words());
-            one.store(words[0], Relaxed);
-            two.store(words[1], Relaxed);
+            self.cells.write(at, descriptor);
             at = at.wrapping_add(1);
         }
         self.written = at;
@@ -100,9 +98,7 @@ impl<C: Cells> Producer<C> {
         if self.room(1)? == 0 {
             return Ok(false);
         }
-        let ([one, two], words) = (self.cells.entry(self.written), descriptor.words());
-        one.store(words[0], Relaxed);
-        two.store(words[1], Relaxed);
+        self.cells.write(self.written, descriptor);
         self.written = self.written.wrapping_add(1);
         Ok(true)
     }
@@ -155,10 +151,7 @@ impl<C: Cells> Producer<C> {
     /// overwritten them.
     pub fn untouched(&self, found: Autopsy) -> impl Iterator<Item = Descriptor> + '_ {
         let first = self.tail.wrapping_sub(found.untouched);
-        (0..found.untouched).map(move |at| {
-            let [one, two] = self.cells.entry(first.wrapping_add(at));
-            Descriptor::from_words([one.load(Relaxed), two.load(Relaxed)])
-        })
+        (0..found.untouched).map(move |at| self.cells.read(first.wrapping_add(at)))
     }
 
     /// The words of the ring.

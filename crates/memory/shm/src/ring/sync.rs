@@ -1,5 +1,8 @@
 //! The words of a ring: in mapped memory, or in a model that runs every interleaving.
 
+use super::Descriptor;
+use std::sync::atomic::Ordering::Relaxed;
+
 #[cfg(all(test, loom))]
 pub(super) use loom::sync::Arc;
 #[cfg(loom)]
@@ -28,4 +31,18 @@ pub trait Cells {
     fn asleep(&self) -> &Word;
     /// The entry of an index, taken modulo the capacity.
     fn entry(&self, index: u32) -> [&Word64; 2];
+
+    /// Reads the descriptor in an entry, each word once.
+    #[inline(always)]
+    fn read(&self, index: u32) -> Descriptor {
+        Descriptor::from_words(self.entry(index).map(|word| word.load(Relaxed)))
+    }
+
+    /// Writes a descriptor into an entry.
+    #[inline(always)]
+    fn write(&self, index: u32, descriptor: Descriptor) {
+        let ([one, two], words) = (self.entry(index), descriptor.words());
+        one.store(words[0], Relaxed);
+        two.store(words[1], Relaxed);
+    }
 }

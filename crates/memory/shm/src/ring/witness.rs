@@ -2,7 +2,7 @@
 
 use super::sync::Cells;
 use super::{Consumer, Descriptor};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Acquire;
 
 /// How often impossible indices are read again before they count as an error.
 const LOOKS: usize = 3;
@@ -99,8 +99,5 @@ pub fn standing<C: Cells>(cells: &C) -> impl Iterator<Item = Descriptor> + '_ {
     // The consumer's index is read first, so that no descriptor between the two is missed.
     let head = cells.head().load(Acquire);
     let count = cells.tail().load(Acquire).wrapping_sub(head).min(cells.capacity());
-    (0..count).map(move |at| {
-        let [one, two] = cells.entry(head.wrapping_add(at));
-        Descriptor::from_words([one.load(Relaxed), two.load(Relaxed)])
-    })
+    (0..count).map(move |at| cells.read(head.wrapping_add(at)))
 }
