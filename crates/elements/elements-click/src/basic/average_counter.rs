@@ -2,7 +2,7 @@
 
 use click::config::{Args, parse};
 use element::value::cell_text;
-use element::{Class, Element, Handlers, Merge, PortCodes, Row, StateScope, Transparent};
+use element::{Class, Element, Merge, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::{cell, now_ns, packet_len, select};
 
@@ -61,9 +61,7 @@ impl Transparent for AverageCounter {
 }
 
 impl Element for AverageCounter {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(handlers: HANDLERS);
 }
 
 impl AverageCounter {

@@ -3,7 +3,7 @@
 use super::data::Data;
 use crate::queue::token_bucket::TokenBucket;
 use click::config::{Args, parse};
-use element::value::{set, time_text, written};
+use element::value::{time_text, written};
 use element::{
     BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
 };
@@ -312,9 +312,7 @@ macro_rules! rows {
                 (source.limit, source.ended) = (written(value, parse::i64)?, false);
                 Ok(())
             }),
-            Row::read_write("active", |source, _| Some(source.active.to_string()), |source, value, _| {
-                set(&mut source.active, value, parse::bool)
-            }),
+            element::field!(active, parse::bool),
             Row::sum("count", |source, _| Some(source.count.to_string())),
             Row::button("reset", FrameSource::reset),
         ]

@@ -2,8 +2,8 @@
 
 use click::config::{Names, Parsed, parse};
 use diag::Spanned;
-use element::value::{set, time_text};
-use element::{Configure, Element, Handlers, Opaque, Row, Scope, Work};
+use element::value::time_text;
+use element::{Configure, Element, Opaque, Row, Scope, Work};
 use shm::Packet;
 use shm::burst::Batch;
 use std::fmt::Write as _;
@@ -80,11 +80,7 @@ pub(crate) struct Printer<L> {
 }
 
 impl<L: Line> Printer<L> {
-    const HANDLERS: &'static [Row<Self>] = &[Row::read_write(
-        "active",
-        |printer, _| Some(printer.active.to_string()),
-        |printer, value, _| set(&mut printer.active, value, parse::bool),
-    )];
+    const HANDLERS: &'static [Row<Self>] = &[element::field!(active, parse::bool)];
 }
 
 impl<L: Line> Opaque for Printer<L> {
@@ -99,9 +95,7 @@ impl<L: Line> Opaque for Printer<L> {
 }
 
 impl<L: Line> Element for Printer<L> {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false, handlers: Self::HANDLERS);
 
     fn stop(&mut self, _work: &mut Work<'_>) {
         self.outlet.flush();
@@ -109,10 +103,6 @@ impl<L: Line> Element for Printer<L> {
 
     fn take_findings(&mut self) -> Vec<String> {
         self.outlet.take_findings()
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, Self::HANDLERS)
     }
 }
 

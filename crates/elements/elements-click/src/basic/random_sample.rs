@@ -3,7 +3,7 @@
 use click::config::parse;
 use element::random;
 use element::value::{cell_text, fixed_point_text, set_cell, written};
-use element::{BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent};
+use element::{BoxElement, Class, Configure, Element, PortCodes, Row, StateScope, Transparent};
 use ir::Builder;
 use ir::expr::cell;
 
@@ -89,9 +89,7 @@ impl Transparent for RandomSample {
 }
 
 impl Element for RandomSample {
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(handlers: HANDLERS);
 }
 
 /// A probability and its complement.

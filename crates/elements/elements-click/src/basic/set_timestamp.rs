@@ -54,7 +54,5 @@ impl Opaque for SetTimestamp {
 }
 
 impl Element for SetTimestamp {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 }

@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::{fixed_point_text, written};
-use element::{Element, Handlers, Opaque, Progress, Row, Task, Work, random};
+use element::{Element, Opaque, Progress, Row, Task, Work, random};
 use port::PortStats;
 use shm::burst::Vector;
 
@@ -65,19 +65,13 @@ impl<F: Send> Element for Replay<F>
 where
     Replay<F>: Play,
 {
-    fn reasons(&self) -> &'static [&'static str] {
-        Self::REASONS
-    }
+    element::facts!(reasons: Self::REASONS, handlers: Self::HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         Some(self)
     }
 
-    // From here on as in `Sink`, which has the same fields and none of the tasks.
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, Self::HANDLERS)
-    }
-
+    // From here on as in `Sink`, which has the same fields and another task.
     fn take_findings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }

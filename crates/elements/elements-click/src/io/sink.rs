@@ -2,7 +2,7 @@
 //!
 //! Without an output, they free what they wrote; with one, every packet goes on.
 
-use element::{Element, Handlers, Opaque, Progress, Row, Task, Work};
+use element::{Element, Opaque, Progress, Row, Task, Work};
 use elements::io::files::FLUSH_NS;
 use port::PortStats;
 use shm::Packet;
@@ -114,13 +114,7 @@ impl<F: Send> Element for Sink<F>
 where
     Sink<F>: Store,
 {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["write-failed"]
-    }
+    element::facts!(writes: false, reasons: &["write-failed"], handlers: Self::HANDLERS);
 
     fn start(&mut self, work: &mut Work<'_>) {
         self.begin(work);
@@ -146,10 +140,6 @@ where
     fn stop(&mut self, work: &mut Work<'_>) {
         self.stopped = true;
         self.fire(work);
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, Self::HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {

@@ -95,7 +95,5 @@ impl Transparent for Responder {
 }
 
 impl Element for Responder {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["not-echo-request"]
-    }
+    element::facts!(reasons: &["not-echo-request"]);
 }

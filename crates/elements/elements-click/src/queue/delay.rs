@@ -3,7 +3,7 @@
 use click::config::parse;
 use element::value::{set, time_text};
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
+    BoxElement, Class, Configure, Element, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
 };
 use shm::Packet;
 use shm::burst::Vector;
@@ -104,13 +104,7 @@ impl Task for Delay {
 }
 
 impl Element for Delay {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["delay-stopped"]
-    }
+    element::facts!(writes: false, reasons: &["delay-stopped"], handlers: HANDLERS);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         self.pushes.then_some(self)
@@ -118,13 +112,8 @@ impl Element for Delay {
 
     fn stop(&mut self, work: &mut Work<'_>) {
         if let Some(packet) = self.waiting.take() {
-            work.release(1);
-            work.drop(0, std::slice::from_ref(&packet));
+            work.drop_held(0, &[packet]);
         }
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 }
 

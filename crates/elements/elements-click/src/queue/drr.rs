@@ -89,18 +89,11 @@ impl Opaque for Drr {
 }
 
 impl Element for Drr {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["scheduler-stopped"]
-    }
+    element::facts!(writes: false, reasons: &["scheduler-stopped"]);
 
     fn stop(&mut self, work: &mut Work<'_>) {
         for packet in self.clients.iter_mut().filter_map(|client| client.head.take()) {
-            work.release(1);
-            work.drop(0, std::slice::from_ref(&packet));
+            work.drop_held(0, &[packet]);
         }
     }
 }

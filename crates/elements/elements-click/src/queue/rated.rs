@@ -2,7 +2,6 @@
 
 use super::limits::{Limit, Unit};
 use click::config::parse;
-use element::value::set;
 use element::{
     BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, StateScope, Task, Work,
 };
@@ -136,9 +135,7 @@ impl Task for Rated {
 }
 
 impl Element for Rated {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 
     fn task(&mut self) -> Option<&mut dyn Task> {
         self.pushes.then_some(self)
@@ -157,11 +154,7 @@ const RATE: Row<Rated> = Row::read_write(
 const SHAPE: &[Row<Rated>] = &[RATE, Row::button("reset", |rated, _| rated.limit.reset())];
 const UNQUEUE: &[Row<Rated>] = &[
     RATE,
-    Row::read_write(
-        "active",
-        |rated, _| Some(rated.active.to_string()),
-        |rated, value, _| set(&mut rated.active, value, parse::bool),
-    ),
+    element::field!(active, parse::bool),
     Row::concat("calls", |rated, _| {
         let Calls { runs, empty_runs, pushes, failed_pulls, packets } = rated.calls;
         Some(format!(

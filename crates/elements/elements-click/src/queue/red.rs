@@ -8,9 +8,7 @@
 use click::config::{parse, split_words};
 use element::random;
 use element::value::{fixed_point_text, written};
-use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, Scope, StateScope, Work,
-};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, Scope, StateScope, Work};
 use elements::queue::length::QueueLength;
 use shm::burst::Batch;
 use std::sync::Arc;
@@ -198,17 +196,7 @@ impl Opaque for Red {
 }
 
 impl Element for Red {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn reasons(&self) -> &'static [&'static str] {
-        &["early-drop"]
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(writes: false, reasons: &["early-drop"], handlers: HANDLERS);
 }
 
 impl Red {

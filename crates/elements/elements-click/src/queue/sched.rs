@@ -2,7 +2,7 @@
 
 use click::config::parse;
 use element::value::written;
-use element::{BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Row, StateScope, Work};
+use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use shm::burst::Vector;
 
 /// The class.
@@ -80,9 +80,7 @@ impl Opaque for RoundRobin {
 }
 
 impl Element for RoundRobin {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 }
 
 struct Prio {
@@ -102,9 +100,7 @@ impl Opaque for Prio {
 }
 
 impl Element for Prio {
-    fn writes(&self) -> bool {
-        false
-    }
+    element::facts!(writes: false);
 }
 
 /// The stride of one ticket.
@@ -166,13 +162,7 @@ impl Opaque for Stride {
 }
 
 impl Element for Stride {
-    fn writes(&self) -> bool {
-        false
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
-    }
+    element::facts!(writes: false, handlers: HANDLERS);
 }
 
 const HANDLERS: &[Row<Stride>] = &[Row::numbered(

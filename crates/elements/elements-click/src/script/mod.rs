@@ -17,8 +17,8 @@ mod tests;
 use click::config::{parse, split_words};
 use diag::Spanned;
 use element::{
-    BoxElement, Class, Configure, Element, Handlers, Opaque, PortCodes, Progress, Row, Scope, Shape,
-    StateScope, Task, Work,
+    BoxElement, Class, Configure, Element, Opaque, PortCodes, Progress, Row, Scope, Shape, StateScope, Task,
+    Work,
 };
 use interpreter::{Interpreter, Outcome, Scripts};
 use program::{End, Program};
@@ -252,9 +252,7 @@ impl Task for Script {
 }
 
 impl Element for Script {
-    fn reasons(&self) -> &'static [&'static str] {
-        &["script"]
-    }
+    element::facts!(reasons: &["script"], handlers: HANDLERS);
 
     fn start(&mut self, work: &mut Work<'_>) {
         if !self.here {
@@ -282,10 +280,6 @@ impl Element for Script {
             }
             script.flush(work);
         });
-    }
-
-    fn handlers(&mut self) -> Handlers<'_> {
-        Handlers::of(self, HANDLERS)
     }
 
     fn take_findings(&mut self) -> Vec<String> {
