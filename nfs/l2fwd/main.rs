@@ -59,12 +59,15 @@ impl Bridge {
                 let interface = keys.required("interface", interface(interfaces));
                 Some((address?, Place { interface: interface?, seen_ns: 0, stays: true }))
             });
-            let mut next = vec![None; interfaces.len()];
-            keys.tables("next", |keys| {
+            let hosts = keys.tables("next", |keys| {
                 let interface = keys.required("interface", interface(interfaces));
                 let address = keys.required("mac", mac);
-                next.get_mut(interface?).map(|next| *next = address)
+                Some((interface?, address?))
             });
+            let mut next = vec![None; interfaces.len()];
+            for (interface, address) in hosts {
+                next[interface] = Some(address);
+            }
             let (known, interfaces) = (known.into_iter().collect(), interfaces.to_vec());
             Bridge { known, interfaces, most, age_ns, next, ..Bridge::default() }
         })

@@ -17,6 +17,7 @@ pub enum End {
 
 /// The offset of an end's port in the transport header, and for ICMP that of the identifier, whichever end it is; `None`
 /// for other protocols.
+#[inline]
 pub fn port_at(number: u8, end: End) -> Option<usize> {
     match (number, end) {
         (protocol::TCP | protocol::UDP, End::Source) => Some(0),

@@ -37,23 +37,21 @@ impl Filter {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Filter, String> {
         read(config, |keys| {
             millrace_nfs::check_across(keys, interfaces);
+            let protects = keys.list("protect", str::parse);
+            let half_open = HalfOpen::new(keys.integer("half-open", 1..=1 << 20, 128) as u32);
+            let timeout_ns = keys.integer("timeout-s", 1..=600, 5) * SECOND_NS;
+            let trust_ns = keys.integer("trust-s", 1..=86_400, 600) * SECOND_NS;
+            let limits = Limits::new(
+                keys.integer("source-syns-per-s", 0..=10_000_000, 100),
+                keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
+                keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
+            );
             // Both are read before a table is made: without memory for one, the other key would count as unknown.
             let [connections, sources] =
                 ["connections", "sources"].map(|key| keys.integer(key, 1..=1 << 24, 65_536) as u32);
-            Ok(Filter {
-                protects: keys.list("protect", str::parse),
-                half_open: HalfOpen::new(keys.integer("half-open", 1..=1 << 20, 128) as u32),
-                timeout_ns: keys.integer("timeout-s", 1..=600, 5) * SECOND_NS,
-                trust_ns: keys.integer("trust-s", 1..=86_400, 600) * SECOND_NS,
-                limits: Limits::new(
-                    keys.integer("source-syns-per-s", 0..=10_000_000, 100),
-                    keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
-                    keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
-                ),
-                pending: Flows::new(connections)?,
-                sources: Flows::new(sources)?,
-                clock: Clock::default(),
-            })
+            let (pending, sources) = (Flows::new(connections)?, Flows::new(sources)?);
+            let clock = Clock::default();
+            Ok(Filter { protects, timeout_ns, trust_ns, limits, pending, half_open, sources, clock })
         })?
     }
 

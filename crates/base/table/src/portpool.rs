@@ -202,14 +202,22 @@ impl PortPool {
 
     /// Allocates exactly this port; false if it is used or not in the pool.
     pub fn reserve(&mut self, port: u16) -> bool {
-        let found = self.place(port).filter(|&(half, index)| self.halves[half].is_free(index));
-        found.map(|(half, index)| self.halves[half].take(index)).is_some()
+        let Some((half, index)) = self.place(port) else { return false };
+        let free = self.halves[half].is_free(index);
+        if free {
+            self.halves[half].take(index);
+        }
+        free
     }
 
     /// Frees a port; false if it was not in use or is not in this pool.
     pub fn free(&mut self, port: u16) -> bool {
-        let found = self.place(port).filter(|&(half, index)| !self.halves[half].is_free(index));
-        found.map(|(half, index)| self.halves[half].set(index)).is_some()
+        let Some((half, index)) = self.place(port) else { return false };
+        let used = !self.halves[half].is_free(index);
+        if used {
+            self.halves[half].set(index);
+        }
+        used
     }
 
     fn place(&self, port: u16) -> Option<(usize, u32)> {

@@ -232,12 +232,16 @@ pub enum Term {
 impl Term {
     /// The blocks that may come next.
     pub fn successors(&self) -> Vec<BlockId> {
-        let (mut term, mut successors) = (self.clone(), vec![]);
-        term.map_successors(|to| {
-            successors.push(to);
-            to
-        });
-        successors
+        match self {
+            Term::Jump(to, _) | Term::EmitTo(_, to) => vec![*to],
+            Term::Branch(_, a, b) => vec![*a, *b],
+            Term::Need { then, els, .. } | Term::Room { then, els, .. } => vec![*then, *els],
+            Term::Switch(_, cases, default) => {
+                cases.iter().map(|(_, block)| *block).chain([*default]).collect()
+            }
+            Term::Lookup { hit, miss, .. } => vec![*hit, *miss],
+            Term::Emit(_) | Term::Drop(_) | Term::Slow(_) => vec![],
+        }
     }
 
     /// Calls `change` on every block that may come next.

@@ -4,6 +4,7 @@
 use chain::{Access, Chain, ExecutionMode, ProcessNf};
 use container::ContainerLauncher;
 use element::nf::NfLink;
+use nf_host::doorbell::Doorbell;
 use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
 use nf_host::process::Launchers;
@@ -30,6 +31,8 @@ pub(crate) struct Nfs {
     /// Returns how to start each of them.
     starter: Option<Starter>,
     supervisor: Option<Supervisor>,
+    /// What links without an NF have for a doorbell: one for all, as each takes a descriptor.
+    no_doorbell: Option<Doorbell>,
     interrupted: Arc<AtomicBool>,
     /// Packet memory of each trust group, set once there is a pool.
     groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
@@ -65,6 +68,7 @@ impl Nfs {
             memory,
             starter: None,
             supervisor: None,
+            no_doorbell: None,
             interrupted: Arc::default(),
             groups: groups_of(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
             direct_groups: DirectGroups::of(chain),
@@ -173,7 +177,11 @@ impl Nfs {
         let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
         let failed = |error: std::io::Error| format!("NFs cannot be looked after: {error}");
         let Some(starter) = &self.starter else {
-            return Ok(Box::new(ProcessLink::to_nothing().map_err(failed)?));
+            let doorbell = match &mut self.no_doorbell {
+                Some(doorbell) => doorbell,
+                none => none.insert(Doorbell::new().map_err(failed)?),
+            };
+            return Ok(Box::new(ProcessLink::to_nothing(doorbell.clone())));
         };
         let supervisor = match &mut self.supervisor {
             Some(supervisor) => supervisor,

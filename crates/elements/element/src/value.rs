@@ -45,6 +45,9 @@ pub fn set_cell(cells: &mut [u64], cell: u16, number: impl Into<u64>) -> Result<
     Ok(())
 }
 
+// Offsets of annotations are bytes.
+const _: () = assert!(ANNO_BYTES <= 256);
+
 /// Reads the name or offset of an annotation of `len` bytes.
 pub fn annotation(len: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Anno> {
     move |text, names| {
@@ -52,8 +55,8 @@ pub fn annotation(len: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Anno> {
             if named.len == len {
                 return Ok(named);
             }
-            let message = format!("annotation `{text}` has {} bytes", named.len);
-            return Err(Diagnostic::error(text.span, message).help(format!("{len} are needed")));
+            let message = format!("annotation `{text}` has {} bytes, not {len}", named.len);
+            return Err(Diagnostic::error(text.span, message));
         }
         let last = ANNO_BYTES as i64 - i64::from(len);
         let offset = parse::int_in(0..=last)(text, names)?;

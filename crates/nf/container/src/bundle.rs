@@ -35,6 +35,12 @@ pub fn read_config(bundle: &Path) -> Result<Value, String> {
     if config["process"]["args"][0].is_null() {
         return Err(format!("{shown} says nothing of what is run: give it `process` with `args`"));
     }
+    // The specification demands them, and runtimes refuse a container without.
+    for field in ["cwd", "user"] {
+        if config["process"][field].is_null() {
+            return Err(format!("{shown}: `process` has no `{field}`"));
+        }
+    }
     Ok(config)
 }
 
@@ -44,10 +50,11 @@ pub fn read_config(bundle: &Path) -> Result<Value, String> {
 ///
 /// When it does not exist.
 pub fn rootfs(bundle: &Path, config: &Value) -> Result<PathBuf, String> {
-    if config["root"].is_null() {
-        return Err("config.json has no `root`".into());
+    let path: String = read(config, "/root/path");
+    if path.is_empty() {
+        return Err("config.json has no `root` with a `path`".into());
     }
-    let path = bundle.join(read::<String>(config, "/root/path"));
+    let path = bundle.join(path);
     let path =
         path.canonicalize().map_err(|error| format!("its root file system {}: {error}", path.display()))?;
     let found = std::fs::metadata(&path).map_err(|error| error.to_string())?;

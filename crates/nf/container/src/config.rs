@@ -12,7 +12,7 @@ use nf_host::process::{EVEN_SHARE, MEMORY_BYTES, is_for_all};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// The most processes and threads of a confined NF: the same as for a confined process.
 pub const PROCESSES: i64 = 256;
@@ -261,18 +261,31 @@ fn confined(config: &Value, rights: &Rights, ids: Ids) -> Value {
 /// than those of the confinement.
 fn confined_mounts(config: &Value, rights: &Rights) -> Vec<Mount> {
     let mut mounts: Vec<Mount> = read(config, "/mounts");
-    // The kernel mounts /sys only for the owner of the network namespace; an NF needs no control groups.
-    mounts.retain(|mount| match mount.kind.as_deref() {
-        Some("sysfs") => !rights.network,
-        Some("cgroup" | "cgroup2") => false,
-        _ => true,
+    // The kernel mounts /sys only for the owner of the network namespace; an NF needs no control groups. Runtimes know
+    // those by the source or the place, too, and give them to the container's user.
+    let is_cgroup = |word: &Option<String>| matches!(word.as_deref(), Some("cgroup" | "cgroup2"));
+    mounts.retain(|mount| {
+        let mut place = PathBuf::new();
+        for part in Path::new(&mount.destination).components() {
+            match part {
+                Component::Normal(name) => place.push(name),
+                Component::ParentDir => drop(place.pop()),
+                _ => {}
+            }
+        }
+        !is_cgroup(&mount.kind)
+            && !is_cgroup(&mount.source)
+            && !place.starts_with("sys/fs/cgroup")
+            && (mount.kind.as_deref() != Some("sysfs") || !rights.network)
     });
     for mount in &mut mounts {
-        // Groups and users that do not exist inside, and mappings of those of the files.
-        let ids: &[&str] =
-            if mount.kind.as_deref() == Some("devpts") { &["gid=", "uid="] } else { &["idmap", "ridmap"] };
+        // Mappings of the files' users. Runtimes take `bind` among the options for the type, whatever the type is.
+        let ids = ["idmap", "ridmap"].iter();
+        // Groups and users that do not exist inside.
+        let ids =
+            ids.chain(if mount.kind.as_deref() == Some("devpts") { &["gid=", "uid="][..] } else { &[] });
         let options = mount.options.iter_mut();
-        options.for_each(|all| all.retain(|option| !ids.iter().any(|id| option.starts_with(id))));
+        options.for_each(|all| all.retain(|option| !ids.clone().any(|id| option.starts_with(id))));
     }
     mounts
 }
@@ -424,7 +437,10 @@ mod tests {
                 { "destination": "/proc", "type": "proc", "source": "proc", "unknown": 1 },
                 { "destination": "/sys", "type": "sysfs", "source": "sysfs" },
                 { "destination": "/sys/fs/cgroup", "type": "cgroup", "source": "cgroup" },
+                { "destination": "sys/x/..//fs/cgroup/x", "type": "tmpfs", "source": "tmpfs" },
+                { "destination": "/groups", "type": "tmpfs", "source": "cgroup" },
                 { "destination": "/dev/pts", "type": "devpts", "options": ["nosuid", "gid=5", "uid=0"] },
+                { "destination": "/host", "type": "devpts", "source": "/", "options": ["rbind", "idmap", "ridmap=x"] },
                 {
                     "destination": "/data",
                     "type": "bind",
@@ -490,6 +506,7 @@ mod tests {
             json!({ "destination": "/proc", "type": "proc", "source": "proc" }),
             json!({ "destination": "/sys", "type": "sysfs", "source": "sysfs" }),
             json!({ "destination": "/dev/pts", "type": "devpts", "options": ["nosuid"] }),
+            json!({ "destination": "/host", "type": "devpts", "source": "/", "options": ["rbind"] }),
             json!({ "destination": "/data", "type": "bind", "source": "/data", "options": ["rbind"] }),
         ];
         assert_eq!(config["mounts"], json!(mounts));

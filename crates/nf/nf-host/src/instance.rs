@@ -266,9 +266,12 @@ impl Instance {
         }
     }
 
-    /// Sets the state of an NF that has no process.
-    pub fn set_down(&self) {
-        self.set_state(if self.is_wanted() { NfState::Down } else { NfState::Stopped });
+    /// Sets the state of an NF that has no process, and returns whether one should run. It is read once: with the state
+    /// `Stopped` published, another thread may want a process again, and that one does not wait.
+    pub fn set_down(&self) -> bool {
+        let wanted = self.is_wanted();
+        self.set_state(if wanted { NfState::Down } else { NfState::Stopped });
+        wanted
     }
 
     /// Whether a process should run.

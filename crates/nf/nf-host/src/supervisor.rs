@@ -513,8 +513,7 @@ impl Watched {
         if was_up {
             self.instance.report_gone();
         }
-        self.instance.set_down();
-        if self.instance.is_wanted() {
+        if self.instance.set_down() {
             self.start_later(if was_evicted { self.penalty } else { Duration::ZERO });
         }
     }

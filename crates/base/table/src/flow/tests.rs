@@ -305,8 +305,10 @@ fn hand_walks_its_budget_and_all_the_way_round() {
     assert_eq!(table.expire(49, 70, |address| Some(read_stamp(address)), |_, _| {}), 20);
     assert_eq!(table.expire(u64::MAX, 100, |_| None, |_, _| {}), 0);
     assert_eq!(table.len(), 50);
-    let oldest = table.iter().map(|record| read_stamp(table.record_ptr(record))).min();
-    assert_eq!(oldest, Some(50));
+    let mut budget = 100;
+    let records: Vec<_> = std::iter::from_fn(|| table.step(&mut budget)).collect();
+    assert_eq!(records.iter().map(|record| read_stamp(table.record_ptr(*record))).min(), Some(50));
+    assert_eq!(table.step(&mut 0), None);
 }
 
 #[test]

@@ -73,16 +73,15 @@ enum EntryPlace {
     Node(u32),
 }
 
+// A *code* is a value plus one, 0 for none. Invariants:
+//
+// - `root[i]` is the code of the longest prefix of up to 16 bits that covers `i` (low half) and the
+//   number of the lower node (high half), 0 for none: node 0 stays all zero, so lookups need no branch;
+// - a node's entry is 0 ("as above"), the code of the longest prefix *of this level* that covers it, or
+//   `BELOW` and a node, whose `above` then is that code;
+// - `depths` are the lengths of the codes' prefixes, meaningless for code 0;
+// - `uses[n]` counts the prefixes and nodes directly in node `n`; no node has 0.
 /// A table of routes for addresses of one family.
-///
-/// A *code* is a value plus one, 0 for none. Invariants:
-///
-/// - `root[i]` is the code of the longest prefix of up to 16 bits that covers `i` (low half) and the
-///   number of the lower node (high half), 0 for none: node 0 stays all zero, so lookups need no branch;
-/// - a node's entry is 0 ("as above"), the code of the longest prefix *of this level* that covers it, or
-///   `BELOW` and a node, whose `above` then is that code;
-/// - `depths` are the lengths of the codes' prefixes, meaningless for code 0;
-/// - `uses[n]` counts the prefixes and nodes directly in node `n`; no node has 0.
 #[derive(Debug)]
 pub struct Lpm<A> {
     root: Box<[u64; ROOT_ENTRIES]>,

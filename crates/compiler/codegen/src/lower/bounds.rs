@@ -2,12 +2,15 @@
 
 use crate::lookup_region::LookupRegion;
 use ir::analysis::interval::{Interval, yields};
-use ir::program::{Program, Value};
+use ir::program::{Inst, Program, Value};
 use std::collections::BTreeMap;
 
 /// Bounds of a region's values.
 #[derive(Default)]
-pub(super) struct Bounds(BTreeMap<Value, Interval>);
+pub(super) struct Bounds {
+    intervals: BTreeMap<Value, Interval>,
+    constants: BTreeMap<Value, u64>,
+}
 
 impl Bounds {
     /// Bounds of all values that the region defines.
@@ -17,14 +20,17 @@ impl Bounds {
         for &(result, inst) in region.blocks.iter().flat_map(|block| &program.block(*block).insts) {
             if let Some(result) = result {
                 let interval = yields(inst, |value| bounds.interval(value));
-                bounds.0.insert(result, interval);
+                bounds.intervals.insert(result, interval);
+            }
+            if let (Some(result), Inst::Const(number)) = (result, inst) {
+                bounds.constants.insert(result, number);
             }
         }
         bounds
     }
 
     fn interval(&self, value: Value) -> Interval {
-        self.0.get(&value).copied().unwrap_or(Interval::ALL)
+        self.intervals.get(&value).copied().unwrap_or(Interval::ALL)
     }
 
     /// The upper bound of a value.
@@ -32,8 +38,8 @@ impl Bounds {
         self.interval(value).hi
     }
 
-    /// The value, where it is the same for all packets.
+    /// The value, where it is a constant.
     pub fn constant(&self, value: Value) -> Option<u64> {
-        self.interval(value).number()
+        self.constants.get(&value).copied()
     }
 }

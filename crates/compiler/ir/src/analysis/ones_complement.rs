@@ -156,6 +156,20 @@ mod tests {
         (number % u128::from(MODULUS)) as u64
     }
 
+    #[test]
+    fn no_smaller_number_folds_to_more() {
+        let add_halves = |number: u64| (number >> 16) + (number & 0xffff);
+        let mut largest = 0;
+        for most in 0..1 << 18 {
+            largest = add_halves(most).max(largest);
+            assert_eq!(largest_fold(most), largest, "{most}");
+        }
+        for below in 0..1 << 17 {
+            assert!(add_halves(u64::MAX - below) <= largest_fold(u64::MAX));
+        }
+        assert_eq!(largest_fold(u64::MAX), add_halves(u64::MAX));
+    }
+
     proptest! {
         #[test]
         fn sums_are_sums_of_values(

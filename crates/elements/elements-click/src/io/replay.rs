@@ -27,7 +27,7 @@ pub(super) trait Play: Sized + 'static {
     const REASONS: &'static [&'static str];
     /// Runs the element's task.
     fn play(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress;
-    /// Whether this worker reads a file.
+    /// Whether it has a file, whose statistics it reports.
     fn is_open(&self) -> bool;
 }
 

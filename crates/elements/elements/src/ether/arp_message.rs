@@ -38,11 +38,12 @@ impl Message {
     /// the message is for other address spaces.
     pub fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
         let arp = Arp::at(HEADER_BYTES);
-        let spaces = (frame.u16(12)?, arp.htype(frame)?, arp.ptype(frame)?);
+        if (frame.u16(12)?, arp.htype(frame)?, arp.ptype(frame)?) != (TYPE_ARP, ETHERNET, TYPE_IP) {
+            return None;
+        }
         let sender = End { mac: arp.sender_mac(frame)?.0, ip: arp.sender_ip(frame)?.into() };
         let target = End { mac: arp.target_mac(frame)?.0, ip: arp.target_ip(frame)?.into() };
-        let message = Message { operation: arp.op(frame)?, sender, target };
-        (spaces == (TYPE_ARP, ETHERNET, TYPE_IP)).then_some(message)
+        Some(Message { operation: arp.op(frame)?, sender, target })
     }
 
     /// The frame that carries the message from its sender to a station.

@@ -175,7 +175,6 @@ impl<'a> Batch<'a> {
         self.packets
     }
 
-    // As in `Vector`, from which a batch borrows the descriptors without the list.
     /// A packet's descriptor.
     #[inline]
     pub fn packet(&self, index: u16) -> &Packet {

@@ -515,8 +515,7 @@ impl<C: Cells> HostEnd<C> {
 }
 
 impl DescriptorCheck {
-    /// Takes descriptors from a ring; with `output`, all packets leave by that output. It has the parameters of
-    /// [`HostEnd::take_from`], which borrows the ring from elsewhere.
+    /// Takes descriptors from a ring; with `output`, all packets leave by that output.
     #[inline]
     fn take<C: Cells>(
         &mut self,

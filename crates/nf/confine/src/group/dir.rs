@@ -17,11 +17,11 @@ const PREFIX: &str = "millrace-";
 /// How long killed processes in an abandoned group may take to end.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// A control group that this program created.
+/// A control group that this program created, or that it removes because nobody uses it any more.
 #[derive(Debug)]
 pub(super) struct Dir {
     path: PathBuf,
-    /// The directory, locked.
+    /// The directory, locked where the group is this program's own.
     lock: OwnedFd,
 }
 
@@ -75,7 +75,9 @@ impl Dir {
     /// Removes it, and kills the processes in it.
     pub fn remove(&self) {
         let end = Instant::now() + PATIENCE;
-        while fs::remove_dir(&self.path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+        // Only the end of processes is worth a wait: a group without any has groups of its own below, which stay.
+        while fs::remove_dir(&self.path).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+            && !self.is_empty()
             && Instant::now() < end
         {
             self.kill();

@@ -69,7 +69,7 @@ pub struct Draft {
     aggregate: Option<u32>,
     ethernet: Option<[u8; ETHERNET_BYTES]>,
     addresses: [Option<Ipv4Addr>; 2],
-    /// The fields of the IP header that no others change.
+    /// The IP header with TOS, identification, TTL and checksum; the rest of it is set at the end.
     ip: [u8; IPV4_BYTES],
     fragment: Option<u16>,
     protocol: Option<u8>,
