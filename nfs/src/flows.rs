@@ -167,6 +167,10 @@ mod tests {
             assert!(flows.insert(&key(port), port, u64::from(port) * 10).is_some());
         }
         assert!(flows.insert(&key(5), 5, 100).is_none() && flows.insert(&key(1), 1, 1).is_none());
+        // A flow made room, and the table has the key all the same.
+        assert_eq!(flows.insert_evicting(&key(4), 4, 100), (None, true));
+        assert_eq!((flows.find(&key(1)), flows.len()), (None, 3));
+        assert!(flows.insert_evicting(&key(1), 1, 10).0.is_some() && flows.len() == 4);
         assert_eq!(flows.evict(), Some(1));
         let flow = flows.find(&key(2)).expect("there");
         flows.keep_until(flow, 1000);

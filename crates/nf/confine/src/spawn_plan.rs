@@ -222,3 +222,15 @@ fn say_lives(own_pids: bool, group: &Group, has_filter: bool, applied: &mut Appl
 fn mebibytes(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_is_one_that_the_kernel_accepts() {
+        for (given, used) in [(0, 1), (1, 1), (100, 100), (10_000, 10_000), (u32::MAX, 10_000)] {
+            assert_eq!(Confinement { cpu_weight: given, ..Confinement::default() }.weight(), used);
+        }
+    }
+}
