@@ -176,8 +176,7 @@ impl ArpQuerier {
         if self.header(dst).push_onto(batch.packet_mut(index)) {
             batch.emit(index, 0);
         } else {
-            self.common.drops.fetch_add(1, Relaxed);
-            batch.drop(index, NO_HEADROOM);
+            self.refuse(index, NO_HEADROOM, batch);
         }
     }
 
@@ -340,8 +339,7 @@ fn address_text(address: &AtomicU32) -> Option<String> {
 }
 
 fn set_address(address: &AtomicU32, value: &str) -> Result<(), String> {
-    address.store(written(value, parse::ip4)?.into(), Relaxed);
-    Ok(())
+    written(value, parse::ip4).map(|ip| address.store(ip.into(), Relaxed))
 }
 
 const HANDLERS: &[Row<ArpQuerier>] = &[

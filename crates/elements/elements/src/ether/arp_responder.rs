@@ -146,9 +146,6 @@ impl ArpResponder {
 
 const HANDLERS: &[Row<ArpResponder>] = &[
     Row::read("table", ArpResponder::table),
-    Row::write("add", |responder, value, _| {
-        responder.add(written(value, entries)?);
-        Ok(())
-    }),
+    Row::write("add", |responder, value, _| written(value, entries).map(|new| responder.add(new))),
     Row::write("remove", ArpResponder::remove),
 ];

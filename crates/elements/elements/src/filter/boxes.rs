@@ -8,7 +8,7 @@
 //! that do never match.
 
 use super::expr::{Compare, Direction, Expr, PortProtocol, Test};
-use super::formula::values;
+use super::formula::{set_of, values};
 use ir::analysis::interval::IntervalSet;
 
 /// Most tests of other kinds in one list.
@@ -126,10 +126,7 @@ fn pair(direction: Direction, src: usize, dst: usize, set: &IntervalSet, negated
 }
 
 fn protocols(numbers: &[u8]) -> Vec<Cuboid> {
-    side(
-        PROTO,
-        &IntervalSet::from_intervals(numbers.iter().map(|number| (u64::from(*number), u64::from(*number)))),
-    )
+    side(PROTO, &set_of(numbers.iter().copied().map(u64::from)))
 }
 
 impl Boxer {
@@ -182,8 +179,7 @@ impl Boxer {
                 pair(direction, SRC, DST, &set, negated)
             }
             Test::Proto(compare) => {
-                let holds = (0..=LARGEST[PROTO]).filter(|number| compare.holds(*number));
-                Some(side(PROTO, &IntervalSet::from_intervals(holds.map(|number| (number, number)))))
+                Some(side(PROTO, &set_of((0..=LARGEST[PROTO]).filter(|number| compare.holds(*number)))))
             }
             Test::TcpUdp => Some(protocols(&[6, 17])),
             Test::Port { direction, protocol, compare: compare @ Compare { mask: None, .. } } => {

@@ -248,8 +248,13 @@ pub(super) const TAGS: &[u64; 3] = &[VLAN as u64, QINQ as u64, QINQ_OLD as u64];
 /// The type field of a frame, by the number of tags before it.
 const TYPES: [Field; 3] = [field::ETH_TYPE, field::VLAN_TYPE, field::VLAN2_TYPE];
 
+/// The set of some numbers.
+pub fn set_of(numbers: impl IntoIterator<Item = u64>) -> IntervalSet {
+    IntervalSet::from_intervals(numbers.into_iter().map(|number| (number, number)))
+}
+
 fn one_of(field: Field, values: &[u64]) -> Formula {
-    Formula::Atom(Var::Field(field), IntervalSet::from_intervals(values.iter().map(|value| (*value, *value))))
+    Formula::Atom(Var::Field(field), set_of(values.iter().copied()))
 }
 
 /// `then`, behind exactly so many tags, in a frame of at least `reaches` bytes.

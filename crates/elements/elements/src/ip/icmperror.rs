@@ -4,9 +4,7 @@ use super::header::{
     self, IP_BYTES, Ipv4Header, MOST_HEADER, first_id, from_network, option_at, set_checksum,
 };
 use super::icmpname;
-use super::value::address;
 use click::config::parse;
-use element::value::set;
 use element::{BoxElement, Class, Configure, Element, Opaque, PortCodes, Row, StateScope, Work};
 use packet::anno;
 use packet::checksum;
@@ -66,7 +64,7 @@ element::reasons!(
 const TTL: u8 = 200;
 
 struct IcmpError {
-    src: u32,
+    src: Ipv4Addr,
     kind: u8,
     code: u8,
     bad_addresses: Vec<u32>,
@@ -86,7 +84,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let mtu = args.keyword("MTU", parse::u32).unwrap_or(576);
         let pmtu = args.keyword("PMTU", parse::u16).unwrap_or(0);
         let set_fix_anno = args.keyword("SET_FIX_ANNO", parse::bool).unwrap_or(true);
-        let (src, kind) = (u32::from(src?), kind?);
+        let (src, kind) = (src?, kind?);
         let bad_addresses = bad_addresses.into_iter().map(u32::from).collect();
         Some(IcmpError { src, kind, code, bad_addresses, mtu, pmtu, set_fix_anno, id })
     })
@@ -185,7 +183,7 @@ impl IcmpError {
         self.id = self.id.wrapping_add(1);
         head[4..6].copy_from_slice(&self.id.to_be_bytes());
         (head[8], head[9]) = (TTL, 1);
-        head[12..16].copy_from_slice(&self.src.to_be_bytes());
+        head[12..16].copy_from_slice(&self.src.octets());
         head[16..20].copy_from_slice(&question.bytes()[12..16]);
         head[IP_BYTES..ip_bytes].copy_from_slice(&back[..back_bytes]);
         set_checksum(&mut head[..ip_bytes]);
@@ -221,12 +219,5 @@ impl Element for IcmpError {
     element::facts!(reasons: REASONS, handlers: HANDLERS);
 }
 
-const HANDLERS: &[Row<IcmpError>] = &[
-    Row::read_write(
-        "src",
-        |error, _| Some(Ipv4Addr::from(error.src).to_string()),
-        |error, value, _| set(&mut error.src, value, address),
-    ),
-    element::field!(mtu, parse::u32),
-    element::field!(pmtu, parse::u16),
-];
+const HANDLERS: &[Row<IcmpError>] =
+    &[element::field!(src, parse::ip4), element::field!(mtu, parse::u32), element::field!(pmtu, parse::u16)];

@@ -159,19 +159,15 @@ impl Queue {
         for &index in batch.list() {
             if self.ring.len() >= self.capacity {
                 self.drops += 1;
-                match self.ring.pop_front() {
-                    None => {
-                        batch.emit_or_drop(index, 1, FULL);
-                        continue;
-                    }
-                    Some(oldest) => {
-                        work.release(1);
-                        if self.has_overflow_output {
-                            work.emit(1, &oldest);
-                        } else {
-                            work.drop(FULL, std::slice::from_ref(&oldest));
-                        }
-                    }
+                let Some(oldest) = self.ring.pop_front() else {
+                    batch.emit_or_drop(index, 1, FULL);
+                    continue;
+                };
+                work.release(1);
+                if self.has_overflow_output {
+                    work.emit(1, &oldest);
+                } else {
+                    work.drop(FULL, std::slice::from_ref(&oldest));
                 }
             }
             self.ring.push_back(*batch.packet(index));

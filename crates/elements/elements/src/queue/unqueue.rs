@@ -78,10 +78,7 @@ const HANDLERS: &[Row<Unqueue>] = &[
     Row::read_write(
         "burst",
         |unqueue, _| Some(unqueue.burst.map_or_else(String::new, |burst| burst.to_string())),
-        |unqueue, value, _| {
-            unqueue.burst = Some(written(value, parse::i32)?);
-            Ok(())
-        },
+        |unqueue, value, _| written(value, parse::i32).map(|burst| unqueue.burst = Some(burst)),
     ),
     element::field!(limit, parse::i64),
     Row::button("reset_counts", |unqueue, _| unqueue.count = 0),

@@ -32,23 +32,16 @@ impl Mappings {
                 continue;
             }
             let lines = self.lines(record);
-            let output = |line: u64| self.flows.load(line, usize::from(at::OUTPUT), 1);
+            let [forward, reply] = lines.map(|line| self.flows.load(line, usize::from(at::OUTPUT), 1));
             // The reverse of the rewritten replies is the original flow.
             let flows = [self.target(lines[1]).reversed(), self.target(lines[0]).reversed()];
             for (number, from) in flows.into_iter().enumerate() {
                 let to = self.target(lines[number]);
                 self.show_flow(&mut text, from, to);
-                let stars = [["*", ""], ["", "*"]][number];
+                let (star, other_star) = [("*", ""), ("", "*")][number];
                 let left_s = (age.due_ns + SECOND_NS / 2).saturating_sub(self.now_ns) / SECOND_NS;
-                let _ = writeln!(
-                    text,
-                    " [{}{} {}{}] i{} exp{left_s}",
-                    stars[0],
-                    output(lines[0]),
-                    stars[1],
-                    output(lines[1]),
-                    age.input
-                );
+                let input = age.input;
+                let _ = writeln!(text, " [{star}{forward} {other_star}{reply}] i{input} exp{left_s}");
             }
         }
         text
