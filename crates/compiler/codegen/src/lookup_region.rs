@@ -63,6 +63,8 @@ pub struct RegionPlan {
     pub key_stride: usize,
     /// Exit lists: ports, reasons, slow paths, stage boundaries, in this order.
     pub lists: ListLayout,
+    /// Which cells the program writes.
+    pub written_cells: Vec<bool>,
 }
 
 /// The number of exit lists of each kind.
@@ -176,6 +178,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
         entries,
         sites,
         lists,
+        written_cells: program.written_cells(),
     }
 }
 

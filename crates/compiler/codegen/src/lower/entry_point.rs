@@ -10,11 +10,10 @@ use std::collections::BTreeSet;
 const CONSTANT_CELLS: usize = 3;
 
 /// Cells that a region reads and the program never writes: handlers write them, between batches.
-pub(super) fn constant_cells(program: &Program, region: &LookupRegion) -> BTreeSet<u16> {
-    let written = program.written_cells();
+pub(super) fn constant_cells(program: &Program, plan: &RegionPlan, region: &LookupRegion) -> BTreeSet<u16> {
     let inside = region.blocks.iter().flat_map(|block| &program.block(*block).insts);
     let read = inside.filter_map(|(_, inst)| match inst {
-        Inst::CellLoad(cell) if !written[usize::from(*cell)] => Some(*cell),
+        Inst::CellLoad(cell) if !plan.written_cells[usize::from(*cell)] => Some(*cell),
         _ => None,
     });
     let read: BTreeSet<u16> = read.collect();

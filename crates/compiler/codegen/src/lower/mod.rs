@@ -129,7 +129,7 @@ pub(crate) fn region(
     let packets_at = offset_of!(Context, packets);
     let packets = (!crowded).then(|| load_pointer(f, context.context, packets_at));
     let walks = if plan.walked { TablePlace::read(f, program, region, context.context) } else { vec![] };
-    let cells = if crowded { BTreeSet::new() } else { entry_point::constant_cells(program, region) };
+    let cells = if crowded { BTreeSet::new() } else { entry_point::constant_cells(program, plan, region) };
     let cells_at = (!cells.is_empty()).then(|| load_pointer(f, context.context, offset_of!(Context, cells)));
     let cells = cells.into_iter().flat_map(|cell| {
         let at = cells_at?;
