@@ -3,7 +3,7 @@
 
 use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
-use ir::{CacheValidity, Created, Lasting, Program, Table, Tables, Verified, text};
+use ir::{CacheValidity, Created, Lasting, Program, Records, Table, Tables, Verified, text};
 use packet::anno::ANNO_BYTES;
 use shm::descriptor::{BUF_BYTES, HEADROOM, NO_HEADER, Packet};
 use std::cell::RefCell;
@@ -11,8 +11,6 @@ use std::collections::HashMap;
 
 use crate::optimize::{Known, Report, optimize_with};
 
-/// Where tables' records start: a number that a program is unlikely to compute by accident.
-const FIRST_RECORD: u64 = 0x7f31_0000;
 /// Longer programs are left to other tests.
 const MOST_BLOCKS: usize = 2000;
 
@@ -28,15 +26,15 @@ pub(crate) enum Call {
 pub(crate) struct Noting {
     decl: TableDecl,
     by_key: HashMap<Vec<u64>, usize>,
-    records: Vec<Vec<u8>>,
+    records: Records,
     calls: RefCell<Vec<Call>>,
 }
 
 impl Noting {
     /// A table of that declaration; half of all small numbers are keys of it, in pairs that share a record.
     pub(crate) fn new(decl: &TableDecl) -> Noting {
-        let mut table =
-            Noting { decl: decl.clone(), by_key: HashMap::new(), records: vec![], calls: RefCell::default() };
+        let (records, calls) = (Records::default(), RefCell::default());
+        let mut table = Noting { decl: decl.clone(), by_key: HashMap::new(), records, calls };
         if decl.key_words == 1 {
             for number in 0..8 {
                 table.make(&[2 * number]);
@@ -47,15 +45,11 @@ impl Noting {
     }
 
     pub(crate) fn make(&mut self, key: &[u64]) -> u64 {
-        let at = self.records.len();
+        let at = self.records.0.len() as u16;
+        let bytes = (0..self.decl.record_bytes).map(|byte| (at * 7 + byte * 3) as u8);
+        let at = self.records.push(bytes.collect());
         self.by_key.insert(key.to_vec(), at);
-        let bytes = (0..self.decl.record_bytes).map(|byte| (at as u16 * 7 + byte * 3) as u8);
-        self.records.push(bytes.collect());
-        FIRST_RECORD + at as u64
-    }
-
-    fn index(record: u64) -> usize {
-        usize::try_from(record.wrapping_sub(FIRST_RECORD)).expect("a record that this table gave out")
+        Records::handle(at)
     }
 }
 
@@ -67,14 +61,14 @@ unsafe impl Table for Noting {
 
     fn lookup(&self, key: &[u64]) -> Option<u64> {
         self.calls.borrow_mut().push(Call::Lookup(key.to_vec()));
-        self.by_key.get(key).map(|at| FIRST_RECORD + *at as u64)
+        self.by_key.get(key).map(|at| Records::handle(*at))
     }
 
     /// Refuses keys whose words have a sum that is divisible by four.
     fn create(&mut self, key: &[u64], args: &[u64], _now_ns: u64) -> Created {
         self.calls.borrow_mut().push(Call::Create(key.to_vec(), args.to_vec()));
         if let Some(at) = self.by_key.get(key) {
-            return Created::Record(FIRST_RECORD + *at as u64);
+            return Created::Record(Records::handle(*at));
         }
         if key.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)).is_multiple_of(4) {
             return Created::Refused;
@@ -92,15 +86,11 @@ unsafe impl Table for Noting {
     }
 
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        let at = usize::from(offset);
-        let bytes = &self.records[Self::index(record)][at..at + usize::from(bytes)];
-        bytes.iter().rev().fold(0, |acc, byte| acc << 8 | u64::from(*byte))
+        self.records.load(record, offset, bytes)
     }
 
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        let at = usize::from(offset);
-        let target = &mut self.records[Self::index(record)][at..at + usize::from(bytes)];
-        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+        self.records.store(record, offset, bytes, value);
     }
 }
 
@@ -112,7 +102,7 @@ impl All {
     }
 
     pub(crate) fn records(&self) -> Vec<Vec<Vec<u8>>> {
-        self.0.iter().map(|table| table.records.clone()).collect()
+        self.0.iter().map(|table| table.records.0.clone()).collect()
     }
 }
 
@@ -203,7 +193,7 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Removes lookups whose outcome is known.
+/// Removes lookups whose outcome is known. (`prove` has the same of its own: it shares no code with this crate's tests.)
 fn once(calls: Vec<Call>) -> Vec<Call> {
     let mut known = vec![];
     let mut kept = vec![];

@@ -13,7 +13,7 @@ mod flow;
 
 pub use flow::{Flow, Side, Step, Wire};
 
-use ir::program::{Cell, TableDecl};
+use ir::program::Cell;
 use ir::{BinOp, Block, BlockId, Inst, Program, Term, Value, Verified};
 use std::collections::HashMap;
 
@@ -99,7 +99,8 @@ struct Linker<'a> {
     bases: Vec<Base>,
     /// The cell of each wire that is counted.
     counting: HashMap<(usize, usize), u16>,
-    blocks: Vec<Block>,
+    /// Its blocks, cells and tables; the rest follows at the end.
+    program: Program,
     origins: Vec<usize>,
     next_value: u32,
     /// The block after each port that was requested: an exit, or a jump to the next part.
@@ -107,8 +108,6 @@ struct Linker<'a> {
     outputs: Vec<(usize, usize)>,
     reasons: Vec<(usize, usize)>,
     slow: Vec<(usize, usize)>,
-    cells: Vec<Cell>,
-    tables: Vec<TableDecl>,
     from_tables: Vec<(usize, usize)>,
 }
 
@@ -137,8 +136,8 @@ impl<'a> Linker<'a> {
     /// Appends a part's blocks. The blocks for its exits are appended after those of all parts.
     fn add(&mut self, at: usize, part: &Part<'_>) -> Result<(), LinkError> {
         let (base, program) = (self.bases[at], part.program);
-        number(self.cells.len() + program.cells.len(), "state cells")?;
-        number(self.tables.len() + program.tables.len(), "tables")?;
+        number(self.program.cells.len() + program.cells.len(), "state cells")?;
+        number(self.program.tables.len() + program.tables.len(), "tables")?;
         number(self.reasons.len() + program.reasons.len(), "drop reasons")?;
         number(self.slow.len() + program.slow.len(), "slow paths")?;
         for block in &program.blocks {
@@ -151,11 +150,11 @@ impl<'a> Linker<'a> {
                 Term::Slow(slow) => *slow = number(self.slow.len() + usize::from(*slow), "slow paths")?,
                 _ => {}
             }
-            self.blocks.push(block);
+            self.program.blocks.push(block);
             self.origins.push(at);
         }
-        self.cells.extend(program.cells.iter().cloned());
-        self.tables.extend(program.tables.iter().cloned());
+        self.program.cells.extend(program.cells.iter().cloned());
+        self.program.tables.extend(program.tables.iter().cloned());
         self.reasons.extend((0..program.reasons.len()).map(|reason| (at, reason)));
         self.slow.extend((0..program.slow.len()).map(|slow| (at, slow)));
         self.from_tables.extend((0..program.tables.len()).map(|table| (at, table)));
@@ -163,9 +162,9 @@ impl<'a> Linker<'a> {
     }
 
     fn push(&mut self, origin: usize, insts: Vec<(Option<Value>, Inst)>, term: Term) -> BlockId {
-        self.blocks.push(Block { params: vec![], insts, term });
+        self.program.blocks.push(Block { params: vec![], insts, term });
         self.origins.push(origin);
-        BlockId(self.blocks.len() as u32 - 1)
+        BlockId(self.program.blocks.len() as u32 - 1)
     }
 
     /// The next block of packets that leave a part by a port.
@@ -200,7 +199,7 @@ impl<'a> Linker<'a> {
     /// Replaces `emit` by the code after a port.
     fn join(&mut self, at: usize, outputs: u16) -> Result<(), LinkError> {
         let part = self.origins[at];
-        let term = match self.blocks[at].term.clone() {
+        let term = match self.program.blocks[at].term.clone() {
             Term::Emit(port) => Term::Jump(self.behind(part, usize::from(port))?, vec![]),
             Term::EmitTo(value, els) => match outputs {
                 0 => Term::Jump(els, vec![]),
@@ -208,7 +207,7 @@ impl<'a> Linker<'a> {
                     let to = self.behind(part, 0)?;
                     let (zero, is) = (Value(self.next_value), Value(self.next_value + 1));
                     self.next_value += 2;
-                    self.blocks[at].insts.extend([
+                    self.program.blocks[at].insts.extend([
                         (Some(zero), Inst::Const(0)),
                         (Some(is), Inst::Bin(BinOp::Eq, value, zero)),
                     ]);
@@ -223,19 +222,19 @@ impl<'a> Linker<'a> {
             },
             term => term,
         };
-        self.blocks[at].term = term;
+        self.program.blocks[at].term = term;
         Ok(())
     }
 
     fn finish(mut self, name: &str, entries: &[(usize, usize)], flow: Flow) -> Result<Linked, LinkError> {
-        for at in 0..self.blocks.len() {
+        for at in 0..self.program.blocks.len() {
             let outputs = self.parts[self.origins[at]].program.outputs;
             self.join(at, outputs)?;
         }
         let cells: Vec<usize> = self.bases.iter().map(|base| usize::from(base.cells)).collect();
         let counting = flow.counted.len();
-        number(self.cells.len() + counting, "state cells")?;
-        self.cells.extend((0..counting).map(|at| Cell { name: format!("wire{at}"), init: 0 }));
+        number(self.program.cells.len() + counting, "state cells")?;
+        self.program.cells.extend((0..counting).map(|at| Cell { name: format!("wire{at}"), init: 0 }));
         // The names of a list of every part, behind those of the parts.
         let names = |of: &[(usize, usize)], list: fn(&Program) -> &[String]| -> Vec<String> {
             let name = |&(part, at): &(usize, usize)| {
@@ -249,10 +248,8 @@ impl<'a> Linker<'a> {
             outputs: number(self.outputs.len(), "exits")?,
             entries: entries.iter().map(|&(part, input)| self.entry(part, input)).collect(),
             reasons: names(&self.reasons, |program| &program.reasons),
-            cells: self.cells,
-            tables: self.tables,
             slow: names(&self.slow, |program| &program.slow),
-            blocks: self.blocks,
+            ..self.program
         };
         let origins = drop_unreached(&mut program, &self.origins);
         Ok(Linked {

@@ -89,37 +89,18 @@ fn link(parts: &[Verified]) -> Verified {
 
 /// Renumbers values and cells.
 fn shift(block: &mut ir::Block, values: u32, cells: u16) {
-    let by = |value: Value| Value(value.0 + values);
-    block.params.iter_mut().for_each(|value| *value = by(*value));
+    let by = |value: &mut Value| value.0 += values;
+    block.params.iter_mut().for_each(by);
     for (value, inst) in &mut block.insts {
-        *value = value.map(by);
-        *inst = match *inst {
-            Inst::Bin(op, a, b) => Inst::Bin(op, by(a), by(b)),
-            Inst::Select(a, b, c) => Inst::Select(by(a), by(b), by(c)),
-            Inst::Store(field, value) => Inst::Store(field, by(value)),
-            Inst::StoreAnno(anno, value) => Inst::StoreAnno(anno, by(value)),
-            Inst::SetBase(base, value) => Inst::SetBase(base, by(value)),
-            Inst::Pull(value) => Inst::Pull(by(value)),
-            Inst::Take(value) => Inst::Take(by(value)),
-            Inst::CellLoad(cell) => Inst::CellLoad(cell + cells),
-            Inst::CellStore(cell, value) => Inst::CellStore(cell + cells, by(value)),
-            Inst::CellAdd(cell, value) => Inst::CellAdd(cell + cells, by(value)),
-            Inst::RecLoad(record, at, bytes) => Inst::RecLoad(by(record), at, bytes),
-            Inst::RecStore(record, at, bytes, value) => Inst::RecStore(by(record), at, bytes, by(value)),
-            Inst::TransportSum(value) => Inst::TransportSum(by(value)),
-            Inst::CsumUpdate(a, b, c, width) => Inst::CsumUpdate(by(a), by(b), by(c), width),
-            Inst::SetPacketType(value) => Inst::SetPacketType(by(value)),
-            other => other,
-        };
-    }
-    match &mut block.term {
-        Term::Jump(_, args) => args.iter_mut().for_each(|arg| *arg = by(*arg)),
-        Term::Branch(value, ..) | Term::Switch(value, ..) | Term::EmitTo(value, _) => *value = by(*value),
-        Term::Lookup { key, args, rec, .. } => {
-            key.iter_mut().chain(args.iter_mut().flatten()).for_each(|word| *word = by(*word));
-            *rec = by(*rec);
+        value.iter_mut().for_each(by);
+        inst.map_operands(by);
+        if let Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = inst {
+            *cell += cells;
         }
-        _ => {}
+    }
+    block.term.map_operands(by);
+    if let Term::Lookup { rec, .. } = &mut block.term {
+        by(rec);
     }
 }
 

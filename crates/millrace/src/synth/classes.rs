@@ -5,8 +5,8 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
 use synth::classes::expr::Node as Expr;
-use synth::classes::show::{Asked, Numbers, Show};
-use synth::classes::{Class, Classes, Exit, Options};
+use synth::classes::show::{Asked, Show};
+use synth::classes::{Class, Classes, Counts, Exit, Options};
 use worker::fusion::{Cut, FusedRegion};
 use worker::graph::Node;
 
@@ -69,9 +69,9 @@ pub struct ClassShown {
     /// Its changes of counters and records.
     pub effects: Vec<String>,
     /// Operations of the elements one by one, the maximum over its paths.
-    pub before: Numbers,
+    pub before: Counts,
     /// Operations that the class needs.
-    pub after: Numbers,
+    pub after: Counts,
     /// Unnecessary writes of the elements: the packets are dropped.
     pub saved_writes: Vec<String>,
     /// The decisions, each with its element.
@@ -197,8 +197,7 @@ impl Walked {
     pub fn shown(&self) -> Vec<ClassShown> {
         let shown = self.classes().enumerate().map(|(at, (group, class))| {
             let show = self.show(group, class);
-            let report = show.report(class);
-            let effects = report.effects.into_iter().filter(|effect| self.is_own_cell(effect, group));
+            let effects = show.effects(class).into_iter().filter(|effect| self.is_own_cell(effect, group));
             ClassShown {
                 number: at + 1,
                 entry: group.entries[class.entry],
@@ -208,16 +207,16 @@ impl Walked {
                 },
                 enters: self.enters[group.entries[class.entry]].clone(),
                 filter: show.filter(&class.filter),
-                conditions: report.filter,
+                conditions: show.conditions(&class.filter),
                 exit: self.exit(group, class.exit),
                 ends: ends(class.exit),
-                writes: if matches!(class.exit, Exit::Drop(_)) { vec![] } else { report.writes },
+                writes: if matches!(class.exit, Exit::Drop(_)) { vec![] } else { show.writes(class) },
                 effects: effects.map(|effect| effect.trim_start_matches("cell ").to_string()).collect(),
-                before: report.before,
-                after: report.after,
-                saved_writes: report.wasted,
-                steps: report.steps,
-                ways: report.ways,
+                before: class.before,
+                after: class.after(&group.classes.pool),
+                saved_writes: show.wasted(class),
+                steps: show.steps(class),
+                ways: class.ways,
             }
         });
         shown.collect()

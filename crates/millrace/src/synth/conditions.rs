@@ -1,6 +1,8 @@
 //! Conditions of traffic classes, for the translation of classes into Click and OpenFlow.
 
 use super::classes::ClassShown;
+use ir::analysis::interval::IntervalSet;
+use shm::descriptor::{BUF_BYTES, HEADROOM};
 use synth::classes::show::Asked;
 
 /// The intervals of the conditions on a field, without those of which one of several must hold.
@@ -107,9 +109,8 @@ pub fn is_long_enough(intervals: &[(u64, u64)], from: u64) -> bool {
     matches!(intervals, [(first, last)] if *first <= from && *last >= LONGEST)
 }
 
-/// Lengths of frames above this are not distinguished, in bytes. (A buffer holds up to 2,112 bytes behind the headroom;
-/// longer packets have several segments.)
-const LONGEST: u64 = 2_048;
+/// The longest frame in one segment, in bytes: a buffer without its headroom.
+const LONGEST: u64 = (BUF_BYTES - HEADROOM) as u64;
 
 /// Whether a check of the IP header tests this condition, too.
 pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
@@ -134,9 +135,8 @@ pub fn whole_field<'a>(of: &'a str, intervals: &[(u64, u64)]) -> (&'a str, Vec<(
     let front = of.strip_suffix(']').and_then(|of| of.split_once("[0:"));
     match front.and_then(|(field, of)| Some((field, bits(of)?))) {
         Some((field @ ("ip.src" | "ip.dst"), bits)) => {
-            let low = 32 - bits;
-            let fill = (1u64 << low) - 1;
-            (field, intervals.iter().map(|(first, last)| (first << low, last << low | fill)).collect())
+            let set = IntervalSet::from_intervals(intervals.iter().copied());
+            (field, set.widen(32 - bits).intervals().to_vec())
         }
         _ => (of, intervals.to_vec()),
     }
@@ -144,17 +144,7 @@ pub fn whole_field<'a>(of: &'a str, intervals: &[(u64, u64)]) -> (&'a str, Vec<(
 
 /// The intervals of the numbers from 0 to `max` that are in none of the given intervals, which are in order.
 pub fn complement(intervals: &[(u64, u64)], max: u64) -> Vec<(u64, u64)> {
-    let (mut at, mut all) = (0, vec![]);
-    for (first, last) in intervals {
-        if at < *first {
-            all.push((at, first - 1));
-        }
-        at = last.saturating_add(1);
-    }
-    if at <= max {
-        all.push((at, max));
-    }
-    all
+    IntervalSet::from_intervals(intervals.iter().copied()).complement(max).intervals().to_vec()
 }
 
 /// The prefixes that cover exactly the interval of numbers with `bits` bits: first number and prefix length.

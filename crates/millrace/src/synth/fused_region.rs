@@ -7,7 +7,7 @@ use element::StateScope;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use synth::classes::show::Numbers;
+use synth::classes;
 use synth::optimize::Counts;
 use worker::fusion::{CompiledRegion, FusedRegion};
 use worker::graph::Node;
@@ -31,7 +31,7 @@ pub struct RegionShown {
     packet: BeforeAfter,
     /// The most that a class needs, where each field is read once and written once, and nothing is written to
     /// what is dropped.
-    least: Numbers,
+    least: classes::Counts,
     pub classes: Vec<ClassShown>,
     /// Packets without a class, because there are more classes than the limit.
     pub not_covered: Vec<String>,
@@ -188,7 +188,8 @@ pub fn describe(
             }
         });
     let classes = walked.shown();
-    let most = |of: fn(&Numbers) -> usize| classes.iter().map(|class| of(&class.after)).max().unwrap_or(0);
+    let most =
+        |of: fn(&classes::Counts) -> usize| classes.iter().map(|class| of(&class.after)).max().unwrap_or(0);
     let report = &made.report;
     Ok(RegionShown {
         elements: (0..region.parts.len()).map(name).collect(),
@@ -202,7 +203,7 @@ pub fn describe(
         counted_wires: linked.flow.counted.len(),
         program: BeforeAfter { before: report.before.into(), after: report.after.into() },
         packet: BeforeAfter { before: report.packet_before.into(), after: report.packet_after.into() },
-        least: Numbers {
+        least: classes::Counts {
             reads: most(|numbers| numbers.reads),
             writes: most(|numbers| numbers.writes),
             checksums: most(|numbers| numbers.checksums),
@@ -276,7 +277,7 @@ impl RegionShown {
                 counts.lookups
             )
         };
-        let Numbers { reads, writes, checksums } = self.least;
+        let classes::Counts { reads, writes, checksums } = self.least;
         vec![
             format!("{title:<32}  reads  writes  checksums  updates  checks  tests  lookups"),
             row("  elements one by one", &self.packet.before),
@@ -378,7 +379,7 @@ impl ClassShown {
         );
         out += &titled("    sets", 9, &self.readable_writes());
         out += &titled("    state", 9, &self.effects);
-        let Numbers { reads, writes, checksums } = self.before;
+        let classes::Counts { reads, writes, checksums } = self.before;
         out += &format!(
             "    needs {} of {reads} reads, {} of {writes} writes, {} of {checksums} checksums\n",
             self.after.reads, self.after.writes, self.after.checksums

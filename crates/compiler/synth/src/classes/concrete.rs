@@ -3,7 +3,7 @@
 //! Conditions are evaluated in the filter's order, each expression once: a condition that creates a record creates it
 //! as the program would. Values are those before any write of the class.
 
-use super::expr::{Atom, Bits, Find, Id, Log, NO_WRITES, Node, Pool, Root, Write};
+use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
 use super::path_state::StateLocation;
 use super::{Class, Exit, Step};
@@ -97,6 +97,11 @@ fn read_bits(bit: i64, width: u8, mut byte: impl FnMut(usize) -> Option<u8>) -> 
     Some((all >> behind) as u64 & ones(width))
 }
 
+fn byte_of<B: Buffer + ?Sized>(buffer: &B, at: usize) -> Option<u8> {
+    let mut byte = [0];
+    buffer.read(at, &mut byte).then_some(byte[0])
+}
+
 /// A buffer with writes on top.
 struct Overlay<'a, B: Buffer + ?Sized> {
     under: &'a B,
@@ -105,11 +110,7 @@ struct Overlay<'a, B: Buffer + ?Sized> {
 
 impl<B: Buffer + ?Sized> Overlay<'_, B> {
     fn byte(&self, at: usize) -> Option<u8> {
-        let mut byte = [0];
-        match self.bytes.get(&at) {
-            Some(byte) => Some(*byte),
-            None => self.under.read(at, &mut byte).then_some(byte[0]),
-        }
+        self.bytes.get(&at).copied().or_else(|| byte_of(self.under, at))
     }
 }
 
@@ -295,8 +296,8 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
                 read_bits(bits.bit.into(), bits.width, byte)?
             }
             Atom::Bits(bits) => {
-                let buffer = self.overlay(NO_WRITES)?;
-                read_bits(self.bit(bits)?, bits.width, |at| buffer.byte(at))?
+                let (bit, buffer) = (self.bit(bits)?, self.buffer);
+                read_bits(bit, bits.width, |at| byte_of(buffer, at))?
             }
             Atom::Room => packet.data().into(),
             Atom::Head => packet.len().into(),

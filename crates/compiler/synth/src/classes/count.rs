@@ -65,7 +65,6 @@ impl Class {
             reads: accesses(seen.iter().filter_map(bits)),
             writes: accesses(writes.iter().map(|write| write.bits)),
             checksums: sums.count() + mended.count(),
-            instructions: 0,
         }
     }
 }

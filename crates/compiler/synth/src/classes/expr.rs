@@ -9,6 +9,7 @@
 
 use ir::BinOp;
 use ir::analysis::interval::{Interval, IntervalSet, ones};
+use ir::analysis::ones_complement::largest_fold;
 use packet::anno::ANNO_BYTES;
 use packet::field::Base;
 use shm::descriptor::BUF_BYTES;
@@ -21,6 +22,16 @@ pub const BIAS: u64 = 1 << 62;
 /// A factor in a sum as a signed number.
 pub fn signed(by: u64) -> i128 {
     i128::from(by as i64)
+}
+
+/// The first and the last of the numbers whose products with `by` are from `first` to `last`.
+pub fn quotients(first: i128, last: i128, by: i128) -> Option<(u64, u64)> {
+    let (first, last) = if by > 0 { (first, last) } else { (-last, -first) };
+    let size = by.abs();
+    let first = first.div_euclid(size) + i128::from(first.rem_euclid(size) != 0);
+    let last = last.div_euclid(size);
+    let bound = |n: i128| n.clamp(0, i128::from(u64::MAX)) as u64;
+    (last >= 0 && first <= last).then(|| (bound(first), bound(last)))
 }
 
 /// The smallest and the largest value of a sum over the integers; `range` returns those of a term.
@@ -355,10 +366,7 @@ impl Pool {
             Node::Cat(parts) => parts.iter().fold(0, |sum, (low, part)| sum | self.max(*part) << low),
             Node::Slice(of, low, width) => ones(*width).min(self.max(*of) >> low),
             Node::Sum(constant, terms) => self.largest_sum(*constant, terms),
-            Node::Fold(sum) => {
-                let (high, low) = (self.max(*sum) >> 16, self.max(*sum) & 0xffff);
-                (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0))
-            }
+            Node::Fold(sum) => largest_fold(self.max(*sum)),
             Node::Bin(op, a, b) => {
                 let [a, b] = [a, b].map(|id| match self.constant(*id) {
                     Some(number) => Interval::only(number),

@@ -4,8 +4,8 @@
 //! stored beside them and are no conditions of their own. Facts may be weaker than the truth, never
 //! stronger: an impossible path may remain, a possible path is never lost.
 
-use super::expr::{Atom, BIAS, Id, Node, Pool, signed, sum_range};
-use ir::analysis::interval::{IntervalSet, ones};
+use super::expr::{Atom, BIAS, Id, Node, Pool, quotients, signed, sum_range};
+use ir::analysis::interval::IntervalSet;
 use std::collections::BTreeMap;
 
 /// The facts about one path.
@@ -96,10 +96,7 @@ impl Facts {
                 set = set.intersection(&known.project(around.low_of(bits), bits.width));
             } else if common == *around && around.bit == bits.bit && *around != bits {
                 // The highest bits are known.
-                let low = bits.low_of(*around);
-                let fill = ones(low);
-                let lifted = known.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
-                set = set.intersection(&IntervalSet::from_intervals(lifted));
+                set = set.intersection(&known.widen(bits.low_of(*around).into()));
             }
         }
         set
@@ -208,12 +205,8 @@ impl Facts {
                 let own = (own.0.min(own.1), own.0.max(own.1));
                 // The values that the other terms leave for this one.
                 let (from, to) = (least - (whole.1 - own.1), most - (whole.0 - own.0));
-                let (from, to) = if by > 0 { (from, to) } else { (-to, -from) };
-                let by = by.abs();
-                let from = from.div_euclid(by) + i128::from(from.rem_euclid(by) != 0);
-                let to = to.div_euclid(by);
-                let bound = |n: i128| n.clamp(0, i128::from(u64::MAX)) as u64;
-                to >= 0 && self.imply(pool, *term, &IntervalSet::range(bound(from), bound(to)))
+                quotients(from, to, by)
+                    .is_some_and(|(from, to)| self.imply(pool, *term, &IntervalSet::range(from, to)))
             })
         })
     }

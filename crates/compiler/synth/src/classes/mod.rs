@@ -42,7 +42,6 @@ use path_state::PathState;
 use simplify::Maker;
 
 pub use path::{Counts, Exit, Left, Options, Step, Wasted};
-pub use walk::field_name;
 
 /// A traffic class.
 #[derive(Clone, Debug)]

@@ -126,14 +126,18 @@ impl<R: Rng> Maker<'_, '_, R> {
         match classes.pool.node(of) {
             Node::IpSum(log, net, _) if classes.pool.writes(*log).is_empty() => {
                 if let Some(net) = self.value(*net) {
-                    self.ip_checksum(net as usize, set.contains(0xffff));
+                    self.fix_checksum(of, net as usize + 10, set);
                 }
             }
             Node::TransportSum(sum) if classes.pool.writes(sum.log).is_empty() => {
-                let places = (self.value(sum.trans), self.value(sum.proto));
-                if let (Some(trans), Some(proto)) = places {
-                    let right = set.contains(0xffff);
-                    self.transport_checksum(of, trans as usize, proto, right);
+                let place = match self.value(sum.proto) {
+                    Some(6) => 16,
+                    Some(17) => 6,
+                    Some(1) => 2,
+                    _ => return,
+                };
+                if let Some(trans) = self.value(sum.trans) {
+                    self.fix_checksum(of, trans as usize + place, set);
                 }
             }
             Node::Sum(constant, terms) => self.fix_sum(*constant, terms, set),
@@ -208,10 +212,7 @@ impl<R: Rng> Maker<'_, '_, R> {
                 }
             }
             Atom::Head => {
-                let Ok(len) = u32::try_from(number) else { return false };
-                if !packet.set_ends(packet.data(), len) {
-                    return false;
-                }
+                return u32::try_from(number).is_ok_and(|len| packet.set_ends(packet.data(), len));
             }
             Atom::Rest => {
                 let rest = number.min(4 * USUAL_BYTES + number % 7) as u32;
@@ -223,10 +224,8 @@ impl<R: Rng> Maker<'_, '_, R> {
                     _ if number == 0 => NO_HEADER,
                     _ => end.saturating_sub(number as u16),
                 };
-                match packet.header_mut(base) {
-                    Some(header) => *header = place,
-                    None => return false,
-                }
+                let Some(header) = packet.header_mut(base) else { return false };
+                *header = place;
             }
             Atom::Cell(cell) => match self.packet.cells.get_mut(usize::from(cell)) {
                 Some(cell) => *cell = number,
@@ -317,33 +316,15 @@ impl<R: Rng> Maker<'_, '_, R> {
         }
     }
 
-    fn word(&self, at: usize) -> u64 {
-        let byte = |at: usize| self.packet.buffer.get(at).copied().map_or(0, u64::from);
-        byte(at) << 8 | byte(at + 1)
+    /// Makes the checksum at an offset right or wrong, as a condition on the sum over it requires.
+    fn fix_checksum(&mut self, sum: Id, at: usize, set: &IntervalSet) {
+        self.put_word(at, 0);
+        let sum = self.value(sum).unwrap_or(0);
+        let wrong = if set.contains(0xffff) { 0 } else { 1 << self.rng.random_range(0..16) };
+        self.put_word(at, (!sum & 0xffff) ^ wrong);
     }
 
     fn put_word(&mut self, at: usize, word: u64) {
         self.packet.buffer.as_mut_slice().write(at, &(word as u16).to_be_bytes());
-    }
-
-    fn ip_checksum(&mut self, net: usize, right: bool) {
-        let words = self.packet.buffer.get(net).map_or(0, |first| usize::from(first & 15) * 2);
-        self.put_word(net + 10, 0);
-        let sum = ir::eval::fold((0..words).map(|word| self.word(net + 2 * word)).sum());
-        let wrong = if right { 0 } else { 1 << self.rng.random_range(0..16) };
-        self.put_word(net + 10, (!sum & 0xffff) ^ wrong);
-    }
-
-    fn transport_checksum(&mut self, of: Id, trans: usize, proto: u64, right: bool) {
-        let place = match proto {
-            6 => 16,
-            17 => 6,
-            1 => 2,
-            _ => return,
-        };
-        self.put_word(trans + place, 0);
-        let sum = self.value(of).unwrap_or(0);
-        let wrong = if right { 0 } else { 1 << self.rng.random_range(0..16) };
-        self.put_word(trans + place, (!sum & 0xffff) ^ wrong);
     }
 }

@@ -7,6 +7,7 @@ use super::path_state::PathState;
 use ir::analysis::interval::IntervalSet;
 use ir::program::{BlockId, Value};
 use packet::field::Field;
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Parameters of a walk.
@@ -54,7 +55,7 @@ pub enum Exit {
 }
 
 /// Operations on a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Serialize, Debug)]
 pub struct Counts {
     /// Reads of header fields.
     pub reads: usize,
@@ -62,8 +63,6 @@ pub struct Counts {
     pub writes: usize,
     /// Checksums computed or updated.
     pub checksums: usize,
-    /// Instructions of any kind.
-    pub instructions: usize,
 }
 
 impl Counts {
@@ -71,7 +70,6 @@ impl Counts {
         self.reads = self.reads.max(other.reads);
         self.writes = self.writes.max(other.writes);
         self.checksums = self.checksums.max(other.checksums);
-        self.instructions = self.instructions.max(other.instructions);
     }
 }
 

@@ -5,7 +5,7 @@ use super::filter::{Factor, Filter};
 pub use super::names::value as value_text;
 use super::names::{self, Context};
 use super::path_state::{PathState, StateLocation};
-use super::{Class, Classes, Counts, Exit, Left};
+use super::{Class, Classes, Exit, Left, Step, Wasted};
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
 use ir::program::Program;
@@ -34,29 +34,6 @@ pub struct Show<'a> {
     context: Context,
 }
 
-/// A class as plain data.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Report {
-    /// Conditions that must all hold.
-    pub filter: Vec<Asked>,
-    /// The exit of its packets.
-    pub exit: String,
-    /// Writes: location and value.
-    pub writes: Vec<(String, String)>,
-    /// Writes to cells and records.
-    pub effects: Vec<String>,
-    /// Operations if the elements run one by one.
-    pub before: Numbers,
-    /// Operations that the class as a whole needs.
-    pub after: Numbers,
-    /// Unnecessary writes: the packets are dropped.
-    pub wasted: Vec<String>,
-    /// Each decision, with its element.
-    pub steps: Vec<String>,
-    /// Paths through the program.
-    pub ways: usize,
-}
-
 /// A condition as plain data.
 #[derive(Clone, PartialEq, Eq, Serialize, Debug)]
 #[serde(untagged)]
@@ -75,23 +52,6 @@ pub enum Asked {
         /// The lists.
         any: Vec<Vec<Asked>>,
     },
-}
-
-/// [`Counts`] as plain data.
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Debug)]
-pub struct Numbers {
-    /// Fields read.
-    pub reads: usize,
-    /// Fields written.
-    pub writes: usize,
-    /// Checksums.
-    pub checksums: usize,
-}
-
-impl From<Counts> for Numbers {
-    fn from(Counts { reads, writes, checksums, .. }: Counts) -> Numbers {
-        Numbers { reads, writes, checksums }
-    }
 }
 
 impl<'a> Show<'a> {
@@ -269,10 +229,7 @@ impl<'a> Show<'a> {
         if let Node::Atom(Atom::Bits(bits)) = self.pool.node(of)
             && let Some((name, width)) = names::field_of_first(self.pool, *bits, &self.context)
         {
-            let low = width - bits.width;
-            let fill = ones(low);
-            let whole = set.intervals().iter().map(|(first, last)| (first << low, last << low | fill));
-            return self.in_words(&name, &IntervalSet::from_intervals(whole), ones(width));
+            return self.in_words(&name, &set.widen((width - bits.width).into()), ones(width));
         }
         let text = self.at_depth(of, depth);
         let max = self.pool.max(of);
@@ -363,6 +320,11 @@ impl<'a> Show<'a> {
         parts.collect::<Vec<_>>().join(", ")
     }
 
+    /// A filter's conditions as plain data.
+    pub fn conditions(&self, filter: &Filter) -> Vec<Asked> {
+        self.asked_data(&filter.0)
+    }
+
     fn asked_data(&self, factors: &[Factor]) -> Vec<Asked> {
         let data = factors.iter().map(|factor| match factor {
             Factor::Is(of, set) => Asked::Is {
@@ -442,31 +404,23 @@ impl<'a> Show<'a> {
         cells.chain(records).collect()
     }
 
-    fn element(&self, origin: usize) -> String {
-        self.names.get(origin).cloned().unwrap_or_default()
+    fn of_element(&self, origin: usize, what: String) -> String {
+        match self.names.get(origin) {
+            None => what,
+            Some(name) => format!("{name}: {what}"),
+        }
     }
 
-    /// A class as plain data.
-    pub fn report(&self, class: &Class) -> Report {
-        let of_element = |origin: usize, what: String| match self.element(origin) {
-            name if name.is_empty() => what,
-            name => format!("{name}: {what}"),
-        };
-        let steps = class.steps.iter();
-        let steps = steps.map(|step| of_element(step.origin, self.condition(step.of, &step.set)));
-        let wasted = class.wasted.iter();
-        let wasted = wasted.map(|wasted| of_element(wasted.origin, super::field_name(wasted.field)));
-        Report {
-            filter: self.asked_data(&class.filter.0),
-            exit: self.exit(class.exit),
-            writes: self.writes(class),
-            effects: self.effects(class),
-            before: class.before.into(),
-            after: class.after(self.pool).into(),
-            wasted: wasted.collect(),
-            steps: steps.collect(),
-            ways: class.ways,
-        }
+    /// Each decision of a class, with its element.
+    pub fn steps(&self, class: &Class) -> Vec<String> {
+        let shown = |step: &Step| self.of_element(step.origin, self.condition(step.of, &step.set));
+        class.steps.iter().map(shown).collect()
+    }
+
+    /// Unnecessary writes of a class, each with its element: the packets are dropped.
+    pub fn wasted(&self, class: &Class) -> Vec<String> {
+        let shown = |write: &Wasted| self.of_element(write.origin, ir::text::field_name(write.field));
+        class.wasted.iter().map(shown).collect()
     }
 }
 
@@ -508,17 +462,16 @@ impl fmt::Display for Text<'_> {
             let input =
                 if self.program.entries.len() > 1 { format!("in {}: ", class.entry) } else { String::new() };
             writeln!(f, "{at}: {input}{} -> {}", show.filter(&class.filter), show.exit(class.exit))?;
-            let report = show.report(class);
             if !matches!(class.exit, Exit::Drop(_)) {
-                for (name, value) in &report.writes {
+                for (name, value) in show.writes(class) {
                     writeln!(f, "    {name} = {value}")?;
                 }
             }
-            for effect in &report.effects {
+            for effect in show.effects(class) {
                 writeln!(f, "    {effect}")?;
             }
-            if !report.wasted.is_empty() {
-                writeln!(f, "    written for nothing: {}", report.wasted.join(", "))?;
+            if !class.wasted.is_empty() {
+                writeln!(f, "    written for nothing: {}", show.wasted(class).join(", "))?;
             }
         }
         self.classes.left.iter().try_for_each(|left| writeln!(f, "{}", self.left(left)))

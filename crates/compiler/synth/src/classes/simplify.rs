@@ -4,7 +4,7 @@
 //! value by a number: paths with the same behaviour should have the same expressions, so that their
 //! classes become one.
 
-use super::expr::{Atom, BIAS, Bits, Id, Node, Pool, signed};
+use super::expr::{Atom, BIAS, Bits, Id, Node, Pool, quotients, signed};
 use super::facts::Facts;
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
@@ -262,9 +262,9 @@ impl Maker<'_> {
         }
     }
 
+    /// At most one operand of the following three is a constant.
     fn and(&mut self, a: Id, b: Id) -> Id {
         match (self.pool.constant(a), self.pool.constant(b)) {
-            (Some(x), Some(y)) => return self.number(x & y),
             (Some(_), None) => return self.and(b, a),
             (None, Some(mask)) => {
                 let mask = mask & ones(self.pool.width(a));
@@ -287,9 +287,6 @@ impl Maker<'_> {
     }
 
     fn or(&mut self, a: Id, b: Id) -> Id {
-        if let (Some(x), Some(y)) = (self.pool.constant(a), self.pool.constant(b)) {
-            return self.number(x | y);
-        }
         if a == b {
             return a;
         }
@@ -305,7 +302,6 @@ impl Maker<'_> {
     fn xor(&mut self, a: Id, b: Id) -> Id {
         let (a, b) = if self.pool.constant(a).is_some() { (b, a) } else { (a, b) };
         match (self.pool.constant(a), self.pool.constant(b)) {
-            (Some(x), Some(y)) => return self.number(x ^ y),
             (None, Some(0)) => return a,
             // All ones minus a number that is not larger.
             (None, Some(all)) if all.wrapping_add(1) & all == 0 && self.hull(a).1 <= all => {
@@ -391,8 +387,7 @@ impl Maker<'_> {
             }
             return self.biased(a, b, IntervalSet::one);
         }
-        let difference = self.linear(a).plus(self.linear(b).scaled(u64::MAX));
-        let difference = self.sum_of(difference);
+        let difference = self.add(a, b, u64::MAX);
         match self.pool.constant(difference) {
             Some(number) => self.number(u64::from(number == 0)),
             None => self.pool.add(Node::Bin(BinOp::Eq, a.min(b), a.max(b))),
@@ -439,7 +434,7 @@ impl Maker<'_> {
             set = IntervalSet::from_intervals(turned);
         }
         if let [(term, by)] = *terms {
-            return self.is_in(term, &unscaled(&set, BIAS, by));
+            return self.is_in(term, &unscaled(&set, BIAS, signed(by)));
         }
         let sum = self.pool.add(Node::Sum(BIAS, terms.into()));
         self.is_in(sum, &set)
@@ -519,7 +514,7 @@ impl Maker<'_> {
             Node::Sum(constant, terms) => match *terms {
                 [(term, 1)] => self.is_in(term, &set.shifted_down(constant)),
                 [(term, by)] if self.facts.small_sum_around(self.pool, constant, &terms).is_some() => {
-                    self.is_in(term, &unscaled(&set, constant, by))
+                    self.is_in(term, &unscaled(&set, constant, signed(by)))
                 }
                 _ => self.pool.add(Node::In(id, set)),
             },
@@ -542,11 +537,7 @@ impl Maker<'_> {
     /// A number of parts equals a number if each part equals its share; it is not 0 if one part is not 0.
     fn cat_in(&mut self, id: Id, parts: &[(u8, Id)], set: &IntervalSet) -> Id {
         if let [(low, part)] = *parts {
-            let scaled = set.intervals().iter().filter_map(|(first, last)| {
-                let up = (first >> low) + u64::from(first & ones(low) != 0 && low > 0);
-                Some((up, last >> low)).filter(|(first, last)| first <= last)
-            });
-            return self.is_in(part, &IntervalSet::from_intervals(scaled));
+            return self.is_in(part, &unscaled(set, 0, 1 << low));
         }
         let others = set.complement(self.pool.max(id));
         let (number, all) = match (set.only(), others.only()) {
@@ -628,17 +619,10 @@ impl Maker<'_> {
 }
 
 /// The numbers `n` for which `constant + n * by`, which does not wrap, is in the set.
-fn unscaled(set: &IntervalSet, constant: u64, by: u64) -> IntervalSet {
-    let (constant, by) = (signed(constant), signed(by));
-    let parts = set.intervals().iter().filter_map(|(first, last)| {
-        let (first, last) = (i128::from(*first) - constant, i128::from(*last) - constant);
-        let (first, last) = if by > 0 { (first, last) } else { (-last, -first) };
-        let size = by.abs();
-        let first = first.div_euclid(size) + i128::from(first.rem_euclid(size) != 0);
-        let last = last.div_euclid(size);
-        let most = i128::from(u64::MAX);
-        (last >= 0 && first <= last).then(|| (first.clamp(0, most) as u64, last.min(most) as u64))
-    });
+fn unscaled(set: &IntervalSet, constant: u64, by: i128) -> IntervalSet {
+    let without = |number: u64| i128::from(number) - signed(constant);
+    let parts = set.intervals().iter();
+    let parts = parts.filter_map(|(first, last)| quotients(without(*first), without(*last), by));
     IntervalSet::from_intervals(parts)
 }
 

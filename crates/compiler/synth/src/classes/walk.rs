@@ -12,9 +12,10 @@ use super::path_state::{PathState, StateLocation};
 use super::simplify::Maker;
 use ir::BinOp;
 use ir::analysis::interval::{IntervalSet, ones};
+use ir::analysis::live::live_in;
 use ir::program::{BlockId, Inst, Program, Term, Value};
-use packet::field::{self, Base, Field};
-use std::collections::{BTreeMap, HashSet};
+use packet::field::{self, Base};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 pub(super) struct Walker<'a> {
     pub program: &'a Program,
@@ -27,31 +28,11 @@ pub(super) struct Walker<'a> {
     pub left: Vec<Left>,
     /// Whether a cell is written by the program.
     written: Vec<bool>,
-    live: Vec<Vec<Value>>,
+    /// Values that each block needs from its predecessors.
+    live: Vec<BTreeSet<Value>>,
     pending: BTreeMap<usize, Vec<Path>>,
     position: Vec<usize>,
     at: usize,
-}
-
-/// Values that each block needs from its predecessors.
-fn live_in(program: &Program, order: &[BlockId]) -> Vec<Vec<Value>> {
-    let mut live: Vec<Vec<Value>> = vec![vec![]; program.blocks.len()];
-    for id in order.iter().rev() {
-        let block = program.block(*id);
-        let after = block.term.successors().into_iter().flat_map(|to| live[to.index()].clone());
-        let mut needed: Vec<Value> = after.collect();
-        needed.retain(|value| Some(*value) != block.term.defines());
-        needed.extend(block.term.operands());
-        for (value, inst) in block.insts.iter().rev() {
-            needed.retain(|needed| Some(*needed) != *value);
-            needed.extend(inst.operands());
-        }
-        needed.retain(|value| !block.params.contains(value));
-        needed.sort_unstable();
-        needed.dedup();
-        live[id.index()] = needed;
-    }
-    live
 }
 
 impl<'a> Walker<'a> {
@@ -383,13 +364,12 @@ impl<'a> Walker<'a> {
             Inst::IpSum | Inst::TransportSum(_) => counts.checksums += 1,
             _ => {}
         }
-        counts.instructions += 1;
     }
 
     fn go(&mut self, mut path: Path, to: BlockId) {
         let live = &self.live[to.index()];
         let params = &self.program.block(to).params;
-        path.values.retain(|value, _| live.binary_search(value).is_ok() || params.contains(value));
+        path.values.retain(|value, _| live.contains(value) || params.contains(value));
         self.pending.entry(self.position[to.index()]).or_default().push(path);
     }
 
@@ -441,7 +421,17 @@ impl<'a> Walker<'a> {
                 }
             }
             Term::Lookup { table, key, args, rec, hit, miss } => {
-                self.find(path, (*table, key, args.as_ref()), *rec, *hit, *miss)
+                let found = self.found(&path, *table, key, args.as_deref());
+                for (mut path, holds) in self.split(path, found) {
+                    if !path.state.finds.contains(&found) {
+                        path.state.finds.push(found);
+                    }
+                    if holds {
+                        let record = self.pool.add(Node::Record(found));
+                        path.values.insert(*rec, record);
+                    }
+                    self.go(path, if holds { *hit } else { *miss });
+                }
             }
         }
     }
@@ -475,17 +465,10 @@ impl<'a> Walker<'a> {
         remaining.into_iter().for_each(|path| self.go(path, default));
     }
 
-    fn find(
-        &mut self,
-        path: Path,
-        (table, key, args): (u16, &[Value], Option<&Vec<Value>>),
-        rec: Value,
-        hit: BlockId,
-        miss: BlockId,
-    ) {
-        let key: Box<[Id]> = key.iter().map(|value| Self::get(&path, *value)).collect();
-        let args: Option<Box<[Id]>> =
-            args.map(|args| args.iter().map(|arg| Self::get(&path, *arg)).collect());
+    /// Whether a lookup, or a creation with arguments, returns a record.
+    fn found(&mut self, path: &Path, table: u16, key: &[Value], args: Option<&[Value]>) -> Id {
+        let ids = |values: &[Value]| values.iter().map(|value| Self::get(path, *value)).collect();
+        let (key, args): (Box<[Id]>, Option<Box<[Id]>>) = (ids(key), args.map(ids));
         let finds = path.state.finds.iter().filter_map(|id| match self.pool.node(*id) {
             Node::Found(find) if find.table == table => Some((*id, find)),
             _ => None,
@@ -499,26 +482,6 @@ impl<'a> Walker<'a> {
                 known = known.or(Some(id));
             }
         }
-        let found = match known {
-            Some(found) => found,
-            None => self.pool.add(Node::Found(Box::new(Find { table, key, args, nth }))),
-        };
-        for (mut path, holds) in self.split(path, found) {
-            if !path.state.finds.contains(&found) {
-                path.state.finds.push(found);
-            }
-            if holds {
-                let record = self.pool.add(Node::Record(found));
-                path.values.insert(rec, record);
-            }
-            self.go(path, if holds { hit } else { miss });
-        }
+        known.unwrap_or_else(|| self.pool.add(Node::Found(Box::new(Find { table, key, args, nth }))))
     }
-}
-
-/// A field by its bits, for reports.
-pub fn field_name(field: Field) -> String {
-    field
-        .name()
-        .map_or_else(|| format!("{}[{}:{}]", field.base.name(), field.bit, field.width), str::to_string)
 }

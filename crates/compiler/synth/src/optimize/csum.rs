@@ -2,19 +2,15 @@
 
 use super::value::{Expr, Facts, Values, Vn};
 use ir::BinOp;
-use ir::analysis::interval::Interval;
+use ir::analysis::interval::{Interval, ones};
 use ir::eval::checksum_update;
-
-fn mask_of(bits: u8) -> u64 {
-    if bits == 16 { 0xffff } else { 0xffff_ffff }
-}
 
 impl Values {
     /// The update of a checksum for a word that changes, at a point of the program.
     ///
     /// [`ir::analysis::ones_complement`] describes its residue, and the case that `T` is 0.
     pub fn csum(&mut self, sum: Vn, old: Vn, new: Vn, width: u8, facts: &Facts) -> Vn {
-        let mask = mask_of(width);
+        let mask = ones(width);
         let sum = self.bin_const(BinOp::And, sum, 0xffff, facts);
         let old = self.bin_const(BinOp::And, old, mask, facts);
         let new = self.bin_const(BinOp::And, new, mask, facts);
@@ -32,7 +28,7 @@ impl Values {
     /// unless the change is from `m` to 0, see [`Values::csum`]: that one is kept.
     fn constant_change(&mut self, old: Vn, new: Vn, width: u8) -> (Vn, Vn, u8) {
         match (self.number(old), self.number(new)) {
-            (Some(before), Some(after)) if before != mask_of(width) || after != 0 => {
+            (Some(before), Some(after)) if before != ones(width) || after != 0 => {
                 let change = (before % 0xffff + 0xffff - after % 0xffff) % 0xffff;
                 (self.constant(change), self.constant(0), 16)
             }
@@ -43,7 +39,7 @@ impl Values {
     /// Whether `T` is never 0 for a change.
     fn never_zero(&self, sum: Vn, (old, new, width): (Vn, Vn, u8), facts: &Facts) -> bool {
         self.range(sum, facts).hi < 0xffff
-            || self.range(old, facts).hi < mask_of(width)
+            || self.range(old, facts).hi < ones(width)
             || self.range(new, facts).lo > 0
     }
 

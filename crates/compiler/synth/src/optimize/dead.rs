@@ -8,7 +8,9 @@
 //! A write that is dead on some paths only is moved to the start of the other paths ([`sink`]).
 
 use super::forward::Rewritten;
-use super::optimization_note::{Kind, OptimizationNote, Reads, Touch};
+use super::optimization_note::{Kind, Notes, OptimizationNote, Reads, Touch};
+use super::optimizer_state::push_bounded;
+use ir::analysis::order::edges_in;
 use ir::{Block, BlockId, Inst, Program, Term};
 use packet::field::Base;
 
@@ -72,10 +74,9 @@ impl Unread {
         }
         spans.extend(other.spans.iter().filter(|span| self.is_dropped(span)));
         spans.truncate(MOST_SPANS);
-        let dropped = match (self.dropped, &other.dropped) {
-            (Some(reads), Some(theirs)) => bounded([reads, theirs.clone()].concat()),
-            _ => None,
-        };
+        let both = self.dropped.zip(other.dropped.as_ref());
+        let dropped =
+            both.and_then(|(reads, theirs)| bounded([reads.as_slice(), theirs.as_slice()].concat()));
         Unread { dropped, spans, bases: self.bases & other.bases }
     }
 
@@ -99,10 +100,7 @@ impl Unread {
 
     fn write(&mut self, touch: Touch) {
         if !self.holds(&touch) {
-            self.spans.push(touch);
-            if self.spans.len() > MOST_SPANS {
-                self.spans.remove(0);
-            }
+            push_bounded(&mut self.spans, touch, MOST_SPANS);
         }
     }
 }
@@ -139,7 +137,7 @@ fn at_end(term: &Term, starts: &[Option<Unread>]) -> Unread {
 /// Removes dead writes, and moves those that are dead on some paths.
 pub fn remove(rewritten: &mut Rewritten) {
     let Rewritten { program, notes } = rewritten;
-    let mut order = program.topological_order();
+    let order = program.topological_order();
     let mut starts: Vec<Option<Unread>> = vec![None; program.blocks.len()];
     for &id in order.iter().rev() {
         let block = &mut program.blocks[id.index()];
@@ -166,7 +164,7 @@ pub fn remove(rewritten: &mut Rewritten) {
         retain(&mut notes[id.index()], &keep);
         starts[id.index()] = Some(unread);
     }
-    sink(program, notes, &starts, &mut order);
+    sink(program, notes, &starts, &order);
     remove_unused(program, notes);
 }
 
@@ -176,19 +174,10 @@ fn retain<T>(all: &mut Vec<T>, keep: &[bool]) {
 }
 
 /// Moves writes that are dead on one edge out of their block to its other edges.
-fn sink(
-    program: &mut Program,
-    notes: &mut Vec<Vec<OptimizationNote>>,
-    starts: &[Option<Unread>],
-    order: &mut [BlockId],
-) {
-    let mut ways_in = vec![0u32; program.blocks.len()];
-    program.entries.iter().for_each(|entry| ways_in[entry.index()] += 2);
-    for &id in order.iter() {
-        program.block(id).term.successors().iter().for_each(|to| ways_in[to.index()] += 1);
-    }
+fn sink(program: &mut Program, notes: &mut Notes, starts: &[Option<Unread>], order: &[BlockId]) {
+    let ways_in = edges_in(program, order);
     let mut splits = program.blocks.len() * MOST_SPLITS + 8;
-    for &id in order.iter() {
+    for &id in order {
         let term = &program.block(id).term;
         let fits =
             matches!(term, Term::Branch(..) | Term::Need { .. } | Term::Room { .. } | Term::Switch(..));
@@ -198,7 +187,7 @@ fn sink(
         if !fits || next.len() < 2 {
             continue;
         }
-        let moved = movable(program, notes, id, &next, starts);
+        let moved = movable(program.block(id), &notes[id.index()], &next, starts);
         let Some(moved) = (!moved.is_empty()).then_some(moved) else { continue };
         for to in next {
             let live: Vec<usize> = moved
@@ -240,20 +229,18 @@ fn is_live(start: &Option<Unread>, note: &OptimizationNote) -> bool {
 
 /// The writes of a block that can be moved to its end, and are dead on one edge out of it.
 fn movable(
-    program: &Program,
-    notes: &[Vec<OptimizationNote>],
-    id: BlockId,
+    block: &Block,
+    notes: &[OptimizationNote],
     next: &[BlockId],
     starts: &[Option<Unread>],
 ) -> Vec<usize> {
     let mut moved = vec![];
     // The instructions after it that stay in the block.
     let mut behind: Vec<&OptimizationNote> = vec![];
-    let (insts, notes) = (&program.block(id).insts, &notes[id.index()]);
     for (at, note) in notes.iter().enumerate().rev() {
         let sinks = note.writes.is_some_and(|touch| {
             matches!(touch.kind, Kind::Packet | Kind::Aside)
-                && matches!(insts[at].1, Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_))
+                && matches!(block.insts[at].1, Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_))
                 && behind.iter().all(|later| may_swap(note, &touch, later))
                 && next.iter().any(|to| !is_live(&starts[to.index()], note))
         });

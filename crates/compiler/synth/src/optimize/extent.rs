@@ -59,10 +59,7 @@ impl Forward<'_> {
         }
         let data = self.state.at[Base::Data as usize];
         self.state.extent.pull(number);
-        let operand = match number {
-            Some(number) => self.values.constant(number),
-            None => value,
-        };
+        let operand = self.values.settled(value, &self.state.facts);
         let operand = self.value(operand);
         self.act(Inst::Pull(operand), Self::moving(Base::Data));
         let whole =
@@ -173,11 +170,9 @@ impl Forward<'_> {
     pub(super) fn extent(&mut self, inst: Inst) -> Vn {
         match inst {
             Inst::Len => {
-                let number = match self.state.len {
-                    Some(number) => number,
-                    None => self.values.leaf(Expr::Len(self.state.end_version), MOST_BYTES),
-                };
-                self.state.len = Some(number);
+                let version = self.state.end_version;
+                let len = || self.values.leaf(Expr::Len(version), MOST_BYTES);
+                let number = *self.state.len.get_or_insert_with(len);
                 let least = self.state.bytes_from(self.state.at[Base::Data as usize]).max(0) as u64;
                 let range = Interval { lo: least, hi: MOST_BYTES };
                 let _ = self.values.assume_range(number, range, &mut self.state.facts);

@@ -7,7 +7,7 @@
 
 use super::Known;
 use super::byte_range::{Anchors, ByteRange, Point};
-use super::optimization_note::{OptimizationNote, Reads, Touch};
+use super::optimization_note::{Notes, OptimizationNote, Reads, Touch};
 use super::optimizer_state::{OptimizerState, Position};
 use super::value::{Expr, Values, Vn};
 use ir::analysis::interval::{Interval, ones, yields};
@@ -21,7 +21,7 @@ pub struct Rewritten {
     /// By the number of the old blocks; blocks that no path reaches are empty.
     pub program: Program,
     /// What each instruction reads and writes.
-    pub notes: Vec<Vec<OptimizationNote>>,
+    pub notes: Notes,
 }
 
 /// The arguments for a block's parameter.
@@ -49,7 +49,7 @@ pub(super) struct Forward<'a> {
     pub(super) homes: HashMap<Vn, Vec<(BlockId, Value)>>,
     next_value: u32,
     pub(super) out: Vec<Block>,
-    pub(super) notes: Vec<Vec<OptimizationNote>>,
+    pub(super) notes: Notes,
     pub(super) here: BlockId,
     pub(super) state: OptimizerState,
 }
@@ -228,10 +228,7 @@ impl Forward<'_> {
         // A masked value costs an instruction that the store does not need.
         let wide = self.values.with_const(BinOp::And, kept).filter(|wide| wide.1 == mask);
         let operand = self.holder(kept, false).or_else(|| wide.and_then(|wide| self.operand(wide.0)));
-        let operand = match operand {
-            Some(operand) => operand,
-            None => self.value(value),
-        };
+        let operand = operand.unwrap_or_else(|| self.value(value));
         let inst = inst(operand);
         let note = OptimizationNote { writes: Some(self.touch(place)), ..OptimizationNote::of(inst) };
         self.act(inst, note);

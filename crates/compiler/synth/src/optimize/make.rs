@@ -33,7 +33,8 @@ impl Forward<'_> {
         homes.iter().rev().take(MOST_HOMES).find(fits).map(|home| home.1)
     }
 
-    pub(super) fn append(&mut self, inst: Inst, note: OptimizationNote) -> Option<Value> {
+    /// Appends an instruction.
+    pub(super) fn act(&mut self, inst: Inst, note: OptimizationNote) -> Option<Value> {
         let value = inst.has_result().then(|| self.fresh());
         self.out[self.here.index()].insts.push((value, inst));
         self.notes[self.here.index()].push(note);
@@ -42,14 +43,9 @@ impl Forward<'_> {
 
     /// Appends an instruction that yields a value.
     pub(super) fn write(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Value {
-        let value = self.append(inst, note).unwrap_or(Value(u32::MAX));
+        let value = self.act(inst, note).unwrap_or(Value(u32::MAX));
         self.settle_at(number, value, self.here);
         value
-    }
-
-    /// Appends an instruction without a result.
-    pub(super) fn act(&mut self, inst: Inst, note: OptimizationNote) {
-        self.append(inst, note);
     }
 
     /// A value of the new program that has this number here.

@@ -89,6 +89,9 @@ pub enum Reads {
     Packet,
 }
 
+/// Those of each block's instructions.
+pub type Notes = Vec<Vec<OptimizationNote>>;
+
 /// The reads and writes of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptimizationNote {

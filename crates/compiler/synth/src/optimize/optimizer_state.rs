@@ -203,10 +203,7 @@ impl OptimizerState {
 
     /// Records the content of a location that was read.
     pub fn record_load(&mut self, place: ByteRange, value: Vn) {
-        self.places.push((place, value));
-        if self.places.len() > MOST_PLACES {
-            self.places.remove(0);
-        }
+        push_bounded(&mut self.places, (place, value), MOST_PLACES);
     }
 
     /// Records the content of a location that was written, and discards what the write covers.
@@ -248,10 +245,7 @@ impl OptimizerState {
 
     /// Records a lookup's outcome.
     pub fn note_lookup(&mut self, looked: Looked) {
-        self.looked.push(looked);
-        if self.looked.len() > MOST_LOOKUPS {
-            self.looked.remove(0);
-        }
+        push_bounded(&mut self.looked, looked, MOST_LOOKUPS);
     }
 
     /// A lower bound of the bytes from a position to the end of the first segment.
@@ -264,13 +258,16 @@ impl OptimizerState {
     pub fn note_bytes(&mut self, at: Position, bytes: i64) {
         match self.ends.iter_mut().find(|end| end.0 == at.anchor) {
             Some(end) => end.1 = end.1.max(at.bytes + bytes),
-            None => {
-                self.ends.push((at.anchor, at.bytes + bytes));
-                if self.ends.len() > MOST_ENDS {
-                    self.ends.remove(0);
-                }
-            }
+            None => push_bounded(&mut self.ends, (at.anchor, at.bytes + bytes), MOST_ENDS),
         }
+    }
+}
+
+/// Appends to a list; beyond a number of items, the oldest is discarded.
+pub fn push_bounded<T>(list: &mut Vec<T>, item: T, most: usize) {
+    list.push(item);
+    if list.len() > most {
+        list.remove(0);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The effect of the optimiser on a program, in numbers.
 
-use ir::{Inst, Program, Term};
+use ir::{Block, Inst, Program, Term};
 
 /// Counts of a program's parts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -26,35 +26,29 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of one instruction.
-    fn count(&mut self, inst: &Inst) {
-        self.insts += 1;
-        match inst {
-            Inst::Load(_) | Inst::LoadAnno(_) | Inst::PacketType => self.loads += 1,
-            Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_) => self.stores += 1,
-            Inst::IpSum | Inst::TransportSum(_) => self.sums += 1,
-            Inst::CsumUpdate(..) => self.updates += 1,
+    fn of_block(block: &Block) -> Counts {
+        let mut counts = Counts { blocks: 1, insts: block.insts.len(), ..Counts::default() };
+        for (_, inst) in &block.insts {
+            match inst {
+                Inst::Load(_) | Inst::LoadAnno(_) | Inst::PacketType => counts.loads += 1,
+                Inst::Store(..) | Inst::StoreAnno(..) | Inst::SetPacketType(_) => counts.stores += 1,
+                Inst::IpSum | Inst::TransportSum(_) => counts.sums += 1,
+                Inst::CsumUpdate(..) => counts.updates += 1,
+                _ => {}
+            }
+        }
+        match block.term {
+            Term::Need { .. } | Term::Room { .. } => counts.checks += 1,
+            Term::Branch(..) | Term::Switch(..) => counts.branches += 1,
+            Term::Lookup { .. } => counts.lookups += 1,
             _ => {}
         }
-    }
-
-    fn note_term(&mut self, term: &Term) {
-        match term {
-            Term::Need { .. } | Term::Room { .. } => self.checks += 1,
-            Term::Branch(..) | Term::Switch(..) => self.branches += 1,
-            Term::Lookup { .. } => self.lookups += 1,
-            _ => {}
-        }
+        counts
     }
 
     /// The counts of a whole program.
     pub fn of(program: &Program) -> Counts {
-        let mut all = Counts { blocks: program.blocks.len(), ..Counts::default() };
-        for block in &program.blocks {
-            block.insts.iter().for_each(|(_, inst)| all.count(inst));
-            all.note_term(&block.term);
-        }
-        all
+        program.blocks.iter().fold(Counts::default(), |all, block| all.plus(&Counts::of_block(block)))
     }
 
     /// For each count, the maximum over the packets. Different counts may be from different paths.
@@ -64,13 +58,14 @@ impl Counts {
             let block = program.block(id);
             let next = block.term.successors().into_iter();
             let most = next.fold(Counts::default(), |most, to| most.max(&behind[to.index()]));
-            let mut here = Counts { blocks: 1, ..Counts::default() };
-            block.insts.iter().for_each(|(_, inst)| here.count(inst));
-            here.note_term(&block.term);
-            behind[id.index()] = most.zip(&here, |a, b| a + b);
+            behind[id.index()] = most.plus(&Counts::of_block(block));
         }
         let entries = program.entries.iter();
         entries.fold(Counts::default(), |most, entry| most.max(&behind[entry.index()]))
+    }
+
+    fn plus(&self, other: &Counts) -> Counts {
+        self.zip(other, |a, b| a + b)
     }
 
     fn max(&self, other: &Counts) -> Counts {

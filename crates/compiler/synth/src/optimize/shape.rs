@@ -1,5 +1,6 @@
 //! Simplifies the graph of blocks: jumps to jumps, chains of blocks, unreachable blocks.
 
+use ir::analysis::order::edges_in;
 use ir::{Block, BlockId, Program, Term, Value};
 
 /// Simplifies a program: unreachable blocks are removed, chains become one block, and values are
@@ -49,11 +50,7 @@ fn thread(program: &mut Program) {
 /// Joins two blocks if the first one has no other successor and the second no other predecessor.
 fn merge(program: &mut Program) {
     let order = program.topological_order();
-    let mut ways_in = vec![0u32; program.blocks.len()];
-    program.entries.iter().for_each(|entry| ways_in[entry.index()] += 2);
-    for &id in &order {
-        program.block(id).term.successors().iter().for_each(|to| ways_in[to.index()] += 1);
-    }
+    let ways_in = edges_in(program, &order);
     let mut renamed: Vec<Option<Value>> = vec![None; program.value_count()];
     let mut gone = vec![false; program.blocks.len()];
     for &id in &order {

@@ -388,7 +388,7 @@ impl Values {
         }
         if let Expr::Bin(inner, x, c) = self.expr(a)
             && let Some(by) = self.number(c)
-            && let Some(value) = self.simple_pair(op, number, inner, x, by, facts)
+            && let Some(value) = self.simple_pair((op, number), (inner, by), x, facts)
         {
             return value;
         }
@@ -437,11 +437,9 @@ impl Values {
     /// An operation with a constant on the result of an operation with a constant.
     fn simple_pair(
         &mut self,
-        op: BinOp,
-        number: u64,
-        inner: BinOp,
+        (op, number): (BinOp, u64),
+        (inner, by): (BinOp, u64),
         x: Vn,
-        by: u64,
         facts: &Facts,
     ) -> Option<Vn> {
         let merged = match (op, inner) {

@@ -165,8 +165,7 @@ impl Forward<'_> {
         let mut left = vec![];
         let mut seen = HashSet::new();
         for &(number, to) in cases {
-            let constant = self.values.constant(number);
-            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
+            let equal = self.values.bin_const(BinOp::Eq, value, number, &self.state.facts);
             let mut state = self.state.clone();
             if !seen.insert(number) || !self.values.assume(equal, true, &mut state.facts) {
                 continue;
@@ -175,8 +174,7 @@ impl Forward<'_> {
             self.send(to, state, &[]);
         }
         for &number in numbers.iter().take(FEW_CASES) {
-            let constant = self.values.constant(number);
-            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
+            let equal = self.values.bin_const(BinOp::Eq, value, number, &self.state.facts);
             open = open && self.values.assume(equal, false, &mut other.facts);
         }
         if !open {
@@ -193,8 +191,7 @@ impl Forward<'_> {
             return Term::Jump(default, vec![]);
         }
         if let [(number, to)] = left[..] {
-            let constant = self.values.constant(number);
-            let equal = self.values.bin(BinOp::Eq, value, constant, &self.state.facts);
+            let equal = self.values.bin_const(BinOp::Eq, value, number, &self.state.facts);
             if let Some(test) = self.operand(equal) {
                 return Term::Branch(test, to, default);
             }

@@ -2,8 +2,8 @@
 
 use super::cache_entry;
 use super::model::Template;
-use super::term::{Is, Refusal, TermSource, TermUse};
-use ir::analysis::interval::ones;
+use super::term::{Is, Recorded, Refusal, TermSource, TermUse};
+use ir::analysis::interval::{Interval, ones};
 use ir::eval::Exit;
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -44,6 +44,14 @@ impl Code {
         self.insts[value.0 as usize - 1]
     }
 
+    /// A value that is the same for all packets.
+    pub fn constant(&self, value: Value) -> Option<u64> {
+        match self.inst(value) {
+            Inst::Const(number) => Some(number),
+            _ => None,
+        }
+    }
+
     pub fn fact(&self, fact: u32) -> &Fact {
         &self.facts[fact as usize]
     }
@@ -67,8 +75,8 @@ impl Code {
     /// The number, the same for all packets, that is a value's lower bound in a condition.
     fn bound(&self, condition: Value) -> Option<(Value, u64)> {
         let Inst::Bin(op @ (BinOp::Lt | BinOp::Le), low, high) = self.inst(condition) else { return None };
-        let low = self.origin(low).filter(|low| low.is == Is::Same)?;
-        Some((high, if op == BinOp::Lt { low.number.checked_add(1)? } else { low.number }))
+        let low = self.constant(low)?;
+        Some((high, if op == BinOp::Lt { low.checked_add(1)? } else { low }))
     }
 
     /// Whether a guard implies that a value is at least a number.
@@ -82,13 +90,13 @@ impl Code {
     fn of_whole(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<(TermUse, TermUse)> {
         let (BinOp::Lt | BinOp::Le, Is::Same, Is::Packet(left)) = (op, a.is, b.is) else { return None };
         let Inst::Bin(BinOp::Sub, whole, taken) = self.inst(left) else { return None };
-        let taken = self.origin(taken).filter(|taken| taken.is == Is::Same)?.number;
+        let taken = self.constant(taken)?;
         let number = a.number.checked_add(taken)?;
         self.is_above(whole, taken).then(|| (TermUse::same(number), self.at(whole)))
     }
 
     /// An instruction's value; the same for the same instruction.
-    pub fn emit(&mut self, inst: Inst, number: u64, bits: u8) -> Result<Value, Refusal> {
+    pub fn emit(&mut self, inst: Inst, number: u64, bits: u8) -> Recorded<Value> {
         if let Some(value) = self.known.get(&inst) {
             return Ok(*value);
         }
@@ -103,7 +111,7 @@ impl Code {
     }
 
     /// The same, as a number to compute with.
-    pub fn seen(&mut self, inst: Inst, number: u64, bits: u8) -> Result<TermUse, Refusal> {
+    pub fn seen(&mut self, inst: Inst, number: u64, bits: u8) -> Recorded<TermUse> {
         Ok(TermUse { number, is: Is::Packet(self.emit(inst, number, bits)?), bits })
     }
 
@@ -125,7 +133,7 @@ impl Code {
     }
 
     /// Returns a number that decisions may use; refuses one that changes from packet to packet.
-    pub fn steady(&self, seen: TermUse) -> Result<TermUse, Refusal> {
+    pub fn steady(&self, seen: TermUse) -> Recorded<TermUse> {
         match seen.is {
             Is::Time => Err(Refusal::Never("it looks at a time that lags behind")),
             Is::Record(_) => Err(Refusal::Never("it computes with a record")),
@@ -135,7 +143,7 @@ impl Code {
     }
 
     /// A value to compute with.
-    pub fn value(&mut self, seen: TermUse) -> Result<Value, Refusal> {
+    pub fn value(&mut self, seen: TermUse) -> Recorded<Value> {
         match self.steady(seen)?.is {
             Is::Packet(value) => Ok(value),
             Is::Flow(fact) => match self.fact(fact).source {
@@ -184,7 +192,7 @@ impl Code {
     }
 
     /// Makes the number a part of the template.
-    pub fn pin(&mut self, seen: TermUse) -> Result<u64, Refusal> {
+    pub fn pin(&mut self, seen: TermUse) -> Recorded<u64> {
         if let Is::Packet(value) = self.steady(seen)?.is {
             let number = self.value(TermUse::same(seen.number))?;
             let is = self.emit(Inst::Bin(BinOp::Eq, value, number), 1, 1)?;
@@ -194,7 +202,7 @@ impl Code {
     }
 
     /// Makes the number one of the flow's.
-    pub fn pin_to_flow(&mut self, seen: TermUse) -> Result<TermUse, Refusal> {
+    pub fn pin_to_flow(&mut self, seen: TermUse) -> Recorded<TermUse> {
         let Is::Packet(value) = self.steady(seen)?.is else { return Ok(seen) };
         let fact = self.flow(TermSource::Pinned(value), seen.number, seen.bits, false);
         let wanted = self.value(fact)?;
@@ -203,21 +211,18 @@ impl Code {
         Ok(fact)
     }
 
-    pub fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+    pub fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         let (a, b) = self.of_whole(op, a, b).unwrap_or((a, b));
         let number = op.apply(a.number, b.number);
-        if let (Is::Same | Is::Flow(_), Is::Same | Is::Flow(_)) = (a.is, b.is) {
-            if a.is == Is::Same && b.is == Is::Same {
-                return Ok(TermUse::same(number));
-            }
-            if let Some(simple) = self.simpler(op, a, b) {
-                return Ok(simple);
-            }
-            let moves = self.moves(a) || self.moves(b);
-            return Ok(self.flow(TermSource::Computed, number, bits(op, a, b), moves));
+        if a.is == Is::Same && b.is == Is::Same {
+            return Ok(TermUse::same(number));
         }
         if let Some(simple) = self.simpler(op, a, b) {
             return Ok(simple);
+        }
+        if let (Is::Same | Is::Flow(_), Is::Same | Is::Flow(_)) = (a.is, b.is) {
+            let moves = self.moves(a) || self.moves(b);
+            return Ok(self.flow(TermSource::Computed, number, bits(op, a, b), moves));
         }
         let (x, y) = (self.value(a)?, self.value(b)?);
         let stays_above = op == BinOp::Sub && b.is == Is::Same && self.is_above(x, b.number);
@@ -238,8 +243,7 @@ impl Code {
                 BinOp::Min if constant == 0 => Some(c),
                 BinOp::Xor => match self.inst(x.on_packet()?) {
                     Inst::Bin(BinOp::Xor, inner, other) => {
-                        let same = self.origin(other)?.is_same(constant);
-                        same.then_some(TermUse {
+                        (self.constant(other)? == constant).then_some(TermUse {
                             number: x.number ^ constant,
                             is: Is::Packet(inner),
                             bits: x.bits,
@@ -258,7 +262,7 @@ impl Code {
         }
     }
 
-    pub fn select(&mut self, wanted: TermUse, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+    pub fn select(&mut self, wanted: TermUse, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         let taken = if wanted.number != 0 { a } else { b };
         let Some(condition) = self.steady(wanted)?.on_packet() else {
             self.decided += usize::from(wanted.is != Is::Same);
@@ -341,16 +345,9 @@ fn width(bits: u8) -> u8 {
 
 /// Bits that a result may have set.
 fn bits(op: BinOp, a: TermUse, b: TermUse) -> u8 {
-    let by = (b.is == Is::Same).then(|| b.number.min(64) as u8);
-    match op {
-        BinOp::Add => (a.bits.max(b.bits) + 1).min(64),
-        BinOp::Sub => 64,
-        BinOp::Mul => a.bits.saturating_add(b.bits).min(64),
-        BinOp::Rem => a.bits,
-        BinOp::And | BinOp::Min => a.bits.min(b.bits),
-        BinOp::Or | BinOp::Xor => a.bits.max(b.bits),
-        BinOp::Shl => by.map_or(64, |by| (a.bits + by).min(64)),
-        BinOp::Shr => by.map_or(a.bits, |by| a.bits.saturating_sub(by)),
-        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => 1,
-    }
+    let range = |of: TermUse| match of.is {
+        Is::Same => Interval::only(of.number),
+        _ => Interval::up_to(ones(of.bits)),
+    };
+    (64 - Interval::of(op, range(a), range(b)).hi.leading_zeros()) as u8
 }

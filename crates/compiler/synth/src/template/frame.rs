@@ -4,7 +4,7 @@
 
 use super::code::Code;
 use super::key::{Layout, number};
-use super::term::{Refusal, TermSource, TermUse};
+use super::term::{Recorded, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::Buffer;
 use ir::{BinOp, Inst};
@@ -70,7 +70,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// The current offset of a base. If it was set before the entry, it is the same for all packets.
-    pub fn base(&mut self, code: &mut Code, base: Base) -> Result<HeaderOffset, Refusal> {
+    pub fn base(&mut self, code: &mut Code, base: Base) -> Recorded<HeaderOffset> {
         if base == Base::Data {
             return Ok(Some(self.data));
         }
@@ -95,7 +95,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(place)
     }
 
-    pub fn set_base(&mut self, base: Base, place: HeaderOffset) -> Result<(), Refusal> {
+    pub fn set_base(&mut self, base: Base, place: HeaderOffset) -> Recorded<()> {
         if place.is_some_and(|place| !(-FAR..FAR).contains(&place)) {
             return Err(Refusal::Never("a header lies far away"));
         }
@@ -114,7 +114,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
 
     /// Requires that many bytes from the packet's first byte at the entry; returns whether this packet
     /// has them.
-    pub fn reach(&mut self, end: i64) -> Result<bool, Refusal> {
+    pub fn reach(&mut self, end: i64) -> Recorded<bool> {
         if end > i64::from(self.packet.len()) {
             return Ok(false);
         }
@@ -124,7 +124,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// The same for a test in the program, if the packet's tail may have been cut.
-    pub fn is_there(&mut self, code: &mut Code, end: i64) -> Result<bool, Refusal> {
+    pub fn is_there(&mut self, code: &mut Code, end: i64) -> Recorded<bool> {
         if let Some(tail) = self.tail
             && end > 0
         {
@@ -140,7 +140,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Cuts the tail: that many bytes from the current first byte remain.
-    pub fn take(&mut self, code: &mut Code, bytes: TermUse) -> Result<(), Refusal> {
+    pub fn take(&mut self, code: &mut Code, bytes: TermUse) -> Recorded<()> {
         if bytes.bits > 32 {
             return Err(Refusal::Never("it cuts the packet nobody knows where"));
         }
@@ -155,20 +155,20 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    fn place(&mut self, code: &mut Code, field: Field) -> Result<i64, Refusal> {
+    fn place(&mut self, code: &mut Code, field: Field) -> Recorded<i64> {
         match self.base(code, field.base)? {
             Some(at) => Ok(at * 8 + i64::from(field.bit)),
             None => Err(Refusal::Never("it reads a header that is not set")),
         }
     }
 
-    pub fn load(&mut self, code: &mut Code, field: Field) -> Result<TermUse, Refusal> {
+    pub fn load(&mut self, code: &mut Code, field: Field) -> Recorded<TermUse> {
         let bit = self.place(code, field)?;
         self.bits(code, bit, field.width)
     }
 
     /// Bits of the packet in its current state.
-    fn bits(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<TermUse, Refusal> {
+    fn bits(&mut self, code: &mut Code, bit: i64, width: u8) -> Recorded<TermUse> {
         let end = bit + i64::from(width);
         let mut now: Option<TermUse> = None;
         for at in 0..self.written.len() {
@@ -200,7 +200,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Bits of the packet as it arrived.
-    fn raw(&mut self, code: &mut Code, bit: i64, width: u8) -> Result<TermUse, Refusal> {
+    fn raw(&mut self, code: &mut Code, bit: i64, width: u8) -> Recorded<TermUse> {
         let place = u16::try_from(bit).map_err(|_| Refusal::Never("it reads in front of the packet"))?;
         let field = Field::new(Base::Data, place, width);
         if !self.reach(i64::from(field.end_byte()))? {
@@ -219,7 +219,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Requires all packets to have the version and header length of this one.
-    pub fn fix_header_length(&mut self, code: &mut Code) -> Result<(), Refusal> {
+    pub fn fix_header_length(&mut self, code: &mut Code) -> Recorded<()> {
         let field = Field::bytes(Base::Data, self.layout.net, 1);
         let number = self.raw(code, i64::from(field.bit), 8)?.number;
         let first = code.seen(Inst::Load(field), number, 8)?;
@@ -227,7 +227,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         Ok(())
     }
 
-    pub fn store(&mut self, code: &mut Code, field: Field, value: TermUse) -> Result<(), Refusal> {
+    pub fn store(&mut self, code: &mut Code, field: Field, value: TermUse) -> Recorded<()> {
         let bit = self.place(code, field)?;
         let value = code.bin(BinOp::And, value, TermUse::same(ones(field.width)))?;
         let new = Written { bit, width: field.width, value };
@@ -237,7 +237,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// The header that the network base points to, as words of 32 bits and of 16.
-    pub fn header(&mut self, code: &mut Code) -> Result<(Vec<TermUse>, Vec<TermUse>), Refusal> {
+    pub fn header(&mut self, code: &mut Code) -> Recorded<(Vec<TermUse>, Vec<TermUse>)> {
         let Some(net) = self.base(code, Base::Net)? else {
             return Err(Refusal::Never("it sums a header that is not set"));
         };
@@ -246,18 +246,14 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         if length < 5 || !self.is_there(code, net + length as i64 * 4)? {
             return Err(Refusal::Never("it sums a header that is not there"));
         }
-        let mut words = vec![];
-        for word in 0..length as i64 {
-            words.push(self.bits(code, (net + word * 4) * 8, 32)?);
-        }
-        let mut halves = vec![];
-        for half in 0..length as i64 * 2 {
-            halves.push(self.bits(code, (net + half * 2) * 8, 16)?);
-        }
-        Ok((words, halves))
+        let length = length as i64;
+        let words =
+            (0..length).map(|word| self.bits(code, (net + word * 4) * 8, 32)).collect::<Result<_, _>>()?;
+        let halves = (0..length * 2).map(|half| self.bits(code, (net + half * 2) * 8, 16));
+        Ok((words, halves.collect::<Result<_, _>>()?))
     }
 
-    pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Result<TermUse, Refusal> {
+    pub fn load_anno(&mut self, code: &mut Code, anno: Anno) -> Recorded<TermUse> {
         let meets =
             |other: Anno| other.offset < anno.offset + anno.len && anno.offset < other.offset + other.len;
         match self.annos.iter().rev().find(|(other, _)| meets(*other)) {
@@ -271,36 +267,33 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         code.seen(Inst::LoadAnno(anno), number, anno.len * 8)
     }
 
-    pub fn store_anno(&mut self, code: &mut Code, anno: Anno, value: TermUse) -> Result<(), Refusal> {
+    pub fn store_anno(&mut self, code: &mut Code, anno: Anno, value: TermUse) -> Recorded<()> {
         let value = code.bin(BinOp::And, value, TermUse::same(ones(anno.len * 8)))?;
         self.annos.push((anno, value));
         Ok(())
     }
 
-    pub fn packet_type(&mut self, code: &mut Code) -> Result<TermUse, Refusal> {
+    pub fn packet_type(&mut self, code: &mut Code) -> Recorded<TermUse> {
         match self.packet_type {
             Some(value) => Ok(value),
             None => code.seen(Inst::PacketType, u64::from(self.packet.packet_type), 8),
         }
     }
 
-    pub fn set_packet_type(&mut self, code: &mut Code, value: TermUse) -> Result<(), Refusal> {
+    pub fn set_packet_type(&mut self, code: &mut Code, value: TermUse) -> Recorded<()> {
         self.packet_type = Some(code.bin(BinOp::And, value, TermUse::same(0xff))?);
         Ok(())
     }
 
     /// Bytes from an offset to the packet's end, or to the end of its first segment.
-    pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Result<TermUse, Refusal> {
+    pub fn length(&mut self, code: &mut Code, from: i64, of_all: bool) -> Recorded<TermUse> {
         if !of_all && !self.is_there(code, from)? {
             return Err(Refusal::Never("a header lies behind the packet"));
         }
-        let mut whole = match of_all {
-            true => code.seen(Inst::Len, u64::from(self.packet.total()), 32)?,
-            false => code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32)?,
-        };
+        let all = code.seen(Inst::Len, u64::from(self.packet.total()), 32)?;
+        let first = code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32)?;
+        let mut whole = if of_all { all } else { first };
         if let Some(tail) = self.tail {
-            let all = code.seen(Inst::Len, u64::from(self.packet.total()), 32)?;
-            let first = code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32)?;
             let is_one = code.bin(BinOp::Eq, all, first)?;
             match is_one.on_packet() {
                 Some(value) if is_one.number != 0 => code.guard(value, true),
@@ -315,7 +308,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Removes bytes from the front.
-    pub fn pull(&mut self, code: &mut Code, bytes: u64) -> Result<(), Refusal> {
+    pub fn pull(&mut self, code: &mut Code, bytes: u64) -> Recorded<()> {
         let end = i64::try_from(bytes).map_or(i64::MAX, |bytes| self.data.saturating_add(bytes));
         if !self.is_there(code, end)? {
             return Err(Refusal::Never("it takes off more than there is"));
@@ -325,7 +318,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Whether that many bytes are free in front.
-    pub fn has_room(&mut self, bytes: u16) -> Result<bool, Refusal> {
+    pub fn has_room(&mut self, bytes: u16) -> Recorded<bool> {
         let wanted = i64::from(bytes) - self.data;
         if wanted > i64::from(self.packet.data()) {
             return Ok(false);
@@ -336,7 +329,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Adds bytes in front.
-    pub fn push(&mut self, bytes: u16) -> Result<(), Refusal> {
+    pub fn push(&mut self, bytes: u16) -> Recorded<()> {
         if !self.has_room(bytes)? {
             return Err(Refusal::Never("it moves far"));
         }
@@ -345,7 +338,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Appends the instructions that bring an arrived packet into the current state.
-    pub fn effects(&self, code: &mut Code, effects: &mut Vec<Inst>) -> Result<(), Refusal> {
+    pub fn effects(&self, code: &mut Code, effects: &mut Vec<Inst>) -> Recorded<()> {
         let shift = match self.data {
             ..0 => {
                 effects.push(Inst::Push(self.data.unsigned_abs() as u16));
@@ -399,7 +392,7 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
     }
 
     /// Whether a written field is inside the bytes that are known to be there.
-    fn within(&self, field: Field, shift: i64) -> Result<(), Refusal> {
+    fn within(&self, field: Field, shift: i64) -> Recorded<()> {
         let end = i64::from(field.end_byte()) - shift;
         if end <= i64::from(self.need) { Ok(()) } else { Err(Refusal::Never("it writes behind the packet")) }
     }

@@ -64,10 +64,6 @@ impl Folded {
             return Some(sum);
         }
         let of = |value: Value| self.of_value(code, value, depth);
-        let constant = |value: Value| match code.inst(value) {
-            Inst::Const(number) => Some(number),
-            _ => None,
-        };
         match code.inst(value) {
             Inst::Load(field) => bytes_of(field, u64::MAX),
             Inst::Bin(BinOp::Add, x, y) if code.at(value).bits < 64 => Some(of(x)?.plus(&of(y)?, 1)),
@@ -75,15 +71,15 @@ impl Folded {
             Inst::Bin(BinOp::Sub, x, y) if code.at(value).bits < 64 => {
                 Some(of(x)?.plus(&of(y)?, MODULUS - 1))
             }
-            Inst::Bin(BinOp::Xor, x, y) if constant(y) == Some(ONES) && code.bits(x) <= 16 => {
+            Inst::Bin(BinOp::Xor, x, y) if code.constant(y) == Some(ONES) && code.bits(x) <= 16 => {
                 Some(Linear::default().plus(&of(x)?, MODULUS - 1))
             }
             Inst::Bin(BinOp::And, x, y) => match code.inst(x) {
-                Inst::Load(field) => bytes_of(field, constant(y)?),
+                Inst::Load(field) => bytes_of(field, code.constant(y)?),
                 _ => None,
             },
             Inst::Bin(BinOp::Shl, x, y) if code.at(value).bits < 64 => {
-                Some(Linear::default().plus(&of(x)?, weight((constant(y)? % 16) as u32)))
+                Some(Linear::default().plus(&of(x)?, weight((code.constant(y)? % 16) as u32)))
             }
             Inst::Bin(BinOp::Or, x, y) if self.apart(code, x, y) || self.apart(code, y, x) => {
                 Some(of(x)?.plus(&of(y)?, 1))
@@ -100,10 +96,7 @@ impl Folded {
         };
         let taken = ones(code.bits(x)) & !ones(low);
         match code.inst(y) {
-            Inst::Bin(BinOp::And, _, mask) => match code.inst(mask) {
-                Inst::Const(mask) => mask & taken == 0,
-                _ => false,
-            },
+            Inst::Bin(BinOp::And, _, mask) => code.constant(mask).is_some_and(|mask| mask & taken == 0),
             _ => ones(code.bits(y)) & taken == 0,
         }
     }

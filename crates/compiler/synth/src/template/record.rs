@@ -5,7 +5,7 @@ use super::frame::Frame;
 use super::key::Layout;
 use super::model::Template;
 use super::sum::Sums;
-use super::term::{Is, Refusal, TermSource, TermUse};
+use super::term::{Is, Recorded, Refusal, TermSource, TermUse};
 use ir::analysis::interval::ones;
 use ir::eval::{Buffer, EvalState, Exit, Step};
 use ir::program::{BlockId, Matching};
@@ -145,7 +145,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     }
 
     /// Decides a branch: by the flow, or by this packet's value, with a guard for the others.
-    fn decide(&mut self, seen: TermUse) -> Result<bool, Refusal> {
+    fn decide(&mut self, seen: TermUse) -> Recorded<bool> {
         let is_set = seen.number != 0;
         match self.code.steady(seen)?.is {
             Is::Packet(value) => self.code.guard(value, is_set),
@@ -155,7 +155,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         Ok(is_set)
     }
 
-    fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+    fn bin(&mut self, op: BinOp, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         if let Is::Record(_) | Is::Time = a.is {
             return Err(Refusal::Never("it computes with a time that lags behind"));
         }
@@ -167,7 +167,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         }
     }
 
-    fn inst(&mut self, inst: Inst, packet: &Packet) -> Result<TermUse, Refusal> {
+    fn inst(&mut self, inst: Inst, packet: &Packet) -> Recorded<TermUse> {
         let nothing = |()| TermUse { number: 0, is: Is::Same, bits: 0 };
         let code = &mut *self.code;
         let values = &*self.values;
@@ -229,19 +229,19 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         })
     }
 
-    fn record(&self, seen: TermUse) -> Result<(u32, Record), Refusal> {
+    fn record(&self, seen: TermUse) -> Recorded<(u32, Record)> {
         match seen.is {
             Is::Record(at) => Ok((at, self.records[at as usize])),
             _ => Err(Refusal::Never("it takes a number for a record")),
         }
     }
 
-    fn read(&mut self, record: Record, offset: u16, bytes: u8) -> Result<(u64, Lasting), Refusal> {
+    fn read(&mut self, record: Record, offset: u16, bytes: u8) -> Recorded<(u64, Lasting)> {
         let table = self.state.tables.table(record.table).ok_or(Refusal::Never("a table is missing"))?;
         Ok((table.record_load(record.handle, offset, bytes), table.lasting(offset)))
     }
 
-    fn rec_load(&mut self, record: TermUse, offset: u16, bytes: u8) -> Result<TermUse, Refusal> {
+    fn rec_load(&mut self, record: TermUse, offset: u16, bytes: u8) -> Recorded<TermUse> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
         // A value that counts a flow's first packets soon becomes stable: few additional templates are needed.
@@ -254,15 +254,11 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
 
     /// Packets of the flow do not write to records: the record already contains the value, or the value is a time that
     /// may lag.
-    fn rec_store(&mut self, record: TermUse, offset: u16, bytes: u8, value: TermUse) -> Result<(), Refusal> {
+    fn rec_store(&mut self, record: TermUse, offset: u16, bytes: u8, value: TermUse) -> Recorded<()> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        let own = self.code.flow(
-            TermSource::Record(at, offset, bytes),
-            number,
-            bytes * 8,
-            lasting != Lasting::Fixed,
-        );
+        let moves = lasting != Lasting::Fixed;
+        let own = self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8, moves);
         if own.is == value.is {
             return Ok(());
         }
@@ -287,7 +283,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         Ok(())
     }
 
-    fn term(&mut self, program: &Program, term: &Term) -> Result<Step, Refusal> {
+    fn term(&mut self, program: &Program, term: &Term) -> Recorded<Step> {
         Ok(match term {
             Term::Jump(to, args) => {
                 let args: Vec<TermUse> = args.iter().map(|arg| self.get(*arg)).collect();
@@ -356,7 +352,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         key: &[ir::Value],
         (rec, hit): (ir::Value, BlockId),
         miss: Option<BlockId>,
-    ) -> Result<Step, Refusal> {
+    ) -> Recorded<Step> {
         let mut words = Vec::with_capacity(key.len());
         for word in key {
             words.push(self.code.pin_to_flow(self.get(*word))?.number);

@@ -7,7 +7,8 @@
 
 use super::code::Code;
 use super::linear::{Folded, Linear};
-use super::term::{Is, Refusal, TermSource, TermUse};
+use super::term::{Is, Recorded, TermSource, TermUse};
+use ir::analysis::ones_complement::{INVERSE, MOST_QUOTIENT};
 use ir::eval::{checksum_update, fold};
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -36,13 +37,8 @@ struct Header {
     linear: Option<Linear>,
 }
 
-/// `x * INVERSE` is at most `MOST` only for multiples of 0xffff.
-const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
-const MOST: u64 = u64::MAX / ONES;
-const _: () = assert!(INVERSE.wrapping_mul(ONES) == 1);
-
 impl Code {
-    fn halves(&mut self, sum: TermUse) -> Result<TermUse, Refusal> {
+    fn halves(&mut self, sum: TermUse) -> Recorded<TermUse> {
         let low = self.bin(BinOp::And, sum, TermUse::same(ONES))?;
         let high = self.bin(BinOp::Shr, sum, TermUse::same(16))?;
         let folded = self.bin(BinOp::Add, low, high)?;
@@ -75,7 +71,7 @@ impl Sums {
     }
 
     /// `fold(a + k)`.
-    fn fold(&mut self, code: &mut Code, a: TermUse, k: TermUse) -> Result<TermUse, Refusal> {
+    fn fold(&mut self, code: &mut Code, a: TermUse, k: TermUse) -> Recorded<TermUse> {
         let sum = code.bin(BinOp::Add, a, k)?;
         let folded = code.halves(sum)?;
         if let Some(value) = folded.on_packet() {
@@ -96,15 +92,13 @@ impl Sums {
     }
 
     /// The sum of two values; if it ends a fold, as one of fewer words.
-    pub fn add(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+    pub fn add(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         let plain = code.bin(BinOp::Add, a, b)?;
         let fold = || {
             let (low, high) = (a.on_packet()?, b.on_packet()?);
             let Inst::Bin(BinOp::And, sum, mask) = code.inst(low) else { return None };
             let Inst::Bin(BinOp::Shr, same, by) = code.inst(high) else { return None };
-            let is_fold = sum == same
-                && code.origin(mask).is_some_and(|mask| mask.is_same(ONES))
-                && code.origin(by).is_some_and(|by| by.is_same(16));
+            let is_fold = sum == same && code.constant(mask) == Some(ONES) && code.constant(by) == Some(16);
             self.words(code, sum).filter(|_| is_fold)
         };
         let (Some((word, k)), Some(value)) = (fold(), plain.on_packet()) else { return Ok(plain) };
@@ -126,7 +120,7 @@ impl Sums {
         Ok(TermUse { bits: 16, ..plain })
     }
 
-    pub fn xor(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+    pub fn xor(&mut self, code: &mut Code, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         let result = code.bin(BinOp::Xor, a, b)?;
         if let (Some(value), Some(new)) = (a.on_packet(), result.on_packet())
             && b.is_same(ONES)
@@ -137,13 +131,7 @@ impl Sums {
         Ok(result)
     }
 
-    pub fn select(
-        &mut self,
-        code: &mut Code,
-        c: TermUse,
-        a: TermUse,
-        b: TermUse,
-    ) -> Result<TermUse, Refusal> {
+    pub fn select(&mut self, code: &mut Code, c: TermUse, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         // UDP: a packet with a checksum still has one.
         if c.on_packet().is_some_and(|value| self.never_zero.contains_key(&value)) && a.is != c.is {
             return Ok(a);
@@ -152,7 +140,7 @@ impl Sums {
         if is_never_zero
             && let Some(value) = c.on_packet()
             && let Inst::Bin(BinOp::Xor, sum, ones) = code.inst(value)
-            && code.origin(ones).is_some_and(|ones| ones.is_same(ONES))
+            && code.constant(ones) == Some(ONES)
             && let Some(&(start, k, _)) = self.folded.0.get(&sum)
         {
             let number = if c.number != 0 { c.number } else { ONES };
@@ -169,12 +157,7 @@ impl Sums {
     }
 
     /// See [`Inst::CsumUpdate`].
-    pub fn update(
-        &mut self,
-        code: &mut Code,
-        [sum, old, new]: [TermUse; 3],
-        bits: u8,
-    ) -> Result<TermUse, Refusal> {
+    pub fn update(&mut self, code: &mut Code, [sum, old, new]: [TermUse; 3], bits: u8) -> Recorded<TermUse> {
         let number = checksum_update(sum.number, old.number, new.number, bits);
         let (old, new) = (code.steady(old)?, code.steady(new)?);
         if old.on_packet().is_some() || new.on_packet().is_some() || code.steady(sum)?.bits > 16 {
@@ -204,12 +187,7 @@ impl Sums {
     /// The sum of an IP header's words of 32 bits, as [`Inst::IpSum`] defines it.
     ///
     /// `halves` are the same words by halves.
-    pub fn header(
-        &mut self,
-        code: &mut Code,
-        words: &[TermUse],
-        halves: &[TermUse],
-    ) -> Result<TermUse, Refusal> {
+    pub fn header(&mut self, code: &mut Code, words: &[TermUse], halves: &[TermUse]) -> Recorded<TermUse> {
         let (mut all, mut of_flow) = (TermUse::same(0), TermUse::same(0));
         for word in words {
             let sum = if word.on_packet().is_some() { &mut all } else { &mut of_flow };
@@ -219,10 +197,7 @@ impl Sums {
         let mut linear = Some(Linear::default());
         for half in halves {
             let half = self.folded.linear(code, *half);
-            linear = linear.zip(half).map(|(mut sum, half)| {
-                sum.add(&half, 1);
-                sum
-            });
+            linear = linear.zip(half).map(|(sum, half)| sum.plus(&half, 1));
         }
         let mut folded = all;
         for _ in 0..3 {
@@ -235,7 +210,7 @@ impl Sums {
     }
 
     /// Whether two values are equal; whether a header's sum is correct is tested by one multiplication.
-    pub fn equal(&mut self, code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Result<TermUse, Refusal> {
+    pub fn equal(&mut self, code: &mut Code, op: BinOp, a: TermUse, b: TermUse) -> Recorded<TermUse> {
         let header = a.on_packet().filter(|_| b.is_same(ONES)).and_then(|value| self.headers.get(&value));
         let (Some(Header { all, linear }), BinOp::Eq) = (header.cloned(), op) else {
             return code.bin(op, a, b);
@@ -248,7 +223,7 @@ impl Sums {
         }
         let product = code.bin(BinOp::Mul, all, TermUse::same(INVERSE))?;
         // The sum of a header with a version other than 0 is not 0.
-        let is_right = code.bin(BinOp::Le, product, TermUse::same(MOST))?;
+        let is_right = code.bin(BinOp::Le, product, TermUse::same(MOST_QUOTIENT))?;
         if let (Some(value), Some(linear), true) = (is_right.on_packet(), linear, is_right.number != 0) {
             code.guard(value, true);
             self.right.push(linear);

@@ -17,6 +17,9 @@ pub enum Refusal {
     Never(&'static str),
 }
 
+/// A result of recording, or why the path is refused.
+pub(super) type Recorded<T> = Result<T, Refusal>;
+
 /// The input that a number depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Is {

@@ -104,25 +104,12 @@ pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<Stri
     (Verified::new(whole).expect("a valid chain"), origins, names)
 }
 
-fn moved(inst: Inst, v: &impl Fn(Value) -> Value, cells: u16) -> Inst {
-    match inst {
-        Inst::Bin(op, a, b) => Inst::Bin(op, v(a), v(b)),
-        Inst::Select(a, b, c) => Inst::Select(v(a), v(b), v(c)),
-        Inst::Store(field, a) => Inst::Store(field, v(a)),
-        Inst::StoreAnno(anno, a) => Inst::StoreAnno(anno, v(a)),
-        Inst::SetBase(base, a) => Inst::SetBase(base, v(a)),
-        Inst::Pull(a) => Inst::Pull(v(a)),
-        Inst::Take(a) => Inst::Take(v(a)),
-        Inst::CellLoad(cell) => Inst::CellLoad(cell + cells),
-        Inst::CellStore(cell, a) => Inst::CellStore(cell + cells, v(a)),
-        Inst::CellAdd(cell, a) => Inst::CellAdd(cell + cells, v(a)),
-        Inst::RecLoad(rec, offset, bytes) => Inst::RecLoad(v(rec), offset, bytes),
-        Inst::RecStore(rec, offset, bytes, a) => Inst::RecStore(v(rec), offset, bytes, v(a)),
-        Inst::TransportSum(a) => Inst::TransportSum(v(a)),
-        Inst::CsumUpdate(a, b, c, bits) => Inst::CsumUpdate(v(a), v(b), v(c), bits),
-        Inst::SetPacketType(a) => Inst::SetPacketType(v(a)),
-        other => other,
+fn moved(mut inst: Inst, v: &impl Fn(Value) -> Value, cells: u16) -> Inst {
+    inst.map_operands(|value| *value = v(*value));
+    if let Inst::CellLoad(cell) | Inst::CellStore(cell, _) | Inst::CellAdd(cell, _) = &mut inst {
+        *cell += cells;
     }
+    inst
 }
 
 /// A chain of elements, each as class and configuration.

@@ -2,9 +2,11 @@
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use crate::classes::concrete::Concrete;
+use crate::classes::packets::{CreatedPacket, World};
 use crate::classes::{Class, Classes};
 use ir::eval::EvalState;
-use ir::{Created, Program, Table, Tables};
+use ir::{Created, Program, Records, Table, Tables};
+use rand_pcg::Pcg64;
 use shm::descriptor::{BUF_BYTES, Packet};
 use std::collections::BTreeMap;
 
@@ -14,21 +16,18 @@ pub struct MapTable {
     pub key_words: usize,
     pub record_bytes: usize,
     pub by_key: BTreeMap<Vec<u64>, usize>,
-    pub records: Vec<Vec<u8>>,
+    pub records: Records,
     /// Keys whose words' sum has this remainder modulo 4 are refused.
     pub refuse: u64,
 }
 
-const FIRST: u64 = 0x5000;
-
 impl MapTable {
     pub fn new(key_words: usize, record_bytes: usize) -> MapTable {
-        MapTable { key_words, record_bytes, by_key: BTreeMap::new(), records: vec![], refuse: 9 }
+        MapTable { key_words, record_bytes, by_key: BTreeMap::new(), records: Records::default(), refuse: 9 }
     }
 
     pub fn put(&mut self, key: &[u64], record: Vec<u8>) {
-        self.by_key.insert(key.to_vec(), self.records.len());
-        self.records.push(record);
+        self.by_key.insert(key.to_vec(), self.records.push(record));
     }
 }
 
@@ -38,7 +37,7 @@ unsafe impl Table for MapTable {
         self.key_words
     }
     fn lookup(&self, key: &[u64]) -> Option<u64> {
-        self.by_key.get(key).map(|at| FIRST + *at as u64)
+        self.by_key.get(key).map(|at| Records::handle(*at))
     }
     fn create(&mut self, key: &[u64], args: &[u64], now_ns: u64) -> Created {
         if let Some(found) = self.lookup(key) {
@@ -49,16 +48,13 @@ unsafe impl Table for MapTable {
         }
         let seed = args.iter().chain(key).fold(now_ns, |sum, word| sum.wrapping_mul(31).wrapping_add(*word));
         self.put(key, (0..self.record_bytes).map(|at| (seed >> (at % 8 * 8)) as u8 ^ at as u8).collect());
-        Created::Record(FIRST + self.records.len() as u64 - 1)
+        Created::Record(Records::handle(self.records.0.len() - 1))
     }
     fn record_load(&self, record: u64, offset: u16, bytes: u8) -> u64 {
-        let bytes = &self.records[(record - FIRST) as usize][usize::from(offset)..][..usize::from(bytes)];
-        bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        self.records.load(record, offset, bytes)
     }
     fn record_store(&mut self, record: u64, offset: u16, bytes: u8, value: u64) {
-        let target =
-            &mut self.records[(record - FIRST) as usize][usize::from(offset)..][..usize::from(bytes)];
-        target.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+        self.records.store(record, offset, bytes, value);
     }
 }
 
@@ -103,21 +99,9 @@ impl Sample {
 
 pub const NOW_NS: u64 = 77_000;
 
-/// [`check_at`], at the usual time.
-pub fn check<'a>(
-    program: &Program,
-    classes: &'a Classes,
-    entry: usize,
-    sample: &Sample,
-    cells: &[u64],
-    tables: &MapTables,
-) -> Option<(usize, &'a Class)> {
-    check_at(program, classes, entry, sample, cells, tables, NOW_NS)
-}
-
 /// Runs a packet through the evaluator and through its class; they must agree. Returns the class's number, `None` if
 /// the packet took a path that was not followed.
-pub fn check_at<'a>(
+pub fn check<'a>(
     program: &Program,
     classes: &'a Classes,
     entry: usize,
@@ -162,4 +146,26 @@ pub fn check_at<'a>(
     assert_eq!(class_cells, own_cells, "cells of {}", text());
     assert_eq!(class_tables, own_tables, "tables of {}", text());
     Some((at, class))
+}
+
+/// Derives a packet of a class from a sample; false if none is found. The packet must be in that class.
+pub fn makes(
+    program: &Program,
+    classes: &Classes,
+    at: usize,
+    Sample { packet, buffer }: Sample,
+    cells: &[u64],
+    tables: &MapTables,
+    rng: &mut Pcg64,
+) -> bool {
+    let class = &classes.classes[at];
+    let keys = |table: u16| tables.0[usize::from(table)].by_key.keys().cloned().collect();
+    let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
+    let mut world = World { tables: &mut fresh, keys: &keys };
+    let created = CreatedPacket { packet, buffer, cells: cells.to_vec(), now_ns: 1_000_000_000 };
+    let Some(created) = class.mended(classes, created, &mut world, rng) else { return false };
+    let sample = Sample { packet: created.packet, buffer: created.buffer };
+    let fell = check(program, classes, class.entry, &sample, &created.cells, tables, created.now_ns);
+    assert_eq!(fell.map(|(at, _)| at), Some(at), "{}", ir::text::print(program));
+    true
 }

@@ -2,11 +2,10 @@
 //! texts; counts.
 
 use super::chain::elements;
-use super::harness::{MapTables, Sample, check, check_at};
-use crate::classes::packets::{CreatedPacket, World};
-use crate::classes::show::{Report, Show, Text};
+use super::harness::{MapTables, NOW_NS, Sample, check, makes};
+use crate::classes::show::{Show, Text};
 use crate::classes::{Class, Classes, Exit, Options};
-use ir::{Program, Tables, Verified};
+use ir::{Program, Verified};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -71,7 +70,7 @@ fn hold(program: &Program, classes: &Classes, tables: &MapTables, packets: usize
     let cells = init(program);
     for _ in 0..packets {
         let sample = Sample::frame(&frame(&mut rng));
-        if let Some((at, _)) = check(program, classes, 0, &sample, &cells, tables) {
+        if let Some((at, _)) = check(program, classes, 0, &sample, &cells, tables, NOW_NS) {
             seen[at] += 1;
         }
     }
@@ -82,27 +81,12 @@ fn hold(program: &Program, classes: &Classes, tables: &MapTables, packets: usize
 fn make(program: &Program, classes: &Classes, tables: &MapTables, count: usize) -> Vec<usize> {
     let mut rng = Pcg64::seed_from_u64(9);
     let cells = init(program);
-    let mut none = vec![];
-    for (at, class) in classes.classes.iter().enumerate() {
-        let keys = |table: u16| tables.0[usize::from(table)].by_key.keys().cloned().collect();
-        let mut fresh = || -> Box<dyn Tables> { Box::new(tables.clone()) };
-        let mut world = World { tables: &mut fresh, keys: &keys };
-        let mut created = vec![];
-        for _ in 0..count {
-            let Sample { packet, buffer } = Sample::frame(&frame(&mut rng));
-            let made = CreatedPacket { packet, buffer, cells: cells.clone(), now_ns: 1_000_000_000 };
-            created.extend(class.mended(classes, made, &mut world, &mut rng));
-        }
-        if created.is_empty() {
-            none.push(at);
-        }
-        for made in created {
-            let sample = Sample { packet: made.packet, buffer: made.buffer };
-            let fell = check_at(program, classes, class.entry, &sample, &made.cells, tables, made.now_ns);
-            assert_eq!(fell.map(|(at, _)| at), Some(at));
-        }
-    }
-    none
+    let mut made = |at: usize| {
+        let mut one =
+            || makes(program, classes, at, Sample::frame(&frame(&mut rng)), &cells, tables, &mut rng);
+        (0..count).filter(|_| one()).count()
+    };
+    (0..classes.classes.len()).filter(|at| made(*at) == 0).collect()
 }
 
 fn walk_with(list: List<'_>, options: Options<'_>) -> (Verified, Vec<String>, Classes) {
@@ -121,11 +105,6 @@ fn walk(list: List<'_>) -> (Verified, Classes) {
 
 fn out(classes: &Classes) -> Vec<&Class> {
     classes.classes.iter().filter(|class| matches!(class.exit, Exit::Emit(_) | Exit::EmitTo(_))).collect()
-}
-
-fn reports(classes: &Classes, program: &Program, names: &[String]) -> Vec<Report> {
-    let report = |class: &Class| Show::of_class(program, names, classes, class).report(class);
-    classes.classes.iter().map(report).collect()
 }
 
 /// Routes to five hosts, one of them by a gateway.
@@ -195,18 +174,21 @@ fn a_chain_writes_and_mends_once() {
     // Three times: TTL, its checksum, two writes of addresses; each header checked and its checksum updated.
     assert_eq!((before.writes, before.checksums), (12, 6));
     assert!(after.writes <= 4 && after.checksums == 2 && after.reads < before.reads, "{after:?}");
-    let reports = reports(&classes, &program, &names);
-    let ttl: Vec<&(String, String)> =
-        reports.iter().flat_map(|report| &report.writes).filter(|write| write.1 == "ip.ttl - 3").collect();
-    assert_eq!(ttl.len(), 1);
-    let asked = reports.iter().flat_map(|report| &report.filter);
+    let show = |class| Show::of_class(&program, &names, &classes, class);
+    let writes = classes.classes.iter().flat_map(|class| show(class).writes(class));
+    assert_eq!(writes.filter(|write| write.1 == "ip.ttl - 3").count(), 1);
+    let asked = classes.classes.iter().flat_map(|class| show(class).conditions(&class.filter));
     let asked: Vec<_> = asked.map(|asked| serde_json::to_value(asked).expect("JSON")).collect();
     let ttl = serde_json::json!({ "of": "ip.ttl", "intervals": [[4, 255]], "text": "ip.ttl > 3" });
     assert!(asked.contains(&ttl), "{asked:?}");
     // The two earlier writes to a packet that expires at the third router were unnecessary.
-    let late = reports.iter().find(|report| report.exit == "drop decipttl10: ttl-expired").expect("a class");
-    assert_eq!(late.wasted.iter().filter(|wasted| wasted.ends_with("ip.ttl")).count(), 2);
-    assert!(late.steps.contains(&"decipttl10: ip.ttl 3".to_string()), "{:?}", late.steps);
+    let mut all = classes.classes.iter();
+    let late =
+        all.find(|class| show(*class).exit(class.exit) == "drop decipttl10: ttl-expired").expect("a class");
+    let wasted = show(late).wasted(late);
+    assert_eq!(wasted.iter().filter(|wasted| wasted.ends_with("ip.ttl")).count(), 2);
+    let steps = show(late).steps(late);
+    assert!(steps.contains(&"decipttl10: ip.ttl 3".to_string()), "{steps:?}");
 }
 
 #[test]
