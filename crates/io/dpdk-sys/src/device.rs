@@ -4,7 +4,7 @@
 //! when its last user drops it. Each [`Queue`] is used by one thread at a time.
 #![expect(unsafe_code, reason = "calls into C")]
 
-use crate::ffi::{self, RawBurst, RawDevice, RawQueue, RawStats};
+use crate::ffi::{self, DeviceStats, RawBurst, RawDevice, RawQueue};
 use crate::{DpdkError, Eal, MAX_BURST, Mempool};
 use shm::Packet;
 use std::ffi::{CStr, CString};
@@ -59,19 +59,6 @@ pub struct DeviceInfo {
     pub multi_segment: bool,
     /// Whether it receives directly into the region of the pool.
     pub in_region: bool,
-}
-
-/// The counters of a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct DeviceStats {
-    /// Received packets that were dropped because no worker fetched them in time.
-    pub missed: u64,
-    /// Received packets that were dropped for lack of a buffer.
-    pub no_buffer: u64,
-    /// Received packets with errors.
-    pub rx_errors: u64,
-    /// Packets that could not be sent.
-    pub tx_errors: u64,
 }
 
 /// The result of receiving a burst.
@@ -171,15 +158,10 @@ impl Device {
 
     /// The device's counters since its start, over all queues.
     pub fn stats(&self) -> DeviceStats {
-        let mut raw = RawStats::default();
+        let mut stats = DeviceStats::default();
         // SAFETY: as in `info`. A driver that keeps no counts leaves them 0.
-        let _ = unsafe { ffi::mr_device_stats(self.raw.port, &mut raw) };
-        DeviceStats {
-            missed: raw.missed,
-            no_buffer: raw.no_buffer,
-            rx_errors: raw.rx_errors,
-            tx_errors: raw.tx_errors,
-        }
+        let _ = unsafe { ffi::mr_device_stats(self.raw.port, &mut stats) };
+        stats
     }
 
     /// Its queue pairs, each for one thread.

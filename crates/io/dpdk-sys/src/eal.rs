@@ -6,8 +6,10 @@
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::{BUILT_WITH_DPDK, DpdkError, ffi};
+use std::collections::BTreeSet;
 use std::ffi::{CString, c_char, c_int};
-use std::path::Path;
+use std::fs::DirEntry;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 /// The error number where DPDK returns none.
@@ -23,13 +25,11 @@ pub struct EalOptions {
     /// Memory for packet headers, rings, and pools of drivers that cannot use the packet region, in MiB. The system
     /// allocates only the memory that is used.
     pub memory_mib: u32,
-    /// Further arguments, as in DPDK's manual.
-    pub extra: Vec<String>,
 }
 
 impl Default for EalOptions {
     fn default() -> Self {
-        EalOptions { pci: Vec::new(), huge_pages: None, memory_mib: 512, extra: Vec::new() }
+        EalOptions { pci: Vec::new(), huge_pages: None, memory_mib: 512 }
     }
 }
 
@@ -87,7 +87,6 @@ fn arguments(options: &EalOptions) -> Vec<String> {
     }
     // One lcore that may run on every processor of this process: workers register themselves.
     arguments.push(format!("--lcores=0@({})", allowed_processors()));
-    arguments.extend(options.extra.iter().cloned());
     arguments
 }
 
@@ -138,20 +137,13 @@ fn init(arguments: &[String]) -> c_int {
 /// The names of the network drivers that DPDK has on this machine, as for ports (`net_pcap`, ...). Does not start DPDK.
 pub fn driver_names() -> Vec<String> {
     let roots = ["/usr/lib/x86_64-linux-gnu/dpdk", "/usr/lib/aarch64-linux-gnu/dpdk", "/usr/lib64/dpdk"];
-    let folders = roots.iter().filter_map(|root| std::fs::read_dir(root).ok()).flatten().flatten();
-    let mut names: Vec<String> = folders.flat_map(|folder| plug_ins(&folder.path())).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-fn plug_ins(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            Some(name.strip_prefix("librte_")?.strip_suffix(".so")?.to_owned())
-        })
-        .filter(|name| name.starts_with("net_"))
-        .collect()
+    let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = roots.into_iter().flat_map(|root| entries(root.into()));
+    let driver = |file: DirEntry| {
+        let name = file.file_name().into_string().ok()?;
+        let driver = name.strip_prefix("librte_")?.strip_suffix(".so")?;
+        driver.starts_with("net_").then(|| driver.to_owned())
+    };
+    let names = folders.flat_map(|folder| entries(folder.path())).filter_map(driver);
+    names.collect::<BTreeSet<_>>().into_iter().collect()
 }

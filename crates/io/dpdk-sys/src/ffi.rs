@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// `struct mr_pool`.
 #[repr(C)]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RawPool {
     pub mempool: *mut c_void,
     pub base: u64,
@@ -68,34 +68,29 @@ pub struct RawDevice {
 }
 
 impl RawDevice {
-    pub const NONE: RawDevice = RawDevice {
-        odd: 0,
-        port: 0,
-        rx_queues: 0,
-        tx_queues: 0,
-        max_rx_queues: 0,
-        max_tx_queues: 0,
-        mtu: 0,
-        rss: false,
-        multi_segment: false,
-        microseconds: false,
-        link_up: false,
-        mac: [0; 6],
-        driver: [0; 64],
-    };
+    // SAFETY: every field is an integer, a flag or an array of integers, for which zeros are valid.
+    pub const NONE: RawDevice = unsafe { std::mem::zeroed() };
 }
 
-/// `struct mr_stats`.
+/// The counters of a device (`struct mr_stats`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RawStats {
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DeviceStats {
+    /// Packets received.
     pub rx_packets: u64,
+    /// Bytes received.
     pub rx_bytes: u64,
+    /// Packets sent.
     pub tx_packets: u64,
+    /// Bytes sent.
     pub tx_bytes: u64,
+    /// Received packets that were dropped because no worker fetched them in time.
     pub missed: u64,
+    /// Received packets that were dropped for lack of a buffer.
     pub no_buffer: u64,
+    /// Received packets with errors.
     pub rx_errors: u64,
+    /// Packets that could not be sent.
     pub tx_errors: u64,
 }
 
@@ -154,7 +149,7 @@ shim! {
     ) -> c_int = NOT_SUPPORTED;
     fn mr_device_stop(port: u16) -> c_int = NOT_SUPPORTED;
     fn mr_device_link(port: u16, device: *mut RawDevice);
-    fn mr_device_stats(port: u16, stats: *mut RawStats) -> c_int = NOT_SUPPORTED;
+    fn mr_device_stats(port: u16, stats: *mut DeviceStats) -> c_int = NOT_SUPPORTED;
     fn mr_alloc(pool: *const RawPool, out: *mut Packet, count: u32) -> u32 = 0;
     fn mr_free(
         packets: *const Packet,

@@ -14,8 +14,9 @@ mod eal;
 mod ffi;
 mod mempool;
 
-pub use device::{Bus, Device, DeviceInfo, DeviceStats, Queue, Received, Sent};
+pub use device::{Bus, Device, DeviceInfo, Queue, Received, Sent};
 pub use eal::{Eal, EalOptions, driver_names};
+pub use ffi::DeviceStats;
 pub use mempool::{DpdkPool, Mempool};
 
 /// Whether this program was built with DPDK.

@@ -36,25 +36,13 @@ pub struct DpdkPool {
 }
 
 impl Mempool {
-    /// A pool whose packets are in `region`.
+    /// A pool whose packets are in `region`, as many as it has slots; without one in DPDK's own memory, for drivers that
+    /// accept no other.
     ///
     /// # Errors
     ///
-    /// When DPDK has no memory for the headers.
-    pub fn in_region(eal: Eal, region: &Arc<PacketRegion>) -> Result<Arc<Mempool>, DpdkError> {
-        Mempool::create(eal, region.slots(), Some(region))
-    }
-
-    /// A pool whose packets are in DPDK's own memory, for drivers that accept no other.
-    ///
-    /// # Errors
-    ///
-    /// When DPDK has no memory for them.
-    pub fn in_dpdk_memory(eal: Eal, slots: u32) -> Result<Arc<Mempool>, DpdkError> {
-        Mempool::create(eal, slots, None)
-    }
-
-    fn create(_: Eal, slots: u32, region: Option<&Arc<PacketRegion>>) -> Result<Arc<Mempool>, DpdkError> {
+    /// When DPDK has no memory for the headers, or for the packets.
+    pub fn new(_: Eal, slots: u32, region: Option<&Arc<PacketRegion>>) -> Result<Arc<Mempool>, DpdkError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("packets{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let c_name = CString::new(name.as_str()).map_err(|_| DpdkError::Name { name: name.clone() })?;
@@ -62,20 +50,7 @@ impl Mempool {
             Some(region) if region.on_huge_pages() => shm::packet_region::HUGE_PAGE_BYTES as u64,
             _ => PAGE_BYTES,
         };
-        let raw = Box::leak(Box::new(RawPool {
-            mempool: std::ptr::null_mut(),
-            base: 0,
-            first: 0,
-            span: 0,
-            slots_per_byte: 0,
-            chains: 0,
-            chains_stride: 0,
-            headers: 0,
-            headers_span: 0,
-            capacity: 0,
-            region: 0,
-            external: false,
-        }));
+        let raw = Box::leak(Box::<RawPool>::default());
         let (base, chains, bytes) =
             region.map_or((0, 0, 0), |region| (region.address(), region.chains(), region.bytes()));
         // A cache may hold two thirds of a small pool at most.
@@ -117,22 +92,12 @@ impl Mempool {
         self.region.as_ref()
     }
 
-    /// The pool number in the descriptors of its packets.
-    pub fn number(&self) -> u16 {
-        self.raw.region
-    }
-
     pub(crate) fn raw(&self) -> &'static RawPool {
         self.raw
     }
 }
 
 impl DpdkPool {
-    /// The pool behind this handle.
-    pub fn mempool(&self) -> &Arc<Mempool> {
-        &self.pool
-    }
-
     fn give_back(&mut self, packets: &[Packet], list: Option<&[u16]>) {
         let mut burst = RawBurst::default();
         let (pointer, listed) = match list {

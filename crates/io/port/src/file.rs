@@ -1,6 +1,6 @@
 //! Files that a run reads and writes: compares names of one file, and leaves outputs unchanged until the run starts.
 
-use crate::PortError;
+use crate::{PortError, Result};
 use std::fmt::Debug;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Stdout, Write};
@@ -85,7 +85,7 @@ impl OutputFile {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn open(path: impl AsRef<Path>) -> Result<OutputFile, PortError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<OutputFile> {
         let path = path.as_ref();
         let mut options = OpenOptions::new();
         let (file, is_new) = match options.write(true).create_new(true).open(path) {

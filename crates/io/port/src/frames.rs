@@ -3,7 +3,7 @@
 //! Frames are stored one after another, each aligned and padded to cache lines, so that a frame of up to 64 bytes is
 //! copied as one whole line whatever its length.
 
-use crate::PortError;
+use crate::{PortError, Result};
 use shm::chain::SEGMENT_BYTES;
 use shm::{Packet, PacketPool, Pool};
 
@@ -38,7 +38,7 @@ impl FrameSet {
     /// # Errors
     ///
     /// When there are none, or one is longer than [`LONGEST_FRAME_BYTES`].
-    pub fn new<Frame: AsRef<[u8]>>(frames: impl IntoIterator<Item = Frame>) -> Result<FrameSet, PortError> {
+    pub fn new<Frame: AsRef<[u8]>>(frames: impl IntoIterator<Item = Frame>) -> Result<FrameSet> {
         let (mut lines, mut places) = (Vec::new(), Vec::new());
         for (index, frame) in frames.into_iter().enumerate() {
             let frame = frame.as_ref();
@@ -73,11 +73,6 @@ impl FrameSet {
     /// The frames, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.places.iter().map(|place| self.frame(*place))
-    }
-
-    /// The memory of the frames in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len()
     }
 
     #[inline(always)]

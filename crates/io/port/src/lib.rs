@@ -26,7 +26,6 @@ pub use frames::FrameSet;
 pub use memory::MemoryPort;
 
 use shm::{Packet, PacketPool};
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Link type of Ethernet, as captures number link types (LINKTYPE_ETHERNET).
@@ -92,12 +91,12 @@ pub trait Port: Send {
     /// # Errors
     ///
     /// When buffered packets cannot be written; the error contains the number of those that were.
-    fn flush(&mut self) -> Result<(), PortError> {
+    fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Warnings about problems that did not stop the port. Each is returned once.
-    fn take_findings(&mut self) -> Vec<Finding> {
+    /// Warnings about problems that did not stop the port: its name, the problem and its effect. Each is returned once.
+    fn take_findings(&mut self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -165,20 +164,8 @@ impl RxDropped {
     }
 }
 
-/// A warning: a problem that did not stop the run.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// The port concerned.
-    pub port: String,
-    /// The problem and its effect, in a sentence.
-    pub message: String,
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.port, self.message)
-    }
-}
+/// The result of an operation on a port.
+pub type Result<T, E = PortError> = std::result::Result<T, E>;
 
 /// Errors of ports.
 #[derive(Debug, thiserror::Error)]

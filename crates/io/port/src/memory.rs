@@ -8,7 +8,7 @@
 //! reads no clock: packets have no timestamp.
 
 use crate::frames::{Filled, FramePlace, FrameSet, LINE_BYTES, fill};
-use crate::{Moved, Port, PortError, PortInfo, PortStats};
+use crate::{Moved, Port, PortError, PortInfo, PortStats, Result};
 use shm::{Packet, PacketBytes, PacketPool, Pool};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -163,12 +163,7 @@ fn finish(packet: &mut Packet, place: FramePlace, origin: u16) {
 /// # Errors
 ///
 /// When the pool has fewer than `burst` slots, or a frame is longer than a slot.
-pub fn restore_cost(
-    frames: &FrameSet,
-    pool: &mut PacketPool,
-    burst: usize,
-    rounds: u32,
-) -> Result<Duration, PortError> {
+pub fn restore_cost(frames: &FrameSet, pool: &mut PacketPool, burst: usize, rounds: u32) -> Result<Duration> {
     let mut packets = vec![Packet::EMPTY; burst.max(1)];
     let got = pool.alloc(&mut packets);
     packets.truncate(got);

@@ -280,7 +280,7 @@ fn a_damaged_capture_is_a_finding_and_frames_too_long_are_counted() {
     assert_eq!(port.stats().rx_dropped.too_long, 1);
     let findings = port.take_findings();
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].to_string().starts_with("in: ") && findings[0].message.contains("damaged at byte"));
+    assert!(findings[0].starts_with("in: ") && findings[0].contains("damaged at byte"));
     assert!(port.take_findings().is_empty());
     assert!(!port.can_send());
     assert_eq!(port.send(&mut pool(1), &mut [Packet::EMPTY], &[0]).packets, 0);
@@ -296,14 +296,19 @@ fn an_empty_capture_read_without_end_ends() {
     assert!(receive_all(&mut port, &mut pool(64)).is_empty());
 }
 
-#[test]
-fn a_short_pool_delays_frames_and_loses_none() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("in.pcap");
+/// Five frames, one of them of 9,216 bytes, and a port that receives them once from a file in the folder.
+fn five_frames(folder: &Path) -> (Vec<Record>, CapturePort) {
+    let path = folder.join("in.pcap");
     let records: Vec<Record> = records().into_iter().take(5).collect();
     std::fs::write(&path, pcap(&records, false, true, 1)).expect("room");
     let options = CaptureOptions { read: Some(path), passes: 1, ..CaptureOptions::default() };
-    let mut port = CapturePort::open("in", &options).expect("a file");
+    (records, CapturePort::open("in", &options).expect("a file"))
+}
+
+#[test]
+fn a_short_pool_delays_frames_and_loses_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (records, mut port) = five_frames(folder.path());
     // The frame of 9,216 bytes needs five slots, so the rest of the burst gives its slots back.
     let seen = receive_all(&mut port, &mut pool(5));
     assert_eq!(seen, records.iter().map(|(at, _, bytes)| (*at, bytes.clone())).collect::<Vec<_>>());
@@ -312,11 +317,7 @@ fn a_short_pool_delays_frames_and_loses_none() {
 #[test]
 fn a_frame_that_no_pool_of_that_size_can_hold_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("in.pcap");
-    let records: Vec<Record> = records().into_iter().take(5).collect();
-    std::fs::write(&path, pcap(&records, false, true, 1)).expect("room");
-    let options = CaptureOptions { read: Some(path), passes: 1, ..CaptureOptions::default() };
-    let mut port = CapturePort::open("in", &options).expect("a file");
+    let (_, mut port) = five_frames(folder.path());
     assert_eq!(receive_all(&mut port, &mut pool(4)).len(), 4);
     assert_eq!(port.stats().rx_dropped.too_long, 1);
 }
@@ -337,7 +338,7 @@ fn a_full_disk_is_told_and_counted() {
     let error = port.flush().err();
     let findings = port.take_findings();
     assert_eq!(findings.len(), 1, "{error:?}");
-    assert!(findings[0].message.contains("the file holds 0 whole frames"), "{}", findings[0]);
+    assert!(findings[0].contains("the file holds 0 whole frames"), "{}", findings[0]);
     let stats = port.stats();
     assert_eq!((stats.tx_packets, stats.tx_bytes, stats.tx_errors), (0, 0, 1000));
     assert_eq!(pool.in_use(), 0);

@@ -2,11 +2,11 @@
 
 mod dpdk_setup;
 
-use dpdk_setup::{in_namespace, ip, mac_of, open, receive_udp, start, udp_frame};
+use dpdk_setup::{
+    check_datagrams, in_namespace, ip, mac_of, open, receive_udp, socket, start, udp_frame, veth_pair,
+};
 use port::Port;
-use port::offload::transport_checksum_holds;
 use shm::{Packet, PacketBytes, Pool, write_frame};
-use std::net::UdpSocket;
 use std::time::Duration;
 
 /// A fragment of a UDP datagram, `offset` in units of 8 bytes.
@@ -57,33 +57,17 @@ fn a_kernel_peer_is_understood() {
     if !in_namespace("a_kernel_peer_is_understood") {
         return;
     }
-    let made = ip("link add ours type veth peer name theirs")
-        && ip("link set ours mtu 9000 up")
-        && ip("link set theirs mtu 9000 up")
-        && ip("addr add 192.0.2.1/24 dev theirs")
-        && ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev theirs");
-    if !made {
-        eprintln!("SKIP: a veth pair cannot be made here");
+    if !veth_pair(9000) {
         return;
     }
     let Some(dpdk) = start(1024) else { return };
     let mut pool = dpdk.pool();
     let mut port = open(&dpdk, "net_af_packet0,iface=ours");
     assert_eq!(port.info().mac, Some(mac_of("ours")));
-    let socket = UdpSocket::bind("192.0.2.1:4000").expect("the address is ours");
-    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    let socket = socket();
 
     // Packets of the kernel have partial checksums; the port completes them.
-    for n in 0..50u8 {
-        socket.send_to(&vec![n; 100 + usize::from(n)], "192.0.2.9:5000").expect("sent");
-    }
-    let seen = receive_udp(&mut port, &mut pool, 50, 5000);
-    assert_eq!(seen.len(), 50);
-    for (n, packet) in seen.iter().enumerate() {
-        assert_eq!(PacketBytes::new(packet).to_vec()[42..], vec![n as u8; 100 + n]);
-        assert_eq!(transport_checksum_holds(packet), Some(true), "packet {n}");
-    }
-    pool.free_all(&seen);
+    check_datagrams(&mut port, &mut pool, &socket, (0..50).map(|n| 100 + n));
 
     // A frame longer than a buffer of the driver's ring arrives truncated: it is dropped with a warning.
     socket.send_to(&[7; 5000], "192.0.2.9:5000").expect("sent");
@@ -94,7 +78,7 @@ fn a_kernel_peer_is_understood() {
     pool.free_all(&seen);
     assert_eq!(port.stats().rx_dropped.cut_off, 1);
     let findings = port.take_findings();
-    assert!(findings.len() == 1 && findings[0].message.contains("ethtool -K"), "{findings:?}");
+    assert!(findings.len() == 1 && findings[0].contains("ethtool -K"), "{findings:?}");
 
     // Sent packets arrive. A chain is linearized for this driver; one that is too long is dropped with a warning.
     let mac = mac_of("theirs");

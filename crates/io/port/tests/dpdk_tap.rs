@@ -2,12 +2,9 @@
 
 mod dpdk_setup;
 
-use dpdk_setup::{in_namespace, ip, mac_of, receive_udp, start, udp_frame};
-use port::offload::transport_checksum_holds;
-use port::{DpdkSpec, Port};
-use shm::{PacketBytes, Pool, write_frame};
-use std::net::UdpSocket;
-use std::time::Duration;
+use dpdk_setup::{check_datagrams, in_namespace, ip, mac_of, socket, start, try_open, udp_frame};
+use port::Port;
+use shm::write_frame;
 
 #[test]
 fn a_tap_connects_to_the_kernel() {
@@ -16,28 +13,11 @@ fn a_tap_connects_to_the_kernel() {
     }
     let Some(dpdk) = start(1024) else { return };
     let mut pool = dpdk.pool();
-    let spec = DpdkSpec::parse("net_tap0,iface=mill0").expect("a name");
-    let mut port = match dpdk.open(&spec, 1) {
-        Ok(mut ports) => ports.remove(0),
-        Err(error) => {
-            eprintln!("SKIP: no tap device here: {error}");
-            return;
-        }
-    };
+    let Some(mut port) = try_open(&dpdk, "net_tap0,iface=mill0") else { return };
     assert!(ip("link set mill0 up") && ip("addr add 192.0.2.1/24 dev mill0"));
     assert!(ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev mill0"));
-    let socket = UdpSocket::bind("192.0.2.1:4000").expect("the address is ours");
-    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
-    for n in 0..20u8 {
-        socket.send_to(&vec![n; 1 + 70 * usize::from(n)], "192.0.2.9:5000").expect("sent");
-    }
-    let seen = receive_udp(&mut port, &mut pool, 20, 5000);
-    assert_eq!(seen.len(), 20);
-    for (n, packet) in seen.iter().enumerate() {
-        assert_eq!(PacketBytes::new(packet).to_vec()[42..], vec![n as u8; 1 + 70 * n]);
-        assert_eq!(transport_checksum_holds(packet), Some(true), "packet {n}");
-    }
-    pool.free_all(&seen);
+    let socket = socket();
+    check_datagrams(&mut port, &mut pool, &socket, (0..20).map(|n| 1 + 70 * n));
     let frame = udp_frame(mac_of("mill0"), [192, 0, 2, 9], [192, 0, 2, 1], 4000, &[3; 1000]);
     let packet = write_frame(&mut pool, &frame).expect("a slot");
     assert_eq!(port.send(&mut pool, &mut [packet], &[0]).packets, 1);

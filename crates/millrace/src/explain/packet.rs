@@ -1,15 +1,10 @@
 //! The packet to explain, as a port would receive it.
 
 use anyhow::{Context, bail};
-use packet::anno::EXTRA_LENGTH;
 use port::capture::CaptureReader;
-use port::frames::packet_type;
 use shm::Packet;
 use shm::descriptor::{BUF_BYTES, HEADROOM};
 use std::path::PathBuf;
-
-/// The link type of Ethernet in captures (LINKTYPE_ETHERNET).
-const LINK_ETHERNET: u32 = 1;
 
 /// A packet of a capture: the file, and the packet's number, from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,15 +45,9 @@ impl Held {
 /// When the capture cannot be read, it has no such packet, or the packet is too long for one buffer.
 pub fn read(which: &Which) -> anyhow::Result<Held> {
     let mut reader = CaptureReader::open(&which.file)?;
-    for number in 1.. {
-        let Some(frame) = reader.next_frame()? else {
-            bail!(
-                "{} has {} packets, and no packet {}",
-                which.file.display(),
-                crate::text::count(number - 1),
-                which.number
-            );
-        };
+    let mut number = 0;
+    while let Some(frame) = reader.next_frame()? {
+        number += 1;
         if number < which.number {
             continue;
         }
@@ -72,18 +61,12 @@ pub fn read(which: &Which) -> anyhow::Result<Held> {
             })?
             .copy_from_slice(frame.bytes);
         let data = HEADROOM as u16;
-        let is_ethernet = frame.link_type == LINK_ETHERNET;
         // Its length is within the buffer: its bytes were copied there.
         let mut packet = Packet::detached(data, len as u32).unwrap_or(Packet::EMPTY);
         packet.mac = data;
-        packet.packet_type = if is_ethernet { packet_type(frame.bytes) } else { 0 };
-        packet.timestamp_ns = frame.timestamp_ns;
-        let cut_off = frame.original_bytes.saturating_sub(len as u32);
-        let at = usize::from(EXTRA_LENGTH.offset);
-        if let Some(anno) = packet.anno.get_mut(at..at + 4) {
-            anno.copy_from_slice(&cut_off.to_ne_bytes());
-        }
+        frame.describe(&mut packet);
         return Ok(Held { packet, buffer });
     }
-    bail!("no packet {}", which.number)
+    let count = crate::text::count(number);
+    bail!("{} has {count} packets, and no packet {}", which.file.display(), which.number)
 }

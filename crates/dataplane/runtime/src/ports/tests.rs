@@ -334,7 +334,7 @@ inline = "FromDevice(a) -> there :: Counter -> ToDevice(b); FromDevice(b) -> bac
 /// The only test here that starts DPDK, which a process can do only once.
 #[test]
 fn devices_bring_their_pool() {
-    if !Dpdk::is_built_in() {
+    if !port::dpdk::BUILT_WITH_DPDK {
         eprintln!("SKIP: built without DPDK");
         return;
     }

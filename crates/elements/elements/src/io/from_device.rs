@@ -174,7 +174,7 @@ impl Element for FromDevice {
     }
 
     fn take_findings(&mut self) -> Vec<String> {
-        self.port.take_findings().iter().map(ToString::to_string).collect()
+        self.port.take_findings()
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {

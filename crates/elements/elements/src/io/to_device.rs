@@ -158,7 +158,7 @@ impl Element for ToDevice {
     fn take_findings(&mut self) -> Vec<String> {
         // A port that cannot store sent packets reports it in its findings.
         let failed = self.port.flush().err().map(|error| error.to_string());
-        let found: Vec<String> = self.port.take_findings().iter().map(ToString::to_string).collect();
+        let found = self.port.take_findings();
         if found.is_empty() { failed.into_iter().collect() } else { found }
     }
 

@@ -5,8 +5,8 @@
 
 use super::reader::CaptureReader;
 use super::writer::CaptureWriter;
-use crate::frames::{Filled, LONGEST_FRAME_BYTES, fill, packet_type};
-use crate::{Finding, LINK_ETHERNET, Moved, Port, PortError, PortInfo, PortStats, same_file};
+use crate::frames::{Filled, LONGEST_FRAME_BYTES, fill};
+use crate::{LINK_ETHERNET, Moved, Port, PortError, PortInfo, PortStats, Result, same_file};
 use packet::anno::EXTRA_LENGTH;
 use shm::chain::SEGMENT_BYTES;
 use shm::{Packet, PacketPool, Pool};
@@ -37,7 +37,7 @@ pub struct CapturePort {
     link_type: u32,
     origin: u16,
     stats: PortStats,
-    warnings: Vec<Finding>,
+    warnings: Vec<String>,
     told_link_type: bool,
     told_write: bool,
 }
@@ -48,7 +48,7 @@ impl CapturePort {
     /// # Errors
     ///
     /// When a file cannot be opened, is not a capture, or is both read and written.
-    pub fn open(name: impl Into<String>, options: &CaptureOptions) -> Result<CapturePort, PortError> {
+    pub fn open(name: impl Into<String>, options: &CaptureOptions) -> Result<CapturePort> {
         let reader = options.read.as_ref().map(CaptureReader::open).transpose()?;
         if let (Some(read), Some(write)) = (&options.read, &options.write)
             && same_file(read, write)
@@ -76,7 +76,7 @@ impl CapturePort {
     }
 
     fn tell(&mut self, message: String) {
-        self.warnings.push(Finding { port: self.name.clone(), message });
+        self.warnings.push(format!("{}: {message}", self.name));
     }
 
     /// Adds a warning, once, that frames cannot be written. The statistics contain how many were lost.
@@ -151,15 +151,7 @@ impl CapturePort {
                 }
             }
             let Some(packet) = packets.get_mut(filled) else { break };
-            let cut_off = frame.original_bytes.saturating_sub(frame.bytes.len() as u32);
-            if cut_off > 0 {
-                let at = usize::from(EXTRA_LENGTH.offset);
-                if let Some(anno) = packet.anno.get_mut(at..at + 4) {
-                    anno.copy_from_slice(&cut_off.to_ne_bytes());
-                }
-            }
-            packet.timestamp_ns = frame.timestamp_ns;
-            packet.packet_type = if self.link_type == LINK_ETHERNET { packet_type(frame.bytes) } else { 0 };
+            frame.describe(packet);
             packet.origin = self.origin;
             self.stats.rx_packets += 1;
             self.stats.rx_bytes += frame.bytes.len() as u64;
@@ -208,9 +200,7 @@ impl Port for CapturePort {
                 }
                 timestamp_ns = now_ns;
             }
-            let at = usize::from(EXTRA_LENGTH.offset);
-            let cut_off = packet.anno.get(at..).and_then(|rest| rest.first_chunk()).copied();
-            let original = packet.total().saturating_add(u32::from_ne_bytes(cut_off.unwrap_or_default()));
+            let original = packet.total().saturating_add(EXTRA_LENGTH.load(&packet.anno) as u32);
             self.stats.tx_packets += 1;
             self.stats.tx_bytes += u64::from(packet.total());
             // The writer counts the frames that it could not write; see `stats`.
@@ -243,7 +233,7 @@ impl Port for CapturePort {
         self.writer.is_some()
     }
 
-    fn flush(&mut self) -> Result<(), PortError> {
+    fn flush(&mut self) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let flushed = writer.flush();
         if let Err(error) = &flushed {
@@ -253,7 +243,7 @@ impl Port for CapturePort {
         flushed
     }
 
-    fn take_findings(&mut self) -> Vec<Finding> {
+    fn take_findings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 }

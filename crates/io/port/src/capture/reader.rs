@@ -6,7 +6,10 @@
 
 use super::format::{ByteOrder, FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, PcapHeader, RECORD_HEADER_BYTES};
 use super::pcapng::{BLOCK_START_BYTES, RecordPacket, SECTION_HEADER, Section};
-use crate::PortError;
+use crate::frames::packet_type;
+use crate::{LINK_ETHERNET, PortError, Result};
+use packet::anno::EXTRA_LENGTH;
+use shm::Packet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -25,6 +28,19 @@ pub struct Frame<'a> {
     pub link_type: u32,
     /// The captured bytes.
     pub bytes: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// Fills a fresh packet's fields that are not its bytes: time, type, and the number of bytes that the capture
+    /// truncated.
+    pub fn describe(&self, packet: &mut Packet) {
+        let cut_off = self.original_bytes.saturating_sub(self.bytes.len() as u32);
+        if cut_off > 0 {
+            EXTRA_LENGTH.store(&mut packet.anno, cut_off.into());
+        }
+        packet.timestamp_ns = self.timestamp_ns;
+        packet.packet_type = if self.link_type == LINK_ETHERNET { packet_type(self.bytes) } else { 0 };
+    }
 }
 
 /// The source of a capture; only a file can be read again.
@@ -97,7 +113,7 @@ impl CaptureReader {
     /// # Errors
     ///
     /// When it cannot be read or is not a capture.
-    pub fn open(path: impl AsRef<Path>) -> Result<CaptureReader, PortError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<CaptureReader> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {
             return CaptureReader::read(path, CaptureInput::Stream(Box::new(std::io::stdin())));
@@ -111,14 +127,11 @@ impl CaptureReader {
     /// # Errors
     ///
     /// When it cannot be read or is not a capture.
-    pub fn from_stream(
-        name: impl AsRef<Path>,
-        stream: impl Read + Send + 'static,
-    ) -> Result<CaptureReader, PortError> {
+    pub fn from_stream(name: impl AsRef<Path>, stream: impl Read + Send + 'static) -> Result<CaptureReader> {
         CaptureReader::read(name.as_ref(), CaptureInput::Stream(Box::new(stream)))
     }
 
-    fn read(path: &Path, source: CaptureInput) -> Result<CaptureReader, PortError> {
+    fn read(path: &Path, source: CaptureInput) -> Result<CaptureReader> {
         let window = Window { source, bytes: Vec::new(), start: 0, end: 0, offset: 0 };
         let mut reader = CaptureReader {
             path: path.to_owned(),
@@ -133,7 +146,7 @@ impl CaptureReader {
     }
 
     /// Reads the start of the file, up to the link type.
-    fn start(&mut self) -> Result<(), PortError> {
+    fn start(&mut self) -> Result<()> {
         (self.returned, self.ended, self.whole_frames) = (0, false, 0);
         let head = self
             .window
@@ -159,7 +172,7 @@ impl CaptureReader {
     }
 
     /// Skips the blocks in front of the first interface, which contains the link type.
-    fn pass_to_interface(&mut self) -> Result<(), PortError> {
+    fn pass_to_interface(&mut self) -> Result<()> {
         while self.link_type().is_none() {
             match self.find()? {
                 // A capture without packets, which is not an error.
@@ -190,7 +203,7 @@ impl CaptureReader {
     /// # Errors
     ///
     /// Once, where the capture is damaged or a read fails. The capture has ended then.
-    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, PortError> {
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>> {
         self.window.pass(std::mem::take(&mut self.returned));
         while !self.ended {
             match self.find() {
@@ -228,7 +241,7 @@ impl CaptureReader {
     /// # Errors
     ///
     /// When the file cannot be read again.
-    pub fn rewind(&mut self) -> Result<bool, PortError> {
+    pub fn rewind(&mut self) -> Result<bool> {
         let CaptureInput::File(file) = &mut self.window.source else { return Ok(false) };
         if let Err(source) = file.seek(SeekFrom::Start(0)) {
             // The file is a pipe.
@@ -252,17 +265,18 @@ impl CaptureReader {
     }
 
     /// Parses the next record without consuming it.
-    fn find(&mut self) -> Result<Option<Record>, PortError> {
+    fn find(&mut self) -> Result<Option<Record>> {
         let found = match &mut self.format {
             Format::Pcap(header) => find_pcap(&mut self.window, header),
             Format::Pcapng(section) => find_block(&mut self.window, section),
         };
-        found.map_err(|error| match error {
-            FindError::Damaged(what) => self.damaged(what),
-            FindError::Io(source) => PortError::file("read", &self.path, source),
-        })
+        let found = found.map_err(|source| PortError::file("read", &self.path, source))?;
+        found.map_err(|what| self.damaged(what))
     }
 }
+
+/// The next record if there is one, or how the capture is damaged.
+type Found = Result<Option<Record>, &'static str>;
 
 /// The record at the start of the window, with its length.
 struct Record {
@@ -270,55 +284,44 @@ struct Record {
     packet: Option<RecordPacket>,
 }
 
-#[derive(Debug, thiserror::Error)]
-enum FindError {
-    #[error("{0}")]
-    Damaged(&'static str),
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
-impl From<&'static str> for FindError {
-    fn from(what: &'static str) -> Self {
-        FindError::Damaged(what)
-    }
-}
-
-fn find_pcap(window: &mut Window, header: &PcapHeader) -> Result<Option<Record>, FindError> {
-    let order = header.order;
+fn find_pcap(window: &mut Window, header: &PcapHeader) -> std::io::Result<Found> {
     let head = window.ahead(RECORD_HEADER_BYTES)?;
     if head.is_empty() {
-        return Ok(None);
+        return Ok(Ok(None));
     }
-    let short = "the file ends within a frame's header";
-    let word = |at| order.u32(head, at).ok_or(short);
-    let (seconds, fraction) = (u64::from(word(0)?), u64::from(word(4)?));
-    let (captured, original_bytes) = (word(8)?, word(12)?);
+    let words = [0, 4, 8, 12].map(|at| header.order.u32(head, at));
+    let [Some(seconds), Some(fraction), Some(captured), Some(original_bytes)] = words else {
+        return Ok(Err("the file ends within a frame's header"));
+    };
     if captured > LONGEST_RECORD_BYTES {
-        return Err("the length of a frame is impossible".into());
+        return Ok(Err("the length of a frame is impossible"));
     }
     let record_bytes = RECORD_HEADER_BYTES + captured as usize;
     if window.ahead(record_bytes)?.len() < record_bytes {
-        return Err("the file ends within a frame".into());
+        return Ok(Err("the file ends within a frame"));
     }
+    let fraction_ns = u64::from(fraction) * header.resolution.unit_ns();
     let packet = RecordPacket {
-        timestamp_ns: seconds * 1_000_000_000 + fraction * header.resolution.unit_ns(),
+        timestamp_ns: u64::from(seconds) * 1_000_000_000 + fraction_ns,
         original_bytes,
         link_type: header.link_type,
         bytes: RECORD_HEADER_BYTES..record_bytes,
     };
-    Ok(Some(Record { bytes: record_bytes, packet: Some(packet) }))
+    Ok(Ok(Some(Record { bytes: record_bytes, packet: Some(packet) })))
 }
 
-fn find_block(window: &mut Window, section: &mut Section) -> Result<Option<Record>, FindError> {
+fn find_block(window: &mut Window, section: &mut Section) -> std::io::Result<Found> {
     let start = window.ahead(BLOCK_START_BYTES)?;
     if start.is_empty() {
-        return Ok(None);
+        return Ok(Ok(None));
     }
-    let bytes = section.block_bytes(start)?;
+    let bytes = match section.block_bytes(start) {
+        Ok(bytes) => bytes,
+        Err(what) => return Ok(Err(what)),
+    };
     let block = window.ahead(bytes)?;
     if block.len() < bytes {
-        return Err("the file ends within a block".into());
+        return Ok(Err("the file ends within a block"));
     }
-    Ok(Some(Record { bytes, packet: section.block(block)? }))
+    Ok(section.block(block).map(|packet| Some(Record { bytes, packet })))
 }

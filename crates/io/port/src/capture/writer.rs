@@ -4,7 +4,7 @@
 //! last whole frame, and the error contains the number of frames.
 
 use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, RECORD_HEADER_BYTES, Resolution};
-use crate::{OutputFile, PortError};
+use crate::{OutputFile, PortError, Result};
 use shm::{Packet, PacketBytes};
 use std::path::Path;
 
@@ -41,7 +41,7 @@ impl CaptureWriter {
     /// # Errors
     ///
     /// When the file cannot be created.
-    pub fn create(path: impl AsRef<Path>, link_type: u32) -> Result<CaptureWriter, PortError> {
+    pub fn create(path: impl AsRef<Path>, link_type: u32) -> Result<CaptureWriter> {
         Ok(CaptureWriter::new(OutputFile::open(path)?, link_type))
     }
 
@@ -86,7 +86,7 @@ impl CaptureWriter {
     /// # Errors
     ///
     /// When the disk is full or fails: see [`CaptureWriter::flush`]. After an error no frame can be added.
-    pub fn write(&mut self, timestamp_ns: u64, original_bytes: u32, frame: &[u8]) -> Result<(), PortError> {
+    pub fn write(&mut self, timestamp_ns: u64, original_bytes: u32, frame: &[u8]) -> Result<()> {
         self.start_record(timestamp_ns, original_bytes, frame.len())?;
         self.held.extend_from_slice(frame);
         self.end_record()
@@ -97,12 +97,7 @@ impl CaptureWriter {
     /// # Errors
     ///
     /// As [`CaptureWriter::write`].
-    pub fn write_packet(
-        &mut self,
-        timestamp_ns: u64,
-        original_bytes: u32,
-        packet: &Packet,
-    ) -> Result<(), PortError> {
+    pub fn write_packet(&mut self, timestamp_ns: u64, original_bytes: u32, packet: &Packet) -> Result<()> {
         let bytes = PacketBytes::new(packet);
         let len = packet::access::Access::len(&bytes);
         self.start_record(timestamp_ns, original_bytes, len)?;
@@ -115,7 +110,7 @@ impl CaptureWriter {
         self.end_record()
     }
 
-    fn start_record(&mut self, timestamp_ns: u64, original_bytes: u32, len: usize) -> Result<(), PortError> {
+    fn start_record(&mut self, timestamp_ns: u64, original_bytes: u32, len: usize) -> Result<()> {
         if self.failed {
             self.lost_frames.frames += 1;
             self.lost_frames.bytes += len as u64;
@@ -135,7 +130,7 @@ impl CaptureWriter {
         Ok(())
     }
 
-    fn end_record(&mut self) -> Result<(), PortError> {
+    fn end_record(&mut self) -> Result<()> {
         self.ends.push(self.held.len());
         if self.held.len() >= HOLD_BYTES { self.flush() } else { Ok(()) }
     }
@@ -146,7 +141,7 @@ impl CaptureWriter {
     ///
     /// When the disk is full or fails: the file then ends with its last whole frame, and the error contains the number
     /// of frames.
-    pub fn flush(&mut self) -> Result<(), PortError> {
+    pub fn flush(&mut self) -> Result<()> {
         if self.failed {
             return Ok(());
         }

@@ -6,12 +6,12 @@
 mod port;
 mod spec;
 
-pub use dpdk_sys::{EalOptions, driver_names};
+pub use dpdk_sys::{BUILT_WITH_DPDK, EalOptions, driver_names};
 pub use port::DpdkPort;
 pub use spec::DpdkSpec;
 
-use crate::PortError;
-use dpdk_sys::{BUILT_WITH_DPDK, Device, DpdkError, Eal, Mempool};
+use crate::Result;
+use dpdk_sys::{Device, DpdkError, Eal, Mempool};
 use shm::{PacketPool, PacketRegion, RegionOptions};
 use std::sync::{Arc, Mutex};
 
@@ -25,24 +25,19 @@ pub struct Dpdk {
 }
 
 impl Dpdk {
-    /// Whether this program was built with DPDK.
-    pub fn is_built_in() -> bool {
-        BUILT_WITH_DPDK
-    }
-
     /// Starts DPDK and allocates packet memory for it.
     ///
     /// # Errors
     ///
     /// When this program was built without DPDK, DPDK does not start, or there is no memory.
-    pub fn start(options: &EalOptions, memory: RegionOptions) -> Result<Dpdk, PortError> {
+    pub fn start(options: &EalOptions, memory: RegionOptions) -> Result<Dpdk> {
         if !BUILT_WITH_DPDK {
             return Err(DpdkError::NotBuilt.into());
         }
         // The region is allocated first: DPDK may use only the huge pages that are left.
         let region = PacketRegion::create(memory)?;
         let eal = Eal::start(options)?;
-        let pool = Mempool::in_region(eal, &region)?;
+        let pool = Mempool::new(eal, region.slots(), Some(&region))?;
         let notes = region.notes().to_vec();
         Ok(Dpdk { eal, pool, own_memory: Mutex::new(None), notes: Mutex::new(notes) })
     }
@@ -63,14 +58,14 @@ impl Dpdk {
     /// # Errors
     ///
     /// When there is no such device, or it has fewer queues.
-    pub fn open(&self, spec: &DpdkSpec, queues: u16) -> Result<Vec<DpdkPort>, PortError> {
+    pub fn open(&self, spec: &DpdkSpec, queues: u16) -> Result<Vec<DpdkPort>> {
         let start =
             |pool| Device::start(self.eal, spec.bus, &spec.name, &spec.arguments, queues.max(1), pool);
         let device = match start(&self.pool) {
             // Some drivers accept only DPDK's own memory (net_af_xdp). Their errors differ.
             Err(refusal @ DpdkError::Failed { action: "start", .. }) => {
                 let device = start(&self.own_memory(&refusal)?)?;
-                self.warn(format!(
+                lock(&self.notes).push(format!(
                     "{}: the driver takes no packet memory of ours, so its packets lie in DPDK's: they are \
                      copied where an NF outside this process gets them",
                     spec.name
@@ -88,10 +83,6 @@ impl Dpdk {
         lock(&self.notes).clone()
     }
 
-    fn warn(&self, note: String) {
-        lock(&self.notes).push(note);
-    }
-
     fn own_memory(&self, refusal: &DpdkError) -> Result<Arc<Mempool>, DpdkError> {
         let mut own = lock(&self.own_memory);
         if let Some(pool) = &*own {
@@ -99,7 +90,7 @@ impl Dpdk {
         }
         let slots = self.pool.region().map_or(0, |region| region.slots());
         // Without memory for a second pool, the driver's first error is the more useful one.
-        let pool = Mempool::in_dpdk_memory(self.eal, slots).map_err(|_| refusal.clone())?;
+        let pool = Mempool::new(self.eal, slots, None).map_err(|_| refusal.clone())?;
         *own = Some(Arc::clone(&pool));
         Ok(pool)
     }

@@ -2,7 +2,7 @@
 
 use super::DpdkSpec;
 use crate::offload::{Settled, settle};
-use crate::{Finding, LINK_ETHERNET, Moved, Port, PortInfo, PortStats};
+use crate::{LINK_ETHERNET, Moved, Port, PortInfo, PortStats};
 use dpdk_sys::Queue;
 use shm::{Packet, PacketPool, Pool, clone_packet, linearize};
 
@@ -24,7 +24,7 @@ pub struct DpdkPort {
     /// Whether this port reports the device's counters; one of the device's ports does.
     reports_device: bool,
     stats: PortStats,
-    warnings: Vec<Finding>,
+    warnings: Vec<String>,
     told_cut_off: bool,
     told_too_long: bool,
 }
@@ -52,7 +52,7 @@ impl DpdkPort {
     }
 
     fn tell(&mut self, message: String) {
-        self.warnings.push(Finding { port: self.name.clone(), message });
+        self.warnings.push(format!("{}: {message}", self.name));
     }
 
     /// Finishes packets with partial checksums and drops truncated ones; returns how many packets remain.
@@ -236,7 +236,7 @@ impl Port for DpdkPort {
         stats
     }
 
-    fn take_findings(&mut self) -> Vec<Finding> {
+    fn take_findings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 }

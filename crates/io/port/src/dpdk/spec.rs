@@ -1,6 +1,6 @@
 //! The names of DPDK devices as users write them.
 
-use crate::PortError;
+use crate::{PortError, Result};
 use dpdk_sys::Bus;
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl DpdkSpec {
     /// # Errors
     ///
     /// When the text is neither a PCI address nor the name of a virtual device.
-    pub fn parse(text: &str) -> Result<DpdkSpec, PortError> {
+    pub fn parse(text: &str) -> Result<DpdkSpec> {
         let wrong = |what| PortError::Spec { text: text.to_owned(), what };
         let (name, arguments) = text.split_once(',').unwrap_or((text, ""));
         if text.contains('\0') {

@@ -34,9 +34,9 @@ const DELAY_NS: u64 = 5 * SECOND_NS;
 const RETRY_NS: u64 = 10 * SECOND_NS;
 /// The largest number of neighbours of an interface.
 pub const CAPACITY: usize = 4096;
-/// Rate limit of an interface's requests: so many in a burst, and so many a second.
+/// Rate limit of an interface's requests: so many in a burst, and the time that each takes: 200 a second.
 const BURST: u64 = 100;
-const PER_S: u64 = 200;
+const COST_NS: u64 = SECOND_NS / 200;
 /// Time until a request is retried that could not be queued.
 const LATER_NS: u64 = 10_000_000;
 /// The largest number of neighbours that are processed in a turn.
@@ -149,15 +149,15 @@ pub struct NeighbourTable {
     counts: Counts,
     unresolved: usize,
     now_ns: u64,
-    /// The requests that may be sent at once, as the nanoseconds that they take at the permitted rate.
-    credit_ns: u64,
+    /// The requests that were sent in the present burst, as the nanoseconds that they take at the permitted rate.
+    spent_ns: u64,
     failures: u64,
     evicted: u64,
 }
 
 impl NeighbourTable {
     pub(super) fn new(wanted: Arc<Wanted>) -> NeighbourTable {
-        NeighbourTable { wanted, credit_ns: BURST * SECOND_NS / PER_S, ..NeighbourTable::default() }
+        NeighbourTable { wanted, ..NeighbourTable::default() }
     }
 
     /// The number of neighbours.
@@ -338,7 +338,7 @@ impl NeighbourTable {
     /// Processes the entries whose time has come. `ask` queues a request and returns whether there was room for it.
     pub(super) fn turn(&mut self, now_ns: u64, ask: &mut dyn FnMut(Ask) -> bool) {
         let passed_ns = now_ns.saturating_sub(self.now_ns);
-        self.credit_ns = (self.credit_ns + passed_ns).min(BURST * SECOND_NS / PER_S);
+        self.spent_ns = self.spent_ns.saturating_sub(passed_ns);
         self.now_ns = self.now_ns.max(now_ns);
         for _ in 0..PER_TURN {
             let Some(&(due_ns, ip)) = self.due.first() else { break };
@@ -355,7 +355,10 @@ impl NeighbourTable {
             }
             let tries = match entry.state {
                 NeighbourState::Incomplete { tries } | NeighbourState::Probe { tries } => tries,
-                _ => 0,
+                NeighbourState::Reachable
+                | NeighbourState::Stale
+                | NeighbourState::Unreachable
+                | NeighbourState::Permanent => 0,
             };
             if tries >= TRIES {
                 self.failures += 1;
@@ -365,12 +368,11 @@ impl NeighbourTable {
                 });
                 continue;
             }
-            let cost_ns = SECOND_NS / PER_S;
-            if self.credit_ns < cost_ns || !ask(Ask { ip, to: entry.mac }) {
+            if self.spent_ns + COST_NS > BURST * COST_NS || !ask(Ask { ip, to: entry.mac }) {
                 self.change(ip, |entry| entry.due_ns = now_ns + LATER_NS);
                 continue;
             }
-            self.credit_ns -= cost_ns;
+            self.spent_ns += COST_NS;
             self.change(ip, |entry| {
                 let (state, wait_ns) = match entry.state {
                     NeighbourState::Incomplete { .. } => {

@@ -3,6 +3,7 @@
 //! A set of bits by hash: it may contain a few neighbours that are not in the table, and it contains every one that is.
 //! The control side counts the neighbours of each bit, and clears a bit with its last neighbour.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -37,29 +38,26 @@ impl Wanted {
     }
 }
 
-/// The number of neighbours of each bit.
-#[derive(Debug)]
-pub(super) struct Counts(Vec<u16>);
-
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts(vec![0; BITS])
-    }
-}
+/// The number of neighbours of each bit that has any.
+#[derive(Debug, Default)]
+pub(super) struct Counts(HashMap<usize, u16>);
 
 impl Counts {
     /// Adds a neighbour. No count overflows: the table holds fewer neighbours.
     pub(super) fn add(&mut self, wanted: &Wanted, address: IpAddr) {
         let bit = wanted.bit(address);
-        self.0[bit] += 1;
+        *self.0.entry(bit).or_default() += 1;
         wanted.bits[bit / 64].fetch_or(1 << (bit % 64), Relaxed);
     }
 
     /// Removes a neighbour.
     pub(super) fn remove(&mut self, wanted: &Wanted, address: IpAddr) {
         let bit = wanted.bit(address);
-        self.0[bit] = self.0[bit].saturating_sub(1);
-        if self.0[bit] == 0 {
+        let left = self.0.get(&bit).map_or(0, |count| count - 1);
+        if left > 0 {
+            self.0.insert(bit, left);
+        } else {
+            self.0.remove(&bit);
             wanted.bits[bit / 64].fetch_and(!(1 << (bit % 64)), Relaxed);
         }
     }

@@ -2,14 +2,16 @@
 #![allow(dead_code, reason = "no test uses all of it")]
 
 use port::dpdk::EalOptions;
+use port::offload::transport_checksum_holds;
 use port::{Dpdk, DpdkPort, DpdkSpec, Port};
 use shm::{HugePages, Packet, PacketBytes, PacketPool, Pool, RegionOptions};
+use std::net::UdpSocket;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Starts DPDK without huge pages; `None` when it was not built in.
 pub fn start(slots: u32) -> Option<Dpdk> {
-    if !Dpdk::is_built_in() {
+    if !port::dpdk::BUILT_WITH_DPDK {
         eprintln!("SKIP: built without DPDK");
         return None;
     }
@@ -21,6 +23,59 @@ pub fn start(slots: u32) -> Option<Dpdk> {
 pub fn open(dpdk: &Dpdk, spec: &str) -> DpdkPort {
     let spec = DpdkSpec::parse(spec).expect("a device's name");
     dpdk.open(&spec, 1).expect("the device opens").remove(0)
+}
+
+/// Opens a device that not every machine can have; `None` after saying why there is none.
+pub fn try_open(dpdk: &Dpdk, spec: &str) -> Option<DpdkPort> {
+    let spec = DpdkSpec::parse(spec).expect("a device's name");
+    match dpdk.open(&spec, 1) {
+        Ok(mut ports) => Some(ports.remove(0)),
+        Err(error) => {
+            eprintln!("SKIP: no such device here: {error}");
+            None
+        }
+    }
+}
+
+/// Makes a veth pair with frames of up to `mtu` bytes and an address of the kernel at `theirs`; false after saying that
+/// it cannot be made.
+pub fn veth_pair(mtu: u16) -> bool {
+    let made = ip("link add ours type veth peer name theirs")
+        && ip(&format!("link set ours mtu {mtu} up"))
+        && ip(&format!("link set theirs mtu {mtu} up"))
+        && ip("addr add 192.0.2.1/24 dev theirs")
+        && ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev theirs");
+    if !made {
+        eprintln!("SKIP: a veth pair cannot be made here");
+    }
+    made
+}
+
+/// The kernel's end of the datagrams.
+pub fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind("192.0.2.1:4000").expect("the address is ours");
+    socket.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    socket
+}
+
+/// Sends datagrams of these lengths from the kernel, and checks that they arrive, each with a whole checksum.
+pub fn check_datagrams(
+    port: &mut DpdkPort,
+    pool: &mut PacketPool,
+    socket: &UdpSocket,
+    lengths: impl Iterator<Item = usize> + Clone,
+) {
+    for (n, length) in lengths.clone().enumerate() {
+        socket.send_to(&vec![n as u8; length], "192.0.2.9:5000").expect("sent");
+    }
+    let count = lengths.clone().count();
+    let seen = receive_udp(port, pool, count, 5000);
+    assert_eq!(seen.len(), count);
+    for (n, (packet, length)) in seen.iter().zip(lengths).enumerate() {
+        assert_eq!(PacketBytes::new(packet).to_vec()[42..], vec![n as u8; length]);
+        assert_eq!(transport_checksum_holds(packet), Some(true), "packet {n}");
+    }
+    pool.free_all(&seen);
 }
 
 /// Bytes of a frame that starts like Ethernet.

@@ -6,7 +6,7 @@ use element::configure::Direction;
 use element::nf::NfLink;
 use packet::{Access, MacAddr};
 use port::interface::Interface;
-use port::{Finding, Moved, Port, PortError, PortInfo, PortStats};
+use port::{Moved, Port, PortError, PortInfo, PortStats};
 use runtime::Opener;
 use runtime::resources::Resources;
 use shm::pool::PacketPool;
@@ -181,7 +181,7 @@ impl Port for PacedPort {
         self.inner.flush()
     }
 
-    fn take_findings(&mut self) -> Vec<Finding> {
+    fn take_findings(&mut self) -> Vec<String> {
         self.inner.take_findings()
     }
 }

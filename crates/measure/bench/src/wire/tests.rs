@@ -271,7 +271,7 @@ fn frames_without_room_for_a_stamp_are_refused() {
 /// DPDK's ring device returns what is sent: a virtual device, with one port for both directions.
 #[test]
 fn a_ring_of_dpdk_is_tested() {
-    if !port::Dpdk::is_built_in() {
+    if !port::dpdk::BUILT_WITH_DPDK {
         eprintln!("SKIP: built without DPDK");
         return;
     }
