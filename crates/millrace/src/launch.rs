@@ -62,9 +62,9 @@ pub fn prepare(
     let Some(mut chain) = loaded.chain else {
         return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
     };
-    let cores = if order.cores.is_empty() { chain.cores.clone() } else { order.cores.clone() };
+    let cores = if order.cores.is_empty() { chain.run.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
-    let workers = order.workers.map(usize::from).or(chain.workers).unwrap_or(cores.len()).max(1);
+    let workers = order.workers.map(usize::from).or(chain.run.workers).unwrap_or(cores.len()).max(1);
     let evaluator = order.engine == Engine::Evaluator;
     let options = Options {
         workers,
@@ -74,7 +74,7 @@ pub fn prepare(
         folder: chain.folder.clone(),
     };
     let memory = shm::packet_region::RegionOptions::slots(order.slots);
-    let burst = order.burst.map(usize::from).or(chain.burst).unwrap_or(worker::DEFAULT_BURST);
+    let burst = order.burst.map(usize::from).or(chain.run.burst).unwrap_or(worker::DEFAULT_BURST);
     let brief = Brief {
         chain: order.chain.clone(),
         defines: order.defines.clone(),
@@ -106,10 +106,10 @@ pub fn prepare(
     if assembly.graphs[0].iter().all(|node| node.class.codes.ports == "0/0" && !node.has_task) {
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
     }
-    let polls = order.poll || chain.poll;
+    let polls = order.poll || chain.run.poll;
     let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
-    let devices = chain.devices.iter().map(|device| device.describe(&chain.ports)).collect();
+    let devices = chain.devices.iter().map(|device| device.describe()).collect();
     Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, resources, plan, nfs, devices }))
 }
 

@@ -614,7 +614,10 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     );
     std::fs::write(&chain_file, text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = chain::load(&chain_file, &[], &runtime::KnownClasses, &mut map, &mut diags);
+    let mut sources = chain::Sources::of_files();
+    let chain =
+        chain::load_from(&mut sources, &chain_file, &[], &runtime::KnownClasses, &mut map, &mut diags);
+    let chain = chain.filter(|_| !diags.has_errors());
     let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));
     let brief = Brief {
         chain: chain_file,

@@ -36,7 +36,7 @@ pub(super) fn compose(
     let mut places: Vec<LinkPlace> = vec![];
     let mut processes = vec![];
     for (number, mut nf) in nfs.into_iter().enumerate() {
-        if let Some(several) = nf.instances.take().filter(|_| sound) {
+        if let Some(several) = nf.declared.instances.take().filter(|_| sound) {
             processes.extend(replace_with_instances(&mut nf, &several));
         } else if !nf.mode.is_here() {
             let process = stand_in(&mut nf);
@@ -44,12 +44,12 @@ pub(super) fn compose(
         }
         let start = graph.append(&nf.graph, |element| instances::element_name(&nf.name, element));
         let moved = |id: ElementId| ElementId(start + id.0);
-        graph.packages.extend(nf.graph.packages);
+        graph.packages.append(&mut nf.graph.packages);
         graph.incomplete |= nf.graph.incomplete;
         for (at, interface) in nf.interfaces.iter().enumerate() {
             let end = End::Nf(number, at);
             let is_idle =
-                !sound || nf.program.is_some() || nf.idle.iter().any(|idle| idle.text == interface.name);
+                !sound || nf.program().is_some() || nf.idle.iter().any(|idle| idle.text == interface.name);
             let place = |id: &ElementId, sends: bool| LinkPlace {
                 end,
                 sends,
@@ -64,9 +64,9 @@ pub(super) fn compose(
         for place in of_nf {
             settle(&mut graph, place, &declared, &wiring, sound);
         }
+        let (elements, mode) = (start..graph.elements.len(), nf.mode);
         let interfaces = nf.interfaces.into_iter().map(|interface| interface.name).collect();
-        let elements = start..graph.elements.len();
-        infos.push(NfInfo { name: nf.name, file: nf.file, elements, interfaces, mode: nf.mode });
+        infos.push(NfInfo { name: nf.declared.name, file: nf.file, elements, interfaces, mode });
     }
     for link in &wiring.links {
         let from = places.iter().filter(|place| place.sends && place.end == link.from);
@@ -114,15 +114,11 @@ pub(super) fn compose(
         let nfs = Nfs { elements: &elements, name: &name, observes: &observes, behind: &behind };
         device::build(&mut graph, &declared.ports, &declared.devices, &wiring.links, &nfs);
     }
-    let run = declared.run;
     Chain {
         graph,
         ports: declared.ports,
         devices: declared.devices,
-        workers: run.workers.or((!run.cores.is_empty()).then_some(run.cores.len())),
-        cores: run.cores,
-        burst: run.burst,
-        poll: run.poll,
+        run: declared.run,
         folder,
         nfs: infos,
         processes,

@@ -108,6 +108,7 @@ fn read_run(keys: &mut Keys<'_>, diags: &mut Diagnostics) -> Run {
     }
     let burst = keys.take("burst").and_then(|value| number(value, 1..=256, diags));
     let poll = keys.take("poll").and_then(|value| value.truth(diags)).unwrap_or(false);
+    let workers = workers.or((!cores.is_empty()).then_some(cores.len()));
     Run { workers, cores, burst, poll }
 }
 

@@ -1,18 +1,25 @@
 //! The entry for fuzzing the reader of chain files.
 
-use super::load::load_text;
-use super::sources::Files;
+use super::load::read_text;
+use super::sources::Texts;
 use diag::{Diagnostics, SourceMap};
 use std::path::Path;
 
 /// The Click file of every NF of a fuzzed chain.
 const NF: &str = "FromDevice(a) -> Counter -> ToDevice(b); FromDevice(b) -> Counter -> ToDevice(a);";
 
-struct NoLibraries;
+/// Every file is [`NF`], and there are no libraries.
+struct OneText;
 
-impl click::Libraries for NoLibraries {
+impl click::Libraries for OneText {
     fn load(&mut self, _name: &str, _from: &str) -> Result<(String, String), String> {
         Err("there are none".into())
+    }
+}
+
+impl Texts for OneText {
+    fn read(&mut self, _: &Path) -> std::io::Result<Vec<u8>> {
+        Ok(NF.as_bytes().to_vec())
     }
 }
 
@@ -25,8 +32,9 @@ pub fn fuzz_chain(data: &[u8], classes: &dyn click::Classes) {
     let mut map = SourceMap::new();
     let mut diags = Diagnostics::new();
     let source = map.add("fuzz.toml", String::from_utf8_lossy(data));
-    let mut files = Files { read: &mut |_: &Path| Ok(NF.as_bytes().to_vec()), libraries: &mut NoLibraries };
-    let chain = load_text(Path::new("fuzz.toml"), source, &[], classes, &mut files, &mut map, &mut diags);
+    let path = Path::new("fuzz.toml");
+    let chain = read_text(path, source, &[], classes, &mut OneText, &mut map, &mut diags);
+    let chain = chain.filter(|_| !diags.has_errors());
     let shown = diags.render(&map, false) + &diags.render_short(&map);
     assert!(diags.is_empty() || !shown.is_empty());
     assert_eq!(chain.is_none(), diags.has_errors(), "{shown}");

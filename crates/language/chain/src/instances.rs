@@ -6,7 +6,7 @@ use super::nf::Nf;
 use super::table::{Keys, Value, one_of};
 use crate::model::{Body, Instances, NfText};
 use click::Classes;
-use diag::{Diagnostic, Diagnostics, Spanned, did_you_mean};
+use diag::{Diagnostic, Diagnostics, Spanned};
 use packet::flow::{MOST_INSTANCES, SteeringPolicy};
 
 /// The NF of an instance. For any other NF, its own name.
@@ -96,14 +96,7 @@ fn read_policy(text: &Spanned, diags: &mut Diagnostics) -> Option<SteeringPolicy
 pub(super) fn check(nfs: &[Nf], classes: &dyn Classes, diags: &mut Diagnostics) {
     for nf in nfs {
         let Some(spread) = &nf.instances else { continue };
-        let names = || nf.interfaces.iter().map(|interface| interface.name.as_str());
-        for (interface, _) in &spread.by {
-            if !nf.incomplete && !names().any(|name| name == interface.text) {
-                diags
-                    .error(interface.span, format!("`{}` has no interface `{interface}`", nf.name))
-                    .maybe_help(did_you_mean(&interface.text, names()));
-            }
-        }
+        spread.by.iter().for_each(|(interface, _)| nf.check_interface(interface, diags));
         let receiving: Vec<_> =
             nf.interfaces.iter().filter(|interface| !interface.ingress.is_empty()).collect();
         if receiving.is_empty() && !nf.incomplete {

@@ -114,21 +114,15 @@ pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diag
 }
 
 /// The name of the port or device with an L3 interface at an end of a link.
-pub(super) fn behind<'a>(
-    end: End,
-    ports: &'a [PortDecl],
-    devices: &'a [DeviceDecl],
-) -> Option<(&'a str, &'a StationDecl)> {
-    let port = |at: usize| {
-        let port = ports.get(at)?;
-        Some((port.name.as_str(), port.l3_interface.as_ref()?))
-    };
+fn behind<'a>(end: End, ports: &'a [PortDecl], devices: &'a [DeviceDecl]) -> Option<&'a str> {
+    let port =
+        |at: usize| ports.get(at).filter(|port| port.l3_interface.is_some()).map(|port| port.name.as_str());
     match end {
         End::Port(at) => port(at),
         End::Device(at) => {
             let device = devices.get(at).filter(|device| device.kind != DeviceKind::Rootless)?;
-            if let Some(station) = &device.l3_interface {
-                return Some((&device.name, station));
+            if device.l3_interface.is_some() {
+                return Some(&device.name);
             }
             // A device that sends by one port is on that port's network.
             match device.targets().as_slice() {
@@ -149,5 +143,5 @@ pub(super) fn of_interface(
 ) -> Option<String> {
     let sends = links.iter().filter(|link| link.from == interface).map(|link| link.to);
     let receives = links.iter().filter(|link| link.to == interface).map(|link| link.from);
-    sends.chain(receives).find_map(|end| behind(end, ports, devices)).map(|(name, _)| name.to_string())
+    sends.chain(receives).find_map(|end| behind(end, ports, devices)).map(str::to_string)
 }

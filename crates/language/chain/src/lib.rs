@@ -59,7 +59,7 @@
 //! The names of an NF's interfaces are those in `FromDevice(NAME)` and `ToDevice(NAME)` of its Click file; a number is
 //! an index from 0. A Click file alone is a chain, too.
 //!
-//! The modules in the order in which a text passes them ([`load()`]): [`table`] reads TOML with locations. [`mod@file`]
+//! The modules in the order in which a text passes them ([`load_from()`]): [`table`] reads TOML with locations. [`mod@file`]
 //! reads the declarations, with [`ports`], [`l3_interface`], [`device`] and [`instances`] for their tables. [`link`]
 //! parses the notation of links, and [`nf`] reads the Click files. [`wiring`] resolves the links, and [`loops`] refuses
 //! loops. [`compose`] joins all into one graph, with [`replicate`] for an NF's instances and [`device`] for virtual
@@ -95,10 +95,11 @@ mod wiring;
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_chain;
-pub use load::{load, load_from};
+pub use load::load_from;
+pub use loops::closing_edges;
 pub use model::{
     Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, Link, NfInfo, Otherwise, PortDecl,
-    PortKind, PortSource, ProcessNf, Program, Sees, Sends, Sink, StationDecl, TrafficDecl,
+    PortKind, PortSource, ProcessNf, Program, Run, Sees, Sends, Sink, StationDecl, TrafficDecl,
 };
 pub use nf::{device_direction, device_name};
 pub use sources::{Sources, folder_of};

@@ -1,30 +1,18 @@
 //! Loads a chain from a file.
 
 use crate::model::{Chain, Define};
-use crate::sources::{Files, Recorded, Sources, folder_of};
+use crate::sources::{Sources, Texts, folder_of};
 use crate::{compose, device, file, instances, loops, nf, variables, wiring};
 use click::Classes;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::Path;
 
 /// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables of the command line: `NAME` for
-/// all NFs, `nf.NAME` for one. They override the files' definitions. `classes` are the known element classes. All
-/// errors are collected; with any error the result is `None`.
-pub fn load(
-    path: &Path,
-    defines: &[Define],
-    classes: &dyn Classes,
-    map: &mut SourceMap,
-    diags: &mut Diagnostics,
-) -> Option<Chain> {
-    let before = diags.errors();
-    load_from(&mut Sources::of_files(), path, defines, classes, map, diags)
-        .filter(|_| diags.errors() == before)
-}
-
-/// Loads a chain as far as it can be read, also with errors, so that assembling it finds further errors. A chain with
-/// an error must not be run; interfaces whose link has an error are idle. Texts come from `sources`, which keeps the
-/// texts that it reads from files.
+/// all NFs, `nf.NAME` for one. They override the files' definitions. `classes` are the known element classes. Texts
+/// come from `sources`, which keeps the texts that it reads from files.
+///
+/// All errors are collected. A chain is loaded as far as it can be read, also with errors, so that assembling it finds
+/// further errors. A chain with an error must not be run; interfaces whose link has an error are idle.
 pub fn load_from(
     sources: &mut Sources,
     path: &Path,
@@ -33,13 +21,10 @@ pub fn load_from(
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
-    let sources = std::cell::RefCell::new(sources);
-    let read = &mut |path: &Path| sources.borrow_mut().read(path);
-    match read(path) {
+    match sources.read(path) {
         Ok(bytes) => {
             let source = map.add(path.display().to_string(), String::from_utf8_lossy(&bytes));
-            let mut files = Files { read, libraries: &mut Recorded(&sources) };
-            read_text(path, source, defines, classes, &mut files, map, diags)
+            read_text(path, source, defines, classes, sources, map, diags)
         }
         Err(error) => {
             diags.error(Span::NONE, format!("cannot read {}: {error}", path.display()));
@@ -48,33 +33,19 @@ pub fn load_from(
     }
 }
 
-/// As [`load`], from a text.
-#[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn load_text(
-    path: &Path,
-    source: SourceId,
-    defines: &[Define],
-    classes: &dyn Classes,
-    files: &mut Files<'_>,
-    map: &mut SourceMap,
-    diags: &mut Diagnostics,
-) -> Option<Chain> {
-    let before = diags.errors();
-    read_text(path, source, defines, classes, files, map, diags).filter(|_| diags.errors() == before)
-}
-
+/// As [`load_from`], from a text.
 pub(crate) fn read_text(
     path: &Path,
     source: SourceId,
     defines: &[Define],
     classes: &dyn Classes,
-    files: &mut Files<'_>,
+    texts: &mut dyn Texts,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Option<Chain> {
     let before = diags.errors();
     if !is_chain_file(path, map.text(source)) {
-        let ast = click::parse_with(map, source, files.libraries, diags);
+        let ast = click::parse_with(map, source, texts, diags);
         variables::check_alone(&ast, defines, diags);
         let values: Vec<(String, Spanned)> =
             defines.iter().map(|define| (define.name.text.clone(), define.value.clone())).collect();
@@ -82,7 +53,7 @@ pub(crate) fn read_text(
         return Some(compose::alone(graph, path));
     }
     let declared = file::read(source, &folder_of(path), map, diags);
-    let nfs = nf::load_all(&declared, path, defines, classes, files, map, diags);
+    let nfs = nf::load_all(&declared, path, defines, classes, texts, map, diags);
     instances::check(&nfs, classes, diags);
     let wiring = wiring::resolve(&declared, &nfs, diags);
     loops::refuse(&nfs, &device::flows(&wiring.links, &declared.devices), diags);

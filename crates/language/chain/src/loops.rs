@@ -13,36 +13,12 @@ use diag::Diagnostics;
 
 /// Reports each loop once, at its first link in the text.
 pub(super) fn refuse(nfs: &[Nf], links: &[Flow], diags: &mut Diagnostics) {
-    let next: Vec<Vec<usize>> = links.iter().map(|link| followers(nfs, links, link)).collect();
-    let mut state = vec![VisitState::New; links.len()];
-    for start in 0..links.len() {
-        if state[start] != VisitState::New {
-            continue;
-        }
-        // A depth-first search. The path contains each link and the number of its followers that were visited.
-        let mut path = vec![(start, 0)];
-        state[start] = VisitState::OnPath;
-        while let Some((at, looked)) = path.last_mut() {
-            let (at, follower) = (*at, next[*at].get(*looked).copied());
-            *looked += 1;
-            match follower {
-                None => {
-                    state[at] = VisitState::Done;
-                    path.pop();
-                }
-                Some(link) if state[link] == VisitState::New => {
-                    state[link] = VisitState::OnPath;
-                    path.push((link, 0));
-                }
-                Some(link) if state[link] == VisitState::OnPath => {
-                    let from = path.iter().position(|(at, _)| *at == link).unwrap_or(0);
-                    let ring: Vec<&Flow> = path[from..].iter().map(|(at, _)| &links[*at]).collect();
-                    report(nfs, &ring, diags);
-                }
-                Some(_) => {}
-            }
-        }
-    }
+    let next: Vec<Vec<Option<usize>>> = links.iter().map(|link| followers(nfs, links, link)).collect();
+    closing_edges(&next, 0..links.len(), |path, _, back| {
+        let from = path.iter().position(|(at, _)| *at == back).unwrap_or(0);
+        let ring: Vec<&Flow> = path[from..].iter().map(|(at, _)| &links[*at]).collect();
+        report(nfs, &ring, diags);
+    });
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,8 +28,43 @@ enum VisitState {
     Done,
 }
 
+/// Searches a graph depth first from `starts`, and calls `found` for each edge that closes a loop: with the path to the
+/// edge's node, the edge's number at that node, and the node of the path that it leads back to. `next` has for each
+/// node where its edges lead; `None` for an edge that is not followed.
+pub fn closing_edges(
+    next: &[Vec<Option<usize>>],
+    starts: impl IntoIterator<Item = usize>,
+    mut found: impl FnMut(&[(usize, usize)], usize, usize),
+) {
+    let mut state = vec![VisitState::New; next.len()];
+    for start in starts {
+        if state[start] != VisitState::New {
+            continue;
+        }
+        // The path contains each node and the number of its edges that were followed.
+        let mut path = vec![(start, 0)];
+        state[start] = VisitState::OnPath;
+        while let Some((at, followed)) = path.last_mut() {
+            let (at, edge) = (*at, *followed);
+            *followed += 1;
+            match next[at].get(edge) {
+                None => {
+                    state[at] = VisitState::Done;
+                    path.pop();
+                }
+                Some(&Some(to)) if state[to] == VisitState::New => {
+                    state[to] = VisitState::OnPath;
+                    path.push((to, 0));
+                }
+                Some(&Some(to)) if state[to] == VisitState::OnPath => found(&path, edge, to),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
 /// The links that a packet can take after this one.
-fn followers(nfs: &[Nf], links: &[Flow], Flow { link, turns }: &Flow) -> Vec<usize> {
+fn followers(nfs: &[Nf], links: &[Flow], Flow { link, turns }: &Flow) -> Vec<Option<usize>> {
     let End::Nf(nf, entered) = link.to else { return vec![] };
     let interface = nfs.get(nf).and_then(|nf| nf.interfaces.get(entered));
     let leads_to = interface.map_or(&[][..], |interface| &interface.leads_to);
@@ -61,7 +72,7 @@ fn followers(nfs: &[Nf], links: &[Flow], Flow { link, turns }: &Flow) -> Vec<usi
         let back = *turns && *next_turns && next.from == link.to && next.to == link.from;
         matches!(next.from, End::Nf(from, left) if from == nf && leads_to.contains(&left)) && !back
     };
-    links.iter().enumerate().filter(|(_, next)| follows(next)).map(|(at, _)| at).collect()
+    links.iter().enumerate().filter(|(_, next)| follows(next)).map(|(at, _)| Some(at)).collect()
 }
 
 fn report(nfs: &[Nf], flows: &[&Flow], diags: &mut Diagnostics) {

@@ -1,58 +1,45 @@
 //! The NFs' Click files and their interfaces.
 
-use super::sources::{Files, folder_of};
+use super::sources::{Texts, folder_of};
 use super::variables;
-use crate::model::{Body, ChainFile, Define, Instances, NfDecl, NfText};
-use crate::spec::{ExecutionMode, Terms};
+use crate::model::{ChainFile, Define, NfDecl, NfText};
 use click::ast::Ast;
 use click::config::{join_args, quote, split_args, split_keyword, unquote};
 use click::flow::{self, PortSpec, Processing};
 use click::{Classes, ElementId, Graph};
-use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
+use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};
 use port::Direction;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// An NF as its Click text describes it.
+/// An NF: its declaration, and what its Click text adds to that.
 pub(super) struct Nf {
-    pub name: String,
-    /// The location of its declaration in the chain file.
-    pub span: Span,
+    pub declared: NfDecl,
     pub file: PathBuf,
     pub graph: Graph,
     pub interfaces: Vec<Interface>,
-    /// Interfaces that stay without a link.
-    pub idle: Vec<Spanned>,
     /// Elements whose input is pull: they pull the packets that they send.
     pub pulling: Vec<ElementId>,
-    /// Its execution mode.
-    pub mode: ExecutionMode,
-    /// How it runs in a process of its own.
-    pub terms: Terms,
-    /// The program that it is, where it has no Click text.
-    pub program: Option<Body>,
-    /// How its instances share its packets, where it has several.
-    pub instances: Option<Instances>,
     /// Whether an error in its text may hide interfaces.
     pub incomplete: bool,
 }
 
 impl Nf {
-    fn new(declared: &NfDecl, file: PathBuf, graph: Graph, interfaces: Vec<Interface>) -> Nf {
-        Nf {
-            name: declared.name.clone(),
-            span: declared.span,
-            file,
-            graph,
-            interfaces,
-            idle: declared.idle.clone(),
-            pulling: vec![],
-            mode: declared.mode,
-            terms: declared.terms.clone(),
-            program: None,
-            instances: declared.instances.clone(),
-            incomplete: false,
+    /// Reports a name that no interface has.
+    pub fn check_interface(&self, name: &Spanned, diags: &mut Diagnostics) {
+        let names = || self.interfaces.iter().map(|interface| interface.name.as_str());
+        if !self.incomplete && !names().any(|known| known == name.text) {
+            let message = format!("`{}` has no interface `{name}`", self.name);
+            diags.error(name.span, message).maybe_help(did_you_mean(&name.text, names()));
         }
+    }
+}
+
+impl std::ops::Deref for Nf {
+    type Target = NfDecl;
+
+    fn deref(&self) -> &NfDecl {
+        &self.declared
     }
 }
 
@@ -114,7 +101,7 @@ pub(super) fn load_all(
     path: &Path,
     defines: &[Define],
     classes: &dyn Classes,
-    files: &mut Files<'_>,
+    texts: &mut dyn Texts,
     map: &mut SourceMap,
     diags: &mut Diagnostics,
 ) -> Vec<Nf> {
@@ -133,21 +120,21 @@ pub(super) fn load_all(
         let inline;
         let (file, ast) = match &declared.text {
             NfText::Missing => continue,
-            NfText::Program(program, interfaces) => {
+            NfText::Program(_, interfaces) => {
                 known.push((declared.name.as_str(), variables::of(None)));
-                nfs.push(of_program(declared, path, program, interfaces));
+                nfs.push(of_program(declared, path, interfaces));
                 continue;
             }
             NfText::Inline(text) => {
                 let source = inline_source(chain.source, text, map);
-                inline = Some(click::parse_with(map, source, files.libraries, diags));
+                inline = Some(click::parse_with(map, source, texts, diags));
                 (path.to_path_buf(), &inline)
             }
             NfText::File(name) => {
                 let file = folder.join(&name.text);
                 let file = file.strip_prefix(".").unwrap_or(&file).to_path_buf();
                 let ast = parsed.entry(file.clone()).or_insert_with(|| {
-                    let bytes = match (files.read)(&file) {
+                    let bytes = match texts.read(&file) {
                         Ok(bytes) => bytes,
                         Err(error) => {
                             diags.error(name.span, format!("cannot read {}: {error}", file.display()));
@@ -155,7 +142,7 @@ pub(super) fn load_all(
                         }
                     };
                     let source = map.add(file.display().to_string(), String::from_utf8_lossy(&bytes));
-                    Some(click::parse_with(map, source, files.libraries, diags))
+                    Some(click::parse_with(map, source, texts, diags))
                 });
                 (file, &*ast)
             }
@@ -168,14 +155,14 @@ pub(super) fn load_all(
         let others = diags.errors() - before > graph.unknown.len();
         let incomplete = ast.is_none() || graph.incomplete || hides || others;
         let (interfaces, pulling) = describe(&graph, classes);
-        nfs.push(Nf { pulling, incomplete, ..Nf::new(declared, file, graph, interfaces) });
+        nfs.push(Nf { declared: declared.clone(), file, graph, interfaces, pulling, incomplete });
     }
     variables::check_chain(chain, &known, defines, diags);
     nfs
 }
 
 /// An NF that is a program. Each interface may receive and send, and needs neither.
-fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spanned]) -> Nf {
+fn of_program(declared: &NfDecl, chain: &Path, interfaces: &[Spanned]) -> Nf {
     let mut graph = Graph::default();
     let mut add = |class: &str, name: &Spanned| {
         let span = name.span;
@@ -190,8 +177,8 @@ fn of_program(declared: &NfDecl, chain: &Path, program: &Body, interfaces: &[Spa
         leads_to: all.clone(),
     };
     let interfaces = interfaces.iter().map(interface).collect();
-    let program = Some(program.clone());
-    Nf { program, ..Nf::new(declared, chain.to_path_buf(), graph, interfaces) }
+    let (declared, file) = (declared.clone(), chain.to_path_buf());
+    Nf { declared, file, graph, interfaces, pulling: vec![], incomplete: false }
 }
 
 /// The source of Click text inside the chain file: the chain file up to the text's end, with blanks in front of the

@@ -85,6 +85,7 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
             diags.error(one.key_span, format!("`{}` belongs to a port with `{key}`", one.key));
         }
     };
+    let says = keys.is_damaged() || [device, capture, traffic, write, discard].iter().any(Option::is_some);
     if !keys.is_damaged() {
         needs(passes, capture, "capture", diags);
         needs(count, traffic, "traffic", diags);
@@ -110,12 +111,6 @@ fn kind(keys: &mut Keys<'_>, port: Value<'_>, folder: &Path, diags: &mut Diagnos
         }
         _ => traffic.keys("traffic", diags).and(None),
     });
-    let says = device.is_some()
-        || capture.is_some()
-        || traffic.is_some()
-        || write.is_some()
-        || discard.is_some()
-        || keys.is_damaged();
     if !says {
         let message = format!("port `{}` does not say what it is", port.key);
         diags.error(port.key_span, message).help(

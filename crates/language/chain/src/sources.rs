@@ -2,7 +2,6 @@
 //! machine, uses the same texts.
 
 use serde::{Deserialize, Serialize};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +25,10 @@ impl Sources {
     pub fn put(&mut self, path: &Path, text: impl Into<Vec<u8>>) {
         self.files.insert(path.to_path_buf(), text.into());
     }
+}
 
-    /// The content of a file.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn read(&mut self, path: &Path) -> std::io::Result<Vec<u8>> {
+impl Texts for Sources {
+    fn read(&mut self, path: &Path) -> std::io::Result<Vec<u8>> {
         if let Some(known) = self.files.get(path) {
             return Ok(known.clone());
         }
@@ -42,7 +39,9 @@ impl Sources {
         self.files.insert(path.to_path_buf(), bytes.clone());
         Ok(bytes)
     }
+}
 
+impl click::Libraries for Sources {
     fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
         let key = format!("{name}\n{from}");
         if let Some(known) = self.libraries.get(&key) {
@@ -57,21 +56,10 @@ impl Sources {
     }
 }
 
-/// The source of texts: files, or a test.
-pub(crate) struct Files<'a> {
-    /// Reads a file.
-    pub read: &'a mut dyn FnMut(&Path) -> std::io::Result<Vec<u8>>,
-    /// Finds what `require(library ...)` names.
-    pub libraries: &'a mut dyn click::Libraries,
-}
-
-/// Libraries from a store, which keeps those that it reads.
-pub(super) struct Recorded<'a, 'b>(pub &'a RefCell<&'b mut Sources>);
-
-impl click::Libraries for Recorded<'_, '_> {
-    fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
-        self.0.borrow_mut().load(name, from)
-    }
+/// Where the texts of a chain come from: [`Sources`], or a test.
+pub(crate) trait Texts: click::Libraries {
+    /// The content of a file.
+    fn read(&mut self, path: &Path) -> std::io::Result<Vec<u8>>;
 }
 
 /// The folder of a file: names in the file are relative to it.

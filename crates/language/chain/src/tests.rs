@@ -1,7 +1,6 @@
 //! Chain files with the graphs or errors expected of them. `tests/filetests` has more.
 
-use super::load::{is_chain_file, load_text, read_text};
-use super::sources::Files;
+use super::load::{is_chain_file, read_text};
 use super::*;
 use diag::{Diagnostics, SourceMap, Span};
 use proptest::prelude::*;
@@ -27,15 +26,11 @@ fn load_with(
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("chain.toml", text);
     let defines: Vec<Define> = defines.iter().map(|(name, value)| given(name, value)).collect();
-    let mut read = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-        let found = click.iter().find(|(file, _)| *file == name);
-        found.map(|(_, text)| text.as_bytes().to_vec()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
-    };
-    let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
-    let chain =
-        load_text(Path::new("chain.toml"), source, &defines, &KnownClasses, &mut files, &mut map, &mut diags);
-    (chain, diags.render_short(&map), map)
+    let mut sources = Sources::default();
+    click.iter().for_each(|(file, text)| sources.put(Path::new(file), *text));
+    let path = Path::new("chain.toml");
+    let chain = read_text(path, source, &defines, &KnownClasses, &mut sources, &mut map, &mut diags);
+    (chain.filter(|_| !diags.has_errors()), diags.render_short(&map), map)
 }
 
 const TWO: &str = "links = [\"in -> a -> b -> out\"]\n[ports]\nin = { capture = \"i.pcap\" }\nout = { discard = true }\n\
@@ -144,13 +139,17 @@ fn a_click_file_alone_is_a_chain() {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let path = Path::new(FILES).join("nfs/router.click");
     let defines = [given("COLOR", "4")];
-    let chain = load(&path, &defines, &KnownClasses, &mut map, &mut diags).expect("no mistakes");
+    let mut sources = Sources::of_files();
+    let chain = load_from(&mut sources, &path, &defines, &KnownClasses, &mut map, &mut diags);
+    assert!(!diags.has_errors(), "{}", diags.render_short(&map));
+    let chain = chain.expect("no mistakes");
     assert_eq!(chain.nfs[0].name, "router");
     assert_eq!(chain.nfs[0].elements, 0..chain.graph.elements.len());
     assert_eq!(chain.folder, Path::new(FILES).join("nfs"));
     let first = &chain.graph.elements[0];
     assert_eq!(format!("{} :: {}({})", first.name, first.class, first.config), "p :: Paint(4)");
-    assert!(load(Path::new("no/such.toml"), &[], &KnownClasses, &mut map, &mut diags).is_none());
+    let none = Path::new("no/such.toml");
+    assert!(load_from(&mut sources, none, &[], &KnownClasses, &mut map, &mut diags).is_none());
     assert_eq!(
         diags.render_short(&map),
         "error: cannot read no/such.toml: No such file or directory (os error 2)\n"
@@ -307,10 +306,8 @@ fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
     let text = "links = [\"in -> [0]a[1] -> owt\"]\n[ports]\nin = { device = \"\" }\n\
                 [nf.a]\ninline = \"FromDevice(0) -> Nul -> Paint(x) -> ToDevice(1);\"\n";
     let source = map.add("chain.toml", text);
-    let mut read = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
-    let mut files = Files { read: &mut read, libraries: &mut click::NoLibraries };
-    let chain =
-        read_text(Path::new("chain.toml"), source, &[], &KnownClasses, &mut files, &mut map, &mut diags);
+    let (path, mut sources) = (Path::new("chain.toml"), Sources::default());
+    let chain = read_text(path, source, &[], &KnownClasses, &mut sources, &mut map, &mut diags);
     assert!(diags.errors() >= 2);
     let chain = chain.expect("a chain to look at");
     let classes: Vec<&str> = chain.graph.elements.iter().map(|element| element.class.as_str()).collect();

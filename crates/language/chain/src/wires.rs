@@ -13,7 +13,7 @@ pub(super) fn process_of(
     inputs: Vec<String>,
     outputs: Vec<String>,
 ) -> ProcessNf {
-    let body = nf.program.clone().unwrap_or(Body::Click(graph));
+    let body = nf.program().cloned().unwrap_or(Body::Click(graph));
     ProcessNf { name, span: nf.span, body, inputs, outputs, stations: vec![], terms: nf.terms.clone() }
 }
 

@@ -97,12 +97,8 @@ impl<'a> Wirer<'a> {
     fn describe(&self, end: End) -> String {
         match (end, self.interface(end)) {
             (_, Some((nf, interface))) => format!("{}[{}]", nf.name, interface.name),
-            (End::Port(port), _) => {
-                self.chain.ports.get(port).map_or(String::new(), |port| port.name.clone())
-            }
-            (End::Device(device), _) => {
-                self.chain.devices.get(device).map_or(String::new(), |device| device.name.clone())
-            }
+            (End::Port(port), _) => self.chain.ports[port].name.clone(),
+            (End::Device(device), _) => self.chain.devices[device].name.clone(),
             _ => String::new(),
         }
     }
@@ -298,13 +294,7 @@ impl<'a> Wirer<'a> {
 
     fn unlinked(&mut self) {
         for (at, nf) in self.nfs.iter().enumerate() {
-            for idle in &nf.idle {
-                let names = || nf.interfaces.iter().map(|interface| interface.name.as_str());
-                if !names().any(|name| name == idle.text) && !nf.incomplete {
-                    let message = format!("`{}` has no interface `{idle}`", nf.name);
-                    self.diags.error(idle.span, message).maybe_help(did_you_mean(&idle.text, names()));
-                }
-            }
+            nf.idle.iter().for_each(|idle| nf.check_interface(idle, self.diags));
             if self.chain.damaged || self.meant.has(&nf.name) {
                 continue;
             }
@@ -314,7 +304,7 @@ impl<'a> Wirer<'a> {
                 let from = self.links.iter().any(|link| link.from == end);
                 let to = self.links.iter().any(|link| link.to == end);
                 // A program does not declare in which directions it uses an interface; one linked direction is enough.
-                let of_program = nf.program.is_some() && (from || to);
+                let of_program = nf.program().is_some() && (from || to);
                 if nf.incomplete || idle || of_program || is_capture_name(&interface.name) {
                     continue;
                 }

@@ -1,7 +1,7 @@
 //! Chain files, one test each: `# test load` compares the comments behind `# becomes` with the errors and the chain
 //! that result from the file. `BLESS=1` writes these comments.
 
-use chain::{Body, Chain, PortKind, PortSource, Program, load};
+use chain::{Body, Chain, PortKind, PortSource, Program, Sources, load_from};
 use diag::{Diagnostics, SourceMap};
 use runtime::KnownClasses;
 use std::fmt::Write;
@@ -32,9 +32,9 @@ fn describe(chain: &Chain) -> String {
     let _ = writeln!(
         text,
         "workers {:?}, cores {:?}, burst {:?}, folder {}",
-        chain.workers,
-        chain.cores,
-        chain.burst,
+        chain.run.workers,
+        chain.run.cores,
+        chain.run.burst,
         chain.folder.display()
     );
     for port in &chain.ports {
@@ -48,7 +48,7 @@ fn describe(chain: &Chain) -> String {
         let _ = writeln!(text, "port {}: {kind}", port.name);
     }
     for device in &chain.devices {
-        let _ = writeln!(text, "device {}", device.describe(&chain.ports));
+        let _ = writeln!(text, "device {}", device.describe());
     }
     for nf in &chain.nfs {
         let _ = writeln!(text, "nf {}: {:?} {}", nf.name, nf.elements, nf.interfaces.join(","));
@@ -87,7 +87,8 @@ fn file(path: &Path) -> golden::Outcome {
         return Err(file.unknown());
     }
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = load(path, &[], &KnownClasses, &mut map, &mut diags);
+    let chain = load_from(&mut Sources::of_files(), path, &[], &KnownClasses, &mut map, &mut diags);
+    let chain = chain.filter(|_| !diags.has_errors());
     assert_eq!(chain.is_none(), diags.has_errors(), "mistakes, or a chain");
     file.becomes_comments(&(diags.render_short(&map) + &chain.as_ref().map_or(String::new(), describe)))
 }

@@ -89,6 +89,23 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
     Spanned::concat(&parts, span)
 }
 
+/// The arguments of a resolver: the name and addresses of its L3 interface, its hardware address or the port that has
+/// it, and whether it sends requests.
+fn resolver_config(name: &str, port: &str, asks: bool, of: &StationDecl) -> Spanned {
+    let mut parts = vec![generated(quote(name), of.span)];
+    for (_, text) in &of.addresses {
+        parts.extend([generated(", ", of.span), text.clone()]);
+    }
+    parts.push(match of.mac {
+        Some((mac, span)) => generated(format!(", MAC {mac}"), span),
+        None => generated(format!(", PORT {}", quote(port)), of.span),
+    });
+    if !asks {
+        parts.push(generated(", ASKS false", of.span));
+    }
+    Spanned::concat(&parts, of.span)
+}
+
 impl<'a> Builder<'a> {
     fn add(&mut self, name: String, class: &str, config: Spanned, span: Span) -> ElementId {
         self.graph.add(Element { name, class: generated(class, span), config, span })
@@ -206,7 +223,8 @@ impl<'a> Builder<'a> {
     fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) -> Vec<ElementId> {
         let takers = self.takers(port, false);
         let stations = self.stations(port);
-        let first = takers.first().map(|(_, share)| share.span).or(stations.first().map(|(.., of)| of.span));
+        let first =
+            takers.first().map(|(_, share)| share.name.span).or(stations.first().map(|(.., of)| of.span));
         let (Some(span), true) = (first, self.ports.get(port).is_some_and(PortDecl::receives)) else {
             return vec![];
         };
@@ -249,12 +267,11 @@ impl<'a> Builder<'a> {
     /// The L3 interfaces that receive by a port: name and configuration of the resolver of each.
     fn stations(&self, port: usize) -> Vec<(String, Spanned, &'a StationDecl)> {
         let name = self.port_name(port);
-        let own = self
-            .ports
-            .get(port)
-            .and_then(|of| Some((format!("{name}/resolver"), name, true, of.l3_interface.as_ref()?)));
+        let own = self.ports.get(port).and_then(|of| of.l3_interface.as_ref());
+        let own = own.map(|of| (format!("{name}/resolver"), resolver_config(name, name, true, of), of));
         let devices = self.devices.iter().filter_map(|device| {
             let at = device.ports.iter().position(|of| of.port == port)?;
+            let of = device.l3_interface.as_ref()?;
             let element = match device.ports.len() {
                 1 => format!("{}/resolver", device.name),
                 _ => format!("{}/resolver-{name}", device.name),
@@ -265,25 +282,10 @@ impl<'a> Builder<'a> {
                 Sends::RoundRobin | Sends::FlowHash { .. } => at == 0,
                 Sends::Opposite { .. } => true,
             };
-            let first = self.port_name(device.ports.first()?.port);
-            Some((element, device.name.as_str(), first, asks, device.l3_interface.as_ref()?))
+            let config = resolver_config(&device.name, &device.ports[0].name.text, asks, of);
+            Some((element, config, of))
         });
-        let own = own.map(|(element, station, asks, of)| (element, station, name, asks, of));
-        let config = |(element, station, first, asks, of): (String, &str, &str, bool, &'a StationDecl)| {
-            let mut parts = vec![generated(quote(station), of.span)];
-            for (_, text) in &of.addresses {
-                parts.extend([generated(", ", of.span), text.clone()]);
-            }
-            parts.push(match of.mac {
-                Some((mac, span)) => generated(format!(", MAC {mac}"), span),
-                None => generated(format!(", PORT {}", quote(first)), of.span),
-            });
-            if !asks {
-                parts.push(generated(", ASKS false", of.span));
-            }
-            (element, Spanned::concat(&parts, of.span), of)
-        };
-        own.into_iter().chain(devices).map(config).collect()
+        own.into_iter().chain(devices).collect()
     }
 
     /// Adds the elements that send by a port and returns the first of them.
@@ -295,7 +297,7 @@ impl<'a> Builder<'a> {
     ) -> Option<ElementId> {
         let sends = |(at, device): (usize, &DeviceDecl)| {
             let is_written = self.openers.get(at).is_some_and(|of| !of.senders.is_empty());
-            device.targets().into_iter().find(|of| is_written && of.port == port).map(|of| of.span)
+            device.targets().into_iter().find(|of| is_written && of.port == port).map(|of| of.name.span)
         };
         let of_device = self.devices.iter().enumerate().find_map(sends);
         let station = self.stations(port).first().map(|(.., of)| of.span);
@@ -335,7 +337,7 @@ impl<'a> Builder<'a> {
     ) {
         for (output, (device, share)) in takers.into_iter().enumerate() {
             if let Some(receive) = receives.get(device).copied().flatten() {
-                self.wire(from, output, receive, share.span);
+                self.wire(from, output, receive, share.name.span);
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::model::{DeviceDecl, DeviceKind, DevicePort, Otherwise, PortDecl, Sees
 use crate::table::{Keys, Value, check_name, misplaced, one_of};
 use click::config::NameTable;
 use click::filter;
-use diag::{Diagnostics, Span, Spanned, did_you_mean};
+use diag::{Diagnostics, Span, Spanned};
 use toml::de::DeValue;
 
 /// The layers that `peels` may name.
@@ -35,6 +35,13 @@ struct Reader<'a, 'b> {
     diags: &'b mut Diagnostics,
 }
 
+/// The keys of how a device sends.
+struct Sending<'a> {
+    sends: Option<Value<'a>>,
+    across: Option<Value<'a>>,
+    otherwise: Option<Value<'a>>,
+}
+
 impl<'a> Reader<'a, '_> {
     fn device(&mut self, keys: &mut Keys<'a>) -> DeviceDecl {
         let (kind, mut ports) = self.kind(keys);
@@ -51,10 +58,11 @@ impl<'a> Reader<'a, '_> {
             Some(value)
         };
         let sees = rooted("sees", self.diags);
-        let sends = rooted("sends", self.diags);
-        let (across, otherwise) = (rooted("across", self.diags), rooted("otherwise", self.diags));
+        let mut rooted = |key| rooted(key, self.diags);
+        let sending =
+            Sending { sends: rooted("sends"), across: rooted("across"), otherwise: rooted("otherwise") };
         let sees = sees.and_then(|sees| self.sees(sees)).unwrap_or(Sees::Inbound);
-        let sends = self.sends(kind, &ports, sends, across, otherwise);
+        let sends = self.sends(kind, &ports, &sending);
         let (peels, unpeeled) = (keys.take("peels"), keys.take("unpeeled"));
         let (peels, drops_unpeeled) = self.peels(peels, unpeeled);
         let station = self.l3_interface(keys, is_rootless);
@@ -130,38 +138,28 @@ impl<'a> Reader<'a, '_> {
             let Some(port) = self.port(&name) else { continue };
             if let Some(before) = ports.iter().find(|known| known.port == port) {
                 let message = format!("port `{name}` is there twice");
-                self.diags.error(name.span, message).with_note(before.span, "the other place");
+                self.diags.error(name.span, message).with_note(before.name.span, "the other place");
                 continue;
             }
-            ports.push(DevicePort { port, span: name.span, wants: None });
+            ports.push(DevicePort { port, name, wants: None });
         }
         (Some(kind), ports)
     }
 
     /// The number of a port in the chain.
     fn port(&mut self, name: &Spanned) -> Option<usize> {
-        let found = self.ports.iter().position(|port| port.name == name.text);
-        if found.is_none() {
-            let names = || self.ports.iter().map(|port| port.name.as_str());
-            let help = did_you_mean(&name.text, names())
-                .unwrap_or_else(|| format!("declare it in [ports]: `{name} = {{ ... }}`"));
-            self.diags.error(name.span, format!("there is no port `{name}`")).help(help);
-        }
-        found
+        let names = self.ports.iter().map(|port| port.name.as_str());
+        let known: Vec<(&str, usize)> = names.zip(0..).collect();
+        let help = format!("declare it in [ports]: `{name} = {{ ... }}`");
+        one_of(name, &known, format!("there is no port `{name}`"), &help, self.diags)
     }
 
     /// The number of a port in the device's own list.
     fn own(&mut self, name: &Spanned, ports: &[DevicePort]) -> Option<usize> {
-        let named = |of: &DevicePort| self.ports.get(of.port).map_or("", |port| port.name.as_str());
-        let found = ports.iter().position(|of| named(of) == name.text);
-        if found.is_none() {
-            let names: Vec<&str> = ports.iter().map(named).collect();
-            let help = did_you_mean(&name.text, names.iter().copied())
-                .unwrap_or_else(|| format!("its ports are {}", names.join(", ")));
-            let message = format!("device `{}` has no port `{name}`", self.value.key);
-            self.diags.error(name.span, message).help(help);
-        }
-        found
+        let names: Vec<&str> = ports.iter().map(|of| of.name.as_str()).collect();
+        let known: Vec<(&str, usize)> = names.iter().copied().zip(0..).collect();
+        let wrong = format!("device `{}` has no port `{name}`", self.value.key);
+        one_of(name, &known, wrong, &format!("its ports are {}", names.join(", ")), self.diags)
     }
 
     /// Reads `receives`: one policy for all ports, or a table with one for each port.
@@ -179,12 +177,12 @@ impl<'a> Reader<'a, '_> {
             (said[at], ports[at].wants) = (true, wants);
         }
         for (port, _) in ports.iter().zip(said).filter(|(_, said)| !said) {
-            let name = self.ports.get(port.port).map_or("", |port| port.name.as_str());
+            let name = &port.name;
             // No help is shown after a misspelt name: the name that was meant is not known.
             if self.diags.errors() == before {
                 self.diags
                     .error(value.key_span, format!("`receives` says nothing of port `{name}`"))
-                    .with_note(port.span, "the port is named here")
+                    .with_note(name.span, "the port is named here")
                     .help(format!("add `{name} = \"all\"`, or what is wanted of it"));
             }
         }
@@ -236,15 +234,8 @@ impl<'a> Reader<'a, '_> {
         (items, drops.is_some_and(|(_, drops)| drops))
     }
 
-    fn sends(
-        &mut self,
-        kind: Option<DeviceKind>,
-        ports: &[DevicePort],
-        sends: Option<Value<'a>>,
-        across: Option<Value<'a>>,
-        otherwise: Option<Value<'a>>,
-    ) -> Sends {
-        let given = sends.and_then(|sends| sends.text(self.diags));
+    fn sends(&mut self, kind: Option<DeviceKind>, ports: &[DevicePort], sending: &Sending<'_>) -> Sends {
+        let given = sending.sends.and_then(|sends| sends.text(self.diags));
         let default = match kind {
             Some(DeviceKind::Bridged) => "opposite",
             Some(DeviceKind::Bonded) => "round-robin",
@@ -252,7 +243,7 @@ impl<'a> Reader<'a, '_> {
         };
         let way = given.as_ref().map_or(default, Spanned::as_str);
         if way != "opposite" {
-            for only in [across, otherwise].into_iter().flatten() {
+            for only in [sending.across, sending.otherwise].into_iter().flatten() {
                 self.diags
                     .error(
                         only.key_span,
@@ -268,43 +259,28 @@ impl<'a> Reader<'a, '_> {
             "symmetric-flow-hash" => Sends::FlowHash { symmetric: true },
             "opposite" => {
                 let span = given.as_ref().map_or(self.value.key_span, |given| given.span);
-                self.opposite(span, ports, across, otherwise)
+                self.opposite(span, ports, sending)
             }
             _ => {
                 let Some(name) = &given else { return Sends::To(0) };
-                let named = |of: &DevicePort| self.ports.get(of.port).map_or("", |port| port.name.as_str());
-                let names: Vec<&str> = ports.iter().map(named).collect();
-                if let Some(at) = names.iter().position(|known| *known == name.text) {
-                    return Sends::To(at);
-                }
-                let known = || WAYS.iter().copied().chain(names.iter().copied());
-                let help = did_you_mean(&name.text, known()).unwrap_or_else(|| {
-                    let known: Vec<String> = known().map(|known| format!("`{known}`")).collect();
-                    format!("write one of {}", known.join(", "))
-                });
-                let message = format!("device `{}` cannot send by `{name}`", self.value.key);
-                self.diags.error(name.span, message).help(help);
-                Sends::To(0)
+                let names = ports.iter().map(|of| of.name.as_str()).zip(0..);
+                let known: Vec<(&str, usize)> = WAYS.map(|way| (way, 0)).into_iter().chain(names).collect();
+                let words: Vec<String> = known.iter().map(|(known, _)| format!("`{known}`")).collect();
+                let wrong = format!("device `{}` cannot send by `{name}`", self.value.key);
+                let help = format!("write one of {}", words.join(", "));
+                Sends::To(one_of(name, &known, wrong, &help, self.diags).unwrap_or(0))
             }
         }
     }
 
-    fn opposite(
-        &mut self,
-        span: Span,
-        ports: &[DevicePort],
-        across: Option<Value<'a>>,
-        otherwise: Option<Value<'a>>,
-    ) -> Sends {
+    fn opposite(&mut self, span: Span, ports: &[DevicePort], sending: &Sending<'_>) -> Sends {
         let mut sides: Vec<Option<usize>> = match ports.len() {
             2 => vec![Some(1), Some(0)],
             many => vec![None; many],
         };
         let before = self.diags.errors();
-        for entry in across
-            .and_then(|across| across.keys("`across`", self.diags))
-            .map_or(vec![], |mut keys| keys.rest())
-        {
+        let across = sending.across.and_then(|across| across.keys("`across`", self.diags));
+        for entry in across.map_or(vec![], |mut keys| keys.rest()) {
             let to = entry.text(self.diags).and_then(|to| self.own(&to, ports));
             let from = self.own(&Spanned::derived(entry.key, entry.key_span), ports);
             if let (Some(from), Some(to)) = (from, to) {
@@ -315,18 +291,14 @@ impl<'a> Reader<'a, '_> {
             && self.diags.errors() == before
             && ports.len() > 1
         {
-            let name = |at: usize| {
-                let port = ports.get(at).and_then(|of: &DevicePort| self.ports.get(of.port));
-                port.map_or("", |port| port.name.as_str())
-            };
-            let (lost_name, other) = (name(lost), name(usize::from(lost == 0)));
+            let (lost_name, other) = (&ports[lost].name, &ports[usize::from(lost == 0)].name);
             let message = format!("nothing says which port is across from `{lost_name}`");
             let help = format!("add `across = {{ {lost_name} = \"{other}\" }}`, with an entry for each port");
             self.diags.error(span, message).help(help);
         } else if ports.len() == 1 && span != self.value.key_span {
             self.diags.error(span, "one port has no opposite side").help("leave `sends` out");
         }
-        let otherwise = otherwise.and_then(|otherwise| otherwise.text(self.diags));
+        let otherwise = sending.otherwise.and_then(|otherwise| otherwise.text(self.diags));
         let otherwise = otherwise.and_then(|text| match text.as_str() {
             "drop" => Some(Otherwise::Drop),
             "all" => Some(Otherwise::All),

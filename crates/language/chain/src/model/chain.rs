@@ -1,6 +1,7 @@
 //! A composed chain.
 
 use super::device::DeviceDecl;
+use super::file::Run;
 use super::nf::Body;
 use super::port::PortDecl;
 use crate::spec::{ExecutionMode, FusedElements, Terms};
@@ -17,14 +18,8 @@ pub struct Chain {
     pub ports: Vec<PortDecl>,
     /// The virtual devices, in the order of the chain file.
     pub devices: Vec<DeviceDecl>,
-    /// The number of workers, if the chain file sets it.
-    pub workers: Option<usize>,
-    /// Cores to pin workers to.
-    pub cores: Vec<usize>,
-    /// The burst size, if the chain file sets it.
-    pub burst: Option<usize>,
-    /// Whether packet threads never sleep.
-    pub poll: bool,
+    /// The settings of the run.
+    pub run: Run,
     /// Folder that file names are relative to.
     pub folder: PathBuf,
     /// The NFs, in the order of the chain file.

@@ -1,6 +1,6 @@
 //! Virtual devices.
 
-use super::port::{PortDecl, StationDecl};
+use super::port::StationDecl;
 use diag::{Span, Spanned};
 use std::fmt::Write;
 
@@ -49,8 +49,8 @@ pub enum DeviceKind {
 pub struct DevicePort {
     /// The index of the chain's port.
     pub port: usize,
-    /// The location of its name in the device's declaration.
-    pub span: Span,
+    /// Its name, with its location in the device's declaration.
+    pub name: Spanned,
     /// The policy for packets of this port; `None` where the device receives all of them.
     pub(crate) wants: Option<Spanned>,
 }
@@ -126,26 +126,23 @@ impl DeviceDecl {
         targets.map(|(_, of)| of).collect()
     }
 
-    /// A description for messages; `ports` are the chain's.
-    pub fn describe(&self, ports: &[PortDecl]) -> String {
-        let port = |of: &DevicePort| ports.get(of.port).map_or("", |port| port.name.as_str());
-        let own = |at: usize| self.ports.get(at).map_or("", port);
+    /// A description for messages.
+    pub fn describe(&self) -> String {
         let kind = match self.kind {
             DeviceKind::Direct => "direct",
             DeviceKind::Bonded => "bonded",
             DeviceKind::Bridged => "bridged",
             DeviceKind::Rootless => "rootless",
         };
-        let names: Vec<&str> = self.ports.iter().map(port).collect();
+        let names: Vec<&str> = self.ports.iter().map(|of| of.name.as_str()).collect();
         let mut text = format!("{} ({kind}", self.name);
         let _ = write!(text, "{}{})", if names.is_empty() { "" } else { " " }, names.join(", "));
         let wants: Vec<String> = match &self.wants {
             Some(all) => vec![all.text.clone()],
-            None => self
-                .ports
-                .iter()
-                .filter_map(|of| Some(format!("{}: {}", port(of), of.wants.as_ref()?)))
-                .collect(),
+            None => {
+                let wanted = |of: &DevicePort| Some(format!("{}: {}", of.name, of.wants.as_ref()?));
+                self.ports.iter().filter_map(wanted).collect()
+            }
         };
         if !wants.is_empty() {
             let _ = write!(text, ", receives {}", wants.join("; "));
@@ -162,7 +159,7 @@ impl DeviceDecl {
         match &self.sends {
             Sends::To(_) if self.ports.len() < 2 => {}
             Sends::To(only) => {
-                let _ = write!(text, ", sends by {}", own(*only));
+                let _ = write!(text, ", sends by {}", self.ports[*only].name);
             }
             Sends::RoundRobin => text.push_str(", sends round robin"),
             Sends::FlowHash { symmetric: false } => text.push_str(", sends by flow hash"),

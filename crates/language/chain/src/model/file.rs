@@ -19,11 +19,15 @@ pub(crate) struct ChainFile {
 }
 
 /// The settings of `[run]`.
-#[derive(Default)]
-pub(crate) struct Run {
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// The number of workers, if the chain file sets it or the cores.
     pub workers: Option<usize>,
+    /// Cores to pin workers to.
     pub cores: Vec<usize>,
+    /// The burst size, if the chain file sets it.
     pub burst: Option<usize>,
+    /// Whether packet threads never sleep.
     pub poll: bool,
 }
 

@@ -8,7 +8,8 @@ mod port;
 
 pub use chain::{Chain, End, Link, NfInfo, ProcessNf};
 pub use device::{DeviceDecl, DeviceKind, DevicePort, Otherwise, Sees, Sends};
-pub(crate) use file::{ChainFile, Run};
+pub(crate) use file::ChainFile;
+pub use file::Run;
 pub use nf::{Body, Define, Program};
 pub(crate) use nf::{Instances, NfDecl, NfText};
 pub use port::{PortDecl, PortKind, PortSource, Sink, StationDecl, TrafficDecl};

@@ -6,20 +6,34 @@ use packet::flow::SteeringPolicy;
 use std::path::PathBuf;
 
 /// An NF.
+#[derive(Clone)]
 pub(crate) struct NfDecl {
     pub name: String,
+    /// The location of its declaration in the chain file.
     pub span: Span,
     pub text: NfText,
     pub defines: Vec<Define>,
     /// Interfaces that stay without a link.
     pub idle: Vec<Spanned>,
     pub mode: ExecutionMode,
+    /// How it runs in a process of its own.
     pub terms: Terms,
     /// Its instances, where it has several.
     pub instances: Option<Instances>,
 }
 
+impl NfDecl {
+    /// The program that it is; `None` for one with a Click text.
+    pub fn program(&self) -> Option<&Body> {
+        match &self.text {
+            NfText::Program(program, _) => Some(program),
+            _ => None,
+        }
+    }
+}
+
 /// The source of an NF's program: Click text, or a program.
+#[derive(Clone)]
 pub(crate) enum NfText {
     /// In a file of its own.
     File(Spanned),

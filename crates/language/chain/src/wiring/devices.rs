@@ -30,7 +30,7 @@ impl Wirer<'_> {
     pub(super) fn is_in_a_device(&mut self, port: usize, link: Span) -> bool {
         let place = self.chain.devices.iter().find_map(|device| {
             let own = device.ports.iter().find(|of| of.port == port)?;
-            Some((device, own.span))
+            Some((device, own.name.span))
         });
         let Some((device, span)) = place else { return false };
         let name = self.describe(End::Port(port));

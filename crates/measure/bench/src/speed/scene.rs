@@ -228,14 +228,16 @@ mod tests {
         for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
             let path = stage.lay_out(workload, kind, 100).expect("written");
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
-            let chain = chain::load(&path, &[], &runtime::KnownClasses, &mut map, &mut diags);
+            let mut sources = chain::Sources::of_files();
+            let chain =
+                chain::load_from(&mut sources, &path, &[], &runtime::KnownClasses, &mut map, &mut diags);
             let told = diags.render_short(&map);
             // A workload with an element class that does not exist yet is skipped.
             if told.contains("unknown element class") {
                 eprintln!("SKIP: {}: {}", workload.name, told.lines().next().unwrap_or_default());
                 continue;
             }
-            assert!(chain.is_some(), "{} on {kind}: {told}", workload.name);
+            assert!(chain.is_some() && !diags.has_errors(), "{} on {kind}: {told}", workload.name);
         }
     }
 
