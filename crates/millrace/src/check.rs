@@ -179,7 +179,7 @@ pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
                     "\n# {} :: {}\n{}",
                     node.name,
                     node.class.name,
-                    worker::graph::program_text(lowered)
+                    ir::text::print(&lowered.program)
                 );
             }
         }

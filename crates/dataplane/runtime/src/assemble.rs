@@ -5,7 +5,7 @@
 
 use crate::packages;
 use crate::registry::{self, KnownClasses};
-use crate::services::{Neighbours, Opener, WorkerServices};
+use crate::services::{Opener, Wires, WorkerServices};
 use chain::FusedElements;
 use click::config::NameTable;
 use click::flow::{self, Processing};
@@ -72,26 +72,6 @@ fn take_names(graph: &Graph, diags: &mut Diagnostics) -> NameTable {
     names
 }
 
-/// The wires between ports.
-struct Wires {
-    /// For each output, the input that its packets enter.
-    next: HashMap<(ElementId, u32), End>,
-    /// For each input, the output from which its packets come.
-    before: HashMap<(ElementId, u32), End>,
-}
-
-impl Wires {
-    fn new(graph: &Graph) -> Wires {
-        let mut wires = Wires { next: HashMap::new(), before: HashMap::new() };
-        let end = |id: ElementId, port: u32| End { node: id.0, port: port as usize };
-        for wire in &graph.connections {
-            wires.next.entry((wire.from, wire.from_port)).or_insert(end(wire.to, wire.to_port));
-            wires.before.entry((wire.to, wire.to_port)).or_insert(end(wire.from, wire.from_port));
-        }
-        wires
-    }
-}
-
 /// Builds the graphs of a configuration; `None` if it has errors, which are recorded.
 ///
 /// # Errors
@@ -117,10 +97,11 @@ fn assemble_all(
     packages::check(&graph.packages, diags);
     let names = take_names(graph, diags);
     let flow = flow::resolve(graph, &|id| flow::spec(graph, id, &KnownClasses), diags);
-    let (wires, index, neighbours) = (Wires::new(graph), graph.index(), Neighbours::new(graph));
+    let (index, wires) = (graph.index(), Wires::new(graph));
     let mut shared = SharedState::default();
     let mut graphs = vec![];
-    for worker in 0..options.workers.max(1) {
+    let workers = options.workers.max(1);
+    for worker in 0..workers {
         let mut services = WorkerServices {
             worker,
             opener,
@@ -129,36 +110,25 @@ fn assemble_all(
             graph,
             flow: &flow,
             index: &index,
-            neighbours: &neighbours,
+            wires: &wires,
         };
         // The elements of all workers have the same errors.
         let mut later = Diagnostics::new();
         let mistakes = if worker == 0 { &mut *diags } else { &mut later };
         let mut nodes = vec![];
         for id in graph.ids() {
-            nodes.extend(make_node(
-                graph,
-                &wires,
-                id,
-                &flow,
-                worker,
-                options,
-                &names,
-                &mut services,
-                mistakes,
-            ));
+            nodes.extend(make_node(id, workers, &names, &mut services, mistakes));
         }
         if mistakes.has_errors() || nodes.len() != graph.elements.len() {
             diags.extend(later);
             return Ok(None);
         }
-        note_writers(graph, &mut nodes);
+        note_writers(&wires, &mut nodes);
         graphs.push(nodes);
     }
     spread_for_state(&mut graphs);
     let (mut regions, cuts) = fuse(&mut graphs, options)?;
     let programs = compile(&mut graphs, &mut regions, options)?;
-    let workers = options.workers.max(1);
     let live = Live::new(&graphs[0], names, &options.folder, workers, options.evaluator);
     Ok(Some(Assembly { graphs, regions, cuts, live: Arc::new(live), programs }))
 }
@@ -174,21 +144,17 @@ fn spread_for_state(graphs: &mut [Vec<Node>]) {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one caller; each is a different thing")]
 fn make_node(
-    graph: &Graph,
-    wires: &Wires,
     id: ElementId,
-    flow: &flow::Flow,
-    worker: usize,
-    options: &Options,
+    workers: usize,
     names: &NameTable,
     services: &mut WorkerServices<'_>,
     diags: &mut Diagnostics,
 ) -> Option<Node> {
-    let declared = graph.element(id)?;
+    let (worker, wires) = (services.worker, services.wires);
+    let declared = services.graph.element(id)?;
     let class = registry::find(declared.class.as_str())?;
-    let wired = flow.ports(id);
+    let wired = services.flow.ports(id);
     let shape = Shape { inputs: wired.inputs.len(), outputs: wired.outputs.len() };
     let mut cx = Configure {
         name: &declared.name,
@@ -196,7 +162,7 @@ fn make_node(
         span: declared.span,
         shape,
         worker,
-        workers: options.workers.max(1),
+        workers,
         names: &names.scoped(&declared.name),
         diags,
         services,
@@ -206,15 +172,15 @@ fn make_node(
         panic!("{}: {} lowers to an invalid program: {error}", declared.name, class.name)
     });
     // A node stores the wires of its push outputs and of its pull inputs.
-    let ends = |wires: &HashMap<(ElementId, u32), End>, side: &[Processing], pulls: bool| {
+    let ends = |wires: &[(usize, End)], side: &[Processing], pulls: bool| {
         let end = |(port, processing): (usize, &Processing)| {
             let is_kept = (*processing == Processing::Pull) == pulls;
-            wires.get(&(id, port as u32)).copied().filter(|_| is_kept)
+            wires.iter().find(|(own, _)| *own == port).map(|(_, end)| *end).filter(|_| is_kept)
         };
         side.iter().enumerate().map(end).collect::<Vec<Option<End>>>()
     };
-    let outputs = ends(&wires.next, &wired.outputs, false);
-    let inputs = ends(&wires.before, &wired.inputs, true);
+    let outputs = ends(&wires.after[id.0], &wired.outputs, false);
+    let inputs = ends(&wires.before[id.0], &wired.inputs, true);
     let pulls = inputs.iter().any(Option::is_some);
     let task = element.task();
     let steering = task.as_ref().and_then(|task| task.steering());
@@ -252,26 +218,22 @@ fn make_node(
 }
 
 /// Passes each element the name of an element downstream that may write packets, if there is one.
-fn note_writers(graph: &Graph, nodes: &mut [Node]) {
+fn note_writers(wires: &Wires, nodes: &mut [Node]) {
     let own = |node: &Node| node.element.as_ref().is_some_and(|element| element.writes());
     // Elements that always write have precedence.
     let surely = |node: &Node| node.lowered.as_ref().map_or(own(node), |lowered| lowered.program.writes());
     let perhaps = |node: &Node| {
         node.lowered.as_ref().is_some_and(|lowered| !lowered.program.slow.is_empty()) && own(node)
     };
-    let mut before: Vec<Vec<usize>> = vec![vec![]; nodes.len()];
-    for wire in &graph.connections {
-        before.get_mut(wire.to.0).into_iter().for_each(|before| before.push(wire.from.0));
-    }
     let mut writer: Vec<Option<usize>> = vec![None; nodes.len()];
     for is_writer in [&surely as &dyn Fn(&Node) -> bool, &perhaps] {
         let found = nodes.iter().enumerate().filter(|(_, node)| is_writer(node));
         let mut open: Vec<(usize, usize)> = found.map(|(at, _)| (at, at)).collect();
         while let Some((at, found)) = open.pop() {
-            for &from in &before[at] {
-                if writer[from].is_none() {
-                    writer[from] = Some(found);
-                    open.push((from, found));
+            for (_, from) in &wires.before[at] {
+                if writer[from.node].is_none() {
+                    writer[from.node] = Some(found);
+                    open.push((from.node, found));
                 }
             }
         }
@@ -292,9 +254,7 @@ fn fuse(
     let is_wanted = options.fused != FusedElements::Nothing;
     let which = if is_wanted { &options.fused } else { &FusedElements::All };
     let how = How { is_wanted, is_evaluated: options.evaluator, cache: options.cache };
-    let none = |graphs: &[Vec<Node>]| (graphs.iter().map(|_| vec![]).collect(), vec![]);
-    let Some(first) = graphs.first() else { return Ok(none(graphs)) };
-    let (found, cuts) = fusion::find(first, which, options.workers.max(1));
+    let (found, cuts) = fusion::find(&graphs[0], which, options.workers.max(1));
     let mut all = vec![];
     for nodes in graphs.iter_mut() {
         let regions = found.iter().enumerate();
@@ -306,7 +266,7 @@ fn fuse(
             // Then the chain cannot run fused later either.
             Err(_) => {
                 graphs.iter_mut().flatten().for_each(|node| node.entries.clear());
-                return Ok(none(graphs));
+                return Ok((graphs.iter().map(|_| vec![]).collect(), vec![]));
             }
         }
     }
@@ -338,7 +298,7 @@ fn compile(
     if options.evaluator {
         return Ok(0);
     }
-    let mut compiler = Compiler { builder: CodeBuilder::new()?, known: vec![], by_name: HashMap::new() };
+    let mut compiler = Compiler { builder: CodeBuilder::new()?, known: HashMap::new() };
     let mut ids = vec![];
     for lowered in graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut()) {
         let (program, id) = compiler.add(&lowered.program)?;
@@ -352,7 +312,8 @@ fn compile(
         of_regions.push(compiler.builder.add(&region.compiled.program)?);
         debug_assert!(regions.iter().all(|all| all[number].compiled.program == region.compiled.program));
     }
-    let (code, programs) = (compiler.builder.finish()?, compiler.known.len());
+    let programs = compiler.known.values().map(Vec::len).sum::<usize>();
+    let code = compiler.builder.finish()?;
     let lowered = graphs.iter_mut().flatten().filter_map(|node| node.lowered.as_mut());
     for (lowered, id) in lowered.zip(ids) {
         lowered.engine = Engine::Native(code.compiled(id));
@@ -368,21 +329,18 @@ fn compile(
 /// Compiles equal programs once.
 struct Compiler {
     builder: CodeBuilder,
-    known: Vec<(Arc<Verified>, ProgramId)>,
-    by_name: HashMap<String, Vec<usize>>,
+    known: HashMap<String, Vec<(Arc<Verified>, ProgramId)>>,
 }
 
 impl Compiler {
     fn add(&mut self, program: &Arc<Verified>) -> Result<(Arc<Verified>, ProgramId), CodegenError> {
-        let alike = self.by_name.entry(program.name.clone()).or_default();
-        if let Some(same) = alike.iter().find(|at| *self.known[**at].0 == **program) {
-            let (program, id) = &self.known[*same];
-            return Ok((Arc::clone(program), *id));
+        let alike = self.known.entry(program.name.clone()).or_default();
+        if let Some(same) = alike.iter().find(|(known, _)| **known == **program) {
+            return Ok(same.clone());
         }
-        let id = self.builder.add(program)?;
-        alike.push(self.known.len());
-        self.known.push((Arc::clone(program), id));
-        Ok((Arc::clone(program), id))
+        let made = (Arc::clone(program), self.builder.add(program)?);
+        alike.push(made.clone());
+        Ok(made)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Checks NFs that run in processes of their own without starting them.
 
 use crate::assemble::{AssembleError, Options, assemble};
-use crate::services::Opener;
+use crate::services::{Opened, Opener};
 use chain::{Body, Chain, Program, instances};
 use confine::program;
 use diag::Diagnostics;
 use element::configure::Direction;
-use port::{MemoryPort, Port};
+use port::MemoryPort;
 
 /// Records the errors of all NFs that run in processes of their own, which would otherwise report them only when they
 /// are started.
@@ -67,7 +67,7 @@ fn check_program(nf: &str, of: &Program, diags: &mut Diagnostics) {
 struct AnyPort;
 
 impl Opener for AnyPort {
-    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
+    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Opened {
         Ok(Box::new(MemoryPort::sink(name)))
     }
 }

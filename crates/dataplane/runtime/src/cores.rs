@@ -1,14 +1,19 @@
 //! Keeps the processes of NFs off the cores of packet threads.
 
 use chain::Chain;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// The cores that this process may run on; none if the system does not say.
+pub fn allowed() -> Vec<usize> {
+    let Ok(allowed) = sched_getaffinity(None) else { return vec![] };
+    (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
+}
 
 /// Moves NFs in processes off the cores of packet threads, unless the chain file sets their cores or there are no
 /// others: when the kernel runs both on one core for a while, packets wait for milliseconds. Containers use the cores
 /// that their runtime sets.
 pub fn keep_off(chain: &mut Chain, packet_cores: &[usize]) {
-    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return };
-    let is_other = |core: &usize| allowed.is_set(*core) && !packet_cores.contains(core);
-    let others: Vec<usize> = (0..rustix::thread::CpuSet::MAX_CPU).filter(is_other).collect();
+    let others: Vec<usize> = allowed().into_iter().filter(|core| !packet_cores.contains(core)).collect();
     if packet_cores.is_empty() || others.is_empty() {
         return;
     }
@@ -35,9 +40,7 @@ mod tests {
         let chain = load_from(&mut sources, path, &[], &crate::KnownClasses, &mut map, &mut diags);
         assert!(!diags.has_errors(), "{}", diags.render_short(&map));
         let chain = chain.expect("no mistakes");
-        let allowed = rustix::thread::sched_getaffinity(None).expect("cores");
-        let all: Vec<usize> =
-            (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+        let all = allowed();
         let cores = |packet: &[usize]| {
             let mut chain = chain.clone();
             keep_off(&mut chain, packet);

@@ -16,7 +16,6 @@ use worker::mailbox::Mailbox;
 
 /// The handlers of a running chain.
 pub struct Handlers {
-    mailboxes: Vec<Arc<Mailbox>>,
     elements: Vec<ElementHandlers>,
     exchange: Arc<Exchange>,
     nfs: NfHandlers,
@@ -36,6 +35,8 @@ enum HandlerLocation<'a> {
     There(NfHandler<'a>),
 }
 
+/// The merged value of all workers, with the rule for merging it further, or the reason why there is none.
+pub type Merged = Result<(nf::Merge, String), String>;
 /// Handlers to be read when their processes end.
 pub(crate) type Asked = Vec<(String, LastWords)>;
 /// Their values.
@@ -49,20 +50,15 @@ fn split(name: &str) -> Result<(&str, &str), String> {
 }
 
 impl Handlers {
-    /// The handlers of a graph whose workers have these mailboxes, and of NFs in processes.
-    pub(crate) fn new(
-        graph: &mut [Node],
-        mailboxes: Vec<Arc<Mailbox>>,
-        exchange: Arc<Exchange>,
-        nfs: NfHandlers,
-    ) -> Handlers {
+    /// The handlers of a graph whose elements are exchanged by `exchange`, and of NFs in processes.
+    pub(crate) fn new(graph: &mut [Node], exchange: Arc<Exchange>, nfs: NfHandlers) -> Handlers {
         let of = |node: &mut Node| {
             let handlers = node.element.as_mut().map(|element| element.handlers().list());
             let merges =
                 handlers.into_iter().flatten().map(|handler| (handler.name, handler.merge)).collect();
             ElementHandlers { name: node.name.clone(), merges }
         };
-        Handlers { mailboxes, elements: graph.iter_mut().map(of).collect(), exchange, nfs }
+        Handlers { elements: graph.iter_mut().map(of).collect(), exchange, nfs }
     }
 
     fn find(&self, element: &str, handler: &str) -> Result<HandlerLocation<'_>, String> {
@@ -85,7 +81,7 @@ impl Handlers {
     ///
     /// # Errors
     /// The reason as a sentence.
-    pub fn call(&self, name: &str, value: Option<&str>) -> Result<(nf::Merge, String), String> {
+    pub fn call(&self, name: &str, value: Option<&str>) -> Merged {
         let (element, handler) = split(name)?;
         match self.find(element, handler)? {
             HandlerLocation::There(there) => there.call(value),
@@ -95,7 +91,8 @@ impl Handlers {
                     return Ok((nf::Merge::First, String::new()));
                 }
                 let ask = |mailbox: &Arc<Mailbox>| mailbox.ask(node, handler, value);
-                let values = self.mailboxes.iter().map(ask).collect::<Result<Vec<String>, String>>()?;
+                let values =
+                    self.exchange.mailboxes.iter().map(ask).collect::<Result<Vec<String>, String>>()?;
                 Ok(self.as_one(node, element, handler, &values))
             }
         }
@@ -117,36 +114,36 @@ impl Handlers {
         self.call(name, Some(value)).map(drop)
     }
 
+    /// The handler of that name, if it is in an NF's process.
+    fn there(&self, name: &str) -> Option<NfHandler<'_>> {
+        let (element, handler) = split(name).ok()?;
+        match self.find(element, handler).ok()? {
+            HandlerLocation::There(there) => Some(there),
+            HandlerLocation::Here(_) => None,
+        }
+    }
+
     /// Requests that handlers of NFs in processes are read when those end; others can be read after the end.
     pub(crate) fn ask_last(&self, names: &[String]) -> Asked {
-        let there = names.iter().filter_map(|name| {
-            let (element, handler) = split(name).ok()?;
-            let HandlerLocation::There(there) = self.find(element, handler).ok()? else { return None };
-            Some((name.clone(), there.read_last()))
-        });
-        there.collect()
+        let there = |name: &String| Some((name.clone(), self.there(name)?.read_last()));
+        names.iter().filter_map(there).collect()
     }
 
     /// The values of these handlers, once the processes have ended.
     pub(crate) fn hear_last(&self, asked: Asked) -> Last {
-        let said = asked.into_iter().filter_map(|(name, words)| {
-            let (element, handler) = split(&name).ok()?;
-            let HandlerLocation::There(there) = self.find(element, handler).ok()? else { return None };
-            let said = there.last(words);
+        let said = |(name, words): (String, LastWords)| {
+            let said = self.there(&name)?.last(words);
             Some((name, said))
-        });
-        said.collect()
+        };
+        asked.into_iter().filter_map(said).collect()
     }
 
     /// Reads a handler of workers that have ended; returns the merged value and the merge rule.
-    pub(crate) fn read_ended(
-        &self,
-        workers: &mut [Worker],
-        name: &str,
-    ) -> Result<(nf::Merge, String), String> {
+    pub(crate) fn read_ended(&self, workers: &mut [Worker], name: &str) -> Merged {
         let (element, handler) = split(name)?;
         let HandlerLocation::Here(node) = self.find(element, handler)? else {
-            return Err(format!("NF `{}` has ended: its handlers are there while it is up", nf_of(element)));
+            let nf = element.split_once('/').map_or(element, |(nf, _)| nf);
+            return Err(format!("NF `{nf}` has ended: its handlers are there while it is up"));
         };
         let values = workers.iter_mut().map(|worker| worker.read_here(node, handler));
         Ok(self.as_one(node, element, handler, &values.collect::<Result<Vec<String>, String>>()?))
@@ -161,10 +158,6 @@ impl Handlers {
         }
         (merge, text)
     }
-}
-
-fn nf_of(element: &str) -> &str {
-    element.split_once('/').map_or(element, |(nf, _)| nf)
 }
 
 /// The merge rule in the protocol between an NF and its host.

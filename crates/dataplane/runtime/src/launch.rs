@@ -70,7 +70,7 @@ impl Launch {
         let mut resources = Resources::new(chain, self.options.workers, self.memory, self.traffic)
             .start_by(starter, self.interrupted);
         check(chain, &self.options, diags)?;
-        resources.prepare(diags);
+        resources.ports.prepare(diags);
         Ok(resources)
     }
 }
@@ -87,7 +87,7 @@ pub fn dry(
     diags: &mut Diagnostics,
 ) -> Result<Option<Assembly>, AssembleError> {
     let mut resources = Resources::new(chain, options.workers, RegionOptions::slots(DRY_SLOTS), made).dry();
-    resources.prepare(diags);
+    resources.ports.prepare(diags);
     check(chain, options, diags)?;
     assemble(&chain.graph, options, &mut resources, diags)
 }

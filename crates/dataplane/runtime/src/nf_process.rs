@@ -6,7 +6,7 @@
 
 use crate::assemble::{Options, assemble};
 use crate::running::{Outcome, RunPlan, Running};
-use crate::services::Opener;
+use crate::services::{Opened, Opener};
 use chain::{Body, ProcessNf, instances};
 use diag::Diagnostics;
 use element::configure::Direction;
@@ -196,12 +196,7 @@ struct Interfaces<'a> {
 }
 
 impl Opener for Interfaces<'_> {
-    fn open_port(
-        &mut self,
-        name: &str,
-        direction: Direction,
-        _worker: usize,
-    ) -> Result<Box<dyn Port>, String> {
+    fn open_port(&mut self, name: &str, direction: Direction, _worker: usize) -> Opened {
         let names = if direction == Direction::Receive { &self.nf.inputs } else { &self.nf.outputs };
         let number = names.iter().position(|known| known == name);
         let number = number.ok_or_else(|| format!("NF `{}` has no interface `{name}`", self.nf.name))?;

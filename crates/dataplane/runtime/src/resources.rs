@@ -2,15 +2,14 @@
 
 use crate::nfs::{Nfs, Starter, Worker};
 use crate::ports::{MakeTraffic, Pools, Ports};
-use crate::services::Opener;
+use crate::services::{Opened, Opener};
 use chain::{Chain, StationDecl};
-use diag::Diagnostics;
 use element::configure::Direction;
 use element::nf::NfLink;
 use nf_host::Supervisor;
 use packet::MacAddr;
+use port::PortError;
 use port::interface::Interface;
-use port::{Port, PortError};
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, SharedPool};
 use std::collections::HashMap;
@@ -49,12 +48,6 @@ impl Resources {
         self.ports.dry();
         self.nfs.start_none();
         self
-    }
-
-    /// Generates all traffic now, and records its errors at their locations. Otherwise traffic is generated when its
-    /// port is opened.
-    pub fn prepare(&mut self, diags: &mut Diagnostics) {
-        self.ports.prepare(diags);
     }
 
     /// The supervisor of the NF processes; `None` if there are none.
@@ -102,12 +95,7 @@ fn interfaces(chain: &Chain) -> HashMap<String, Arc<Interface>> {
 }
 
 impl Opener for Resources {
-    fn open_port(
-        &mut self,
-        name: &str,
-        direction: Direction,
-        worker: usize,
-    ) -> Result<Box<dyn Port>, String> {
+    fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened {
         self.ports.open(name, direction, worker)
     }
 

@@ -1,7 +1,7 @@
 //! A running chain: its threads, its handlers, and its report at the end.
 
 use crate::assemble::Assembly;
-use crate::handlers::{Asked, Handlers, Last};
+use crate::handlers::{Asked, Handlers, Last, Merged};
 use chain::device_direction;
 use crossbeam_queue::ArrayQueue;
 use element::configure::Direction;
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use worker::Worker;
 use worker::clock::Clock;
 use worker::exchange::Exchange;
-use worker::fusion::{CacheCounts, FormWanted};
+use worker::fusion::CacheCounts;
 use worker::mailbox::Mailbox;
 use worker::profile::Probes;
 use worker::quiescence::{Quiescence, WorkerActivity};
@@ -106,7 +106,7 @@ impl Outcome {
     }
 
     /// The same for this process's elements only, with the rule for merging the value further.
-    pub(crate) fn read_here(&mut self, name: &str) -> Result<(nf::Merge, String), String> {
+    pub(crate) fn read_here(&mut self, name: &str) -> Merged {
         self.handlers.read_ended(&mut self.workers, name)
     }
 }
@@ -118,7 +118,7 @@ pub struct Running {
     asked: Asked,
     pulses: Vec<Arc<WorkerActivity>>,
     /// For each worker, its requested execution mode and its number of fused regions.
-    forms: Vec<(Arc<FormWanted>, usize)>,
+    forms: Vec<(Arc<AtomicBool>, usize)>,
     probes: Vec<Arc<Probes>>,
     ledger: Ledger,
     stop: Halt,
@@ -152,12 +152,7 @@ impl Running {
         let rings: Vec<_> = (0..workers).map(|_| Arc::new(ArrayQueue::new(packets))).collect();
         let mailboxes: Vec<Arc<Mailbox>> = assembly.graphs.iter().map(|_| Arc::default()).collect();
         let exchange = Arc::new(Exchange::new(assembly.live, mailboxes.clone()));
-        let handlers = Handlers::new(
-            &mut assembly.graphs[0],
-            mailboxes.clone(),
-            Arc::clone(&exchange),
-            plan.nfs.clone(),
-        );
+        let handlers = Handlers::new(&mut assembly.graphs[0], Arc::clone(&exchange), plan.nfs.clone());
         let (mut threads, mut pulses, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
         let graphs = assembly.graphs.into_iter().zip(assembly.regions).zip(mailboxes);
         for (number, ((nodes, regions), mailbox)) in graphs.enumerate() {
@@ -170,7 +165,7 @@ impl Running {
             worker.mailbox = mailbox;
             worker.exchange = Some(Arc::clone(&exchange));
             // All workers start in the same execution mode.
-            forms.push((Arc::clone(&worker.mode), worker.regions.len()));
+            forms.push((Arc::clone(&worker.is_fused), worker.regions.len()));
             (worker.handoff, worker.rings) = (Arc::clone(&home), rings.clone());
             pulses.push(Arc::clone(&worker.activity));
             probes.push(Arc::clone(&worker.probes));
@@ -208,7 +203,7 @@ impl Running {
     /// Sets the execution mode while packets flow: elements run as one program where possible, or one by one. Their
     /// state is kept. The workers change by themselves.
     pub fn set_fused(&self, is_fused: bool) {
-        self.forms.iter().for_each(|(form, _)| form.set(is_fused));
+        self.forms.iter().for_each(|(form, _)| form.store(is_fused, Ordering::Relaxed));
     }
 
     /// The number of fused regions that run as one program now, and their total number, over all workers.

@@ -9,11 +9,14 @@ use element::{Scope, Services};
 use packet::MacAddr;
 use port::Port;
 use port::interface::Interface;
-use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use worker::exchange::SharedState;
+use worker::exchange::{Shared, SharedState};
+use worker::graph::End;
+
+/// An opened port, or a sentence with the cause and the remedy.
+pub type Opened = Result<Box<dyn Port>, String>;
 
 /// Opens what configurations name: ports, and NFs in processes of their own. One for the whole chain.
 pub trait Opener {
@@ -21,8 +24,7 @@ pub trait Opener {
     ///
     /// # Errors
     /// A sentence with the cause and the remedy.
-    fn open_port(&mut self, name: &str, direction: Direction, worker: usize)
-    -> Result<Box<dyn Port>, String>;
+    fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened;
 
     /// A link to a worker's instance of an NF that runs in a process of its own.
     ///
@@ -51,13 +53,6 @@ pub trait Opener {
     }
 }
 
-/// For chains without ports.
-impl Opener for () {
-    fn open_port(&mut self, name: &str, _: Direction, _: usize) -> Result<Box<dyn Port>, String> {
-        Err(format!("there is no port `{name}`; name it in the chain file's [ports]"))
-    }
-}
-
 /// The services for elements of one worker.
 pub struct WorkerServices<'a> {
     /// The worker.
@@ -75,31 +70,33 @@ pub struct WorkerServices<'a> {
     /// Its elements by name.
     pub index: &'a NameIndex<'a>,
     /// The wires between its elements.
-    pub neighbours: &'a Neighbours,
+    pub wires: &'a Wires,
 }
 
-/// The wires between elements, for elements that search for others along them.
-pub struct Neighbours {
-    /// The elements that each element's outputs are wired to, with the output.
-    after: HashMap<ElementId, Vec<(u32, ElementId)>>,
-    /// The elements that are wired to each element's inputs.
-    before: HashMap<ElementId, Vec<(u32, ElementId)>>,
+/// The wires between elements.
+pub struct Wires {
+    /// For each element, its outputs that are wired, each with the input that its packets enter.
+    pub after: Vec<Vec<(usize, End)>>,
+    /// For each element, its inputs that are wired, each with an output from which its packets come.
+    pub before: Vec<Vec<(usize, End)>>,
 }
 
-impl Neighbours {
+impl Wires {
     /// The wires of a configuration.
-    pub fn new(graph: &Graph) -> Neighbours {
-        let (mut after, mut before) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+    pub fn new(graph: &Graph) -> Wires {
+        let none = vec![vec![]; graph.elements.len()];
+        let mut wires = Wires { after: none.clone(), before: none };
         for wire in &graph.connections {
-            after.entry(wire.from).or_default().push((wire.from_port, wire.to));
-            before.entry(wire.to).or_default().push((wire.to_port, wire.from));
+            let (from_port, to_port) = (wire.from_port as usize, wire.to_port as usize);
+            wires.after[wire.from.0].push((from_port, End { node: wire.to.0, port: to_port }));
+            wires.before[wire.to.0].push((to_port, End { node: wire.from.0, port: from_port }));
         }
-        Neighbours { after, before }
+        wires
     }
 }
 
 impl Services for WorkerServices<'_> {
-    fn open_port(&mut self, name: &str, direction: Direction) -> Result<Box<dyn Port>, String> {
+    fn open_port(&mut self, name: &str, direction: Direction) -> Opened {
         self.opener.open_port(name, direction, self.worker)
     }
 
@@ -123,12 +120,7 @@ impl Services for WorkerServices<'_> {
         self.folder.join(name)
     }
 
-    fn shared_any(
-        &mut self,
-        scope: Scope,
-        key: &str,
-        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
-    ) -> Arc<dyn Any + Send + Sync> {
+    fn shared_any(&mut self, scope: Scope, key: &str, make: &mut dyn FnMut() -> Shared) -> Shared {
         self.shared.get(self.worker, scope, key, make)
     }
 
@@ -145,11 +137,12 @@ impl Services for WorkerServices<'_> {
     fn queues_near(&self, element: &str) -> (Vec<String>, bool) {
         let Some(id) = self.index.find(element, "") else { return (vec![], true) };
         let downstream = self.flow.ports(id).outputs.first() != Some(&Processing::Pull);
-        let wires = if downstream { &self.neighbours.after } else { &self.neighbours.before };
+        let wires = if downstream { &self.wires.after } else { &self.wires.before };
         let asking = id;
         let (mut queues, mut seen, mut open) = (vec![], HashSet::from([id]), vec![id]);
         while let Some(id) = open.pop() {
-            for &(port, next) in wires.get(&id).into_iter().flatten() {
+            for &(port, End { node, .. }) in &wires[id.0] {
+                let next = ElementId(node);
                 // Packets at other outputs of the calling element take other paths.
                 if downstream && id == asking && port > 0 {
                     continue;

@@ -24,9 +24,12 @@ use std::time::Duration;
 /// The longest time between two bursts; a worker that needs longer is broken.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A state that elements share.
+pub type Shared = Arc<dyn Any + Send + Sync>;
+
 /// The state that elements of a chain share, by worker (if it belongs to one) and key.
 #[derive(Default)]
-pub struct SharedState(HashMap<(Option<usize>, String), Arc<dyn Any + Send + Sync>>);
+pub struct SharedState(HashMap<(Option<usize>, String), Shared>);
 
 impl SharedState {
     /// The state with this key, in the scope of this worker; the first caller makes it.
@@ -35,8 +38,8 @@ impl SharedState {
         worker: usize,
         scope: Scope,
         key: &str,
-        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
-    ) -> Arc<dyn Any + Send + Sync> {
+        make: &mut dyn FnMut() -> Shared,
+    ) -> Shared {
         let owner = (scope == Scope::Worker).then_some(worker);
         Arc::clone(self.0.entry((owner, key.to_string())).or_insert_with(make))
     }
@@ -63,7 +66,8 @@ struct LiveElement {
 /// Exchanges elements at all workers.
 pub struct Exchange {
     live: Arc<Live>,
-    mailboxes: Vec<Arc<Mailbox>>,
+    /// The mailbox of each worker.
+    pub mailboxes: Vec<Arc<Mailbox>>,
     /// One exchange at a time, so that all workers end with the same element.
     turn: Mutex<()>,
 }
@@ -84,12 +88,7 @@ impl Services for Late<'_> {
         self.folder.join(name)
     }
 
-    fn shared_any(
-        &mut self,
-        scope: Scope,
-        key: &str,
-        make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
-    ) -> Arc<dyn Any + Send + Sync> {
+    fn shared_any(&mut self, scope: Scope, key: &str, make: &mut dyn FnMut() -> Shared) -> Shared {
         self.shared.get(self.worker, scope, key, make)
     }
 
@@ -114,11 +113,6 @@ impl Live {
             workers,
             is_evaluated: evaluator,
         }
-    }
-
-    /// Whether an element can be exchanged.
-    pub(crate) fn is_live(&self, node: usize) -> bool {
-        self.elements.get(node).is_some_and(Option::is_some)
     }
 
     /// Builds an element for each worker from another configuration.
@@ -164,7 +158,10 @@ impl Live {
         // The programs of all workers are the same.
         let Some((_, program)) = made.first() else { return Ok(vec![]) };
         let program = Arc::new(program.clone());
-        let engine = self.engine(&program).map_err(|error| error.to_string())?;
+        let engine = match self.is_evaluated {
+            true => Engine::Evaluator(Arc::clone(&program)),
+            false => Engine::native(&program).map_err(|error| error.to_string())?,
+        };
         let own_reasons = program.reasons.len();
         let replacement = |(element, _)| Replacement {
             config: config.to_string(),
@@ -172,13 +169,6 @@ impl Live {
             lowered: Lowered { program: Arc::clone(&program), engine: engine.clone(), own_reasons },
         };
         Ok(made.into_iter().map(replacement).collect())
-    }
-
-    fn engine(&self, program: &Arc<Verified>) -> Result<Engine, codegen::CodegenError> {
-        if self.is_evaluated {
-            return Ok(Engine::Evaluator(Arc::clone(program)));
-        }
-        Engine::native(program)
     }
 }
 
@@ -207,8 +197,8 @@ impl Exchange {
     }
 
     /// Whether an element can be exchanged.
-    pub fn is_live(&self, node: usize) -> bool {
-        self.live.is_live(node)
+    pub(crate) fn is_live(&self, node: usize) -> bool {
+        self.live.elements.get(node).is_some_and(Option::is_some)
     }
 
     /// Exchanges an element at all workers, and waits until all of them use the new one.

@@ -109,8 +109,3 @@ impl Node {
         self.counters.accounts[account as usize].add(count);
     }
 }
-
-/// The text form of a node's program.
-pub fn program_text(lowered: &Lowered) -> String {
-    ir::text::print(&lowered.program)
-}

@@ -7,8 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// A worker's progress, for other threads to read.
 #[derive(Debug, Default)]
 pub struct WorkerActivity {
-    /// Turns that did something.
-    pub busy_turns: AtomicU64,
     /// Whether the loop has ended.
     pub ended: AtomicBool,
     /// Nanoseconds from the first to the last turn that did something.

@@ -48,13 +48,8 @@ impl NodeReport {
         self.outputs.resize(self.outputs.len().max(counters.outputs.len()), 0);
         self.outputs.iter_mut().zip(&counters.outputs).for_each(|(sum, count)| *sum += count.get());
         for (reason, count) in counters.reasons.iter().zip(&counters.dropped) {
-            let count = count.get();
-            if count == 0 {
-                continue;
-            }
-            match self.dropped.iter_mut().find(|(known, _)| known == reason) {
-                Some((_, sum)) => *sum += count,
-                None => self.dropped.push((reason.clone(), count)),
+            if count.get() > 0 {
+                add_named(&mut self.dropped, reason, count.get());
             }
         }
     }
@@ -72,6 +67,14 @@ impl NodeReport {
         i128::from(left)
             - i128::from(out + self.dropped_total() + self.sent + self.merged)
             - i128::from(self.held)
+    }
+}
+
+/// Adds a named number to the sum with its name.
+pub fn add_named(sums: &mut Vec<(String, u64)>, name: &str, number: u64) {
+    match sums.iter_mut().find(|(known, _)| known == name) {
+        Some((_, sum)) => *sum += number,
+        None => sums.push((name.to_string(), number)),
     }
 }
 
@@ -139,16 +142,11 @@ pub struct Ledger {
 impl Ledger {
     /// The counters of these graphs, which have the same nodes.
     pub fn new(graphs: &[Vec<Node>]) -> Ledger {
-        let mut nodes: Vec<(String, String, Vec<Arc<NodeCounters>>)> = vec![];
-        for graph in graphs {
-            for (at, node) in graph.iter().enumerate() {
-                if nodes.len() <= at {
-                    nodes.push((node.name.clone(), node.class.name.to_string(), vec![]));
-                }
-                nodes[at].2.push(Arc::clone(&node.counters));
-            }
-        }
-        Ledger { nodes }
+        let node = |(at, node): (usize, &Node)| {
+            let counters = graphs.iter().map(|graph| Arc::clone(&graph[at].counters)).collect();
+            (node.name.clone(), node.class.name.to_string(), counters)
+        };
+        Ledger { nodes: graphs.iter().take(1).flatten().enumerate().map(node).collect() }
     }
 
     /// The current counters of every element.

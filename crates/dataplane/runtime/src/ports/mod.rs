@@ -16,6 +16,7 @@ mod tests;
 
 pub use port::capture::is_capture_name;
 
+use crate::services::Opened;
 use chain::{Chain, PortDecl, PortKind, PortSource, Sink, TrafficDecl, device_direction, device_name};
 use diag::Diagnostics;
 use element::configure::Direction;
@@ -130,7 +131,7 @@ impl Ports {
     }
 
     /// The hardware address of a port, if known: of opened devices and of network interfaces.
-    pub fn mac(&self, name: &str) -> Option<[u8; 6]> {
+    pub fn mac(&self, name: &str) -> Option<MacAddr> {
         let target = self.target(name).ok()?;
         let device = match &target {
             Target::Declared(number) => match &self.declared.get(*number)?.kind {
@@ -142,7 +143,7 @@ impl Ports {
         };
         let spec = target::device_spec(&device, self.workers);
         let opened = spec.as_ref().ok().and_then(|spec| self.opened.get(&Key::Device(spec.clone(), 0)));
-        opened.and_then(Queue::mac).or_else(|| {
+        opened.and_then(Queue::mac).map(MacAddr).or_else(|| {
             let interface = device.split(',').find_map(|part| part.strip_prefix("iface="));
             target::interface_mac(interface.unwrap_or(&device))
         })
@@ -171,8 +172,8 @@ impl Ports {
         key: Key,
         name: &str,
         direction: Direction,
-        make: impl FnOnce(&mut Self) -> Result<Box<dyn Port>, String>,
-    ) -> Result<Box<dyn Port>, String> {
+        make: impl FnOnce(&mut Self) -> Opened,
+    ) -> Opened {
         if let Some(queue) = self.opened.get_mut(&key)
             && let Some(handle) = queue.handle(name, direction)
         {
@@ -184,12 +185,7 @@ impl Ports {
         Ok(Box::new(handle))
     }
 
-    fn open_declared(
-        &mut self,
-        number: usize,
-        direction: Direction,
-        worker: usize,
-    ) -> Result<Box<dyn Port>, String> {
+    fn open_declared(&mut self, number: usize, direction: Direction, worker: usize) -> Opened {
         let port = self.declared.get(number).cloned().ok_or("there is no such port")?;
         let name = &port.name;
         if port.broken && self.dry {
@@ -247,7 +243,7 @@ impl Ports {
         }
     }
 
-    fn read(&mut self, path: &Path, passes: u64, name: &str, worker: usize) -> Result<Box<dyn Port>, String> {
+    fn read(&mut self, path: &Path, passes: u64, name: &str, worker: usize) -> Opened {
         let key = whole_name(path);
         if self.opened.contains_key(&Key::Write(key.clone())) {
             return Err(PortError::SameFile { path: path.to_path_buf() }.to_string());
@@ -267,7 +263,7 @@ impl Ports {
         })
     }
 
-    fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Result<Box<dyn Port>, String> {
+    fn write(&mut self, path: &Path, link_type: Option<u32>, name: &str) -> Opened {
         let key = whole_name(path);
         let reads = |port: &PortDecl| matches!(&port.kind, PortKind::Local(PortSource::Capture { path: read, .. }, _) if same_file(read, path));
         if self.opened.contains_key(&Key::Read(key.clone())) || self.declared.iter().any(reads) {
@@ -287,13 +283,7 @@ impl Ports {
         })
     }
 
-    fn open_device(
-        &mut self,
-        device: &str,
-        name: &str,
-        direction: Direction,
-        worker: usize,
-    ) -> Result<Box<dyn Port>, String> {
+    fn open_device(&mut self, device: &str, name: &str, direction: Direction, worker: usize) -> Opened {
         let spec = target::device_spec(device, self.workers)?;
         if self.dry {
             DpdkSpec::parse(&spec).map_err(|error| error.to_string())?;
@@ -331,7 +321,7 @@ impl Ports {
     ///
     /// # Errors
     /// A sentence with the cause and the remedy.
-    pub fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Result<Box<dyn Port>, String> {
+    pub fn open(&mut self, name: &str, direction: Direction, worker: usize) -> Opened {
         match self.target(name)? {
             Target::Declared(number) => {
                 let mut port = self.open_declared(number, direction, worker)?;
@@ -360,7 +350,7 @@ impl Ports {
             // Only an opened device has an address.
             return Ok(MacAddr([2, 0, 0, 0, 0, 1]));
         }
-        let mac = self.mac(name).map(MacAddr).filter(|mac| *mac != MacAddr::ZERO);
+        let mac = self.mac(name).filter(|mac| *mac != MacAddr::ZERO);
         mac.ok_or_else(|| format!("port `{name}` has no hardware address to answer with"))
     }
 

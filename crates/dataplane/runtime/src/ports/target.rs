@@ -2,6 +2,7 @@
 
 use chain::PortDecl;
 use diag::did_you_mean;
+use packet::MacAddr;
 use port::capture::is_capture_name;
 use port::{DpdkSpec, driver_names};
 use std::path::{Path, PathBuf};
@@ -61,14 +62,12 @@ fn is_interface(name: &str) -> bool {
 }
 
 /// The hardware address of a network interface of this machine.
-pub(super) fn interface_mac(name: &str) -> Option<[u8; 6]> {
+pub(super) fn interface_mac(name: &str) -> Option<MacAddr> {
     if !is_interface(name) {
         return None;
     }
     let text = std::fs::read_to_string(Path::new(INTERFACES).join(name).join("address")).ok()?;
-    let bytes: Option<Vec<u8>> =
-        text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-    bytes?.try_into().ok()
+    text.trim().parse().ok()
 }
 
 /// Virtual devices whose driver is in a plug-in with another name.

@@ -229,8 +229,8 @@ fn names_mean_what_they_look_like() {
         assert_eq!(target("lo"), Ok(Target::Interface("lo".into())));
         assert_eq!(target::device_spec("lo", 1).as_deref(), Ok("net_af_packet_lo,iface=lo"));
         assert_eq!(target::device_spec("lo", 4).as_deref(), Ok("net_af_packet_lo,iface=lo,qpairs=4"));
-        assert_eq!(ports.mac("lo"), Some([0; 6]));
-        assert_eq!(ports.mac("net_af_packet0,iface=lo"), Some([0; 6]));
+        assert_eq!(ports.mac("lo"), Some(MacAddr::ZERO));
+        assert_eq!(ports.mac("net_af_packet0,iface=lo"), Some(MacAddr::ZERO));
     } else {
         eprintln!("SKIP: this machine shows no network interface `lo`");
     }

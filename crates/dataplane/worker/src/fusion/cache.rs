@@ -10,7 +10,7 @@
 //! table does not report which record changed.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
-use super::cpu::aside;
+use super::cpu::{aside, compiled};
 use super::users::{Ending, Users};
 use codegen::{CodegenError, Engine, SlotBuffer};
 use ir::eval::EvalState;
@@ -429,12 +429,8 @@ impl Cache {
 
     /// Starts compiling a program with all templates, if templates were added.
     fn follow_templates(&mut self) {
-        if let Some(made) = self.making.take_if(|making| making.is_finished()) {
-            self.take(
-                made.join().unwrap_or_else(|_| {
-                    Err(CodegenError::Machine("the thread that makes code broke".into()))
-                }),
-            );
+        if let Some(made) = compiled(&mut self.making) {
+            self.take(made);
         }
         let known = self.program.as_ref().map_or(0, |front| front.knows);
         let Some(leases) = self.leases.filter(|_| known < self.templates.len()) else { return };

@@ -53,42 +53,18 @@ fn can_be_part(node: &Node, workers: usize) -> bool {
 
 /// The wires that close loops, found along the paths of packets from the entries.
 fn cuts(nodes: &[Node], can: &[bool], before: &[Vec<usize>]) -> Vec<Cut> {
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Mark {
-        New,
-        OnTheWay,
-        Done,
-    }
-    let mut marks = vec![Mark::New; nodes.len()];
+    let ahead = |node: &Node| {
+        let ends = node.outputs.iter().map(|end| end.map(|end| end.node).filter(|next| can[*next]));
+        ends.collect::<Vec<_>>()
+    };
+    let next: Vec<Vec<Option<usize>>> = nodes.iter().map(ahead).collect();
     let is_entered = |at: &usize| before[*at].iter().any(|from| !can[*from]);
     let (first, then): (Vec<usize>, Vec<usize>) =
         (0..nodes.len()).filter(|at| can[*at]).partition(is_entered);
     let mut cuts = vec![];
-    for start in first.into_iter().chain(then) {
-        if marks[start] != Mark::New {
-            continue;
-        }
-        marks[start] = Mark::OnTheWay;
-        let mut stack = vec![(start, 0)];
-        while let Some((at, next_port)) = stack.last_mut() {
-            let (node, port) = (*at, *next_port);
-            *next_port += 1;
-            let Some(end) = nodes[node].outputs.get(port) else {
-                marks[node] = Mark::Done;
-                stack.pop();
-                continue;
-            };
-            let Some(next) = end.map(|end| end.node).filter(|next| can[*next]) else { continue };
-            match marks[next] {
-                Mark::New => {
-                    marks[next] = Mark::OnTheWay;
-                    stack.push((next, 0));
-                }
-                Mark::OnTheWay => cuts.push(Cut { node, port }),
-                Mark::Done => {}
-            }
-        }
-    }
+    chain::closing_edges(&next, first.into_iter().chain(then), |path, port, _| {
+        cuts.extend(path.last().map(|(node, _)| Cut { node: *node, port }));
+    });
     cuts
 }
 

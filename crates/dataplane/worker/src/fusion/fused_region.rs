@@ -3,7 +3,7 @@
 
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
-use super::cpu::aside;
+use super::cpu::{aside, compiled};
 use super::find::{Cut, entries};
 use super::region_source::{RegionSource, Sources};
 use crate::graph::{End, Node, RegionEntry};
@@ -11,7 +11,6 @@ use codegen::{CodegenError, Engine};
 use ir::Verified;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use synth::link::{LinkError, Linked};
 
@@ -25,27 +24,6 @@ enum CannotMake {
     Code(#[from] CodegenError),
     #[error(transparent)]
     Link(#[from] LinkError),
-}
-
-/// The requested execution mode: whether the fused regions of a run have to run as one program each.
-#[derive(Debug, Default)]
-pub struct FormWanted(AtomicBool);
-
-impl FormWanted {
-    /// The execution mode at the start.
-    pub fn new(is_fused: bool) -> FormWanted {
-        FormWanted(AtomicBool::new(is_fused))
-    }
-
-    /// Sets the execution mode. Workers change to it within milliseconds, or when the programs are compiled.
-    pub fn set(&self, is_fused: bool) {
-        self.0.store(is_fused, Ordering::Relaxed);
-    }
-
-    /// The requested execution mode.
-    pub fn is_fused(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 /// How a fused region is to run.
@@ -189,9 +167,7 @@ impl FusedRegion {
         cells.resize(cells.len() + self.counted.len(), 0);
         self.cells = start..cells.len();
     }
-}
 
-impl FusedRegion {
     /// Whether its program can run now.
     pub fn is_ready(&self) -> bool {
         self.is_ready
@@ -228,8 +204,8 @@ impl FusedRegion {
     pub(crate) fn update(&mut self, cells: &[u64], wanted: bool, under_way: bool) {
         self.is_wanted = wanted;
         let cells = &cells[self.cells.clone()];
-        if !under_way {
-            self.take_made(cells);
+        if !under_way && let Some(made) = compiled(&mut self.next) {
+            self.take(made, cells);
         }
         self.is_ready = wanted && !self.is_stale && self.compiled.is_for(cells);
         self.follow_cache();
@@ -260,14 +236,7 @@ impl FusedRegion {
         self.next = aside("synthesis", make);
     }
 
-    /// Takes the result of a finished compilation.
-    fn take_made(&mut self, cells: &[u64]) {
-        if let Some(next) = self.next.take_if(|next| next.is_finished()) {
-            let broke = |_| CodegenError::Machine("the thread that makes code broke".into());
-            self.take(next.join().map_err(broke).map_err(CannotMake::from).and_then(|made| made), cells);
-        }
-    }
-
+    /// Takes the result of a compilation.
     fn take(&mut self, made: Result<(Arc<Sources>, Arc<Linked>, CompiledRegion), CannotMake>, cells: &[u64]) {
         match made {
             Ok((sources, linked, made)) if Arc::ptr_eq(&sources, &self.sources) => {
@@ -283,9 +252,7 @@ impl FusedRegion {
             }
         }
     }
-}
 
-impl FusedRegion {
     /// Replaces the program of a node whose element was exchanged. If the new program equals the old one, only the
     /// tables changed. Else the region is linked again before it next runs as one program, see [`FusedRegion::update`].
     pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>) {

@@ -26,4 +26,4 @@ pub(crate) use cache::Cache;
 pub use cache::{CacheCounts, FlowCache};
 pub use compiled::CompiledRegion;
 pub use find::{Cut, find};
-pub use fused_region::{FormWanted, FusedRegion, How};
+pub use fused_region::{FusedRegion, How};

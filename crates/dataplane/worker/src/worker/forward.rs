@@ -59,12 +59,7 @@ impl Worker {
             self.exits.push(exits);
             self.leave(node, port, packets, list);
         } else {
-            for port in 0..exits.outputs() {
-                let list = exits.output(port);
-                if !list.is_empty() {
-                    self.leave(node, port, packets, list);
-                }
-            }
+            self.leave_by_lists(node, packets, &exits);
             self.exits.push(exits);
         }
         self.flush_outbox(node, outbox_start);
@@ -167,6 +162,17 @@ impl Worker {
                     count.add(list.len());
                 }
                 self.pool.free(packets, list);
+            }
+        }
+    }
+
+    /// Pushes the packets of each exit list out of its port.
+    #[inline(always)]
+    pub(super) fn leave_by_lists(&mut self, node: usize, packets: &mut [Packet], exits: &Exits) {
+        for port in 0..exits.outputs() {
+            let list = exits.output(port);
+            if !list.is_empty() {
+                self.leave(node, port, packets, list);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Pushes bursts through fused regions and settles their counters.
 
 use super::Worker;
-use crate::fusion::{Cache, CacheCounts};
+use crate::fusion::{Cache, CacheCounts, FusedRegion};
 use crate::graph::{Node, RegionEntry};
 use ir::eval::EvalState;
 use ir::{Table, Tables};
@@ -15,6 +15,13 @@ struct PartTables<'a> {
     nodes: &'a mut [Node],
     parts: &'a [usize],
     tables: &'a [(usize, usize)],
+}
+
+impl<'a> PartTables<'a> {
+    #[inline(always)]
+    fn of(region: &'a FusedRegion, nodes: &'a mut [Node]) -> PartTables<'a> {
+        PartTables { nodes, parts: &region.parts, tables: &region.linked.tables }
+    }
 }
 
 impl Tables for PartTables<'_> {
@@ -59,9 +66,8 @@ impl Worker {
         list: &[u16],
         exits: &mut Exits,
     ) -> Option<usize> {
-        let region = &mut self.regions[entry.region];
-        let linked = &region.linked;
-        let mut tables = PartTables { nodes: &mut self.nodes, parts: &region.parts, tables: &linked.tables };
+        let region = &self.regions[entry.region];
+        let mut tables = PartTables::of(region, &mut self.nodes);
         let cells = &mut self.cells[region.cells.clone()];
         let mut state = EvalState { cells, tables: &mut tables, now_ns: self.now_ns };
         let burst = Burst { input: entry.input, packets, list };
@@ -78,9 +84,8 @@ impl Worker {
         list: &[u16],
         exits: &mut Exits,
     ) -> Option<usize> {
-        let region = &mut self.regions[entry.region];
-        let linked = &region.linked;
-        let mut tables = PartTables { nodes: &mut self.nodes, parts: &region.parts, tables: &linked.tables };
+        let region = &self.regions[entry.region];
+        let mut tables = PartTables::of(region, &mut self.nodes);
         cache.heed(&mut tables);
         let place = region.cells.clone();
         let cells = &mut self.cells[place.clone()];
@@ -193,12 +198,7 @@ impl Worker {
         let node = region.parts[part];
         let outbox_start = self.deferred.len();
         let exits = self.run_slow_path(node, path, packets, list);
-        for port in 0..exits.outputs() {
-            let list = exits.output(port);
-            if !list.is_empty() {
-                self.leave(node, port, packets, list);
-            }
-        }
+        self.leave_by_lists(node, packets, &exits);
         self.exits.push(exits);
         self.flush_outbox(node, outbox_start);
     }

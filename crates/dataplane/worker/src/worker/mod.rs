@@ -20,7 +20,7 @@ mod turn;
 use crate::clock::Clock;
 use crate::deferred::DeferredEmits;
 use crate::exchange::Exchange;
-use crate::fusion::{FormWanted, FusedRegion};
+use crate::fusion::FusedRegion;
 use crate::graph::Node;
 use crate::handoff::HandedOff;
 use crate::mailbox::Mailbox;
@@ -76,8 +76,9 @@ pub struct Worker {
     pub quiescence: Arc<Quiescence>,
     /// Its progress, for other threads to read.
     pub activity: Arc<WorkerActivity>,
-    /// The requested execution mode.
-    pub mode: Arc<FormWanted>,
+    /// The requested execution mode: whether fused regions have to run as one program each. The worker changes to it
+    /// within milliseconds, or when the programs are compiled.
+    pub is_fused: Arc<AtomicBool>,
     /// Lines that elements print.
     pub print: fn(&str),
     pub(crate) scratch: Scratch,
@@ -140,7 +141,7 @@ impl Worker {
             stop: Arc::default(),
             quiescence: Arc::new(Quiescence::new(1)),
             activity: Arc::default(),
-            mode: Arc::new(FormWanted::new(is_fused)),
+            is_fused: Arc::new(AtomicBool::new(is_fused)),
             print: |line| println!("{line}"),
             scratch: Scratch::default(),
             exits: vec![],

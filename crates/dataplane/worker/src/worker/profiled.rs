@@ -22,11 +22,6 @@ impl Worker {
         self.probes.is_on.store(is_wanted, Ordering::Release);
     }
 
-    /// Starts a turn.
-    pub(crate) fn probe_turn(&mut self) {
-        self.probe_switch(TURN);
-    }
-
     /// Ends a turn without work.
     pub(crate) fn probe_idle(&mut self) {
         if let Some(probe) = &mut self.probe {
@@ -47,7 +42,8 @@ impl Worker {
         self.probe_switch(before);
     }
 
-    fn probe_switch(&mut self, to: usize) -> usize {
+    /// Enters a stage and returns the one before.
+    pub(crate) fn probe_switch(&mut self, to: usize) -> usize {
         self.probe.as_mut().map_or(TURN, |probe| probe.switch(to))
     }
 

@@ -7,6 +7,7 @@
 //! The loop is compiled twice: with probes ([`crate::profile`]) and without them.
 
 use super::Worker;
+use crate::profile::TURN;
 use element::Progress;
 use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
@@ -27,6 +28,7 @@ const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
 const GIVE_UP_SLEPT: Duration = Duration::from_millis(200);
 
 /// The state of the loop, passed from one variant of the loop to the other.
+#[derive(Default)]
 struct Turns {
     tasks: Vec<usize>,
     finished: Vec<bool>,
@@ -49,18 +51,8 @@ impl Worker {
             self.with_element(node, |element, work| element.start(work));
         }
         let tasks: Vec<usize> = (0..self.nodes.len()).filter(|at| self.nodes[*at].has_task).collect();
-        let mut turns = Turns {
-            finished: vec![false; tasks.len()],
-            tasks,
-            idle_turns: 0,
-            next_tick_ns: 0,
-            first_ns: None,
-            stale_turns: 0,
-            last_held: i64::MAX,
-            idle_since_ns: None,
-            slept: Duration::ZERO,
-            is_over: false,
-        };
+        let mut turns =
+            Turns { finished: vec![false; tasks.len()], tasks, last_held: i64::MAX, ..Turns::default() };
         while !turns.is_over {
             turns = match self.probe.is_some() {
                 true => self.turns::<true>(turns),
@@ -103,7 +95,7 @@ impl Worker {
         let mut is_over = true;
         while !self.stop.load(Ordering::Relaxed) {
             if PROBED {
-                self.probe_turn();
+                self.probe_switch(TURN);
             }
             let turn_start_ns = self.clock.now_ns();
             self.now_ns = turn_start_ns;
@@ -151,8 +143,6 @@ impl Worker {
                     self.activity.waited_ns.store(waited + (turn_start_ns - since), Ordering::Relaxed);
                 }
                 let first = *first_ns.get_or_insert(turn_start_ns);
-                let turns = self.activity.busy_turns.load(Ordering::Relaxed);
-                self.activity.busy_turns.store(turns + 1, Ordering::Relaxed);
                 self.activity.busy_ns.store(self.now_ns - first, Ordering::Relaxed);
             } else {
                 idle_turns = idle_turns.saturating_add(1);
@@ -283,7 +273,7 @@ impl Worker {
 
     /// Updates the fused regions to the values in their cells.
     pub(crate) fn follow_cells(&mut self) {
-        let (is_fused, under_way) = (self.mode.is_fused(), self.depth > 0);
+        let (is_fused, under_way) = (self.is_fused.load(Ordering::Relaxed), self.depth > 0);
         if !under_way {
             self.settle_counters();
         }
