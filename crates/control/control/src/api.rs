@@ -189,14 +189,8 @@ pub enum InstanceState {
 
 impl fmt::Display for InstanceState {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The same words as in the serialized form.
-        out.pad(match self {
-            InstanceState::Stopped => "stopped",
-            InstanceState::Down => "down",
-            InstanceState::Starting => "starting",
-            InstanceState::Up => "up",
-            InstanceState::Ending => "ending",
-        })
+        // The word of the serialized form.
+        self.serialize(out)
     }
 }
 
@@ -277,6 +271,13 @@ pub enum Act {
     Restart,
 }
 
+impl fmt::Display for Act {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The word of the serialized form.
+        self.serialize(out)
+    }
+}
+
 /// The node counters of one element. The host's report has a type of its own with the same fields, so that a change of
 /// that type does not change the interface.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -337,7 +338,8 @@ pub struct Stats {
     pub warnings: Vec<String>,
 }
 
-/// The counters of all fused regions' flow caches, over all workers.
+/// The counters of all fused regions' flow caches, over all workers. A type of its own for the same reason as
+/// [`Element`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowCache {

@@ -105,11 +105,6 @@ impl Client {
     ///
     /// When the daemon refuses it or there is no response.
     pub fn act(&self, nf: &str, act: Act) -> Result<Vec<NfStatus>, ClientError> {
-        let act = match act {
-            Act::Start => "start",
-            Act::Stop => "stop",
-            Act::Restart => "restart",
-        };
         let path = format!("/v1/nfs/{}/{act}", escaped(nf));
         read(&self.call(Method::POST, &path, None::<&()>)?)
     }

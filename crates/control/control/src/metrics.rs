@@ -1,7 +1,7 @@
 //! The counters in the text format of Prometheus (OpenMetrics).
 
 use crate::api::{InstanceState, Stats, Status};
-use prometheus_client::encoding::{EncodeLabelSet, text::encode};
+use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -10,31 +10,10 @@ use prometheus_client::registry::Registry;
 /// The content type of [`text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Element {
-    element: String,
-    class: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Drop {
-    element: String,
-    reason: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Nf {
-    nf: String,
-    worker: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Named {
-    nf: String,
-    name: String,
-}
-
-type Counters<L> = Family<L, Counter>;
+/// Labels, each a name with its value.
+type Labels = Vec<(&'static str, String)>;
+type Counters = Family<Labels, Counter>;
+type Gauges = Family<Labels, Gauge>;
 
 /// The status and counters as a response to Prometheus.
 pub fn text(status: &Status, stats: Option<&Stats>) -> String {
@@ -81,14 +60,13 @@ fn whole(registry: &mut Registry, stats: &Stats) {
 }
 
 fn elements(registry: &mut Registry, stats: &Stats) {
-    let (input, drops) = (Counters::<Element>::default(), Counters::<Drop>::default());
+    let (input, drops) = (Counters::default(), Counters::default());
     for element in &stats.elements {
-        let (name, class) = (element.name.clone(), element.class.clone());
+        let labels = |other, value: &String| vec![("element", element.name.clone()), (other, value.clone())];
         let packets = element.input + element.received + element.made;
-        input.get_or_create(&Element { element: name, class }).inc_by(packets);
+        input.get_or_create(&labels("class", &element.class)).inc_by(packets);
         for (reason, count) in &element.dropped {
-            let labels = Drop { element: element.name.clone(), reason: reason.clone() };
-            drops.get_or_create(&labels).inc_by(*count);
+            drops.get_or_create(&labels("reason", reason)).inc_by(*count);
         }
     }
     registry.register("element_packets", "Packets that came to an element", input);
@@ -96,21 +74,22 @@ fn elements(registry: &mut Registry, stats: &Stats) {
 }
 
 fn nfs(registry: &mut Registry, stats: &Stats) {
-    let (up, restarts) = (Family::<Nf, Gauge>::default(), Counters::<Nf>::default());
-    let (reasons, counters) = (Counters::<Named>::default(), Family::<Named, Gauge>::default());
+    let (up, restarts) = (Gauges::default(), Counters::default());
+    let (reasons, counters) = (Counters::default(), Gauges::default());
     for status in &stats.nfs {
+        let labels =
+            |other, value: &dyn ToString| vec![("nf", status.name.clone()), (other, value.to_string())];
         for instance in &status.instances {
-            let nf = Nf { nf: status.name.clone(), worker: instance.worker as u64 };
-            up.get_or_create(&nf).set(i64::from(instance.state == InstanceState::Up));
-            restarts.get_or_create(&nf).inc_by(instance.restarts);
+            let of_worker = labels("worker", &instance.worker);
+            up.get_or_create(&of_worker).set(i64::from(instance.state == InstanceState::Up));
+            restarts.get_or_create(&of_worker).inc_by(instance.restarts);
         }
-        let named = |name: &String| Named { nf: status.name.clone(), name: name.clone() };
         for (reason, count) in &status.reasons {
-            reasons.get_or_create(&named(reason)).inc_by(*count);
+            reasons.get_or_create(&labels("name", reason)).inc_by(*count);
         }
         for (counter, value) in &status.counters {
             let value = i64::try_from(*value).unwrap_or(i64::MAX);
-            counters.get_or_create(&named(counter)).set(value);
+            counters.get_or_create(&labels("name", counter)).set(value);
         }
     }
     registry.register("nf_up", "Whether the process of an NF gets packets", up);

@@ -26,7 +26,9 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use axum::{Json, Router};
-use serde::Serialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::Error as NoSuchWord;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};
@@ -107,16 +109,21 @@ fn is_trusted(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == ours || peer.uid() == 0)
 }
 
-/// Calls the platform on a thread that may block. A panic results in a response, too.
+/// Calls the platform on a thread that may block. A panic is an error, too.
+async fn call<T: Send + 'static>(
+    platform: Arc<dyn Platform>,
+    question: impl FnOnce(&dyn Platform) -> T + Send + 'static,
+) -> Result<T, String> {
+    let call = move || diag::caught(|| question(platform.as_ref()));
+    tokio::task::spawn_blocking(call).await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// The response to a request that the platform answers.
 async fn ask<T: Serialize + Send + 'static>(
     State(platform): At,
     question: impl FnOnce(&dyn Platform) -> Result<T, Refusal> + Send + 'static,
 ) -> Response {
-    let ask =
-        move || diag::caught(|| question(platform.as_ref())).unwrap_or_else(|why| Err(Refusal::Failed(why)));
-    let answer = tokio::task::spawn_blocking(ask).await;
-    let answer = answer.unwrap_or_else(|error| Err(Refusal::Failed(error.to_string())));
-    match answer {
+    match call(platform, question).await.unwrap_or_else(|why| Err(Refusal::Failed(why))) {
         Ok(answer) => Json(Answer { format: FORMAT, answer }).into_response(),
         Err(refusal) => refused(&refusal),
     }
@@ -147,28 +154,17 @@ async fn log(at: At, Path((nf, from)): Path<(String, String)>) -> Response {
 
 async fn act(at: At, Path((nf, act)): Path<(String, String)>) -> Response {
     ask(at, move |platform| {
-        let act = match act.as_str() {
-            "start" => Act::Start,
-            "stop" => Act::Stop,
-            "restart" => Act::Restart,
-            other => {
-                let text = format!("an NF cannot {other}: it can start, stop and restart");
-                return Err(Refusal::Unknown(text));
-            }
-        };
-        platform.act(&nf, act)
+        let known = Act::deserialize(act.as_str().into_deserializer()).map_err(|_: NoSuchWord| {
+            Refusal::Unknown(format!("an NF cannot {act}: it can start, stop and restart"))
+        })?;
+        platform.act(&nf, known)
     })
     .await
 }
 
 async fn prometheus(State(platform): At) -> Response {
-    let answer = tokio::task::spawn_blocking(move || {
-        diag::caught(|| {
-            let (status, stats) = (platform.status(), platform.stats().ok());
-            metrics::text(&status, stats.as_ref())
-        })
-    });
-    match answer.await.unwrap_or_else(|error| Err(error.to_string())) {
+    let text = |platform: &dyn Platform| metrics::text(&platform.status(), platform.stats().ok().as_ref());
+    match call(platform, text).await {
         Ok(text) => ([("content-type", metrics::CONTENT_TYPE)], text).into_response(),
         Err(why) => (StatusCode::INTERNAL_SERVER_ERROR, why).into_response(),
     }
