@@ -91,10 +91,8 @@ fn percent(text: &str) -> Result<f64, String> {
 struct Found {
     machine: Machine,
     topology: Topology,
-    disturbed: f64,
-    far: bool,
-    plan: CapacityPlan,
-    verified: Option<Verified>,
+    #[serde(flatten)]
+    checked: CheckedPlan,
 }
 
 /// Runs the command.
@@ -124,11 +122,11 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
         again = make_and_verify(args, &topology, &run)?;
         attempt += 1;
     }
-    let CheckedPlan { plan, verified, disturbed, far } = again;
-    let holds = plan.fits && verified.as_ref().is_none_or(|verified| verified.holds);
+    let holds = again.plan.fits && again.verified.as_ref().is_none_or(|verified| verified.holds);
     if args.json {
-        print_json(&Found { machine, topology, disturbed, far, plan, verified })?;
+        print_json(&Found { machine, topology, checked: again })?;
     } else {
+        let CheckedPlan { plan, verified, disturbed, far } = again;
         let mut text = plan.text();
         if disturbed > DISTURBED {
             let percent = disturbed * 100.0;
@@ -147,14 +145,15 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
 }
 
 /// A plan, with its verification and the conditions of the measurement.
+#[derive(Serialize)]
 struct CheckedPlan {
-    plan: CapacityPlan,
-    verified: Option<Verified>,
     /// The share of the measuring time in which other threads had the core.
     disturbed: f64,
     /// Whether, during a part of that time, cores that share packets had different last-level caches (a hypervisor had
     /// moved them).
     far: bool,
+    plan: CapacityPlan,
+    verified: Option<Verified>,
 }
 
 /// Measures, makes the plan, and verifies it with `--verify`.

@@ -26,18 +26,15 @@ pub fn run(args: &ElementsArgs) -> anyhow::Result<ExitStatus> {
     classes.sort_by_key(|class| class.name);
     let mut out = String::new();
     match &args.class {
-        Some(name) => match registry::find(name) {
-            Some(class) => {
-                writeln!(out, "{}\n{}\n", class.page.trim_end(), shape(class))?;
-            }
-            None => {
-                let names: Vec<&str> = registry::names().collect();
-                let near = || diag::did_you_mean(name, names);
+        Some(name) => {
+            let Some(class) = registry::find(name) else {
+                let near = || diag::did_you_mean(name, registry::names());
                 let hint = registry::instead_of(name).map(str::to_string).or_else(near);
                 let hint = hint.unwrap_or_else(|| "`millrace elements` lists all".into());
                 bail!("there is no element class `{name}`; {hint}");
-            }
-        },
+            };
+            writeln!(out, "{}\n{}\n", class.page.trim_end(), shape(class))?;
+        }
         None if args.pages => {
             writeln!(out, "# The element library\n\nWritten by `millrace elements --pages`.\n")?;
             for class in classes {

@@ -93,8 +93,8 @@ struct FrameArgs {
     payload: Option<PayloadFill>,
 
     /// Frames a second, for the timestamps [default: 1000000]
-    #[arg(long, value_name = "PPS")]
-    rate: Option<u64>,
+    #[arg(long = "rate", value_name = "PPS")]
+    rate_pps: Option<u64>,
 
     /// Random (exponential) gaps between frames instead of even ones
     #[arg(long)]
@@ -119,8 +119,8 @@ struct FlowArgs {
     protocols: Option<ProtocolMix>,
 
     /// How many in a hundred flows are IPv6 [default: 0]
-    #[arg(long, value_name = "PERCENT")]
-    ipv6: Option<u8>,
+    #[arg(long = "ipv6", value_name = "PERCENT")]
+    ipv6_percent: Option<u8>,
 
     /// IPv4 source addresses: one, first-last, or a prefix [default: 198.18.0.0/16]
     #[arg(long, value_name = "RANGE")]
@@ -176,6 +176,13 @@ Examples:
   millrace gen acl.pcap --acl acl1.rules --flows 10000 --acl-miss 5
   millrace gen - --size imix --ipv6 50 | tshark -r -";
 
+/// Sets the settings that have options of the same names, where these are given.
+macro_rules! override_by {
+    ($traffic:ident, $options:ident { $($name:ident),* }) => {
+        $( set(&mut $traffic.$name, &$options.$name); )*
+    };
+}
+
 impl GenArgs {
     /// The settings: the defaults, overridden by the file, overridden by the options.
     fn traffic(&self) -> anyhow::Result<TrafficSpec> {
@@ -187,39 +194,19 @@ impl GenArgs {
             }
             None => TrafficSpec::default(),
         };
-        let Self { frames, flows, acl, .. } = self;
-        set(&mut traffic.seed, &self.seed);
-        set(&mut traffic.size, &frames.size);
-        set(&mut traffic.vlan, &frames.vlan);
-        set(&mut traffic.src_mac, &frames.src_mac);
-        set(&mut traffic.dst_mac, &frames.dst_mac);
-        set(&mut traffic.ttl, &frames.ttl);
-        set(&mut traffic.dscp, &frames.dscp);
-        set(&mut traffic.payload, &frames.payload);
-        set(&mut traffic.rate_pps, &frames.rate);
-        set(&mut traffic.flows, &flows.flows);
-        set(&mut traffic.order, &flows.order);
-        set(&mut traffic.protocols, &flows.protocols);
-        set(&mut traffic.ipv6_percent, &flows.ipv6);
-        set(&mut traffic.src, &flows.src);
-        set(&mut traffic.dst, &flows.dst);
-        set(&mut traffic.src6, &flows.src6);
-        set(&mut traffic.dst6, &flows.dst6);
-        set(&mut traffic.src_port, &flows.src_port);
-        set(&mut traffic.dst_port, &flows.dst_port);
-        set(&mut traffic.tcp, &flows.tcp);
+        let GenArgs { seed, frames, flows, acl, .. } = self;
+        set(&mut traffic.seed, seed);
+        override_by!(traffic, frames { size, vlan, src_mac, dst_mac, ttl, dscp, payload, rate_pps });
+        override_by!(traffic, flows { flows, order, protocols, ipv6_percent });
+        override_by!(traffic, flows { src, dst, src6, dst6, src_port, dst_port, tcp });
         set(&mut traffic.acl.miss_percent, &acl.acl_miss);
+        traffic.acl.rules = acl.acl.clone().or(traffic.acl.rules);
+        traffic.acl.trace = acl.acl_trace.clone().or(traffic.acl.trace);
         if frames.no_fcs {
             traffic.fcs = FcsCounting::NotCounted;
         }
         if frames.poisson {
             traffic.spacing = Spacing::Poisson;
-        }
-        if acl.acl.is_some() {
-            traffic.acl.rules.clone_from(&acl.acl);
-        }
-        if acl.acl_trace.is_some() {
-            traffic.acl.trace.clone_from(&acl.acl_trace);
         }
         Ok(traffic)
     }

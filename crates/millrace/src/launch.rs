@@ -1,9 +1,8 @@
 //! Starts a chain from a request: for `millrace run` and for the daemon.
 
-use crate::check;
+use crate::check::{self, Loaded};
 use anyhow::bail;
 use control::api::{Cache, Engine, ExecutionMode, Order};
-use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
 use runtime::brief::Brief;
 use runtime::launch::{self, Launch};
@@ -15,25 +14,13 @@ use std::sync::atomic::AtomicBool;
 use worker::clock::Clock;
 use worker::fusion::FlowCache;
 
-/// The errors of a chain that cannot run.
-pub struct Mistakes {
-    /// The texts of the chain file and the Click files.
-    pub map: SourceMap,
-    /// The errors, and any warnings.
-    pub diags: Diagnostics,
-}
-
 /// A chain without errors, with open ports.
 pub struct Prepared {
-    /// The texts of the chain file and the Click files.
-    pub map: SourceMap,
-    /// Warnings about the texts.
-    pub warnings: Diagnostics,
+    /// Its texts, with any warnings about them.
+    pub loaded: Loaded,
     assembly: Assembly,
-    resources: Resources,
     plan: RunPlan,
-    nfs: Vec<String>,
-    devices: Vec<String>,
+    launched: Launched,
 }
 
 /// A running chain.
@@ -48,7 +35,8 @@ pub struct Launched {
     pub devices: Vec<String>,
 }
 
-/// Reads a chain, makes its elements and opens its ports. The inner error is the errors of the chain.
+/// Reads a chain, makes its elements and opens its ports. The inner error is the texts of a chain that cannot run, with
+/// their errors.
 ///
 /// # Errors
 /// When the chain cannot be read or has no elements for packets, a core is not available, or the system refuses a
@@ -57,11 +45,9 @@ pub fn prepare(
     order: &Order,
     output: NfOutput,
     interrupted: Arc<AtomicBool>,
-) -> anyhow::Result<Result<Prepared, Mistakes>> {
+) -> anyhow::Result<Result<Prepared, Loaded>> {
     let mut loaded = check::load(&order.chain, &order.defines)?;
-    let Some(mut chain) = loaded.chain else {
-        return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
-    };
+    let Some(mut chain) = loaded.chain.take() else { return Ok(Err(loaded)) };
     let cores = if order.cores.is_empty() { chain.run.cores.clone() } else { order.cores.clone() };
     check_cores(&cores)?;
     let workers = order.workers.map(usize::from).or(chain.run.workers).unwrap_or(cores.len()).max(1);
@@ -81,7 +67,7 @@ pub fn prepare(
         evaluator,
         fused: order.mode == Some(ExecutionMode::Fused),
         cache: flow_cache(order.cache),
-        sources: loaded.sources,
+        sources: std::mem::take(&mut loaded.sources),
     };
     let launch = Launch {
         options: options.clone(),
@@ -99,9 +85,7 @@ pub fn prepare(
         resources = resources.dry();
     }
     let assembly = assemble(&chain.graph, &options, &mut resources, &mut loaded.diags)?;
-    let Some(assembly) = assembly else {
-        return Ok(Err(Mistakes { map: loaded.map, diags: loaded.diags }));
-    };
+    let Some(assembly) = assembly else { return Ok(Err(loaded)) };
     // An element without ports and without a task only informs other elements.
     if assembly.graphs[0].iter().all(|node| node.class.codes.ports == "0/0" && !node.has_task) {
         bail!("{} has no elements for packets: there is nothing to run", order.chain.display());
@@ -110,7 +94,8 @@ pub fn prepare(
     let plan = RunPlan { burst, polls, clock: Clock::real(), cores, ..RunPlan::default() };
     let nfs = chain.nfs.iter().map(|nf| nf.name.clone()).collect();
     let devices = chain.devices.iter().map(|device| device.describe()).collect();
-    Ok(Ok(Prepared { map: loaded.map, warnings: loaded.diags, assembly, resources, plan, nfs, devices }))
+    let launched = Launched { resources, running: None, nfs, devices };
+    Ok(Ok(Prepared { loaded, assembly, plan, launched }))
 }
 
 impl Prepared {
@@ -119,9 +104,9 @@ impl Prepared {
     /// # Errors
     /// When the system has no memory or threads left.
     pub fn start(self, print: fn(&str)) -> anyhow::Result<Launched> {
-        let Prepared { assembly, resources, plan, nfs, devices, .. } = self;
-        let running = launch::start(assembly, &resources, RunPlan { print, ..plan })?;
-        Ok(Launched { resources, running: Some(running), nfs, devices })
+        let Prepared { assembly, plan, mut launched, .. } = self;
+        launched.running = Some(launch::start(assembly, &launched.resources, RunPlan { print, ..plan })?);
+        Ok(launched)
     }
 }
 
@@ -144,12 +129,12 @@ pub fn flow_cache(cache: Cache) -> FlowCache {
 
 /// Checks that this process may run on these cores. Otherwise the workers would start unpinned, with only a warning.
 fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
-    let Ok(allowed) = rustix::thread::sched_getaffinity(None) else { return Ok(()) };
-    let is_allowed = |core: usize| core < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(core);
-    if let Some(core) = cores.iter().find(|core| !is_allowed(**core)) {
-        let all = (0..rustix::thread::CpuSet::MAX_CPU).filter(|core| is_allowed(*core));
-        let all: Vec<String> = all.map(|core| core.to_string()).collect();
-        bail!("core {core} cannot be used; this process may run on {}", all.join(", "));
+    let allowed = runtime::cores::allowed();
+    match cores.iter().find(|core| !allowed.contains(core)).filter(|_| !allowed.is_empty()) {
+        Some(core) => {
+            let all = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+            bail!("core {core} cannot be used; this process may run on {all}")
+        }
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -112,6 +112,22 @@ mod tests {
     }
 
     #[test]
+    fn every_word_is_one_of_the_interface() {
+        fn read<T: DeserializeOwned>(words: Words) -> Vec<T> {
+            let value = |word: &str| serde_json::from_value(word.into()).expect(word);
+            words.iter().map(|(word, _)| value(word)).collect()
+        }
+        assert_eq!(
+            read::<api::ExecutionMode>(MODES),
+            [api::ExecutionMode::Modular, api::ExecutionMode::Fused]
+        );
+        assert_eq!(read::<api::Cache>(CACHES), [api::Cache::Auto, api::Cache::Off, api::Cache::Eager]);
+        assert_eq!(read::<api::Engine>(ENGINES), [api::Engine::Native, api::Engine::Evaluator]);
+        let defaults = order(&["a.toml"]).expect("valid");
+        assert_eq!((defaults.cache, defaults.engine), (api::Cache::default(), api::Engine::default()));
+    }
+
+    #[test]
     fn without_options_a_chain_runs_as_its_file_says() {
         assert_eq!(order(&["a.toml"]), Some(api::Order::new("a.toml")));
         assert_eq!(order(&["a.toml", "-D", "=1"]), None);

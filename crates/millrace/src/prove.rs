@@ -10,8 +10,6 @@ use runtime::Assembly;
 use serde::Serialize;
 use shm::descriptor::{BUF_BYTES, NO_HEADER, Packet};
 use std::fmt::Write;
-use std::sync::Arc;
-use std::time::Duration;
 use worker::fusion::{CompiledRegion, Cut, FusedRegion};
 use worker::graph::Node;
 
@@ -89,18 +87,14 @@ fn held<T>(
     made: &Verified,
     with: impl FnOnce(&prove::FusedSubgraph<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let programs: Vec<Arc<Verified>> = region
-        .parts
-        .iter()
-        .filter_map(|node| nodes[*node].lowered.as_ref().map(|lowered| Arc::clone(&lowered.program)))
-        .collect();
     let place = |node: usize| region.parts.iter().position(|part| *part == node);
-    let parts = region.parts.iter().zip(&programs).map(|(&node, program)| {
+    let parts = region.parts.iter().filter_map(|&node| {
+        let program = &nodes[node].lowered.as_ref()?.program;
         let next = nodes[node].outputs.iter().enumerate().map(|(port, end)| {
             let end = end.filter(|_| !cuts.contains(&Cut { node, port }))?;
             place(end.node).map(|part| (part, end.port))
         });
-        Part { name: &nodes[node].name, program, next: next.collect() }
+        Some(Part { name: &nodes[node].name, program, next: next.collect() })
     });
     let entries: Vec<(usize, usize)> =
         region.entries().filter_map(|(node, input)| Some((place(node)?, input))).collect();
@@ -287,10 +281,7 @@ fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
     let end = (data + packet.len() as usize).min(buffer.len());
     let value = |of: &field::Field| {
         let base = [data, mac, net, trans][of.base as usize];
-        let first = base * 8 + usize::from(of.bit);
-        let last = first + usize::from(of.width);
-        let bit = |bit: usize| u64::from(buffer[bit / 8] >> (7 - bit % 8) & 1);
-        (last <= end * 8).then(|| (first..last).fold(0, |value, at| value << 1 | bit(at)))
+        of.read(buffer.get(base..end)?)
     };
     let protocol = value(&field::IP_PROTO);
     let one = |(of, wanted, name): &(field::Field, Option<u64>, &str)| {
@@ -320,16 +311,13 @@ fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
 }
 
 fn leaves(of: &prove::FusedSubgraph<'_>, leaves: Leaves) -> String {
+    let (Leaves::Port(part, at) | Leaves::Drop(part, at) | Leaves::Slow(part, at)) = leaves;
+    let Part { name, program, .. } = &of.parts[part];
+    let text = |texts: &[String]| texts.get(at).map_or("?".to_string(), String::clone);
     match leaves {
-        Leaves::Port(part, port) => format!("leaves by {}[{port}]", of.parts[part].name),
-        Leaves::Drop(part, reason) => {
-            let (name, program) = (of.parts[part].name, of.parts[part].program);
-            format!("dropped by {name}: {}", program.reasons.get(reason).map_or("?", String::as_str))
-        }
-        Leaves::Slow(part, slow) => {
-            let (name, program) = (of.parts[part].name, of.parts[part].program);
-            format!("slow path of {name}: {}", program.slow.get(slow).map_or("?", String::as_str))
-        }
+        Leaves::Port(..) => format!("leaves by {name}[{at}]"),
+        Leaves::Drop(..) => format!("dropped by {name}: {}", text(&program.reasons)),
+        Leaves::Slow(..) => format!("slow path of {name}: {}", text(&program.slow)),
     }
 }
 
@@ -382,11 +370,6 @@ fn changes(found: &Counterexample, seen: &Observed) -> Vec<String> {
         }
     }
     lines
-}
-
-/// The limits of a proof, from the command line.
-pub fn limits(time: Duration, classes: usize) -> Limits {
-    Limits { time, classes, ..Limits::default() }
 }
 
 #[cfg(test)]

@@ -1,37 +1,34 @@
 //! The counters of a chain and its NFs, in the types of the daemon's interface.
 
 use control::api::{Element, FlowCache, Instance, InstanceState, Log, NfStatus, Stats};
-use nf_host::NfState;
 use nf_host::log::LogLines;
+use nf_host::{Instance as NfInstance, NfState};
 use runtime::Outcome;
 use runtime::running::Running;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use worker::fusion::CacheCounts;
-use worker::report::{NodeReport, Report};
+use worker::report::{NodeReport, Report, add_named};
 
-/// The counters of a running chain, else those of `outcome`; zeros without either.
-pub fn stats(
-    running: Option<&Running>,
-    outcome: Option<&Outcome>,
-    instances: &[Arc<nf_host::Instance>],
-    since: Instant,
-) -> Stats {
-    let live;
-    let report = match (running, outcome) {
-        (Some(running), _) => {
-            live = running.report();
-            &live
-        }
-        (None, Some(outcome)) => &outcome.report,
-        (None, None) => return Stats::default(),
-    };
+/// The counters of a running chain.
+pub fn of_running(running: &Running, instances: &[Arc<NfInstance>], since: Instant) -> Stats {
+    let warnings = instances.iter().flat_map(|instance| instance.status().warnings.clone()).collect();
+    let stats = stats(&running.report(), running.cache_counts(), instances, since);
+    Stats { running: true, warnings, ..stats }
+}
+
+/// The counters of a chain that has ended.
+pub fn of_outcome(outcome: &Outcome, instances: &[Arc<NfInstance>], since: Instant) -> Stats {
+    let mut counts = CacheCounts::default();
+    let regions = outcome.workers.iter().flat_map(|worker| &worker.regions);
+    regions.for_each(|region| counts.add(region.cache_counts()));
+    Stats { warnings: outcome.warnings.clone(), ..stats(&outcome.report, counts, instances, since) }
+}
+
+fn stats(report: &Report, counts: CacheCounts, instances: &[Arc<NfInstance>], since: Instant) -> Stats {
     let sum = |count: fn(&NodeReport) -> u64| report.nodes.iter().map(count).sum();
-    let mut findings = outcome.map(|outcome| outcome.warnings.clone()).unwrap_or_default();
-    if outcome.is_none() {
-        findings.extend(instances.iter().flat_map(|instance| instance.status().warnings.clone()));
-    }
+    let CacheCounts { hits, whole, flows, templates, ended, cleared } = counts;
     Stats {
         up_s: since.elapsed().as_secs_f64(),
         received: report.received(),
@@ -41,27 +38,11 @@ pub fn stats(
         merged: sum(|node| node.merged),
         held: kept(report.nodes.iter().map(|node| node.held).sum()),
         imbalance: report.imbalance() as i64,
-        running: running.is_some(),
-        flow_cache: flow_cache(running, outcome),
+        flow_cache: FlowCache { hits, whole, flows, templates, ended, cleared },
         elements: report.nodes.iter().map(element).collect(),
         nfs: nfs(report, instances),
-        warnings: findings,
+        ..Stats::default()
     }
-}
-
-fn flow_cache(running: Option<&Running>, outcome: Option<&Outcome>) -> FlowCache {
-    let counts = match (running, outcome) {
-        (Some(running), _) => running.cache_counts(),
-        (None, Some(outcome)) => {
-            let mut counts = CacheCounts::default();
-            let regions = outcome.workers.iter().flat_map(|worker| &worker.regions);
-            regions.for_each(|region| counts.add(region.cache_counts()));
-            counts
-        }
-        (None, None) => CacheCounts::default(),
-    };
-    let CacheCounts { hits, whole, flows, templates, ended, cleared } = counts;
-    FlowCache { hits, whole, flows, templates, ended, cleared }
 }
 
 /// Packets that are held. While a chain runs, its counters are read one after another, and the difference may be
@@ -86,7 +67,7 @@ fn element(node: &NodeReport) -> Element {
 }
 
 /// One entry for each NF, in the order of the chain.
-fn nfs(report: &Report, instances: &[Arc<nf_host::Instance>]) -> Vec<NfStatus> {
+fn nfs(report: &Report, instances: &[Arc<NfInstance>]) -> Vec<NfStatus> {
     let mut found: Vec<NfStatus> = vec![];
     for instance in instances {
         let name = &instance.spec.name;
@@ -119,8 +100,11 @@ fn nfs(report: &Report, instances: &[Arc<nf_host::Instance>]) -> Vec<NfStatus> {
             status.isolation.clone_from(&told.isolation);
         }
         drop(told);
-        add(&mut status.reasons, instance.drops());
-        add(&mut status.counters, instance.counters());
+        for (sums, named) in
+            [(&mut status.reasons, instance.drops()), (&mut status.counters, instance.counters())]
+        {
+            named.iter().for_each(|(name, number)| add_named(sums, name, *number));
+        }
     }
     found
 }
@@ -135,19 +119,9 @@ fn state(state: NfState) -> InstanceState {
     }
 }
 
-/// Adds named numbers to sums of the same names.
-fn add(sums: &mut Vec<(String, u64)>, named: Vec<(String, u64)>) {
-    for (name, count) in named {
-        match sums.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, sum)) => *sum += count,
-            None => sums.push((name, count)),
-        }
-    }
-}
-
 /// The log lines of an NF's processes, from the number `from` on. Line `n` of process `p` of `count` has the number
 /// `n * count + p`.
-pub fn log(instances: &[Arc<nf_host::Instance>], from: u64) -> Log {
+pub fn log(instances: &[Arc<NfInstance>], from: u64) -> Log {
     // With several processes, each line names its process. Lines of different processes are not in the order of time.
     let are_instances = instances
         .iter()

@@ -7,7 +7,7 @@ use ::bench::BenchError;
 use ::bench::experiment::{Effort, Lab, Setting};
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
-use anyhow::{Context, bail};
+use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub fn setting() -> Setting {
 ///
 /// # Errors
 /// When the program's own file cannot be found.
-pub fn relay() -> anyhow::Result<(PathBuf, Vec<String>)> {
+pub fn relay() -> Result<(PathBuf, Vec<String>)> {
     Ok((std::env::current_exe()?, vec!["nf-relay".into()]))
 }
 
@@ -29,11 +29,7 @@ pub fn relay() -> anyhow::Result<(PathBuf, Vec<String>)> {
 ///
 /// # Errors
 /// When the program's own file cannot be found.
-pub fn lab<'a>(
-    effort: Effort,
-    scratch: &Scratch,
-    progress: &'a mut dyn FnMut(&str),
-) -> anyhow::Result<Lab<'a>> {
+pub fn lab<'a>(effort: Effort, scratch: &Scratch, progress: &'a mut dyn FnMut(&str)) -> Result<Lab<'a>> {
     let mut lab = Lab::new(effort, &scratch.folder, progress);
     lab.program = Some(relay()?);
     lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
@@ -57,7 +53,7 @@ pub fn warn() {
 ///
 /// # Errors
 /// When they cannot be printed.
-pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitStatus> {
+pub fn show(figures: &[Figure], json: bool) -> Result<ExitStatus> {
     let texts = || figures.iter().map(text).collect::<Vec<_>>().join("\n");
     match figures {
         [one] => print_found(json, one, texts)?,
@@ -73,7 +69,7 @@ pub fn show(figures: &[Figure], json: bool) -> anyhow::Result<ExitStatus> {
 pub fn measured(
     json: bool,
     measure: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError>,
-) -> anyhow::Result<ExitStatus> {
+) -> Result<ExitStatus> {
     warn();
     let figures = measure(&mut progress)?;
     progress("");
@@ -94,12 +90,7 @@ pub fn head(what: &str, machine: &Machine) -> String {
 ///
 /// # Errors
 /// When a name selects nothing.
-pub fn chosen<T>(
-    all: Vec<T>,
-    kind: &str,
-    name_of: impl Fn(&T) -> &str,
-    names: &[String],
-) -> anyhow::Result<Vec<T>> {
+pub fn chosen<T>(all: Vec<T>, kind: &str, name_of: impl Fn(&T) -> &str, names: &[String]) -> Result<Vec<T>> {
     let is_whole = |name: &String| all.iter().any(|known| name_of(known) == name);
     let means = |name: &String, known: &T| match is_whole(name) {
         true => name_of(known) == name,
@@ -134,7 +125,7 @@ impl Scratch {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn new(keep: Option<&Path>) -> anyhow::Result<Scratch> {
+    pub fn new(keep: Option<&Path>) -> Result<Scratch> {
         let made = || std::env::temp_dir().join(format!("millrace-bench-{}", std::process::id()));
         let folder = keep.map_or_else(made, Path::to_path_buf);
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;

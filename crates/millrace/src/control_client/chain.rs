@@ -1,24 +1,18 @@
 //! `millrace chain`: loads, replaces, shows and ends the daemon's chain.
 
-use super::At;
+use super::Asked;
 use super::stats;
 use crate::exit::ExitStatus;
 use crate::order::{MODES, OrderArgs, one_of};
 use crate::text::{print, print_json};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use control::api::{ChainStatus, ExecutionMode, Order};
 
-/// Loads, exchanges, shows and ends the daemon's chain.
-#[derive(Debug, Args)]
-pub struct ChainArgs {
-    #[command(subcommand)]
-    command: Command,
-    #[command(flatten)]
-    at: At,
-}
+/// The arguments of the command.
+pub type ChainArgs = Asked<Command>;
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Runs a chain
     Load(OrderArgs),
     /// Runs a chain in the place of the one that runs; one with mistakes changes nothing

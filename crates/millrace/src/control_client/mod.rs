@@ -5,7 +5,7 @@ pub mod nf;
 pub mod stats;
 pub mod top;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use control::{Client, RuntimeDir};
 use std::path::PathBuf;
 
@@ -15,6 +15,15 @@ pub struct At {
     /// Folder of the daemon's sockets
     #[arg(long, global = true)]
     at: Option<PathBuf>,
+}
+
+// A command of the control client, and the daemon that it asks. (No documentation: it would be the help of each.)
+#[derive(Debug, Args)]
+pub struct Asked<C: Subcommand> {
+    #[command(subcommand)]
+    command: C,
+    #[command(flatten)]
+    at: At,
 }
 
 impl At {

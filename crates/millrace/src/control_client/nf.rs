@@ -1,26 +1,20 @@
 //! `millrace nf`: NFs in processes of their own.
 
-use super::At;
+use super::Asked;
 use crate::accounts::table::{align_right, named, table};
 use crate::exit::ExitStatus;
 use crate::text::{count, print, print_json};
 use anyhow::Context;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use control::api::{Act, NfStatus};
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-/// Shows, starts, stops and attaches NFs that run in processes of their own.
-#[derive(Debug, Args)]
-pub struct NfArgs {
-    #[command(subcommand)]
-    command: Command,
-    #[command(flatten)]
-    at: At,
-}
+/// The arguments of the command.
+pub type NfArgs = Asked<Command>;
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Shows all of them
     List {
         /// As JSON

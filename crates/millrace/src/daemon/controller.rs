@@ -1,7 +1,7 @@
 //! The chain controller: the thread that owns the daemon's chain, and the queue of requests to it.
 
 use crate::accounts::view;
-use crate::check;
+use crate::check::{self, Loaded};
 use crate::launch::{self, Launched};
 use chain::instances::family;
 use control::api::{Act, ChainStatus, ExecutionMode, Log, NfStatus, Order, Stats, Status};
@@ -203,9 +203,10 @@ impl ControllerState {
         let prepared = launch::prepare(order, NfOutput::Log, Arc::clone(&self.interrupted));
         let prepared = prepared.map_err(|error| Refusal::Failed(format!("{error:#}")))?;
         let prepared =
-            prepared.map_err(|mistakes| Refusal::Mistakes(mistakes.diags.render(&mistakes.map, false)))?;
-        let warnings = prepared.warnings.render(&prepared.map, false);
-        for line in prepared.warnings.render_short(&prepared.map).lines() {
+            prepared.map_err(|refused| Refusal::Mistakes(refused.diags.render(&refused.map, false)))?;
+        let Loaded { map, diags, .. } = &prepared.loaded;
+        let warnings = diags.render(map, false);
+        for line in diags.render_short(map).lines() {
             tracing::warn!("{line}");
         }
         let started = prepared.start(|line: &str| eprintln!("{line}"));
@@ -252,14 +253,18 @@ impl Chain {
     }
 
     fn stats(&self) -> Stats {
-        view::stats(self.launched.running.as_ref(), self.outcome.as_ref(), &self.instances(), self.since)
+        match (&self.launched.running, &self.outcome) {
+            (Some(running), _) => view::of_running(running, &self.instances(), self.since),
+            (None, Some(outcome)) => view::of_outcome(outcome, &self.instances(), self.since),
+            (None, None) => Stats::default(),
+        }
     }
 }
 
-/// Waits until every instance is in one of these states; `false` after [`PATIENCE`].
-fn await_states(instances: &[Arc<Instance>], states: &[NfState]) -> bool {
+/// Waits until every instance is in this state; `false` after [`PATIENCE`].
+fn await_state(instances: &[Arc<Instance>], state: NfState) -> bool {
     let end = Instant::now() + PATIENCE;
-    while !instances.iter().all(|instance| states.contains(&instance.state())) {
+    while !instances.iter().all(|instance| instance.state() == state) {
         if Instant::now() > end {
             return false;
         }
@@ -296,7 +301,7 @@ impl Platform for ChainController {
         };
         if act != Act::Start {
             want(false);
-            if !await_states(&instances, &[NfState::Stopped]) {
+            if !await_state(&instances, NfState::Stopped) {
                 let seconds = PATIENCE.as_secs();
                 return Err(Refusal::Failed(format!("NF `{nf}` has not ended after {seconds} s")));
             }
@@ -305,7 +310,7 @@ impl Platform for ChainController {
             want(true);
             // An external NF attaches at any time, and is not waited for.
             let attaches = instances.iter().all(|instance| instance.spec.command.is_none());
-            if !attaches && !await_states(&instances, &[NfState::Up]) {
+            if !attaches && !await_state(&instances, NfState::Up) {
                 let why = instances.iter().find_map(|instance| instance.status().failure.clone());
                 let why = why.unwrap_or_else(|| format!("NF `{nf}` is not up yet"));
                 return Err(Refusal::Failed(why));

@@ -14,7 +14,7 @@ use control::{Platform, RuntimeDir, server};
 use controller::ChainController;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Keeps a chain running, which `millrace chain`, `nf`, `stats` and `top` steer and show.
@@ -41,10 +41,7 @@ const TURN: Duration = Duration::from_millis(100);
 pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
     let place = RuntimeDir::new(args.at.as_deref());
     let _claimed = place.lock()?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in crate::run::ending_signals() {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = crate::run::set_by_signals()?;
     let controller = Arc::new(ChainController::open(place.nf())?);
     let _listener = attach::open(&place.nf(), Arc::clone(&controller))
         .with_context(|| format!("NFs cannot attach at {}", place.nf().display()))?;

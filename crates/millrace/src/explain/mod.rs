@@ -3,12 +3,11 @@
 mod packet;
 mod walk;
 
-use crate::check;
 use crate::exit::ExitStatus;
-use crate::text;
+use crate::synth::classes::is_entrance;
+use crate::{check, text};
 use anyhow::{Context, bail};
-use chain::Chain;
-use chain::FusedElements;
+use chain::{Chain, FusedElements, device_name};
 use clap::Args;
 use packet::{Held, Which, which};
 use serde::Serialize;
@@ -66,13 +65,11 @@ struct PacketEntrance {
 }
 
 fn doors(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
-    let is_door = |node: &Node| ["FromDevice", "FromDPDKDevice", "FromDump"].contains(&node.class.name);
-    let named = nodes.iter().enumerate().filter(|(_, node)| is_door(node)).map(|(at, _)| {
-        let args = click::config::split_args(&chain.graph.elements[at].config);
-        let port = args.first().map(|arg| click::config::unquote(arg).text).unwrap_or_default();
+    let doors = nodes.iter().enumerate().filter(|(_, node)| is_entrance(node)).map(|(at, _)| {
+        let port = device_name(&chain.graph.elements[at].config).map(|name| name.text).unwrap_or_default();
         PacketEntrance { node: at, port }
     });
-    named.collect()
+    doors.collect()
 }
 
 /// The element at which the packet enters: the only one that receives from a port, or the one that `wanted` names.

@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use synth::classes::concrete::Concrete;
 use synth::classes::show::{Show, value_text};
 use synth::classes::{Class, Classes, Options, expr};
+use worker::graph::{Node, RegionEntry};
 
 /// More hops than a chain without a loop has.
 const MOST_HOPS: usize = 1_000;
@@ -65,7 +66,7 @@ pub struct Walk {
 
 /// The tables of a program, which belong to the elements of its nodes.
 struct PartTables<'a> {
-    nodes: &'a mut [worker::graph::Node],
+    nodes: &'a mut [Node],
     /// For each table of the program, the node and the number of the table in its element.
     of: Vec<(usize, usize)>,
 }
@@ -178,8 +179,8 @@ impl<'a> Walker<'a> {
         };
         match class {
             "ToDevice" | "ToDPDKDevice" => {
-                let config = click::config::split_args(&self.graph.elements[stop.node].config);
-                let port = config.first().map(|arg| click::config::unquote(arg).text).unwrap_or_default();
+                let named = chain::device_name(&self.graph.elements[stop.node].config);
+                let port = named.map(|name| name.text).unwrap_or_default();
                 hop(&format!("sent by {port}"));
                 self.end(stop.node, "sent", format!("by {port}"), stop.held);
             }
@@ -227,45 +228,59 @@ impl<'a> Walker<'a> {
         let of: Vec<(usize, usize)> = (0..program.tables.len()).map(|table| (node, table)).collect();
         let mut tables = PartTables { nodes, of };
         let cells = &mut self.cells.0[node];
-        let why = classes
-            .classes
-            .iter()
-            .find_map(|class| why(class, &classes, &program, &names, &held, cells, &mut tables));
+        let why = classes.classes.iter().find_map(|class| {
+            let why = why(class, &classes, &program, &names, &held, cells, &mut tables)?;
+            Some((None, why))
+        });
         let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
-        let why = why.filter(|why| why.exit == exit);
-        let (decided, wrote) = why.map_or_else(Default::default, |why| (why.decided, why.wrote));
-        let (went, exit) = match exit {
-            Exit::Emit(port) => (self.where_to(node, port.into()), Left::By(node, port.into())),
-            Exit::Drop(reason) => {
-                let reason = program.reasons[usize::from(reason)].clone();
-                (format!("dropped: {reason}"), Left::Dropped(node, reason))
-            }
-            Exit::Slow(path) => {
-                let path = program.slow[usize::from(path)].clone();
-                (format!("slow path {path}"), Left::Slow(node, path))
-            }
-        };
-        self.walk.hops.push(Hop { at: name, class: None, of: 0, decided, wrote, went });
-        self.go_on(exit, held);
+        let (Exit::Emit(own) | Exit::Drop(own) | Exit::Slow(own)) = exit;
+        self.step(name, 0, exit, (node, own.into()), why, held);
         Ok(())
     }
 
-    /// Continues behind an element's program.
-    fn go_on(&mut self, left: Left, held: Held) {
-        match left {
-            Left::By(node, port) => self.leave(node, port, held),
-            Left::Dropped(node, reason) => self.end(node, "dropped", reason, held),
-            Left::Slow(node, path) => {
-                let class = self.assembly.graphs[0][node].class.name;
-                let why = format!("{class} goes on by its own code, which is not followed ({path})");
-                self.end(node, "unknown", why, held);
-            }
+    /// Records the step by a program that ended with `exit`, which is an exit of an element: its node, and the exit's
+    /// number there. Continues behind it.
+    fn step(
+        &mut self,
+        at: String,
+        of: usize,
+        exit: Exit,
+        (node, own): (usize, usize),
+        why: Option<(Option<usize>, Why)>,
+        held: Held,
+    ) {
+        let Node { name, class, lowered, .. } = &self.assembly.graphs[0][node];
+        let text = |texts: fn(&ir::Program) -> &[String]| {
+            let texts = lowered.as_ref().map(|lowered| texts(&lowered.program));
+            texts.and_then(|texts| texts.get(own)).cloned().unwrap_or_default()
+        };
+        let reason = match exit {
+            Exit::Emit(_) => String::new(),
+            Exit::Drop(_) => text(|program| &program.reasons),
+            Exit::Slow(_) => text(|program| &program.slow),
+        };
+        let is_region = at != *name;
+        let went = match exit {
+            Exit::Emit(_) => self.where_to(node, own),
+            Exit::Drop(_) if is_region => format!("dropped by {name}: {reason}"),
+            Exit::Drop(_) => format!("dropped: {reason}"),
+            Exit::Slow(_) if is_region => format!("slow path {name}.{reason}"),
+            Exit::Slow(_) => format!("slow path {reason}"),
+        };
+        let unknown = format!("{} goes on by its own code, which is not followed ({reason})", class.name);
+        let (number, why) = why.filter(|(_, why)| why.exit == exit).unzip();
+        let (decided, wrote) = why.map_or_else(Default::default, |why| (why.decided, why.wrote));
+        self.walk.hops.push(Hop { at, class: number.flatten(), of, decided, wrote, went });
+        match exit {
+            Exit::Emit(_) => self.leave(node, own, held),
+            Exit::Drop(_) => self.end(node, "dropped", reason, held),
+            Exit::Slow(_) => self.end(node, "unknown", unknown, held),
         }
     }
 
     /// Steps through a fused region by its program.
-    fn through_region(&mut self, entry: worker::graph::RegionEntry, mut held: Held) -> anyhow::Result<()> {
+    fn through_region(&mut self, entry: RegionEntry, mut held: Held) -> anyhow::Result<()> {
         let region = &self.assembly.regions[0][entry.region];
         let (linked, parts) = (std::sync::Arc::clone(&region.linked), region.parts.clone());
         let program = std::sync::Arc::clone(&region.compiled.program);
@@ -278,51 +293,20 @@ impl<'a> Walker<'a> {
         };
         let why = walked.classes().enumerate().filter(of_entry).find_map(|(at, (group, class))| {
             let why = why(class, &group.classes, &group.program, &walked.names, &held, cells, &mut tables)?;
-            Some((at + 1, why))
+            Some((Some(at + 1), why))
         });
         let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let buffer = held.buffer.as_mut_slice();
         let exit = ir::eval::run(&program, entry.input, &mut held.packet, buffer, &mut state)?;
-        let of = walked.count();
-        let why = why.filter(|(_, why)| why.exit == exit);
-        let class = why.as_ref().map(|(number, _)| *number);
-        let (decided, wrote) = why.map_or_else(Default::default, |(_, why)| (why.decided, why.wrote));
-        let node_of = |of: &[(usize, usize)], at: u16| {
-            let (part, own) = of[usize::from(at)];
-            (parts[part], own)
+        let (part, own) = match exit {
+            Exit::Emit(output) => linked.outputs[usize::from(output)],
+            Exit::Drop(reason) => linked.reasons[usize::from(reason)],
+            Exit::Slow(path) => linked.slow[usize::from(path)],
         };
-        let text_of = |node: usize, own: usize, texts: fn(&ir::Program) -> &[String]| {
-            let lowered = self.assembly.graphs[0][node].lowered.as_ref();
-            lowered.and_then(|lowered| texts(&lowered.program).get(own)).cloned().unwrap_or_default()
-        };
-        let (went, left) = match exit {
-            Exit::Emit(output) => {
-                let (node, port) = node_of(&linked.outputs, output);
-                (self.where_to(node, port), Left::By(node, port))
-            }
-            Exit::Drop(reason) => {
-                let (node, own) = node_of(&linked.reasons, reason);
-                let reason = text_of(node, own, |program| &program.reasons);
-                (format!("dropped by {}: {reason}", self.name(node)), Left::Dropped(node, reason))
-            }
-            Exit::Slow(path) => {
-                let (node, own) = node_of(&linked.slow, path);
-                let went = format!("slow path {}", linked.program.slow[usize::from(path)]);
-                (went, Left::Slow(node, text_of(node, own, |program| &program.slow)))
-            }
-        };
-        let at = format!("fused region {}", entry.region + 1);
-        self.walk.hops.push(Hop { at, class, of, decided, wrote, went });
-        self.go_on(left, held);
+        let (at, of) = (format!("fused region {}", entry.region + 1), walked.count());
+        self.step(at, of, exit, (parts[part], own), why, held);
         Ok(())
     }
-}
-
-/// How a packet left a node: by a port, dropped for a reason, or by a slow path.
-enum Left {
-    By(usize, usize),
-    Dropped(usize, String),
-    Slow(usize, String),
 }
 
 /// The reasons for the result of a program.

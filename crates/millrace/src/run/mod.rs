@@ -52,19 +52,16 @@ pub struct RunArgs {
 /// When the chain cannot be read, or the system refuses a resource that it needs.
 pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     let order = Order::from(args.order.clone());
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in ending_signals() {
-        signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
-    }
+    let interrupted = set_by_signals()?;
     let prepared = match launch::prepare(&order, NfOutput::Inherit, Arc::clone(&interrupted))? {
         Ok(prepared) => prepared,
-        Err(mistakes) => {
-            check::show(&mistakes.map, &mistakes.diags, false);
+        Err(refused) => {
+            check::show(&refused.map, &refused.diags, false);
             return Ok(ExitStatus::Refused);
         }
     };
-    if !prepared.warnings.is_empty() {
-        check::show(&prepared.map, &prepared.warnings, false);
+    if !prepared.loaded.diags.is_empty() {
+        check::show(&prepared.loaded.map, &prepared.loaded.diags, false);
     }
     // Elements print to standard error, as in Click; standard output is for the packet accounting.
     let mut launched = prepared.start(|line: &str| eprintln!("{line}"))?;
@@ -108,13 +105,20 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::of(sound && outcome.warnings.is_empty()))
 }
 
-/// The signals that end a run, after which its packet accounting is printed: SIGINT (Ctrl-C), SIGTERM (`kill`), and
-/// SIGHUP (the terminal is closed) unless it is ignored, as under `nohup`.
-pub fn ending_signals() -> impl Iterator<Item = i32> {
+/// A flag that is set by the signals that end a run, after which its packet accounting is printed: SIGINT (Ctrl-C),
+/// SIGTERM (`kill`), and SIGHUP (the terminal is closed) unless it is ignored, as under `nohup`.
+///
+/// # Errors
+/// When the system refuses.
+pub fn set_by_signals() -> std::io::Result<Arc<AtomicBool>> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     let hangs_up = ignored & 1 << (SIGHUP - 1) == 0;
-    [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP))
+    let flag: Arc<AtomicBool> = Arc::default();
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangs_up.then_some(SIGHUP)) {
+        signal_hook::flag::register(signal, Arc::clone(&flag))?;
+    }
+    Ok(flag)
 }

@@ -32,7 +32,7 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
         "busy_s": outcome.report.busy_s,
         "waited_s": outcome.report.waited_s,
         "workers": outcome.report.workers,
-        "flow_cache": view::stats(None, Some(outcome), &[], Instant::now()).flow_cache,
+        "flow_cache": view::of_outcome(outcome, &[], Instant::now()).flow_cache,
         "elements": outcome.report.nodes,
         "ports": outcome.ports,
         "warnings": outcome.warnings,
@@ -47,21 +47,9 @@ pub fn json(outcome: &Outcome, hints: &[String], handlers: &Handlers) -> anyhow:
 /// Prints the packet accounting as text. With `all`, elements that no packet reached are included.
 pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool) -> anyhow::Result<()> {
     let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_text(&mut out, outcome, hints, handlers, all);
-    Ok(print(&out)?)
-}
-
-fn write_text(
-    out: &mut String,
-    outcome: &Outcome,
-    hints: &[String],
-    handlers: &Handlers,
-    all: bool,
-) -> std::fmt::Result {
     let report = &outcome.report;
-    ports(out, outcome)?;
-    let stats = view::stats(None, Some(outcome), &[], Instant::now());
+    ports(&mut out, outcome)?;
+    let stats = view::of_outcome(outcome, &[], Instant::now());
     out.push_str(&accounts::elements(&stats.elements, all));
     out.push_str(&accounts::sum(&stats));
     for node in report.unbalanced() {
@@ -70,7 +58,7 @@ fn write_text(
     if outcome.slots_lost > 0 {
         writeln!(out, "  {} packet slots did not come back", outcome.slots_lost)?;
     }
-    speed(out, report)?;
+    speed(&mut out, report)?;
     for (name, value) in handlers {
         match value {
             Ok(value) if value.contains('\n') => writeln!(out, "{name}:\n{}", value.trim_end())?,
@@ -84,7 +72,7 @@ fn write_text(
     for hint in hints {
         writeln!(out, "hint: {hint}")?;
     }
-    Ok(())
+    Ok(print(&out)?)
 }
 
 fn ports(out: &mut String, outcome: &Outcome) -> std::fmt::Result {

@@ -1,6 +1,8 @@
 //! The traffic classes of a fused region, with the names of the chain's elements.
 
+use chain::device_direction;
 use ir::Verified;
+use port::Direction;
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,10 +11,6 @@ use synth::classes::show::{Asked, Show};
 use synth::classes::{Class, Classes, Counts, Exit, Options};
 use worker::fusion::{Cut, FusedRegion};
 use worker::graph::Node;
-
-/// Element classes that emit frames as a port received them: the MAC header is at the first byte, no other header is
-/// set.
-const PORTS: [&str; 2] = ["FromDevice", "FromDPDKDevice"];
 
 /// The classes of a fused region.
 pub struct Walked {
@@ -88,13 +86,17 @@ impl ClassShown {
     }
 }
 
+/// Whether a node emits frames as a port received them or a capture has them: the MAC header is at the first byte, no
+/// other header is set (unless it has FORCE_IP).
+pub fn is_entrance(node: &Node) -> bool {
+    device_direction(node.class.name) == Some(Direction::Receive) || node.class.name == "FromDump"
+}
+
 /// Whether ports or captures feed this input of a node, and no other element does.
 pub fn is_fed_by_port(nodes: &[Node], entry: (usize, usize)) -> bool {
     let feeds = |node: &&Node| node.outputs.iter().flatten().any(|end| (end.node, end.port) == entry);
-    nodes.iter().filter(feeds).all(|node| {
-        let is_port = PORTS.contains(&node.class.name) && !node.config.contains("FORCE_IP");
-        is_port || node.class.name == "FromDump"
-    })
+    let is_raw = |node: &Node| node.class.name == "FromDump" || !node.config.contains("FORCE_IP");
+    nodes.iter().filter(feeds).all(|node| is_entrance(node) && is_raw(node))
 }
 
 /// Where each exit of a fused region leads.

@@ -2,6 +2,7 @@
 
 use super::classes::{ClassShown, Walked};
 use crate::text::{self, titled};
+use anyhow::Result;
 use codegen::CodeBuilder;
 use element::StateScope;
 use serde::Serialize;
@@ -155,12 +156,7 @@ pub type Sizes = BTreeMap<(usize, usize), SizeShown>;
 ///
 /// # Errors
 /// When the fused program cannot be compiled.
-pub fn describe(
-    region: &FusedRegion,
-    nodes: &[Node],
-    walked: &Walked,
-    sizes: &Sizes,
-) -> anyhow::Result<RegionShown> {
+pub fn describe(region: &FusedRegion, nodes: &[Node], walked: &Walked, sizes: &Sizes) -> Result<RegionShown> {
     let linked = &region.linked;
     let name = |part: usize| nodes[region.parts[part]].name.clone();
     let ms = |start: Instant| start.elapsed().as_secs_f64() * 1e3;

@@ -9,6 +9,7 @@ mod svg;
 
 use crate::exit::ExitStatus;
 use crate::{check, prove, text};
+use ::prove::Limits;
 use anyhow::Context;
 use chain::FusedElements;
 use clap::Args;
@@ -122,7 +123,8 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     };
     let name = args.chain.display().to_string();
     if args.prove {
-        let limits = prove::limits(args.limit, args.max_classes.unwrap_or(MAX_PROVEN_CLASSES));
+        let classes = args.max_classes.unwrap_or(MAX_PROVEN_CLASSES);
+        let limits = Limits { time: args.limit, classes, ..Limits::default() };
         return prove::run(&assembly, &name, &limits, args.json);
     }
     if args.emit.is_some() {
@@ -135,10 +137,9 @@ pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
         std::fs::write(file, svg::picture(&name, &assembly, &shown.regions))
             .with_context(|| format!("{} cannot be written", file.display()))?;
     }
-    let out = match args.to {
+    let out = match args.to.or(args.click.then_some(Language::Click)) {
         Some(Language::Openflow) => openflow::rules(&name, &chain, &assembly, &shown.regions),
         Some(Language::Click) => click::configuration(&name, &chain, &assembly, &shown.regions)?,
-        None if args.click => click::configuration(&name, &chain, &assembly, &shown.regions)?,
         None if args.json => serde_json::to_string_pretty(&shown)? + "\n",
         None => shown.text(&name, args.classes),
     };

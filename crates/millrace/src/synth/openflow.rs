@@ -177,7 +177,7 @@ fn listed(list: &RuleList) -> Result<Vec<Rule>, usize> {
         rules.push(Rule {
             priority: OF_LIST.1,
             class: 0,
-            what: Match { ip: true, ..Match::ALL },
+            what: Match { ip: true, ..Match::default() },
             drop: true,
         });
     }
@@ -198,7 +198,7 @@ fn boxed(five: &FiveTuple) -> Vec<Match> {
     if five.sport.0 > 0xffff {
         return vec![];
     }
-    let mut found = vec![Match { ip: true, ..Match::ALL }];
+    let mut found = vec![Match { ip: true, ..Match::default() }];
     found = crossed(&found, &Match::of_addresses(five.src, true));
     found = crossed(&found, &Match::of_addresses(five.dst, false));
     if !asks_ports(five) {
@@ -227,7 +227,7 @@ fn unseen(five: &FiveTuple, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
     for proto in (five.proto.0..=five.proto.1).filter(|proto| !has_ports(*proto)) {
         if left.get(proto as usize) == Some(&false) {
             left[proto as usize] = true;
-            found.push((Match { ip: true, proto: Some(proto as u8), ..Match::ALL }, false));
+            found.push((Match { ip: true, proto: Some(proto as u8), ..Match::default() }, false));
         }
     }
     found

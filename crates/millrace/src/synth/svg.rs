@@ -69,6 +69,12 @@ struct BoxPlace {
     inside: bool,
 }
 
+impl BoxPlace {
+    fn band(&self) -> i64 {
+        self.column / COLUMNS
+    }
+}
+
 /// A wire in the picture.
 struct Wire {
     from: usize,
@@ -100,7 +106,8 @@ impl Graph {
         for _ in 0..inside.len() + 2 {
             let mut moved = false;
             for wire in wires.iter().filter(|wire| inside.contains(&wire.to) || inside.contains(&wire.from)) {
-                let outside_source = !inside.contains(&wire.from) && feeds_from_behind(wire, &wires, &inside);
+                let outside_source = !inside.contains(&wire.from)
+                    && wires.iter().any(|before| before.to == wire.from && inside.contains(&before.from));
                 if !outside_source && columns[wire.to] < columns[wire.from] + 1 {
                     columns[wire.to] = columns[wire.from] + 1;
                     moved = true;
@@ -132,6 +139,13 @@ impl Graph {
                 row += 1;
             }
         }
+        // A band starts with its first row that has an element.
+        for band in 0..=last / COLUMNS {
+            let of_band = graph.places.iter_mut().filter(|place| place.band() == band);
+            let mut of_band: Vec<&mut BoxPlace> = of_band.collect();
+            let first = of_band.iter().map(|place| place.row).min().unwrap_or(0);
+            of_band.iter_mut().for_each(|place| place.row -= first);
+        }
         graph
     }
 
@@ -145,20 +159,10 @@ impl Graph {
         if rows.is_empty() { 0 } else { rows.iter().sum::<i64>() / rows.len() as i64 }
     }
 
-    /// The first row of a band with an element.
-    fn first_row(&self, band: i64) -> i64 {
-        let of_band = self.places.iter().filter(|place| place.column / COLUMNS == band);
-        of_band.map(|place| place.row).min().unwrap_or(0)
-    }
-
-    /// The number of rows of each band.
-    fn bands(&self) -> Vec<i64> {
-        let last = self.places.iter().map(|place| place.column / COLUMNS).max().unwrap_or(0);
-        let rows = (0..=last).map(|band| {
-            let of_band = self.places.iter().filter(|place| place.column / COLUMNS == band);
-            of_band.map(|place| place.row + 1).max().unwrap_or(0) - self.first_row(band)
-        });
-        rows.collect()
+    /// The number of rows of a band.
+    fn rows(&self, band: i64) -> i64 {
+        let of_band = self.places.iter().filter(|place| place.band() == band);
+        of_band.map(|place| place.row + 1).max().unwrap_or(0)
     }
 
     fn place(&self, node: usize) -> Option<&BoxPlace> {
@@ -184,16 +188,6 @@ impl Graph {
         }
         found
     }
-}
-
-/// The row of an element, counted from the first row of its band.
-fn place_row(graph: &Graph, place: &BoxPlace) -> i64 {
-    place.row - graph.first_row(place.column / COLUMNS)
-}
-
-/// Whether the fused region feeds the element at the start of a wire.
-fn feeds_from_behind(wire: &Wire, wires: &[Wire], inside: &BTreeSet<usize>) -> bool {
-    wires.iter().any(|before| before.to == wire.from && inside.contains(&before.from))
 }
 
 /// The colour of a class: that of its output.
@@ -270,19 +264,17 @@ fn draw_graph(
     y: &mut i64,
 ) -> i64 {
     let top = *y;
-    let bands = graph.bands();
     let corner = |place: &BoxPlace| {
-        let band = place.column / COLUMNS;
-        let above: i64 = bands.iter().take(band as usize).map(|rows| rows * STEP.1 + GAP).sum();
+        let above: i64 = (0..place.band()).map(|band| graph.rows(band) * STEP.1 + GAP).sum();
         let x = MARGIN + GAP + place.column % COLUMNS * STEP.0;
-        (x, top + above + (place.row - graph.first_row(band)) * STEP.1)
+        (x, top + above + place.row * STEP.1)
     };
     let mut around = 0;
     let (mut right, mut bottom) = (0, top);
     for wire in &graph.wires {
         let (Some(from), Some(to)) = (graph.place(wire.from), graph.place(wire.to)) else { continue };
         // Wires to other bands get different lanes, so that they do not overlap.
-        around += i64::from(from.column / COLUMNS != to.column / COLUMNS);
+        around += i64::from(from.band() != to.band());
         let lane = around % 4 * 4 - 6;
         let ((x0, y0), (x1, y1)) = (corner(from), corner(to));
         let ports = nodes[wire.from].outputs.len().max(1) as i64;
@@ -296,7 +288,7 @@ fn draw_graph(
             let shift = (2 * at as i64 - (count - 1)) * 3 / 2;
             let (from_x, to_x) = (x0 + BOX.0, x1);
             let (from_y, to_y) = (start + shift, y1 + BOX.1 / 2 + shift);
-            let way = match from.column / COLUMNS == to.column / COLUMNS {
+            let way = match from.band() == to.band() {
                 true => {
                     let bend = ((to_x - from_x).abs() / 2).max(30);
                     format!("C{} {from_y} {} {to_y} {to_x} {to_y}", from_x + bend, to_x - bend)
@@ -305,7 +297,7 @@ fn draw_graph(
                 false => {
                     let edge = MARGIN + COLUMNS * STEP.0 + shift + lane;
                     right = right.max(edge);
-                    let between = y1 - (place_row(graph, to) * STEP.1) - GAP / 2 - 4 + shift + lane;
+                    let between = y1 - to.row * STEP.1 - GAP / 2 - 4 + shift + lane;
                     format!("H{edge} V{between} H{} V{to_y} H{to_x}", MARGIN + GAP / 2 + shift + lane)
                 }
             };
@@ -360,7 +352,7 @@ fn draw_classes(out: &mut String, shown: &RegionShown, y: &mut i64) {
         (MARGIN, *y),
         11,
         PALE,
-        "each wire has a strand for every way out that lies behind it; red: only drops",
+        "each wire has a strand for every way out that lies behind it; red: only drops and own code",
     );
     for (output, leave) in leaves.iter().enumerate() {
         *y += 18;

@@ -43,8 +43,8 @@ impl Frames {
     pub fn rules(&self, class: usize) -> Vec<Rule> {
         let rule = |priority: u16, ethertype: Option<u16>, drop: bool| {
             let what = match ethertype {
-                Some(0x800) => Match { ip: true, ..Match::ALL },
-                ethertype => Match { ethertype, ..Match::ALL },
+                Some(0x800) => Match { ip: true, ..Match::default() },
+                ethertype => Match { ethertype, ..Match::default() },
             };
             Rule { priority, class: if drop { class } else { 0 }, what, drop }
         };
@@ -182,14 +182,14 @@ fn packets(class: &ClassShown) -> Result<SwitchView, String> {
         return Err(format!("asked is {table}"));
     }
     let found = all_of(&class.conditions, &Known::default())?;
-    Ok(SwitchView { all: crossed(&[Match { ip: true, ..Match::ALL }], &found.all), but: found.but })
+    Ok(SwitchView { all: crossed(&[Match { ip: true, ..Match::default() }], &found.all), but: found.but })
 }
 
 /// The packets that satisfy all of the conditions, else why a switch cannot match any of them.
 fn all_of(conditions: &[Asked], known: &Known) -> Result<SwitchView, String> {
     let mut known = *known;
     learn(&mut known, conditions);
-    let mut found = SwitchView { all: vec![Match::ALL], but: None };
+    let mut found = SwitchView { all: vec![Match::default()], but: None };
     for asked in conditions {
         let of = match asked {
             Asked::Any { any } => {
@@ -229,7 +229,7 @@ fn one(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<
     // A switch shows port 0 if it finds no ports; table 0 sends packets from port 0 to the server.
     let has_ports = have_ports && asked == ["4*ip.hl + 4 <= ip.len"];
     if is_checked(of, intervals, text) || asked.is_empty() || has_ports {
-        return Ok(vec![Match::ALL]);
+        return Ok(vec![Match::default()]);
     }
     let (field, intervals) = whole_field(of, intervals);
     let port = |(first, last): &(u64, u64)| Some((*first as u16, *last as u16));
@@ -241,18 +241,18 @@ fn one(of: &str, intervals: &[(u64, u64)], text: &str, known: &Known) -> Result<
             Ok(intervals.iter().flat_map(of).take(MOST + 1).collect())
         }
         "ip.proto" => Ok(Match::of_protocols(&intervals)),
-        "ip.frag" if intervals.first().is_some_and(|one| one.0 == 0) => Ok(vec![Match::ALL]),
+        "ip.frag" if intervals.first().is_some_and(|one| one.0 == 0) => Ok(vec![Match::default()]),
         // Table 0 sends fragments to the server.
         "ip.frag" => Ok(vec![]),
         "ip.dscp" => {
             let all = intervals.iter().flat_map(|(first, last)| *first..=*last);
-            Ok(all.map(|dscp| Match { dscp: Some(dscp as u8), ..Match::ALL }).collect())
+            Ok(all.map(|dscp| Match { dscp: Some(dscp as u8), ..Match::default() }).collect())
         }
         "l4.sport" | "tcp.sport" | "udp.sport" if have_ports => {
-            Ok(intervals.iter().map(|one| Match { sport: port(one), ..Match::ALL }).collect())
+            Ok(intervals.iter().map(|one| Match { sport: port(one), ..Match::default() }).collect())
         }
         "l4.dport" | "tcp.dport" | "udp.dport" if have_ports => {
-            Ok(intervals.iter().map(|one| Match { dport: port(one), ..Match::ALL }).collect())
+            Ok(intervals.iter().map(|one| Match { dport: port(one), ..Match::default() }).collect())
         }
         _ => Err(no()),
     }

@@ -5,8 +5,8 @@ use super::super::conditions::prefixes;
 /// The most matches of one class or box.
 pub const MOST: usize = 4_000;
 
-/// Frames of an Ethernet type, or IPv4 packets. All fields must match.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Frames of an Ethernet type, or IPv4 packets. All fields must match; by default every frame does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Match {
     /// The Ethernet type, if it is not IPv4; `None` matches every type.
     pub ethertype: Option<u16>,
@@ -27,23 +27,11 @@ pub struct Match {
 }
 
 impl Match {
-    /// Every frame.
-    pub const ALL: Match = Match {
-        ethertype: None,
-        ip: false,
-        src: (0, 0),
-        dst: (0, 0),
-        proto: None,
-        sport: None,
-        dport: None,
-        dscp: None,
-    };
-
     /// Packets with a source (`src`) or destination address in an interval.
     pub fn of_addresses(interval: (u32, u32), src: bool) -> Vec<Match> {
         let with = |prefix| match src {
-            true => Match { src: prefix, ..Match::ALL },
-            false => Match { dst: prefix, ..Match::ALL },
+            true => Match { src: prefix, ..Match::default() },
+            false => Match { dst: prefix, ..Match::default() },
         };
         prefixes(interval.0.into(), interval.1.into(), 32)
             .map(|(first, len)| with((first as u32, len)))
@@ -54,10 +42,10 @@ impl Match {
     /// Packets of these protocols.
     pub fn of_protocols(intervals: &[(u64, u64)]) -> Vec<Match> {
         if intervals == [(0, 255)] {
-            return vec![Match::ALL];
+            return vec![Match::default()];
         }
         let all = intervals.iter().flat_map(|(first, last)| *first..=*last);
-        all.map(|proto| Match { proto: Some(proto as u8), ..Match::ALL }).collect()
+        all.map(|proto| Match { proto: Some(proto as u8), ..Match::default() }).collect()
     }
 
     /// The packets that match both; `None` if there are none.
@@ -104,11 +92,11 @@ mod tests {
 
     #[test]
     fn what_two_matches_have_in_common() {
-        let net = |src: u32, len| Match { ip: true, src: (src, len), ..Match::ALL };
+        let net = |src: u32, len| Match { ip: true, src: (src, len), ..Match::default() };
         let (wide, narrow) = (net(0x0a00_0000, 8), net(0x0a01_0000, 16));
         assert_eq!(wide.and(&narrow), Some(narrow));
         assert_eq!(narrow.and(&net(0x0b00_0000, 8)), None);
-        let ports = |first, last| Match { dport: Some((first, last)), ..Match::ALL };
+        let ports = |first, last| Match { dport: Some((first, last)), ..Match::default() };
         assert_eq!(ports(1, 10).and(&ports(5, 20)).and_then(|both| both.dport), Some((5, 10)));
         assert_eq!(ports(1, 4).and(&ports(5, 20)), None);
     }

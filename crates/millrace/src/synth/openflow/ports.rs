@@ -107,22 +107,17 @@ impl PortTables {
         if let Some(dscp) = what.dscp {
             text += &format!(",ip_dscp={dscp}");
         }
-        let ports = self.matches(what.proto, what.sport, what.dport);
-        ports.into_iter().map(|ports| format!("{text}{ports}")).collect()
+        self.matches(what).into_iter().map(|ports| format!("{text}{ports}")).collect()
     }
 
     /// The matches of port ranges as text, with a leading comma.
-    fn matches(
-        &self,
-        proto: Option<u8>,
-        sport: Option<(u16, u16)>,
-        dport: Option<(u16, u16)>,
-    ) -> Vec<String> {
-        let protocol = WITH_PORTS.iter().find(|known| Some(known.0) == proto).map_or("tcp", |known| known.1);
+    fn matches(&self, what: &Match) -> Vec<String> {
+        let protocol = WITH_PORTS.iter().find(|known| Some(known.0) == what.proto);
+        let protocol = protocol.map_or("tcp", |known| known.1);
         let mut exact = String::new();
         // The numbers of both sides with their masks: source in the low 16 bits, destination above.
         let mut numbers = vec![(0u32, 0u32)];
-        for (at, (range, name)) in [(sport, "src"), (dport, "dst")].into_iter().enumerate() {
+        for (at, (range, name)) in [(what.sport, "src"), (what.dport, "dst")].into_iter().enumerate() {
             let Some(range) = range.filter(|range| !is_whole(*range)) else { continue };
             if range.0 == range.1 {
                 exact += &format!(",{protocol}_{name}={}", range.0);
@@ -154,10 +149,10 @@ mod tests {
 
     #[test]
     fn a_range_is_numbers_of_its_pieces() {
-        let what = |dport| Match { proto: Some(6), dport: Some(dport), ..Match::ALL };
+        let what = |dport| Match { proto: Some(6), dport: Some(dport), ..Match::default() };
         let ranges = [(0, 1023), (1024, 65_535), (500, 2000), (80, 80)];
         let tables = PortTables::of(ranges.map(what).iter());
-        let text = |range| tables.matches(Some(6), None, Some(range));
+        let text = |range| tables.matches(&what(range));
         // Pieces: 0, 500, 1024, 2001.
         assert_eq!(text((0, 1023)), [",metadata=0x0/0xfffe0000"]);
         assert_eq!(text((500, 2000)), [",metadata=0x10000/0xffff0000", ",metadata=0x20000/0xffff0000"]);
