@@ -173,11 +173,13 @@ fn make_node(
     });
     // A node stores the wires of its push outputs and of its pull inputs.
     let ends = |wires: &[(usize, End)], side: &[Processing], pulls: bool| {
-        let end = |(port, processing): (usize, &Processing)| {
-            let is_kept = (*processing == Processing::Pull) == pulls;
-            wires.iter().find(|(own, _)| *own == port).map(|(_, end)| *end).filter(|_| is_kept)
-        };
-        side.iter().enumerate().map(end).collect::<Vec<Option<End>>>()
+        let mut ends: Vec<Option<End>> = vec![None; side.len()];
+        for (port, end) in wires {
+            if side.get(*port).is_some_and(|processing| (*processing == Processing::Pull) == pulls) {
+                ends[*port].get_or_insert(*end);
+            }
+        }
+        ends
     };
     let outputs = ends(&wires.after[id.0], &wired.outputs, false);
     let inputs = ends(&wires.before[id.0], &wired.inputs, true);

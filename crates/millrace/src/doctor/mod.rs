@@ -2,8 +2,9 @@
 //!
 //! A list of probes, each of which examines one feature and returns findings. Invariants: a probe leaves the machine
 //! unchanged, needs no root (a finding states where a feature is denied to this user), never panics, and ends within
-//! its time limit; all probes together take less than two seconds, unless a container runtime does not answer. Probes read files below a root folder, which tests
-//! replace by a tree of their own, and ask the running kernel only through [`machine::Kernel`].
+//! its time limit; all probes together take less than two seconds, unless a container runtime does not answer. Probes
+//! read files below a root folder, which tests replace by a tree of their own, and ask the running kernel only through
+//! [`machine::Kernel`].
 //!
 //! It does not measure; `millrace bench` does.
 

@@ -213,7 +213,7 @@ impl<'a> Walker<'a> {
         let program = std::sync::Arc::clone(&lowered.program);
         let from_port = held.packet.mac == held.packet.data()
             && [held.packet.net, held.packet.trans] == [shm::descriptor::NO_HEADER; 2];
-        let names = [name.clone()];
+        let names = [name];
         let origins = vec![0; program.blocks.len()];
         let settled = nodes[node].first_cells.clone();
         let options = Options {
@@ -235,16 +235,16 @@ impl<'a> Walker<'a> {
         let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
         let (Exit::Emit(own) | Exit::Drop(own) | Exit::Slow(own)) = exit;
-        self.step(name, 0, exit, (node, own.into()), why, held);
+        self.step(None, exit, (node, own.into()), why, held);
         Ok(())
     }
 
     /// Records the step by a program that ended with `exit`, which is an exit of an element: its node, and the exit's
-    /// number there. Continues behind it.
+    /// number there. Continues behind it. `region`: the number of the fused region whose program it was, and of its
+    /// classes.
     fn step(
         &mut self,
-        at: String,
-        of: usize,
+        region: Option<(usize, usize)>,
         exit: Exit,
         (node, own): (usize, usize),
         why: Option<(Option<usize>, Why)>,
@@ -260,12 +260,15 @@ impl<'a> Walker<'a> {
             Exit::Drop(_) => text(|program| &program.reasons),
             Exit::Slow(_) => text(|program| &program.slow),
         };
-        let is_region = at != *name;
+        let (at, of) = match region {
+            Some((number, classes)) => (format!("fused region {number}"), classes),
+            None => (name.clone(), 0),
+        };
         let went = match exit {
             Exit::Emit(_) => self.where_to(node, own),
-            Exit::Drop(_) if is_region => format!("dropped by {name}: {reason}"),
+            Exit::Drop(_) if region.is_some() => format!("dropped by {name}: {reason}"),
             Exit::Drop(_) => format!("dropped: {reason}"),
-            Exit::Slow(_) if is_region => format!("slow path {name}.{reason}"),
+            Exit::Slow(_) if region.is_some() => format!("slow path {name}.{reason}"),
             Exit::Slow(_) => format!("slow path {reason}"),
         };
         let unknown = format!("{} goes on by its own code, which is not followed ({reason})", class.name);
@@ -303,8 +306,8 @@ impl<'a> Walker<'a> {
             Exit::Drop(reason) => linked.reasons[usize::from(reason)],
             Exit::Slow(path) => linked.slow[usize::from(path)],
         };
-        let (at, of) = (format!("fused region {}", entry.region + 1), walked.count());
-        self.step(at, of, exit, (parts[part], own), why, held);
+        let region = Some((entry.region + 1, walked.count()));
+        self.step(region, exit, (parts[part], own), why, held);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Directories of system programs that are not in every user's PATH.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -192,14 +192,26 @@ impl Chosen {
         command
     }
 
-    /// Whether an engine responds.
+    /// Whether an engine responds in time.
     fn answers(&self) -> Result<(), String> {
-        let asked = self.command().arg("info").output().map_err(|error| error.to_string())?;
+        const NO_ANSWER: &str = "it does not answer";
+        let failed = |error: std::io::Error| error.to_string();
+        let mut command = self.command();
+        command.arg("info").stdout(Stdio::null()).stderr(Stdio::piped());
+        let (mut asked, end) = (command.spawn().map_err(failed)?, Instant::now() + PATIENCE);
+        while asked.try_wait().map_err(failed)?.is_none() {
+            if Instant::now() >= end {
+                asked.kill().and_then(|()| asked.wait()).map_err(failed)?;
+                return Err(NO_ANSWER.into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let asked = asked.wait_with_output().map_err(failed)?;
         if asked.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&asked.stderr);
-        let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it does not answer");
+        let said = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or(NO_ANSWER);
         Err(said.trim().to_string())
     }
 }

@@ -23,14 +23,19 @@ pub(super) struct Queue {
 /// An element's handle of a queue.
 pub(super) struct Handle {
     name: String,
-    /// The port, if this handle does not use it alone, or if that is not decided.
-    shared: Option<Arc<SharedPort>>,
-    /// The port, if this handle uses it alone.
-    alone: Option<Box<dyn Port>>,
-    is_decided: bool,
+    hold: Hold,
     direction: Direction,
     /// Whether this handle reports the port's statistics in its direction.
     tells: bool,
+}
+
+enum Hold {
+    /// Not used yet: whether the queue is shared is not decided.
+    Unused(Arc<SharedPort>),
+    Shared(Arc<SharedPort>),
+    Alone(Box<dyn Port>),
+    /// Only during the change.
+    Changing,
 }
 
 fn lock(port: &SharedPort) -> MutexGuard<'_, Box<dyn Port>> {
@@ -60,8 +65,7 @@ impl Queue {
     fn handle_of(&mut self, port: Arc<SharedPort>, name: &str, direction: Direction) -> Handle {
         let told = &mut self.is_reported[usize::from(direction == Direction::Send)];
         let tells = !std::mem::replace(told, true);
-        let name = name.to_string();
-        Handle { name, shared: Some(port), alone: None, is_decided: false, direction, tells }
+        Handle { name: name.to_string(), hold: Hold::Unused(port), direction, tells }
     }
 }
 
@@ -69,33 +73,35 @@ impl Handle {
     /// Calls the port.
     #[inline]
     fn with<T>(&mut self, call: impl FnOnce(&mut dyn Port) -> T) -> Option<T> {
-        match &mut self.alone {
-            Some(port) => Some(call(port.as_mut())),
-            None => Some(call(lock(self.shared.as_ref()?).as_mut())),
+        match &mut self.hold {
+            Hold::Alone(port) => Some(call(port.as_mut())),
+            Hold::Shared(port) | Hold::Unused(port) => Some(call(lock(port).as_mut())),
+            Hold::Changing => None,
         }
     }
 
     fn look<T>(&self, look: impl FnOnce(&dyn Port) -> T) -> Option<T> {
-        match &self.alone {
-            Some(port) => Some(look(port.as_ref())),
-            None => Some(look(lock(self.shared.as_ref()?).as_ref())),
+        match &self.hold {
+            Hold::Alone(port) => Some(look(port.as_ref())),
+            Hold::Shared(port) | Hold::Unused(port) => Some(look(lock(port).as_ref())),
+            Hold::Changing => None,
         }
     }
 
     #[cold]
     fn decide(&mut self) {
-        self.is_decided = true;
-        match self.shared.take().map(Arc::try_unwrap) {
-            Some(Ok(port)) => {
-                self.alone = Some(port.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()));
-            }
-            shared => self.shared = shared.and_then(Result::err),
-        }
+        self.hold = match std::mem::replace(&mut self.hold, Hold::Changing) {
+            Hold::Unused(port) => match Arc::try_unwrap(port) {
+                Ok(port) => Hold::Alone(port.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())),
+                Err(port) => Hold::Shared(port),
+            },
+            decided => decided,
+        };
     }
 
     #[inline]
     fn burst<T>(&mut self, call: impl FnOnce(&mut dyn Port) -> T) -> Option<T> {
-        if !self.is_decided {
+        if matches!(self.hold, Hold::Unused(_)) {
             self.decide();
         }
         self.with(call)

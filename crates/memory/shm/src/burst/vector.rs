@@ -175,6 +175,8 @@ impl<'a> Batch<'a> {
         self.packets
     }
 
+    // The same four functions as of `Vector`: a batch borrows its descriptors, and not the whole vector.
+
     /// A packet's descriptor.
     #[inline]
     pub fn packet(&self, index: u16) -> &Packet {
