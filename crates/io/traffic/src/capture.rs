@@ -30,7 +30,7 @@ pub fn write_capture(
     count: u64,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Summary, TrafficError> {
-    let create = |cause| TrafficError::File { action: "create", path: path.to_owned(), cause };
+    let create = |cause| TrafficError::file("create", path, cause);
     if path == Path::new("-") {
         return write_frames(OutputFile::begun(path, io::stdout()), resolution, frames, count, progress);
     }
@@ -50,11 +50,8 @@ pub fn write_capture(
         kept: part.clone(),
         cause,
     })?;
-    std::fs::rename(&part, path).map_err(|cause| TrafficError::File {
-        action: "put the finished capture in place of",
-        path: path.to_owned(),
-        cause,
-    })?;
+    let replace = |cause| TrafficError::file("put the finished capture in place of", path, cause);
+    std::fs::rename(&part, path).map_err(replace)?;
     Ok(summary)
 }
 

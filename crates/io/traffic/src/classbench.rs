@@ -59,8 +59,13 @@ fn header_box(filter: &Filter) -> HeaderBox {
     ])
 }
 
-fn read_text(path: &Path) -> Result<String, TrafficError> {
-    let failed = |action, cause| TrafficError::File { action, path: path.to_owned(), cause };
+/// The text of a file, plain or gzipped.
+///
+/// # Errors
+///
+/// When it cannot be read, or unpacks to more than 1 GiB.
+pub fn read_text(path: &Path) -> Result<String, TrafficError> {
+    let failed = |action, cause| TrafficError::file(action, path, cause);
     let mut reader = BufReader::new(File::open(path).map_err(|error| failed("open", error))?);
     let packed = reader.fill_buf().map_err(|error| failed("read", error))?.starts_with(&[0x1f, 0x8b]);
     let mut bytes = Vec::new();

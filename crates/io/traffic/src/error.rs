@@ -1,6 +1,6 @@
 //! The crate's one error type. A message states the fact, then the remedy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -78,6 +78,11 @@ pub enum TrafficError {
 }
 
 impl TrafficError {
+    /// The error of a file that could not be opened, read or created.
+    pub fn file(action: &'static str, path: &Path, cause: std::io::Error) -> Self {
+        Self::File { action, path: path.to_owned(), cause }
+    }
+
     /// The error of a setting in text form.
     pub fn setting(what: &'static str, text: &str, reason: impl Into<String>) -> Self {
         Self::BadSetting { what, text: text.to_owned(), reason: reason.into() }

@@ -144,9 +144,7 @@ impl FrameSpec<'_> {
                 header.identification = self.sequence;
                 header.header_checksum = header.calc_header_checksum();
                 out.extend_from_slice(&header.to_bytes());
-                let sum = transport
-                    .as_mut()
-                    .map(|header_above| header_above.update_checksum_ipv4(&header, payload));
+                let sum = transport.as_mut().map(|above| above.update_checksum_ipv4(&header, payload));
                 sum.transpose().map_err(|_| too_long("IPv4"))?;
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
@@ -160,9 +158,7 @@ impl FrameSpec<'_> {
                 header.set_payload_length(ip_payload_bytes).map_err(|_| too_long("IPv6"))?;
                 header.set_dscp(dscp);
                 out.extend_from_slice(&header.to_bytes());
-                let sum = transport
-                    .as_mut()
-                    .map(|header_above| header_above.update_checksum_ipv6(&header, payload));
+                let sum = transport.as_mut().map(|above| above.update_checksum_ipv6(&header, payload));
                 sum.transpose().map_err(|_| too_long("IPv6"))?;
             }
             _ => return Err(self.refuse("its addresses are of two families")),

@@ -3,7 +3,6 @@
 use crate::TrafficError;
 use crate::flow::{FlowPick, FlowRanges, FlowSource, FlowSpace};
 use crate::frame::{FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
-use crate::link::VlanTags;
 use crate::payload::PayloadBuffer;
 use crate::protocol::{TCP, TcpFlags};
 use crate::random::{Purpose, Random, mix};
@@ -37,7 +36,6 @@ struct TcpProgress {
 #[derive(Debug, Clone)]
 pub struct Frames {
     spec: TrafficSpec,
-    vlan: VlanTags,
     source: FlowSource,
     flows: u64,
     pick: FlowPick,
@@ -105,7 +103,6 @@ impl Frames {
         let may_be_tcp = spec.protocols.tcp > 0 || spec.acl.is_used();
         let tcp_flows = if may_be_tcp { flows as usize } else { 0 };
         Ok(Self {
-            vlan: spec.vlan.clone(),
             pick: FlowPick::new(spec.order, flows)?,
             source,
             flows,
@@ -140,7 +137,7 @@ impl Frames {
         let mut frame = FrameSpec {
             src_mac: self.spec.src_mac,
             dst_mac: self.spec.dst_mac,
-            vlan: self.vlan.tags(),
+            vlan: self.spec.vlan.tags(),
             flow: tuple,
             tcp: TcpSegment { sequence: 0, acknowledgement: None, syn: false, fin: false, psh: false },
             sequence: index as u16,

@@ -29,6 +29,7 @@ mod summary;
 mod text;
 
 pub use acl::AclTraffic;
+pub use classbench::read_text;
 pub use error::TrafficError;
 pub use frame::{FiveTuple, FrameSpec, SHORTEST_WIRE_FRAME_BYTES, TcpSegment};
 pub use generator::{FrameMeta, Frames};

@@ -80,14 +80,11 @@ impl FromStr for VlanTags {
 
 impl fmt::Display for VlanTags {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, tag) in self.0.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            write!(out, "{comma}{}", tag.id)?;
-            if tag.priority != 0 {
-                write!(out, ":{}", tag.priority)?;
-            }
-        }
-        Ok(())
+        let word = |tag: &VlanTag| match tag.priority {
+            0 => tag.id.to_string(),
+            priority => format!("{}:{priority}", tag.id),
+        };
+        out.write_str(&self.0.iter().map(word).collect::<Vec<_>>().join(","))
     }
 }
 

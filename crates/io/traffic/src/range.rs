@@ -168,15 +168,11 @@ impl FromStr for PortSet {
 
 impl fmt::Display for PortSet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (low, high)) in self.ranges.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            if low == high {
-                write!(out, "{comma}{low}")?;
-            } else {
-                write!(out, "{comma}{low}-{high}")?;
-            }
-        }
-        Ok(())
+        let word = |(low, high): &(u16, u16)| match low == high {
+            true => low.to_string(),
+            false => format!("{low}-{high}"),
+        };
+        out.write_str(&self.ranges.iter().map(word).collect::<Vec<_>>().join(","))
     }
 }
 
