@@ -8,6 +8,16 @@ pub fn table<const COUNT: usize>(entries: [(&str, toml::Value); COUNT]) -> toml:
     entries.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
 }
 
+/// The keys of an NF that is the benchmark's relay: this program, which exchanges the addresses of frames.
+pub fn relay(program: &Path) -> toml::Table {
+    table([("program", program.display().to_string().into()), ("arguments", vec!["nf-relay"].into())])
+}
+
+/// These cores, as the key `cores` of an NF lists them.
+pub fn cores(cores: &[usize]) -> toml::Value {
+    cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into()
+}
+
 /// Writes a chain file into a folder of its own.
 ///
 /// # Errors

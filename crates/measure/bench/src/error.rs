@@ -10,18 +10,9 @@ pub enum BenchError {
     /// Generated traffic, a capture, a setting or a file has an error.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
-    /// The chain to measure has errors.
-    #[error("{message}")]
-    BadChain {
-        /// All errors, rendered.
-        message: String,
-    },
-    /// A system's adapter has errors.
-    #[error("{message}")]
-    BadPeer {
-        /// All errors, rendered.
-        message: String,
-    },
+    /// The chain to measure or a system's adapter has errors: all of them, rendered.
+    #[error("{0}")]
+    BadText(String),
     /// A measurement gave no result.
     #[error("no figure: {0}")]
     Measurement(String),
@@ -35,7 +26,7 @@ impl BenchError {
 
     /// A file could not be opened, read or written; `action` names the attempt.
     pub(crate) fn file(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
-        TrafficError::File { action, path: path.to_owned(), cause }.into()
+        TrafficError::file(action, path, cause).into()
     }
 
     /// A setting's text could not be read.

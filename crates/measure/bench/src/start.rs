@@ -70,12 +70,12 @@ impl Loaded {
                 let path = path.to_owned();
                 Ok(Loaded { chain, path, sources, output, map, diags, frames: Arc::default() })
             }
-            None => Err(BenchError::BadChain { message: diags.render_short(&map) }),
+            None => Err(BenchError::BadText(diags.render_short(&map))),
         }
     }
 
     fn refused(&self) -> BenchError {
-        BenchError::BadChain { message: self.diags.render_short(&self.map) }
+        BenchError::BadText(self.diags.render_short(&self.map))
     }
 
     /// Its ports and NFs, with the frames of ports with generated traffic.

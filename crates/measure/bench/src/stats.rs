@@ -14,6 +14,11 @@ pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST_NS, DIGITS).unwrap_or_else(|_| unreachable!("constant bounds"))
 }
 
+/// The median of these values; `None` where there are none, or one is not a number.
+pub fn median(figures: impl IntoIterator<Item = f64>) -> Option<f64> {
+    Quantiles::of(figures).map(|spread| spread.median)
+}
+
 /// Median and range of some figures.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Quantiles {

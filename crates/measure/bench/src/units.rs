@@ -99,6 +99,11 @@ pub fn scaled(number: f64) -> String {
     format!("{}{prefix}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
+/// A number of things, `1 core` or `2 cores`.
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// A time, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -6,8 +6,8 @@ use ::bench::machine::Machine;
 use ::bench::shape::Shape;
 use ::bench::start::RunOptions;
 use ::bench::units::Rate;
+use ::bench::wire::between;
 use ::bench::wire::devices::Means;
-use ::bench::wire::{Ways, between};
 use clap::Args;
 use runtime::traffic::Change;
 use std::path::PathBuf;
@@ -147,12 +147,8 @@ impl ChainArgs {
     }
 
     fn tester(&self, machine: &Machine) -> anyhow::Result<Box<dyn UnderTest>> {
-        let ways = Ways {
-            send: self.send.clone().unwrap_or_default(),
-            receive: self.receive.clone().unwrap_or_default(),
-            means: self.tester,
-            core: self.cores.first().or(machine.cores.first()).copied(),
-        };
+        let devices = (self.send.as_deref().unwrap_or_default(), self.receive.as_deref().unwrap_or_default());
+        let core = self.cores.first().or(machine.cores.first()).copied();
         let usual = TrafficSpec::default();
         let spec = TrafficSpec {
             size: self.size.clone().unwrap_or(SizeMix::fixed(64)),
@@ -163,6 +159,6 @@ impl ChainArgs {
             protocols: ProtocolMix::UDP_ONLY,
             ..usual
         };
-        Ok(Box::new(between(&ways, &spec)?))
+        Ok(Box::new(between(devices, self.tester, core, &spec)?))
     }
 }

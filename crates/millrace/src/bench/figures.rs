@@ -4,26 +4,12 @@
 use crate::exit::ExitStatus;
 use crate::text::print_found;
 use ::bench::BenchError;
-use ::bench::experiment::{Effort, Lab, Setting};
+use ::bench::experiment::{Effort, Lab};
 use ::bench::figure::{Figure, text};
 use ::bench::machine::Machine;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-
-/// The settings of an experiment's chains: the packet thread is on the last core, and this program runs the processes
-/// of NFs that are Click configurations.
-pub fn setting() -> Setting {
-    Setting { core: Machine::look().cores.last().copied(), runs_click: true, ..Setting::default() }
-}
-
-/// This program with the arguments that make it the benchmark's NF.
-///
-/// # Errors
-/// When the program's own file cannot be found.
-pub fn relay() -> Result<(PathBuf, Vec<String>)> {
-    Ok((std::env::current_exe()?, vec!["nf-relay".into()]))
-}
 
 /// The environment of experiments, which start this program as their NF and as `millrace`.
 ///
@@ -31,7 +17,6 @@ pub fn relay() -> Result<(PathBuf, Vec<String>)> {
 /// When the program's own file cannot be found.
 pub fn lab<'a>(effort: Effort, scratch: &Scratch, progress: &'a mut dyn FnMut(&str)) -> Result<Lab<'a>> {
     let mut lab = Lab::new(effort, &scratch.folder, progress);
-    lab.program = Some(relay()?);
     lab.millrace = Some(std::env::current_exe().context("this program's own file")?);
     Ok(lab)
 }
@@ -62,16 +47,19 @@ pub fn show(figures: &[Figure], json: bool) -> Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// Measures figures, with a progress line, and prints them.
+/// Measures figures with this effort, with a progress line, and prints them.
 ///
 /// # Errors
 /// When they cannot be measured or printed.
 pub fn measured(
     json: bool,
-    measure: impl FnOnce(&mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError>,
+    effort: Effort,
+    measure: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, BenchError>,
 ) -> Result<ExitStatus> {
     warn();
-    let figures = measure(&mut progress)?;
+    let scratch = Scratch::new(None)?;
+    let mut tell = progress;
+    let figures = measure(&mut lab(effort, &scratch, &mut tell)?)?;
     progress("");
     show(&figures, json)
 }

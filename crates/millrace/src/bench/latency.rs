@@ -6,7 +6,7 @@ use crate::accounts::table::{align_right, table};
 use crate::exit::ExitStatus;
 use ::bench::load::{Arrival, FlowRecord, Offer};
 use ::bench::machine::Machine;
-use ::bench::search::{Goal, GoalResult, Limits, search};
+use ::bench::search::{Goal, Limits, search_one};
 use ::bench::trial::{Tally, Trials};
 use clap::Args;
 use serde::Serialize;
@@ -122,7 +122,7 @@ pub fn run(args: &LatencyArgs) -> anyhow::Result<ExitStatus> {
     if rates.is_empty() {
         let goal = Goal { width: 0.02, ..Goal::PDR.quick(0.1, 5) };
         let limits = Limits { least: 1_000.0, most: args.most * 1e6, patience_s: 600.0 };
-        let carried = search(&[goal], &limits, &mut trials)?.first().map_or(0.0, GoalResult::carried);
+        let carried = search_one(goal, &limits, &mut trials)?.carried();
         pdr = Some(carried);
         rates.push(("idle".into(), IDLE));
         rates.extend(SHARES.map(|(name, share)| (name.to_string(), carried * share)));

@@ -1,7 +1,7 @@
 //! `millrace bench chain | colocation | scale | acl | loss | back-to-back`: experiments on the user's chains.
 
 use super::chain::positive;
-use super::figures::{self, Scratch};
+use super::figures;
 use crate::exit::ExitStatus;
 use ::bench::experiment::lab::Lab;
 use ::bench::experiment::{Effort, acl, colocation, loss, repeat, scale};
@@ -113,17 +113,11 @@ impl How {
         &self,
         experiment: impl FnOnce(&mut Lab) -> Result<Vec<Figure>, ::bench::BenchError>,
     ) -> anyhow::Result<ExitStatus> {
-        figures::warn();
-        let effort = Effort::of(self.full, self.miniature);
-        let scratch = Scratch::new(None)?;
-        let mut progress = figures::progress;
-        let mut lab = figures::lab(effort, &scratch, &mut progress)?;
-        let mut figures = experiment(&mut lab)?;
-        figures::progress("");
-        for figure in &mut figures {
-            figure.command = figures::typed();
-        }
-        figures::show(&figures, self.json)
+        figures::measured(self.json, Effort::of(self.full, self.miniature), |lab| {
+            let mut figures = experiment(lab)?;
+            figures.iter_mut().for_each(|figure| figure.command = figures::typed());
+            Ok(figures)
+        })
     }
 }
 

@@ -3,10 +3,11 @@
 use super::chain::frames_a_second;
 use super::figures;
 use crate::exit::ExitStatus;
-use ::bench::experiment::deploy::{DeployOptions, deploy};
+use ::bench::experiment::Effort;
+use ::bench::experiment::deploy::deploy;
 use ::bench::experiment::dos::{DosOptions, dos};
-use ::bench::experiment::steering::{SteeringOptions, steering};
-use ::bench::experiment::taps::{TapOptions, taps};
+use ::bench::experiment::steering::steering;
+use ::bench::experiment::taps::taps;
 use clap::Subcommand;
 use std::path::PathBuf;
 
@@ -133,52 +134,30 @@ pub enum ProcessExperiment {
 /// # Errors
 /// When no process can be started, or a chain does not run.
 pub fn run(experiment: &ProcessExperiment) -> anyhow::Result<ExitStatus> {
-    let setting = figures::setting();
+    let effort = |rounds: u16, seconds| Effort { rounds: rounds.into(), seconds, ..Effort::FULL };
     match experiment {
         ProcessExperiment::Deploy { chain, repeats, quick, image, json } => {
-            let options = DeployOptions {
-                repeats: if *quick { 3 } else { usize::from(*repeats) },
-                program: Some(figures::relay()?),
-                image: image.clone(),
-                chain: chain.clone(),
-                setting,
-            };
-            figures::measured(*json, |progress| Ok(vec![deploy(&options, progress)?]))
+            let effort = effort(if *quick { 3 } else { *repeats }, Effort::FULL.seconds);
+            let chain = chain.as_deref();
+            figures::measured(*json, effort, |lab| Ok(vec![deploy(lab, chain, image.as_deref())?]))
         }
         ProcessExperiment::Dos { normal, attack, seconds, repeats, quick, json } => {
-            let long =
-                DosOptions { attack_s: *seconds, repeats: usize::from(*repeats), ..DosOptions::full() };
+            let long = DosOptions { attack_s: *seconds, repeats: usize::from(*repeats), ..DosOptions::FULL };
             let options = DosOptions {
                 normal_pps: *normal,
                 attack_pps: *attack,
-                setting,
-                ..if *quick { DosOptions::quick() } else { long }
+                ..if *quick { DosOptions::QUICK } else { long }
             };
-            figures::measured(*json, |progress| dos(&options, progress))
+            figures::measured(*json, Effort::FULL, |lab| Ok(dos(lab, &options)))
         }
         ProcessExperiment::Steering { chain, nf, most, repeats, seconds, quick, json } => {
             let (most, repeats, seconds) = if *quick { (3, 1, 0.2) } else { (*most, *repeats, *seconds) };
-            let options = SteeringOptions {
-                most: usize::from(most),
-                repeats: usize::from(repeats),
-                seconds,
-                processes: true,
-                chain: chain.clone().map(|chain| (chain, nf.clone())),
-                setting,
-            };
-            figures::measured(*json, |progress| steering(&options, progress))
+            let chain = chain.as_deref().map(|chain| (chain, nf.as_deref()));
+            figures::measured(*json, effort(repeats, seconds), |lab| steering(lab, most.into(), chain))
         }
         ProcessExperiment::Taps { sizes, most, repeats, seconds, quick, json } => {
             let (repeats, seconds) = if *quick { (1, 0.2) } else { (*repeats, *seconds) };
-            let options = TapOptions {
-                sizes: sizes.clone(),
-                most: usize::from(*most),
-                repeats: usize::from(repeats),
-                seconds,
-                program: Some(figures::relay()?),
-                setting,
-            };
-            figures::measured(*json, |progress| taps(&options, progress))
+            figures::measured(*json, effort(repeats, seconds), |lab| Ok(taps(lab, sizes, (*most).into())))
         }
     }
 }

@@ -10,9 +10,9 @@ use super::Facts;
 use super::cost::{BurstCost, Costs, NfCost, Whole};
 use crate::BenchError;
 use crate::experiment::breakdown::{self, BreakdownOptions, Kind};
-use crate::load::{Batching, ChainOptions, ChainUnderTest, Offer, UnderTest};
+use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
 use crate::start::{Loaded, RunOptions, failed};
-use crate::stats::Quantiles;
+use crate::stats::median;
 use crate::trial::closed::{ClosedLoop, Window};
 use crate::trial::{REPEATS, Trials, again};
 use chain::{PortKind, Sink};
@@ -79,12 +79,11 @@ pub fn measure(path: &Path, run: &RunOptions, seconds: f64) -> Result<Measured, 
             false => closed(path, &run, seconds)?,
         };
         disturbed.extend(looks.iter().map(|look| look.disturbed));
-        let ns = Quantiles::of(looks.iter().map(|look| look.ns));
-        bursts.extend(ns.map(|ns| BurstCost { burst, ns: ns.median }));
+        bursts.extend(median(looks.iter().map(|look| look.ns)).map(|ns| BurstCost { burst, ns }));
     }
     let costs =
         Costs { has_ring, ..Costs::new(run.shape.unwrap_or_default().name(), bursts, vec![], cycles_per_ns) };
-    let disturbed = Quantiles::of(disturbed).map_or(0.0, |share| share.median);
+    let disturbed = median(disturbed).unwrap_or(0.0);
     Ok(Measured { costs, facts, mean_bytes, disturbed, far: false })
 }
 
@@ -133,7 +132,7 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64,
     for burst in PROCESS_BURSTS {
         let run = RunOptions { burst, ..run.clone() };
         let (mut under_test, looks) = behind_ring(path, run, seconds)?;
-        let ns = Quantiles::of(looks.iter().map(|look| look.ns)).map_or(0.0, |ns| ns.median);
+        let ns = median(looks.iter().map(|look| look.ns)).unwrap_or(0.0);
         load = load.min(1e9 / ns.max(1.0) * LITTLE);
         let mut trials = Trials::new(&mut under_test);
         let seen = (0..LOOKS).map(|_| trials.offer(&Offer::sampled(load, seconds)));
@@ -141,12 +140,11 @@ fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64,
         far |= looks.iter().any(|look| look.is_far) || seen.iter().any(|observed| observed.is_far);
         disturbed = looks.iter().map(|look| look.disturbed).fold(disturbed, f64::max);
         bursts.push(BurstCost { burst, ns });
-        let timed = seen.iter().filter_map(|observed| observed.seen.as_ref()).filter(|seen| seen.frames > 0);
-        latencies.extend(timed.map(|seen| seen.latency.value_at_quantile(0.5) as f64));
+        let timed = seen.iter().filter_map(Observed::latency);
+        latencies.extend(timed.map(|latency| latency.value_at_quantile(0.5) as f64));
     }
     // At a low load the burst size makes no difference, so one median covers all of them.
-    let latency_ns = Quantiles::of(latencies).map(|spread| spread.median);
-    let latency_ns = latency_ns.ok_or_else(|| failed("no frame that went through has a stamp"))?;
+    let latency_ns = median(latencies).ok_or_else(|| failed("no frame that went through has a stamp"))?;
     Ok((Whole { bursts, latency_ns, load, slowest: None }, (disturbed, far)))
 }
 

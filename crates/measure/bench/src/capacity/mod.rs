@@ -225,16 +225,12 @@ fn lowest(ask: &Ask, costs: &Costs, load: f64, burst: usize, topology: &Topology
     let holds = |percent: &u32| {
         let slower = costs.slower(100.0 / f64::from(*percent));
         let latency = slower.latency_ns(load, burst);
+        let is_enough = |(now, then): (&NfCost, &NfCost)| {
+            let count = instances(ask.frames, then);
+            instances(ask.frames, now) == count && ask.frames / count as f64 * then.ns / 1e9 <= MOST_BUSY
+        };
         load / slower.carried(burst) <= MOST_BUSY
-            && slower
-                .nfs
-                .iter()
-                .all(|nf| ask.frames / instances(ask.frames, nf) as f64 * nf.ns / 1e9 <= MOST_BUSY)
-            && costs
-                .nfs
-                .iter()
-                .zip(&slower.nfs)
-                .all(|(now, then)| instances(ask.frames, now) == instances(ask.frames, then))
+            && costs.nfs.iter().zip(&slower.nfs).all(is_enough)
             && ask.latency.is_none_or(|limit| latency.is_some_and(|(even, _)| even <= limit.0))
     };
     let percent = (SLOWEST..=100).find(holds).unwrap_or(100);

@@ -2,7 +2,7 @@ use super::verify::{Compared, Verified, VerifyOptions, verify};
 use super::*;
 use crate::BenchError;
 use crate::load::{Observed, Offer, Recorder, Stamp, UnderTest};
-use crate::machine::topology::tests::{SMT, SOCKETS, recorded};
+use crate::machine::topology::tests::{recorded, smt, sockets};
 
 /// 50 ns a packet and 80 ns a turn, at 2 GHz.
 fn costs(nfs: &[(&str, f64)]) -> Costs {
@@ -49,7 +49,7 @@ fn places(plan: &CapacityPlan) -> Vec<(usize, &str, Option<usize>)> {
 fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
     // Bursts of 16 carry 18.2 Mpps, of which 85 % may be used; bursts of 256 carry a tenth more.
     let of = |rate: &str| {
-        let plan = plan(rate, Some(2e5), &[], SMT);
+        let plan = plan(rate, Some(2e5), &[], &smt());
         (plan.workers, plan.burst, plan.fits)
     };
     assert_eq!(of("5Mpps"), (1, 16, true));
@@ -62,7 +62,7 @@ fn the_smallest_burst_that_is_nearly_the_best_is_taken() {
 
 #[test]
 fn what_is_said_of_a_load_follows_from_its_cost() {
-    let plan = plan("10Mpps", None, &[], SMT);
+    let plan = plan("10Mpps", None, &[], &smt());
     assert!((plan.utilization - 0.55).abs() < 1e-9 && (plan.capacity - 1e9 / 55.0).abs() < 1.0);
     // A turn takes 80/(1 − 0.5) ns, and a frame one and a half turns.
     assert!((plan.latency_ns - 240.0).abs() < 1e-6 && (plan.random_ns - 25.0).abs() < 1e-6, "{plan:?}");
@@ -74,20 +74,21 @@ fn what_is_said_of_a_load_follows_from_its_cost() {
     assert!((frequency.ghz - 3.6 * 0.65).abs() < 1e-9, "{frequency:?}");
     assert_eq!(frequency.range_ghz, Some((0.8, 3.6)));
     // A very low load runs at the lowest frequency.
-    let idle = self::plan("100kpps", None, &[], SMT);
+    let idle = self::plan("100kpps", None, &[], &smt());
     assert_eq!(idle.frequency.map(|frequency| frequency.ghz), Some(0.8));
     // Where the kernel sets no frequency, the plan uses the TSC's.
-    let unset = self::plan("10Mpps", None, &[], SOCKETS).frequency.expect("it holds");
+    let unset = self::plan("10Mpps", None, &[], &sockets()).frequency.expect("it holds");
     assert_eq!((unset.measured_ghz, unset.range_ghz), (2.0, None));
 }
 
 #[test]
 fn a_latency_that_is_not_kept_is_told() {
-    let plan = plan("5Mpps", Some(100.0), &[], SMT);
+    let plan = plan("5Mpps", Some(100.0), &[], &smt());
     assert!(!plan.fits && plan.short[0].contains("100 ns is not kept"), "{:?}", plan.short);
     assert!(plan.frequency.is_none());
     // Where one worker does not meet the latency limit, the plan has more.
-    let (one, more) = (self::plan("11Mpps", None, &[], SMT), self::plan("11Mpps", Some(220.0), &[], SMT));
+    let (one, more) =
+        (self::plan("11Mpps", None, &[], &smt()), self::plan("11Mpps", Some(220.0), &[], &smt()));
     assert!(
         one.workers == 1 && one.latency_ns > 220.0 && more.workers == 2 && more.latency_ns <= 220.0,
         "{more:?}"
@@ -96,7 +97,7 @@ fn a_latency_that_is_not_kept_is_told() {
 
 #[test]
 fn nfs_in_processes_have_cores_of_the_same_socket() {
-    let plan = plan("5Mpps", None, &[("nat", 100.0)], SOCKETS);
+    let plan = plan("5Mpps", None, &[("nat", 100.0)], &sockets());
     // Two of the machine's four cores: the socket with the machine's first core has room, and that core is used last.
     assert_eq!(places(&plan), [(0, "worker-0", Some(2)), (0, "nat", Some(0))]);
     assert!(plan.fits && plan.places.iter().all(|place| place.socket == 0));
@@ -104,7 +105,7 @@ fn nfs_in_processes_have_cores_of_the_same_socket() {
 
 #[test]
 fn a_chain_that_does_not_fit_a_socket_is_split_across_servers() {
-    let plan = plan("5Mpps", None, &[("nat", 100.0), ("firewall", 80.0), ("balancer", 20.0)], SOCKETS);
+    let plan = plan("5Mpps", None, &[("nat", 100.0), ("firewall", 80.0), ("balancer", 20.0)], &sockets());
     let expected = [
         (0, "worker-0", Some(0)),
         (0, "nat", Some(2)),
@@ -125,17 +126,17 @@ fn a_chain_that_does_not_fit_a_socket_is_split_across_servers() {
         plan.short
     );
     // No split of this chain makes a server carry it, so its flows are shared.
-    let spread = self::plan("50Mpps", None, &[], SOCKETS);
+    let spread = self::plan("50Mpps", None, &[], &sockets());
     assert_eq!((spread.servers, spread.workers, spread.places.len()), (2, 2, 4), "{spread:?}");
     assert!(spread.short[0].contains("with a share of the flows each"), "{:?}", spread.short);
-    let many = self::plan("20Mpps", None, &[("slow", 400.0)], SOCKETS);
+    let many = self::plan("20Mpps", None, &[("slow", 400.0)], &sockets());
     assert!(many.servers >= 6 && !many.fits, "{many:?}");
 }
 
 #[test]
 fn what_one_worker_owns_is_no_faster_with_more() {
     let facts = Facts { one_worker: vec!["script".into()] };
-    let plan = make(&ask("30Mpps", None), &costs(&[]), &facts, &machine(SMT));
+    let plan = make(&ask("30Mpps", None), &costs(&[]), &facts, &machine(&smt()));
     assert!(!plan.fits && plan.workers == 1 && plan.utilization > 1.0, "{plan:?}");
     assert!(
         plan.short[0].contains("`script` is one worker's") && plan.short[0].contains("2 servers"),
@@ -147,7 +148,7 @@ fn what_one_worker_owns_is_no_faster_with_more() {
 
 #[test]
 fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
-    let of = |rate: &str| make(&ask(rate, None), &beside(), &Facts::default(), &machine(SMT));
+    let of = |rate: &str| make(&ask(rate, None), &beside(), &Facts::default(), &machine(&smt()));
     let plan = of("5Mpps");
     // The smallest burst size at which the whole is within a tenth of the best, not the worker's own best.
     assert_eq!((plan.workers, plan.burst, plan.capacity.round()), (1, 64, 12_500_000.0), "{plan:?}");
@@ -162,10 +163,10 @@ fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
 #[test]
 fn a_plan_reads_well() {
     for (name, plan) in [
-        ("one-core", plan("5Mpps", Some(2e5), &[], SMT)),
-        ("servers", plan("10Gbps", None, &[("nat", 100.0), ("firewall", 80.0)], SOCKETS)),
-        ("flows", plan("60Mpps", None, &[], SOCKETS)),
-        ("process", make(&ask("5Mpps", None), &beside(), &Facts::default(), &machine(SMT))),
+        ("one-core", plan("5Mpps", Some(2e5), &[], &smt())),
+        ("servers", plan("10Gbps", None, &[("nat", 100.0), ("firewall", 80.0)], &sockets())),
+        ("flows", plan("60Mpps", None, &[], &sockets())),
+        ("process", make(&ask("5Mpps", None), &beside(), &Facts::default(), &machine(&smt()))),
     ] {
         let text = plan.text();
         let path =
@@ -218,7 +219,7 @@ fn unwrapped(verified: &Verified) -> String {
 
 #[test]
 fn a_plan_is_held_against_what_is_found() {
-    let plan = plan("10Mpps", None, &[], SMT);
+    let plan = plan("10Mpps", None, &[], &smt());
     let options = VerifyOptions { loss_ratio: 0.005, trial_s: 0.01, trials: 1, workers: 1 };
     let of = |most: f64, delay_ns: u64, has_stamps: bool| {
         let mut fake = Fake { most, delay_ns, has_stamps, disturbed: vec![0.0, 0.5] };

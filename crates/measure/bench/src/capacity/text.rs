@@ -1,6 +1,7 @@
 //! A plan as text: each value with its source.
 
 use super::{CapacityPlan, Frequency, MOST_BUSY};
+use crate::figure::words::wrap;
 use crate::units::{Nanoseconds, scaled, wire_bits};
 use std::fmt::Write;
 
@@ -256,20 +257,6 @@ fn names_are_quoted_for_a_shell() {
 
 /// Appends a line with a name, wrapped at spaces.
 pub(super) fn lines(text: &mut String, name: &str, said: &str) {
-    let mut at = 0;
-    let _ = write!(text, "{name:<NAMES$}");
-    for word in said.split(' ') {
-        let length = word.chars().count();
-        if at > 0 && NAMES + at + length + 1 > WIDTH {
-            let _ = write!(text, "\n{:NAMES$}", "");
-            at = 0;
-        }
-        if at > 0 {
-            text.push(' ');
-            at += 1;
-        }
-        text.push_str(word);
-        at += length;
-    }
-    text.push('\n');
+    let indented = format!("\n{:NAMES$}", "");
+    let _ = writeln!(text, "{name:<NAMES$}{}", wrap(said, WIDTH - NAMES).join(&indented));
 }

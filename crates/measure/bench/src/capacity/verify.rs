@@ -14,8 +14,8 @@ use super::measure::flood;
 use super::text::lines;
 use crate::BenchError;
 use crate::load::{Offer, UnderTest};
-use crate::search::{Goal, GoalResult, Limits, search};
-use crate::stats::Quantiles;
+use crate::search::{Goal, GoalResult, Limits, search_one};
+use crate::stats::median;
 use crate::trial::{Tally, Trials};
 use crate::units::{Nanoseconds, scaled};
 use serde::Serialize;
@@ -148,14 +148,13 @@ fn round(
     let goal = Goal { loss_ratio: options.loss_ratio, width: 0.02, ..Goal::PDR };
     let goal = goal.quick(options.trial_s, options.trials);
     let limits = Limits { least: capacity / 20.0, most: capacity * 2.0, patience_s: PATIENCE_S };
-    let results = search(&[goal], &limits, &mut offered)?;
-    let search = results.first().copied().unwrap_or(GoalResult::NoneCarried { lowest: limits.least });
+    let search = search_one(goal, &limits, &mut offered)?;
     let (mut latencies, mut losses) = (vec![], vec![]);
     for _ in 0..LATENCY_TRIALS {
         let observed = offered.offer(&Offer::sampled(load, options.trial_s))?;
         losses.push(observed.loss_ratio(passed));
-        if let Some(seen) = observed.seen.filter(|seen| seen.frames > 0) {
-            let ns = |quantile: f64| seen.latency.value_at_quantile(quantile) as f64;
+        if let Some(latency) = observed.latency() {
+            let ns = |quantile: f64| latency.value_at_quantile(quantile) as f64;
             latencies.push((ns(0.5), ns(0.99)));
         }
     }
@@ -171,7 +170,6 @@ fn judged(
     paces: Vec<f64>,
     tally: Tally,
 ) -> Verified {
-    let median = |figures: Vec<f64>| Quantiles::of(figures).map(|spread| spread.median);
     let mut by_rate: Vec<&Round> = rounds.iter().collect();
     by_rate.sort_by(|one, other| one.carried.total_cmp(&other.carried));
     let middle = by_rate.get(by_rate.len() / 2);
@@ -179,7 +177,7 @@ fn judged(
         .map_or((0.0, GoalResult::NoneCarried { lowest: 0.0 }), |middle| (middle.carried, middle.search));
     let throughput = Compared { said: plan.capacity * options.workers.max(1) as f64, found };
     let latencies = || rounds.iter().flat_map(|round| &round.latencies);
-    let latency = median(latencies().map(|(middle, _)| *middle).collect());
+    let latency = median(latencies().map(|(middle, _)| *middle));
     let latency = latency.map(|found| Compared { said: plan.latency_ns, found });
     let holds = throughput.off().abs() <= THROUGHPUT_BORNE
         && latency.is_none_or(|latency| latency.factor() <= LATENCY_BORNE);
@@ -187,8 +185,8 @@ fn judged(
         throughput,
         search,
         latency,
-        p99_ns: median(latencies().map(|(_, tail)| *tail).collect()),
-        loss_ratio: median(rounds.iter().flat_map(|round| round.losses.clone()).collect()).unwrap_or(0.0),
+        p99_ns: median(latencies().map(|(_, tail)| *tail)),
+        loss_ratio: median(rounds.iter().flat_map(|round| round.losses.clone())).unwrap_or(0.0),
         workers: options.workers,
         rounds: by_rate.iter().map(|round| round.carried).collect(),
         paces,

@@ -45,8 +45,8 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
     });
     let about = "Firewall, router and NAPT of an ISP (SNF, figure 9). The rules are made up in the manner of ClassBench's acl1, \
                  and the traffic has 1,000 flows at least, and one for each rule up to 30,000.";
-    let (x, y) = (Axis::log("rules", ""), Axis::linear("throughput", "Mpps"));
-    let sheet = lab.sheet("acl", "An ISP's chain over the number of rules", about, x, y);
+    let axes = (Axis::log("rules", ""), Axis::linear("throughput", "Mpps"));
+    let sheet = lab.sheet("acl", "An ISP's chain over the number of rules", about, axes);
     let mut rates = lab.saturate(sheet, cases);
     let ends = (counts.iter().min().copied(), counts.iter().max().copied());
     if let (Some(few), Some(many)) = ends
@@ -73,10 +73,9 @@ pub fn acl(lab: &mut Lab, counts: &[usize]) -> Result<Vec<Figure>, BenchError> {
         "acl-latency",
         "Latency of an ISP's chain over the number of rules",
         &format!("{about} {LATENCY_SIZE}-byte frames at {LATENCY_RATE} a second, open loop."),
-        Axis::log("rules", ""),
-        Axis::log("latency", "µs"),
+        (Axis::log("rules", ""), Axis::log("latency", "µs")),
     );
     let mut latencies = lab.sweep(sheet, cases);
-    latencies.notes.push(trial::open_loop(trial::latency_s(lab, LATENCY_RATE)));
+    latencies.add_note(trial::open_loop(trial::latency_s(lab, LATENCY_RATE)));
     Ok(vec![rates, latencies])
 }

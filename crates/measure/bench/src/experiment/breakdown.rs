@@ -18,6 +18,7 @@ use crate::start::{RunOptions, failed};
 use crate::stats::Quantiles;
 use crate::trial::again;
 use crate::trial::closed::{ClosedLoop, Window};
+use crate::units::counted;
 use runtime::running::Running;
 use serde::Serialize;
 use std::path::Path;
@@ -45,12 +46,13 @@ pub struct BreakdownOptions {
 }
 
 /// The kind of a stage.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A worker receives packets from a port.
     Receive,
     /// An element processes packets.
+    #[default]
     Element,
     /// An element takes packets by itself: from a queue, or by a timer.
     Task,
@@ -99,7 +101,7 @@ impl Kind {
 }
 
 /// The cost of a stage.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct StageCost {
     /// The kind of the stage.
     pub kind: Kind,
@@ -329,15 +331,7 @@ fn passed(before: &[StageCycles], after: &[StageCycles]) -> Vec<StageCycles> {
 impl StageCost {
     /// One that costs nothing and has no name.
     fn of(kind: Kind) -> StageCost {
-        StageCost {
-            kind,
-            name: String::new(),
-            class: String::new(),
-            cycles: Quantiles::default(),
-            ns: 0.0,
-            readings: 0.0,
-            elements: vec![],
-        }
+        StageCost { kind, ..StageCost::default() }
     }
 
     /// Its name in tables and plots.
@@ -378,7 +372,7 @@ fn label(stage: Stage, nodes: &[NodeReport], probes: &Probes) -> StageCost {
                 .iter()
                 .filter_map(|node| nodes.get(*node).map(|node| node.name.clone()))
                 .collect();
-            let name = format!("of {} element{}", elements.len(), if elements.len() == 1 { "" } else { "s" });
+            let name = format!("of {}", counted(elements.len(), "element"));
             StageCost { elements, name, ..StageCost::of(Kind::Program) }
         }
     }

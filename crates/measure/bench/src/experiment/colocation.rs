@@ -8,6 +8,7 @@ use crate::shape::Shape;
 use crate::start::RunOptions;
 use crate::trial::Sample;
 use crate::trial::closed::{ClosedLoop, watch_all};
+use crate::units::counted;
 use std::path::PathBuf;
 
 /// Measures one chain, two chains, and so on up to `most` at once. The chains are those of the list in turn, each with
@@ -33,8 +34,8 @@ pub fn colocated(
     let cases = cases.map(|(count, size)| {
         // Over sizes there is a curve for each number of chains; otherwise the x axis is that number.
         let x = size.map_or(count as f64, f64::from);
-        let all = if size.is_some() { chains(count) } else { "all together".into() };
-        Case::new(format!("{}, {x}", chains(count)), move |lab| {
+        let all = if size.is_some() { counted(count, "chain") } else { "all together".into() };
+        Case::new(format!("{}, {x}", counted(count, "chain")), move |lab| {
             let rates = together(lab, paths, form, count, size)?;
             let disturbed = rates.iter().any(|(_, disturbed)| *disturbed);
             let of = |series: String, y: f64| Sample { series, x, y, disturbed };
@@ -61,17 +62,16 @@ pub fn colocated(
         None => Axis::linear("chains", ""),
     };
     let y = Axis::linear("throughput", "Mpps");
-    let sheet = lab.sheet("colocation", "Independent chains side by side", &about, x, y);
+    let sheet = lab.sheet("colocation", "Independent chains side by side", &about, (x, y));
     let mut figure = lab.saturate(sheet, cases);
     for count in cores + 1..=most {
-        figure.skip(chains(count), format!("each chain has a core of its own, and there are {cores}"));
+        figure.skip(
+            counted(count, "chain"),
+            format!("each chain has a core of its own, and there are {cores}"),
+        );
     }
     expectations(&mut figure, sizes);
     Ok(figure)
-}
-
-fn chains(count: usize) -> String {
-    if count == 1 { "1 chain".into() } else { format!("{count} chains") }
 }
 
 /// Expects two chains to carry more than one, and reports their share of twice as much.

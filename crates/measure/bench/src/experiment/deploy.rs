@@ -4,15 +4,16 @@
 //! packets arrive continuously. The time runs from the start request until the handshake of host and NF has finished,
 //! and until the first packet leaves the NF. The figure shows the paper's values beside them.
 
-use super::live::{LiveChain, Setting, await_state, out_of};
-use super::script::{Script, program_nf};
+use super::lab::Lab;
+use super::live::{LiveChain, await_state, out_of};
+use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Point, Series};
 use crate::shape::Shape;
-use crate::start::failed;
+use crate::start::{RunOptions, failed};
 use container::runtime::{Installed, Runtime};
 use nf_host::{Instance, NfState};
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The NF: a header check, rules, the time to live.
@@ -24,35 +25,12 @@ const SHUT: &str = "deny all";
 /// The curves: until an NF had said hello, and until the first packet came out of it.
 const HELLO: &str = "until hello";
 const FIRST: &str = "until the first packet";
+/// Flows of the traffic.
+const FLOWS: u32 = 1_000;
 /// Where the paper's values are from.
 const PAPER: &str = "NetVM, section V.F: KVM on a Xeon X5650 server with 10 GbE";
 /// How long the chain gets to send its remaining packets once the rules drop all new ones.
 const RUN_OUT: Duration = Duration::from_millis(20);
-
-/// What to measure, and how often.
-#[derive(Clone)]
-pub struct DeployOptions {
-    /// Measurements of each way to deploy the NF.
-    pub repeats: usize,
-    /// A program that is an NF, with its arguments: the benchmark's relay. Without it the deployments that need it are
-    /// skipped.
-    pub program: Option<(PathBuf, Vec<String>)>,
-    /// The name of an image in podman or docker, whose program is an NF with two interfaces. Without it these runtimes
-    /// are skipped: the experiment fetches and builds no image.
-    pub image: Option<String>,
-    /// A user's chain whose NFs are started, in place of the experiment's own deployments.
-    pub chain: Option<PathBuf>,
-    /// How chains run. Click configurations in processes are skipped where the setting cannot run them.
-    pub setting: Setting,
-}
-
-impl DeployOptions {
-    /// A few seconds, for tests: only what needs no other program.
-    pub fn miniature() -> DeployOptions {
-        let setting = Setting { slots: 4_096, ..Setting::default() };
-        DeployOptions { repeats: 2, program: None, image: None, chain: None, setting }
-    }
-}
 
 /// A way to deploy an NF into a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,22 +87,26 @@ impl Took {
     }
 }
 
-fn repeated(repeats: usize, once: impl FnMut() -> Result<Took, BenchError>) -> Result<Vec<Took>, BenchError> {
-    std::iter::repeat_with(once).take(repeats.max(1)).collect()
+fn repeated(lab: &Lab, once: impl FnMut() -> Result<Took, BenchError>) -> Result<Vec<Took>, BenchError> {
+    std::iter::repeat_with(once).take(lab.effort.rounds.max(1)).collect()
 }
 
-/// Measures the time to deployment.
+/// Measures the time to deployment: in every way that this machine supports, or of the NFs of a user's chain.
+///
+/// `image` is the name of an image in podman or docker, whose program is an NF with two interfaces. Without it these
+/// runtimes are skipped: the experiment fetches and builds no image. What needs this program is skipped where the lab
+/// has none.
 ///
 /// # Errors
 /// When a user's chain cannot run at all. The experiment's own deployments are skipped where they fail, and the figure
 /// says why.
-pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result<Figure, BenchError> {
-    let mut figure = sheet(options);
-    let Some(chain) = &options.chain else {
+pub fn deploy(lab: &mut Lab, chain: Option<&Path>, image: Option<&str>) -> Result<Figure, BenchError> {
+    let mut figure = sheet(lab, chain);
+    let Some(chain) = chain else {
         for way in Deployment::all() {
             let name = way.name();
-            progress(&format!("deploy: {name}"));
-            match of_way(way, options) {
+            lab.tell(&format!("deploy: {name}"));
+            match of_way(way, lab, image) {
                 Ok(took) => add(&mut figure, name, &took),
                 Err(why) => figure.skip(name, why),
             }
@@ -134,76 +116,66 @@ pub fn deploy(options: &DeployOptions, progress: &mut dyn FnMut(&str)) -> Result
         let first = figure.x.categories.len();
         let of_paper = [("NetVM: application in an idle VM", 4.0), ("NetVM: VM migrated", 8.0)];
         let points = (first..).zip(of_paper).map(|(x, (_, seconds))| (x as f64, seconds));
-        figure.series.push(Series::paper("NetVM", PAPER, points));
+        figure.paper("NetVM", PAPER, points);
         figure.x.categories.extend(of_paper.map(|(name, _)| name.to_string()));
-        figure.notes.push(
+        figure.add_note(
             "The paper gives two values in words, nearly 4 s and just over 8 s on average; a VM that boots has the \
-             highest cost there, without a number in the text."
-                .into(),
+             highest cost there, without a number in the text.",
         );
         return Ok(figure);
     };
-    of_chain(chain, options, &mut figure, progress)?;
+    of_chain(chain, lab, &mut figure)?;
     Ok(figure)
 }
 
 /// Measures one way repeatedly.
-fn of_way(way: Deployment, options: &DeployOptions) -> Result<Vec<Took>, String> {
+fn of_way(way: Deployment, lab: &Lab, image: Option<&str>) -> Result<Vec<Took>, String> {
     let nf = |runs: &str, rules: &str| {
         let text = FUNCTION.replace("RULES", rules);
-        script(&format!("runs = \"{runs}\"\ninline = '''{text}'''\n"))
+        Script::of_nf(FLOWS, &format!("runs = \"{runs}\"\ninline = '''{text}'''\n"))
     };
     let program = |keys: &str| {
-        let nf = program_nf(options.program.as_ref())?;
-        Ok::<_, String>(script(&format!("{nf}{keys}")))
+        let nf = lab.relay()?;
+        Ok::<_, String>(Script::of_nf(FLOWS, &format!("{nf}{keys}")))
     };
-    let click = || match options.setting.runs_click {
-        true => Ok(nf("process", OPEN)),
-        false => Err("there is no program to run Click configurations in processes here".to_string()),
+    let click = || match lab.millrace {
+        Some(_) => Ok(nf("process", OPEN)),
+        None => Err("there is no program to run Click configurations in processes here".to_string()),
     };
     let took = match way {
-        Deployment::Rules => in_place(&nf("modular", OPEN), options),
-        Deployment::Swap(shape) => exchanged(&nf("modular", OPEN), Some(shape), options),
-        Deployment::Program => restarted(&program("")?, options),
-        Deployment::Click => restarted(&click()?, options),
-        Deployment::Cold => exchanged(&click()?, None, options),
+        Deployment::Rules => in_place(&nf("modular", OPEN), lab),
+        Deployment::Swap(shape) => exchanged(&nf("modular", OPEN), Some(shape), lab),
+        Deployment::Program => restarted(&program("")?, lab),
+        Deployment::Click => restarted(&click()?, lab),
+        Deployment::Cold => exchanged(&click()?, None, lab),
         Deployment::Container(runtime) => {
             runtime.works()?;
             let keys = format!("runtime = \"{}\"\n", runtime.name());
-            let script = match (&options.image, options.setting.runs_click) {
+            let script = match (image, &lab.millrace) {
                 (Some(image), _) if runtime.is_engine() => {
-                    script(&format!("image = {}\n{keys}", toml::Value::from(image.as_str())))
+                    Script::of_nf(FLOWS, &format!("image = {}\n{keys}", toml::Value::from(image)))
                 }
                 (None, _) if runtime.is_engine() => {
                     let why =
                         "it runs images by name: name one that has an NF with two interfaces by --image";
                     return Err(why.into());
                 }
-                (_, true) => click()?.with("nf", &container(runtime)).map_err(|error| error.to_string())?,
-                (_, false) => program(&format!("runs = \"container\"\n{keys}"))?,
+                (_, Some(_)) => {
+                    let keys = [("runs", "container".into()), ("runtime", runtime.name().into())];
+                    click()?.with("nf", &keys).map_err(|error| error.to_string())?
+                }
+                (_, None) => program(&format!("runs = \"container\"\n{keys}"))?,
             };
-            restarted(&script, options)
+            restarted(&script, lab)
         }
     };
     took.map_err(|error| error.to_string())
 }
 
-fn container(runtime: Runtime) -> [(&'static str, toml::Value); 2] {
-    [("runs", "container".into()), ("runtime", runtime.name().into())]
-}
-
-/// The experiment's chain, with these keys for its NF.
-fn script(keys: &str) -> Script {
-    Script::new(format!(
-        "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"64\" }} }}\n\
-         out = {{ discard = true }}\n[nf.nf]\n{keys}"
-    ))
-}
-
 /// Gives the existing element rules that let packets through.
-fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
-    let chain = LiveChain::start_script(script, &options.setting)?;
-    repeated(options.repeats, || {
+fn in_place(script: &Script, lab: &Lab) -> Result<Vec<Took>, BenchError> {
+    let chain = LiveChain::start_script(script, &lab.setting())?;
+    repeated(lab, || {
         chain.write("nf/rules.config", SHUT)?;
         std::thread::sleep(RUN_OUT);
         let (before, start) = (chain.report().sent(), Instant::now());
@@ -213,14 +185,10 @@ fn in_place(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, Bench
 }
 
 /// Ends the running chain, and starts one that has the NF.
-fn exchanged(
-    script: &Script,
-    shape: Option<Shape>,
-    options: &DeployOptions,
-) -> Result<Vec<Took>, BenchError> {
-    let setting = Setting { shape, ..options.setting.clone() };
-    let empty = self::script("inline = \"FromDevice(0) -> ToDevice(1);\"\n");
-    repeated(options.repeats, || {
+fn exchanged(script: &Script, shape: Option<Shape>, lab: &Lab) -> Result<Vec<Took>, BenchError> {
+    let setting = RunOptions { shape, ..lab.setting() };
+    let empty = Script::of_nf(FLOWS, "inline = \"FromDevice(0) -> ToDevice(1);\"\n");
+    repeated(lab, || {
         let old = LiveChain::start_script(&empty, &setting)?;
         Took::first(&old, "the chain before", 0, Instant::now())?;
         let start = Instant::now();
@@ -231,16 +199,16 @@ fn exchanged(
 }
 
 /// Stops the NF and starts it again in a running chain.
-fn restarted(script: &Script, options: &DeployOptions) -> Result<Vec<Took>, BenchError> {
-    let chain = LiveChain::start_script(script, &options.setting)?;
+fn restarted(script: &Script, lab: &Lab) -> Result<Vec<Took>, BenchError> {
+    let chain = LiveChain::start_script(script, &lab.setting())?;
     let instance = chain.instance("nf")?;
     await_state(&instance, NfState::Up)?;
-    restarts(&chain, &instance, options.repeats)
+    restarts(&chain, &instance, lab)
 }
 
-fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Vec<Took>, BenchError> {
+fn restarts(chain: &LiveChain, instance: &Instance, lab: &Lab) -> Result<Vec<Took>, BenchError> {
     let (name, element) = (&instance.spec.name, format!("{}/process", instance.spec.name));
-    repeated(repeats, || {
+    repeated(lab, || {
         chain.want(instance, false);
         await_state(instance, NfState::Stopped)?;
         let (before, start) = (out_of(&chain.report(), &element), Instant::now());
@@ -260,12 +228,7 @@ fn restarts(chain: &LiveChain, instance: &Instance, repeats: usize) -> Result<Ve
 }
 
 /// Measures the start of a user's whole chain, and the restart of each of its NFs.
-fn of_chain(
-    path: &std::path::Path,
-    options: &DeployOptions,
-    figure: &mut Figure,
-    progress: &mut dyn FnMut(&str),
-) -> Result<(), BenchError> {
+fn of_chain(path: &Path, lab: &mut Lab, figure: &mut Figure) -> Result<(), BenchError> {
     let script = Script::of_file(path)?;
     // Packets that bypass an NF while it is down do not show that it works.
     let with_drops = |script: Script, nf: &String| -> Result<Script, BenchError> {
@@ -276,10 +239,11 @@ fn of_chain(
         }
     };
     let script = script.nfs()?.iter().try_fold(script, with_drops)?;
-    progress("deploy: the whole chain");
-    let whole = repeated(options.repeats, || {
+    lab.tell("deploy: the whole chain");
+    let setting = lab.setting();
+    let whole = repeated(lab, || {
         let start = Instant::now();
-        let chain = LiveChain::start_script(&script, &options.setting)?;
+        let chain = LiveChain::start_script(&script, &setting)?;
         let took = Took::first(&chain, "the chain", 0, start)?;
         match chain.end().is_balanced() {
             true => Ok(took),
@@ -287,16 +251,16 @@ fn of_chain(
         }
     })?;
     add(figure, "the whole chain".into(), &whole);
-    let chain = LiveChain::start_script(&script, &options.setting)?;
+    let chain = LiveChain::start_script(&script, &setting)?;
     chain.await_nfs()?;
     for instance in chain.instances() {
         let name = instance.spec.name.clone();
-        progress(&format!("deploy: {name}"));
+        lab.tell(&format!("deploy: {name}"));
         if instance.spec.command.is_none() {
             figure.skip(name, "it is started by somebody else, and attaches");
             continue;
         }
-        match restarts(&chain, &instance, options.repeats) {
+        match restarts(&chain, &instance, lab) {
             Ok(took) => add(figure, name, &took),
             Err(why) => figure.skip(name, why),
         }
@@ -348,8 +312,9 @@ fn expected(figure: &Figure) -> Vec<Expectation> {
     all
 }
 
-fn sheet(options: &DeployOptions) -> Figure {
-    let chain = options.chain.as_ref().map(|chain| format!(" {}", chain.display())).unwrap_or_default();
+fn sheet(lab: &Lab, chain: Option<&Path>) -> Figure {
+    let chain = chain.map(|chain| format!(" {}", chain.display())).unwrap_or_default();
+    let repeats = lab.effort.rounds;
     Figure {
             name: "netvm-deploy".into(),
             title: "Time to NF deployment".into(),
@@ -357,13 +322,13 @@ fn sheet(options: &DeployOptions) -> Figure {
                     come out of it; packets arrive without end from memory."
                 .into(),
             source: Some("NetVM (IEEE TNSM 2015), figure 17".into()),
-            command: format!("millrace bench deploy{chain} --repeats {}", options.repeats),
+            command: format!("millrace bench deploy{chain} --repeats {repeats}"),
             x: Axis::names("deployment", [""; 0]),
             y: Axis::log("time", "s"),
             series: [HELLO, FIRST].map(|name| Series::own(name, vec![])).to_vec(),
             settings: vec![
-                ("repeats".into(), options.repeats.to_string()),
-                ("burst".into(), options.setting.burst.to_string()),
+                ("repeats".into(), repeats.to_string()),
+                ("burst".into(), lab.setting().burst.to_string()),
             ],
             notes: vec![
                 "Starts of processes and containers are restarts in a chain that runs: files are in the page cache, and the \
@@ -381,10 +346,19 @@ fn ms(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Effort;
+
+    fn deployed(chain: Option<&Path>) -> Result<Figure, BenchError> {
+        let (effort, mut tell) = (Effort { rounds: 2, ..Effort::MINIATURE }, |_: &str| {});
+        let mut lab = Lab::new(effort, Path::new(""), &mut tell);
+        // Not pinned to a core: other tests run at the same time.
+        lab.machine.cores.clear();
+        deploy(&mut lab, chain, None)
+    }
 
     #[test]
     fn rules_in_place_are_there_before_an_exchanged_chain() {
-        let figure = deploy(&DeployOptions::miniature(), &mut |_| {}).expect("a figure");
+        let figure = deployed(None).expect("a figure");
         assert!(figure.holds() && figure.expected.len() >= 2, "{figure:#?}");
         let told = |what: &str| figure.skipped.iter().find(|skipped| skipped.what.contains(what));
         // A library test has no program to start.
@@ -404,12 +378,11 @@ mod tests {
         let text = "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = { traffic = { flows = 5 } }\n\
                     out = { discard = true }\n[nf.nf]\ninline = \"FromDevice(0) -> ToDevice(1);\"\n";
         std::fs::write(&path, text).expect("written");
-        let options = DeployOptions { chain: Some(path.clone()), ..DeployOptions::miniature() };
-        let figure = deploy(&options, &mut |_| {}).expect("a figure");
+        let figure = deployed(Some(&path)).expect("a figure");
         assert_eq!(figure.x.categories, ["the whole chain"]);
         assert!(figure.skipped[0].why.contains("elements of this process"), "{figure:#?}");
         std::fs::write(&path, text.replace("ToDevice", "ToDvice")).expect("written");
-        let error = deploy(&options, &mut |_| {}).expect_err("refused").to_string();
+        let error = deployed(Some(&path)).expect_err("refused").to_string();
         assert!(error.contains("ToDvice"), "{error}");
     }
 }

@@ -1,12 +1,11 @@
 //! A chain that runs in this process while an experiment starts and stops its NFs and writes its handlers.
 
+use super::lab::trial::RING;
 use super::script::Script;
 use crate::BenchError;
 use crate::load::Batching;
 use crate::load::pace::Pace;
-use crate::load::ports::Paced;
-use crate::machine::Machine;
-use crate::shape::Shape;
+use crate::load::ports::Rings;
 use crate::start::{Loaded, RunOptions, RunningChain, failed};
 use crate::trial::closed::Window;
 use nf_host::doorbell::Doorbell;
@@ -17,8 +16,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::report::Report;
 
-/// Capacity of the receive ring of a port with a set rate, in frames.
-const RING: u64 = 1_024;
 /// The polling interval for events that may take less than a millisecond.
 const LOOK: Duration = Duration::from_micros(50);
 /// How long an NF may take to start or to end. Its host allows 20 s for a start.
@@ -27,45 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const PACKETS: Duration = PATIENCE;
 /// How long packets flow before they are counted.
 const WARM_UP: Duration = Duration::from_millis(200);
-
-/// How a chain runs.
-#[derive(Clone)]
-pub struct Setting {
-    /// Burst size, 1 to 256 packets.
-    pub burst: usize,
-    /// The worker's core; any core where it is `None`.
-    pub core: Option<usize>,
-    /// Packet slots of 2,048 bytes.
-    pub slots: u32,
-    /// The execution mode of the NFs in this process; that of the chain file where it is `None`.
-    pub shape: Option<Shape>,
-    /// Whether this program can run Click configurations in processes of their own ([`runtime::brief`]). Otherwise only
-    /// programs can be started.
-    pub runs_click: bool,
-    /// The ports whose generated frames arrive at a set rate, by name, with their pace. Other ports with generated
-    /// traffic always have frames.
-    pub paced: HashMap<String, Arc<Pace>>,
-}
-
-impl Default for Setting {
-    fn default() -> Setting {
-        Setting {
-            burst: worker::DEFAULT_BURST,
-            core: None,
-            slots: 16_384,
-            shape: None,
-            runs_click: false,
-            paced: HashMap::new(),
-        }
-    }
-}
-
-impl Setting {
-    /// The cores that the worker leaves to NFs.
-    pub fn other_cores(&self) -> Vec<usize> {
-        Machine::look().cores.into_iter().filter(|core| Some(*core) != self.core).collect()
-    }
-}
 
 /// A running chain of one worker.
 pub type LiveChain = RunningChain;
@@ -87,28 +45,24 @@ impl LiveChain {
     ///
     /// # Errors
     /// When the chain has mistakes, or something cannot be opened or started.
-    pub fn start_script(script: &Script, setting: &Setting) -> Result<LiveChain, BenchError> {
+    pub fn start_script(script: &Script, run: &RunOptions) -> Result<LiveChain, BenchError> {
+        LiveChain::start_paced(script, run, HashMap::new())
+    }
+
+    /// Starts a chain as [`LiveChain::start_script`] does. The generated frames of the ports in `sources` arrive at the
+    /// set rate of their pace; other ports with generated traffic always have frames.
+    ///
+    /// # Errors
+    /// As [`LiveChain::start_script`].
+    pub fn start_paced(
+        script: &Script,
+        run: &RunOptions,
+        sources: HashMap<String, Arc<Pace>>,
+    ) -> Result<LiveChain, BenchError> {
         let mut loaded = Loaded::from_sources(script.sources(), &script.path, NfOutput::Log)?;
-        let run = RunOptions {
-            burst: setting.burst,
-            cores: setting.core.into_iter().collect(),
-            slots: setting.slots,
-            shape: setting.shape,
-            ..RunOptions::default()
-        };
-        let mut resources = loaded.resources(&run)?;
-        let mut opened = Paced {
-            resources: &mut resources,
-            sources: setting.paced.clone(),
-            sinks: HashMap::new(),
-            room: RING,
-            batching: Batching::Adaptive,
-            rings: vec![],
-            notes: HashMap::new(),
-        };
-        let assembly = loaded.assemble(&run, &mut opened)?;
+        let rings = Rings { sources, sinks: HashMap::new(), room: RING, batching: Batching::Adaptive };
         let plan = RunPlan { print: |_| {}, ..run.plan() };
-        loaded.start(&run, (assembly, resources), plan)
+        rings.start(&mut loaded, run, plan).map(|(chain, _)| chain)
     }
 
     /// The current packet accounting.
@@ -190,11 +144,11 @@ impl LiveChain {
     /// `read` fails.
     pub fn watched<T>(
         script: &Script,
-        setting: &Setting,
+        run: &RunOptions,
         seconds: f64,
         read: impl Fn(&LiveChain) -> Result<T, BenchError>,
     ) -> Result<Watched<T>, BenchError> {
-        let mut chain = LiveChain::start_script(script, setting)?;
+        let mut chain = LiveChain::start_script(script, run)?;
         chain.await_nfs()?;
         std::thread::sleep(WARM_UP);
         chain.find_threads();

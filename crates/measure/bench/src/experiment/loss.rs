@@ -6,7 +6,7 @@
 use super::lab::{Case, Lab, Mode, trial};
 use crate::BenchError;
 use crate::figure::{Axis, Figure};
-use crate::load::{Batching, Offer, UnderTest};
+use crate::load::{Batching, Observed, Offer, UnderTest};
 use crate::search::Goal;
 use crate::start::failed;
 use crate::trial::Sample;
@@ -45,16 +45,12 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
         cases.push(Case::new(form.name, move |lab| {
             let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
             let passed = chain.passed();
-            let loads = SHARES.map(|share| share * pdr);
-            let offers = loads.map(|load| Offer::even(load, lab.effort.trial_s.max(0.1)));
-            let observed = trial::offered(chain, &offers)?;
-            let samples = SHARES.iter().zip(&observed).map(|(share, observed)| Sample {
-                series: form.name.into(),
-                x: share * 100.0,
-                y: observed.loss_ratio(passed) * 100.0,
-                disturbed: is_doubtful || observed.is_disturbed(),
-            });
-            Ok(samples.collect())
+            let trial_s = lab.effort.trial_s.max(0.1);
+            let offers = SHARES.map(|share| (share * 100.0, Offer::even(share * pdr, trial_s)));
+            let lost = |observed: &Observed| [(form.name.into(), observed.loss_ratio(passed) * 100.0)];
+            let mut samples = trial::offered(chain, offers, lost)?;
+            samples.iter_mut().for_each(|sample| sample.disturbed |= is_doubtful);
+            Ok(samples)
         }));
     }
     let sheet = lab.sheet(
@@ -64,13 +60,12 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
             "{}: open loop, at 50 to 200 % of what is carried with half a percent of loss.",
             path.display()
         ),
-        Axis::linear("offered", "% of what is carried"),
-        Axis::linear("lost", "%"),
+        (Axis::linear("offered", "% of what is carried"), Axis::linear("lost", "%")),
     );
     let mut figure = lab.sweep(sheet, cases);
     figure.source = Some("RFC 2544, section 26.3".into());
     figure.settings.push(("carried with half a percent of loss".into(), carried.join(", ")));
-    figure.notes.push(format!(
+    figure.add_note(format!(
         "Trials of {} s, where RFC 2544 asks for 60 s; loads by what is carried, where it goes down from the rate of a line.",
         lab.effort.trial_s.max(0.1)
     ));
@@ -106,18 +101,17 @@ pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>
             "{}: the longest run of frames at the rate of a line of {gbps} Gbit/s that all come through, up to {LONGEST_S} s.",
             path.display()
         ),
-        Axis::log("frame size", "bytes"),
-        Axis::log("frames", ""),
+        (Axis::log("frame size", "bytes"), Axis::log("frames", "")),
     );
     let mut figure = lab.sweep(sheet, cases);
     figure.source = Some("RFC 2544, section 26.4; RFC 9004".into());
     let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
     let all = sizes.map(|size| (size, LONGEST_S * Rate::Bits(gbps * 1e9).frames(size)));
-    figure.notes.push(format!(
+    figure.add_note(format!(
         "What reaches {LONGEST_S} s is carried for as long as one likes: {}.",
         all.map(|(size, frames)| format!("{frames:.0} of {size} bytes")).collect::<Vec<_>>().join(", ")
     ));
-    figure.notes.push(format!(
+    figure.add_note(format!(
         "RFC 2544 asks for 50 trials, averaged; here are {} rounds, each a search to {} %.",
         lab.effort.rounds,
         NEAR * 100.0
@@ -151,7 +145,6 @@ fn longest(under_test: &mut dyn UnderTest, line: f64) -> Result<(f64, bool), Ben
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Observed;
 
     /// Carries a rate, and buffers a number of frames above it.
     struct Buffer {

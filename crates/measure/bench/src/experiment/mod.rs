@@ -37,5 +37,4 @@ pub mod taps;
 pub mod workloads;
 
 pub use lab::{Effort, Lab};
-pub use live::Setting;
 pub use script::Script;

@@ -10,7 +10,7 @@ use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
 use crate::load::{Observed, Offer, UnderTest};
 use crate::peer::{Bench, BenchOptions, Missing, Peer};
-use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search};
+use crate::search::{Goal, GoalResult, Limits, Measurer, Trial, search_one};
 use crate::start::failed;
 use crate::stats::{Quantiles, histogram};
 use crate::trial::{Order, REPEATS, again, by_turns};
@@ -100,8 +100,8 @@ fn frames(options: &PeersOptions) -> Result<FrameSet, BenchError> {
     let spec = TrafficSpec {
         size: SizeMix::fixed(options.size),
         flows: options.flows,
-        src_mac: Bench::source().parse()?,
-        dst_mac: Bench::destination().parse()?,
+        src_mac: Bench::SOURCE.parse()?,
+        dst_mac: Bench::DESTINATION.parse()?,
         src: "10.0.0.0/16".parse()?,
         dst: "198.18.1.0-198.19.254.255".parse()?,
         src_port: "1024-65535".parse()?,
@@ -164,19 +164,18 @@ impl Run<'_> {
     /// Measures the tester's own limit.
     fn prepare(&mut self, progress: &mut dyn FnMut(&str)) -> Result<(), Missing> {
         progress("the tester by itself");
-        let missing = |error: BenchError| Missing(error.to_string());
         // Namespaces come first: without them nothing else works.
         let bench = Bench::cable(&self.bench_options())?;
-        self.devices = Some(Devices::start(&[]).map_err(missing)?);
-        let mut wire = self.wire(&bench).map_err(missing)?;
+        self.devices = Some(Devices::start(&[])?);
+        let mut wire = self.wire(&bench)?;
         let offer = Offer::stamped(TOO_MANY, self.options.trial_s);
         let mut rate = || -> Result<f64, BenchError> {
             let observed = wire.offer(&offer)?;
             Ok(observed.sent as f64 / offer.duration_s)
         };
-        rate().map_err(missing)?;
+        rate()?;
         let rates: Result<Vec<f64>, BenchError> = (0..3).map(|_| rate()).collect();
-        self.alone = Quantiles::of(rates.map_err(missing)?).filter(|rate| rate.median > LEAST * 2.0);
+        self.alone = Quantiles::of(rates?).filter(|rate| rate.median > LEAST * 2.0);
         match self.alone {
             Some(_) => Ok(()),
             None => Err(Missing("no frames come through a veth cable without a system".into())),
@@ -186,51 +185,46 @@ impl Run<'_> {
     fn measure(&mut self, peer: &Peer) -> Result<Turn, Missing> {
         let mut bench = Bench::start(peer, &self.bench_options())?;
         let version = bench.version();
-        let found = self.wire(&bench).and_then(|mut wire| self.find(&mut wire, peer));
-        let mut turn = found.map_err(|error| {
+        let found = self.wire(&bench).and_then(|mut wire| self.find(&mut wire, peer, version));
+        found.map_err(|error| {
             let ended = bench.ended().map_or(String::new(), |why| format!("; {why}"));
             Missing(format!("{error}{ended}"))
-        })?;
-        turn.version = version;
-        Ok(turn)
+        })
     }
 
-    fn find(&self, wire: &mut Wire, peer: &Peer) -> Result<Turn, BenchError> {
+    fn find(&self, wire: &mut Wire, peer: &Peer, version: Option<String>) -> Result<Turn, BenchError> {
         wait_for_frames(wire, peer.adapter.ready_seconds)?;
         wire.warm_up()?;
         let alone = self.alone.map_or(LEAST * 2.0, |rate| rate.median);
         let limits = Limits { least: LEAST, most: alone * HEADROOM, patience_s: PATIENCE_S };
         let goal = Goal { width: WIDTH, ..Goal::PDR.quick(self.options.trial_s, TRIALS) };
         let mut searched = Searched { wire, trials: vec![], disturbed: 0, missed: 0 };
-        let result = search(&[goal], &limits, &mut searched)?.into_iter().next();
-        let (rate, tester_is_limit) = match result {
-            Some(GoalResult::Regular { upper, throughput, .. }) => (throughput, searched.is_limit(upper)),
-            Some(GoalResult::AllCarried { throughput, .. }) => (throughput, true),
-            Some(GoalResult::NoneCarried { lowest }) => {
+        let (rate, tester_is_limit) = match search_one(goal, &limits, &mut searched)? {
+            GoalResult::Regular { upper, throughput, .. } => (throughput, searched.is_limit(upper)),
+            GoalResult::AllCarried { throughput, .. } => (throughput, true),
+            GoalResult::NoneCarried { lowest } => {
                 return Err(failed(format!(
                     "not even {lowest:.0} frames a second are carried with half a percent of loss"
                 )));
             }
-            None => return Err(failed("the search found nothing")),
         };
         let disturbed = searched.disturbed * 2 > searched.trials.len();
         let missed = searched.missed;
         let (load, seconds) = self.options.latency;
         let offer = Offer::stamped(load, seconds);
         let (observed, _) = again(REPEATS, || wire.offer(&offer), Observed::is_disturbed)?;
-        let seen = observed.seen.filter(|seen| !seen.latency.is_empty());
-        let seen = seen.ok_or_else(|| {
+        let latency = observed.latency().cloned().ok_or_else(|| {
             failed(format!("of {load} frames a second none came out, after a search that went well"))
         })?;
         Ok(Turn {
             rate,
             tester_is_limit,
-            latency: seen.latency,
+            latency,
             pacing: observed.pacing.unwrap_or_else(histogram),
             turns: wire.counts().turns.clone(),
             disturbed,
             missed,
-            version: None,
+            version,
         })
     }
 

@@ -63,8 +63,7 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
         "chain",
         &format!("{} in a row", names.join(", ")),
         &format!("{}: its NFs so many times in a row, in every form.", path.display()),
-        Axis::linear("times in a row", ""),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::linear("times in a row", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
     figure.notes.extend(super::growth::per_nf(&figure, "time that they stand in a row"));
@@ -74,7 +73,7 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
 /// The path through the chain, or through one of its NFs alone.
 fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError> {
     let table = script.table()?;
-    let told = |why: String| BenchError::BadChain { message: format!("{}: {why}", script.path.display()) };
+    let told = |why: String| BenchError::BadText(format!("{}: {why}", script.path.display()));
     let port = |key: &str| {
         let ports = table.get("ports").and_then(toml::Value::as_table)?;
         ports.iter().find(|(_, port)| port.get(key).is_some()).map(|(name, _)| name.clone())
@@ -116,6 +115,13 @@ fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError
     Ok(ChainPath { from, to, stops })
 }
 
+/// Whether a key of an NF is about its process: it means nothing for elements of this one.
+fn is_of_process(key: &str) -> bool {
+    let known = ["runs", "trust", "cores", "access", "when_down", "reads", "writes", "network"];
+    let of_limits = ["memory_mib", "cpu_share", "confine"];
+    known.iter().chain(&of_limits).any(|known| key.replace('-', "_") == *known)
+}
+
 /// Writes the chain file with the NFs so many times in a row.
 fn lay_out(
     lab: &Lab,
@@ -149,23 +155,10 @@ fn lay_out(
             }
             let is_click = nf.contains_key("click") || nf.contains_key("inline");
             if is_click {
-                // What is said of processes means nothing in this one.
-                let of_processes = [
-                    "runs",
-                    "trust",
-                    "cores",
-                    "access",
-                    "when_down",
-                    "when-down",
-                    "reads",
-                    "writes",
-                    "network",
-                ];
-                let of_limits = ["memory_mib", "memory-mib", "cpu_share", "cpu-share", "confine"];
-                nf.retain(|key, _| !of_processes.iter().chain(&of_limits).any(|known| *known == key));
+                nf.retain(|key, _| !is_of_process(key));
                 if form == Mode::PROCESS {
-                    let cores: Vec<i64> = lab.other_cores().iter().map(|core| *core as i64).collect();
-                    let keys = [("runs", "process".into()), ("trust", "lab".into()), ("cores", cores.into())];
+                    let cores = chain_file::cores(&lab.other_cores());
+                    let keys = [("runs", "process".into()), ("trust", "lab".into()), ("cores", cores)];
                     nf.extend(chain_file::table(keys));
                 }
             }
@@ -177,7 +170,8 @@ fn lay_out(
         [&way.from, &way.to].into_iter().filter_map(|name| Some((name.clone(), entry("ports", name)?)));
     let ports = toml::Value::Table(ports.collect());
     let chain = chain_file::table([("links", vec![link].into()), ("ports", ports), ("nf", nfs.into())]);
-    lab.put(&format!("chain-{count}-{}", form.name.replace([' ', ','], "-")), &chain)
+    let name = format!("chain-{count}-{}", form.name.replace([' ', ','], "-"));
+    chain_file::write_chain(&lab.folder().join(name), &chain)
 }
 
 #[cfg(test)]

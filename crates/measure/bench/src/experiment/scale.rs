@@ -55,8 +55,7 @@ fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[(f
         name,
         &format!("Throughput over {over}"),
         &path.display().to_string(),
-        x,
-        Axis::linear("throughput", "Mpps"),
+        (x, Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
     for series in &figure.series {

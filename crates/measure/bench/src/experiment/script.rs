@@ -1,7 +1,6 @@
 //! The chain file of an experiment: its own text, or a user's with some keys changed.
 
 use crate::BenchError;
-use crate::chain_file::table;
 use chain::Sources;
 use std::path::{Path, PathBuf};
 
@@ -13,19 +12,19 @@ pub struct Script {
     text: String,
 }
 
-/// The section of an NF that is a program, with its arguments.
-///
-/// # Errors
-/// That there is none.
-pub(super) fn program_nf(program: Option<&(PathBuf, Vec<String>)>) -> Result<toml::Table, &'static str> {
-    let (program, arguments) = program.ok_or("there is no program to start as an NF here")?;
-    Ok(table([("program", program.display().to_string().into()), ("arguments", arguments.clone().into())]))
-}
-
 impl Script {
     /// A chain file with this text, without a file on disk.
     pub fn new(text: impl Into<String>) -> Script {
         Script { path: "experiment.toml".into(), text: text.into() }
+    }
+
+    /// A chain of one NF with these keys in its section, between generated 64-byte frames of so many flows and a port
+    /// that discards.
+    pub fn of_nf(flows: u32, keys: &str) -> Script {
+        Script::new(format!(
+            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = {flows}, size = \"64\" }} }}\n\
+             out = {{ discard = true }}\n[nf.nf]\n{keys}"
+        ))
     }
 
     /// Reads a user's chain file.
@@ -99,12 +98,9 @@ impl Script {
     /// # Errors
     /// When it is no chain file.
     pub fn table(&self) -> Result<toml::Table, BenchError> {
-        self.text.parse::<toml::Table>().map_err(|error| BenchError::BadChain {
-            message: format!(
-                "{} is no chain file (a Click file alone has no NFs): {}",
-                self.path.display(),
-                error.message()
-            ),
+        self.text.parse::<toml::Table>().map_err(|error| {
+            let (path, why) = (self.path.display(), error.message());
+            BenchError::BadText(format!("{path} is no chain file (a Click file alone has no NFs): {why}"))
         })
     }
 }

@@ -5,15 +5,14 @@
 //! takes them (closed loop). There is a figure for each policy, with the packets a second of each instance and their
 //! sum.
 
-use super::lab::{Case, Effort, Lab};
-use super::live::{LiveChain, Setting, Watched};
+use super::lab::{Case, Lab};
+use super::live::{LiveChain, Watched};
 use super::script::Script;
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Series, Skipped};
-use crate::machine::Machine;
 use crate::start::failed;
 use crate::trial::Sample;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The instances of the experiment's own chain: L3 forwarding, as in the paper.
 const FORWARDER: &str = "FromDevice(0) -> CheckIPHeader(14) -> StaticIPLookup(198.18.0.0/16 192.0.2.1 0, \
@@ -26,79 +25,64 @@ const EVEN: f64 = 0.25;
 /// With `flow`, where the hash of a flow selects its instance: how far a share may be from the mean.
 const HASHED: f64 = 0.5;
 
-/// What to measure, and how often.
-#[derive(Clone)]
-pub struct SteeringOptions {
+/// A user's chain, and the name of the NF that gets several instances: the chain's first one where it is `None`.
+type Chain<'a> = Option<(&'a Path, Option<&'a str>)>;
+
+/// The chain to measure.
+struct Steered<'a> {
+    script: Script,
+    /// The NF that gets several instances, and whether those run in processes of their own; otherwise they are elements
+    /// of this process.
+    nf: String,
+    processes: bool,
     /// The most instances.
-    pub most: usize,
-    /// Measurements of each number of instances.
-    pub repeats: usize,
-    /// Length of a measurement, in seconds.
-    pub seconds: f64,
-    /// Whether instances run in processes of their own; otherwise as elements of this process.
-    pub processes: bool,
-    /// A user's chain, and the NF that gets several instances: the first NF of the chain where it is `None`.
-    pub chain: Option<(PathBuf, Option<String>)>,
-    /// How chains run.
-    pub setting: Setting,
+    most: usize,
+    chain: Chain<'a>,
 }
 
-/// Measures both ways of steering, a figure for each.
+/// Measures both ways of steering with up to `most` instances, a figure for each way. Instances of the experiment's own
+/// chain run in processes where there is a program to run them.
 ///
 /// # Errors
 /// When a user's chain cannot run.
-pub fn steering(
-    options: &SteeringOptions,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Figure>, BenchError> {
-    let (script, nf) = of_options(options)?;
+pub fn steering(lab: &mut Lab, most: usize, chain: Chain) -> Result<Vec<Figure>, BenchError> {
+    let (script, nf) = script(lab, chain)?;
     // A user's NF runs as the chain file says.
     let processes = !script.runs_as_elements(&nf)?;
-    let options = &SteeringOptions { processes, ..options.clone() };
-    let effort = Effort { rounds: options.repeats, seconds: options.seconds, ..Effort::FULL };
-    let mut lab = Lab::new(effort, Path::new(""), progress);
-    ["least-filled", "flow"].into_iter().map(|by| of_policy(by, &script, &nf, options, &mut lab)).collect()
+    let steered = Steered { script, nf, processes, most, chain };
+    ["least-filled", "flow"].into_iter().map(|by| of_policy(lab, by, &steered)).collect()
 }
 
 /// The chain, and the name of the NF that gets several instances.
-fn of_options(options: &SteeringOptions) -> Result<(Script, String), BenchError> {
-    let Some((path, nf)) = &options.chain else {
-        let runs = match options.setting.other_cores() {
-            _ if !options.processes => "runs = \"modular\"".into(),
-            cores if cores.is_empty() => "runs = \"process\"".into(),
+fn script(lab: &Lab, chain: Chain) -> Result<(Script, String), BenchError> {
+    let Some((path, nf)) = chain else {
+        let runs = match lab.nf_cores() {
+            _ if lab.millrace.is_none() => "runs = \"modular\"".into(),
+            [] => "runs = \"process\"".into(),
             cores => format!("runs = \"process\"\ncores = {cores:?}"),
         };
-        let text = format!(
-            "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = {FLOWS}, size = \"64\" }} }}\n\
-             out = {{ discard = true }}\n[nf.nf]\n{runs}\ninline = '''{FORWARDER}'''\n"
-        );
-        return Ok((Script::new(text), "nf".into()));
+        let keys = format!("{runs}\ninline = '''{FORWARDER}'''\n");
+        return Ok((Script::of_nf(FLOWS, &keys), "nf".into()));
     };
     let script = Script::of_file(path)?;
     let known = script.nfs()?;
     let nf = match nf {
-        Some(nf) => nf.clone(),
+        Some(nf) => nf.to_string(),
         None => known.first().cloned().ok_or_else(|| failed(format!("{} has no NFs", path.display())))?,
     };
     // Reports an unknown NF before any measurement.
     Ok((script.with(&nf, &[])?, nf))
 }
 
-fn of_policy(
-    by: &str,
-    script: &Script,
-    nf: &str,
-    options: &SteeringOptions,
-    lab: &mut Lab,
-) -> Result<Figure, BenchError> {
-    let most = options.most.max(1);
-    let cases = (1..=most).map(|count| {
-        Case::new(format!("{count} instances"), move |_| several(by, script, nf, count, options))
-    });
-    let mut figure = lab.sweep(sheet(by, nf, options), cases);
+fn of_policy(lab: &mut Lab, by: &str, steered: &Steered) -> Result<Figure, BenchError> {
+    let most = steered.most.max(1);
+    let cases = (1..=most)
+        .map(|count| Case::new(format!("{count} instances"), move |lab| several(lab, by, steered, count)));
+    let sheet = sheet(lab, by, steered);
+    let mut figure = lab.sweep(sheet, cases);
     let alone = figure.skipped.first().filter(|skipped| skipped.what == "1 instances");
     if let Some(Skipped { why, .. }) = alone {
-        return Err(BenchError::BadChain { message: why.clone() });
+        return Err(BenchError::BadText(why.clone()));
     }
     figure.series.sort_by_key(|series| series.name == "total");
     let bound = if by == "flow" { HASHED } else { EVEN };
@@ -106,58 +90,55 @@ fn of_policy(
     Ok(figure)
 }
 
-fn sheet(by: &str, nf: &str, options: &SteeringOptions) -> Figure {
+fn sheet(lab: &Lab, by: &str, steered: &Steered) -> Figure {
+    let Steered { nf, processes, chain, .. } = steered;
     Figure {
         name: if by == "flow" { "netvm-steering-flow".into() } else { "netvm-steering".into() },
         title: format!("Packets of each instance, steer = \"{by}\""),
         about: format!(
             "Packets a second that each instance of `{nf}` was given, and their sum: {} from memory as fast as they are \
              taken, {}.",
-            if options.chain.is_some() { "the chain's traffic" } else { "64-byte frames" },
-            if options.processes {
-                "instances in processes"
-            } else {
-                "instances as elements of this process"
-            },
+            if chain.is_some() { "the chain's traffic" } else { "64-byte frames" },
+            if *processes { "instances in processes" } else { "instances as elements of this process" },
         ),
         source: Some("NetVM (IEEE TNSM 2015), figure 16".into()),
-        command: command(by, options),
+        command: command(lab, by, steered),
         x: Axis::linear("instances", ""),
         y: Axis::linear("throughput", "Mpps"),
         settings: vec![
             ("steer".into(), by.into()),
-            ("repeats".into(), options.repeats.to_string()),
-            ("seconds".into(), options.seconds.to_string()),
-            ("burst".into(), options.setting.burst.to_string()),
+            ("repeats".into(), lab.effort.rounds.to_string()),
+            ("seconds".into(), lab.effort.seconds.to_string()),
+            ("burst".into(), lab.setting().burst.to_string()),
         ],
-        notes: notes(options),
+        notes: notes(lab, steered),
         ..Figure::default()
     }
 }
 
-fn notes(options: &SteeringOptions) -> Vec<String> {
+fn notes(lab: &Lab, steered: &Steered) -> Vec<String> {
     let mut notes = vec![
         "Closed loop: packets are there whenever they are fetched, and wait where instances do not keep up."
             .to_string(),
     ];
-    let cores = Machine::look().cores.len();
-    if options.processes && cores < options.most + 1 {
+    let cores = lab.machine.cores.len();
+    if steered.processes && cores < steered.most + 1 {
         notes.push(format!(
             "{cores} cores for the packet thread and up to {} instances: those share cores, so that more instances are \
              no faster here. The paper has two cores for each VM.",
-            options.most
+            steered.most
         ));
     }
     notes
 }
 
-fn command(by: &str, options: &SteeringOptions) -> String {
-    let chain = match &options.chain {
+fn command(lab: &Lab, by: &str, steered: &Steered) -> String {
+    let chain = match steered.chain {
         Some((path, Some(nf))) => format!(" {} --nf {nf}", path.display()),
         Some((path, None)) => format!(" {}", path.display()),
         None => String::new(),
     };
-    let (most, repeats, seconds) = (options.most, options.repeats, options.seconds);
+    let (most, repeats, seconds) = (steered.most, lab.effort.rounds, lab.effort.seconds);
     let which = if by == "flow" { "  # the second figure" } else { "" };
     format!("millrace bench steering{chain} --most {most} --repeats {repeats} --seconds {seconds}{which}")
 }
@@ -179,13 +160,8 @@ fn evenness(each: &[Series], count: usize, bound: f64) -> Option<Expectation> {
 }
 
 /// Repeated measurements with `count` instances.
-fn several(
-    by: &str,
-    script: &Script,
-    nf: &str,
-    count: usize,
-    options: &SteeringOptions,
-) -> Result<Vec<Sample>, BenchError> {
+fn several(lab: &Lab, by: &str, steered: &Steered, count: usize) -> Result<Vec<Sample>, BenchError> {
+    let Steered { script, nf, .. } = steered;
     let script = match count {
         1 => script.without(nf, &["instances", "steer"])?,
         _ => script.with(nf, &[("instances", (count as i64).into()), ("steer", by.into())])?,
@@ -195,7 +171,7 @@ fn several(
         1 => Ok(vec![]),
         _ => chain.read(&format!("{nf}/steer.packets")).and_then(|text| counts(&text)),
     };
-    let watched = LiveChain::watched(&script, &options.setting, options.seconds, given)?;
+    let watched = LiveChain::watched(&script, &lab.setting(), lab.effort.seconds, given)?;
     let Watched { before, after, window, disturbed } = watched;
     let each: Vec<u64> = match count {
         1 => vec![window.packets],
@@ -221,14 +197,16 @@ fn counts(text: &str) -> Result<Vec<u64>, BenchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Effort;
     use crate::figure::Point;
 
     #[test]
     fn instances_share_packets_evenly() {
-        let setting = Setting { slots: 4_096, ..Setting::default() };
-        let options =
-            SteeringOptions { most: 3, repeats: 1, seconds: 0.05, processes: false, chain: None, setting };
-        let figures = steering(&options, &mut |_| {}).expect("figures");
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort::MINIATURE, Path::new(""), &mut tell);
+        // Not pinned to a core: other tests run at the same time.
+        lab.machine.cores.clear();
+        let figures = steering(&mut lab, 3, None).expect("figures");
         assert_eq!(figures.len(), 2);
         for figure in &figures {
             assert!(figure.skipped.is_empty(), "{figure:#?}");

@@ -5,36 +5,18 @@
 //! the packets that they are too slow for. So there are two rates: that of the packets through the device, and that of
 //! the packets which the slowest NF sees.
 
-use super::lab::{Case, Effort, Lab};
-use super::live::{LiveChain, Setting, Watched, out_of};
-use super::script::{Script, program_nf};
+use super::lab::{Case, Lab};
+use super::live::{LiveChain, Watched, out_of};
+use super::script::Script;
 use crate::BenchError;
-use crate::figure::{Axis, Expectation, Figure, Series};
-use crate::machine::Machine;
+use crate::chain_file;
+use crate::figure::{Axis, Expectation, Figure};
 use crate::start::failed;
 use crate::trial::Sample;
 use crate::units::Rate;
-use std::path::{Path, PathBuf};
 
 /// The frame size of the paper's second part, in bytes with the FCS; the text says that it fills the line.
 pub const SATURATING: u32 = 256;
-
-/// What to measure, and how often.
-#[derive(Clone)]
-pub struct TapOptions {
-    /// Frame sizes in bytes, with FCS.
-    pub sizes: Vec<u32>,
-    /// The most NFs.
-    pub most: usize,
-    /// Measurements of each point.
-    pub repeats: usize,
-    /// Length of a measurement, in seconds.
-    pub seconds: f64,
-    /// A program that is an NF, with its arguments: the benchmark's relay. Without it everything is skipped.
-    pub program: Option<(PathBuf, Vec<String>)>,
-    /// How chains run.
-    pub setting: Setting,
-}
 
 /// What NFs get of the device's packets: its name here, and how the chain file calls it.
 type Shared = (&'static str, &'static str);
@@ -42,35 +24,32 @@ type Shared = (&'static str, &'static str);
 const COPIES: Shared = ("copies", "inline");
 const ALL: [Shared; 3] = [COPIES, ("observers", "observe"), ("taps", "tap")];
 
-/// Measures the rates, with a figure for each frame size.
-///
-/// # Errors
-/// None: the figures list what could not be measured.
-pub fn taps(options: &TapOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
-    let effort = Effort { rounds: options.repeats, seconds: options.seconds, ..Effort::FULL };
-    let mut lab = Lab::new(effort, Path::new(""), progress);
-    Ok(options.sizes.iter().map(|size| of_size(*size, options, &mut lab)).collect())
+/// Measures the rates of up to `most` NFs, with a figure for each frame size, in bytes with FCS. Without the program
+/// that is the NF everything is skipped.
+pub fn taps(lab: &mut Lab, sizes: &[u32], most: usize) -> Vec<Figure> {
+    sizes.iter().map(|size| of_size(lab, *size, most)).collect()
 }
 
-fn of_size(size: u32, options: &TapOptions, lab: &mut Lab) -> Figure {
-    let all = ALL.into_iter().flat_map(|shared| (1..=options.most.max(1)).map(move |count| (shared, count)));
+fn of_size(lab: &mut Lab, size: u32, most: usize) -> Figure {
+    let all = ALL.into_iter().flat_map(|shared| (1..=most.max(1)).map(move |count| (shared, count)));
     let cases = all.map(|(shared, count)| {
-        Case::new(format!("{count} NFs as {}", shared.0), move |_| once(shared, count, size, options))
+        Case::new(format!("{count} NFs as {}", shared.0), move |lab| once(lab, shared, count, size))
     });
-    let mut figure = lab.sweep(sheet(size, options), cases);
-    figure.expected = expected(&figure, options.most);
+    let sheet = sheet(lab, size, most);
+    let mut figure = lab.sweep(sheet, cases);
+    figure.expected = expected(&figure, most);
     if size == SATURATING {
         let line = Rate::Bits(10e9).frames(f64::from(size)) / 1e6;
-        let points = (1..=options.most).map(|count| (count as f64, line));
+        let points = (1..=most).map(|count| (count as f64, line));
         let place =
             "MVMP, section 4.1: it fills 10 GbE at 256 bytes (the rate follows from that); Xeon E5-2650 v2";
-        figure.series.push(Series::paper("MVMP", place, points));
+        figure.paper("MVMP", place, points);
     }
     figure
 }
 
-fn sheet(size: u32, options: &TapOptions) -> Figure {
-    let (most, repeats, seconds) = (options.most, options.repeats, options.seconds);
+fn sheet(lab: &Lab, size: u32, most: usize) -> Figure {
+    let (repeats, seconds) = (lab.effort.rounds, lab.effort.seconds);
     Figure {
         name: if size == 64 { "mvmp-duplicate".into() } else { format!("mvmp-duplicate-{size}") },
         title: format!("NFs that share a virtual device, {size}-byte frames"),
@@ -86,25 +65,24 @@ fn sheet(size: u32, options: &TapOptions) -> Figure {
             ("frame size".into(), format!("{size} bytes with FCS")),
             ("repeats".into(), repeats.to_string()),
             ("seconds".into(), seconds.to_string()),
-            ("burst".into(), options.setting.burst.to_string()),
+            ("burst".into(), lab.setting().burst.to_string()),
         ],
-        notes: notes(options),
+        notes: notes(lab, most),
         ..Figure::default()
     }
 }
 
-fn notes(options: &TapOptions) -> Vec<String> {
+fn notes(lab: &Lab, most: usize) -> Vec<String> {
     let mut notes = vec![
         "Closed loop: NFs with copies of their own hold the source back; those that only look miss what they have no room \
          for. What each sees is that of the NF which saw least. One NF alone gets no copies, but the packets."
             .to_string(),
     ];
-    let cores = Machine::look().cores.len();
-    if cores < options.most + 1 {
+    let cores = lab.machine.cores.len();
+    if cores < most + 1 {
         notes.push(format!(
-            "{cores} cores for the packet thread and up to {} NFs, which share what is left; the paper has two logical \
-             cores for its daemon and one for each NF.",
-            options.most
+            "{cores} cores for the packet thread and up to {most} NFs, which share what is left; the paper has two \
+             logical cores for its daemon and one for each NF."
         ));
     }
     notes
@@ -129,13 +107,12 @@ fn expected(figure: &Figure, most: usize) -> Vec<Expectation> {
 }
 
 /// A chain in which `count` NFs open one device.
-fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Script, BenchError> {
-    let mut keys = program_nf(options.program.as_ref()).map_err(failed)?;
+fn script(lab: &Lab, shared: Shared, count: usize, size: u32) -> Result<Script, BenchError> {
+    let mut keys = lab.relay().map_err(failed)?;
     keys.insert("interfaces".into(), vec!["0"].into());
     keys.insert("access".into(), shared.1.into());
-    let cores: Vec<i64> = options.setting.other_cores().into_iter().map(|core| core as i64).collect();
-    if !cores.is_empty() {
-        keys.insert("cores".into(), cores.into());
+    if !lab.nf_cores().is_empty() {
+        keys.insert("cores".into(), chain_file::cores(lab.nf_cores()));
     }
     let links: Vec<String> = (1..=count).map(|number| format!("shared -> [0]nf{number}")).collect();
     let mut text = format!(
@@ -146,7 +123,7 @@ fn script(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Resu
     Ok(Script::new(text))
 }
 
-fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result<Vec<Sample>, BenchError> {
+fn once(lab: &Lab, shared: Shared, count: usize, size: u32) -> Result<Vec<Sample>, BenchError> {
     // What came back of each, and what of that went by unseen.
     let seen = |chain: &LiveChain| -> Result<Vec<u64>, BenchError> {
         let of = |number: usize| {
@@ -157,8 +134,8 @@ fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result
         };
         (1..=count).map(of).collect()
     };
-    let script = script(shared, count, size, options)?;
-    let watched = LiveChain::watched(&script, &options.setting, options.seconds, seen)?;
+    let script = script(lab, shared, count, size)?;
+    let watched = LiveChain::watched(&script, &lab.setting(), lab.effort.seconds, seen)?;
     let Watched { before, after, window, disturbed } = watched;
     let least = after.iter().zip(&before).map(|(after, before)| after.saturating_sub(*before)).min();
     let sample = |what: &str, packets: u64| Sample {
@@ -175,22 +152,24 @@ fn once(shared: Shared, count: usize, size: u32, options: &TapOptions) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Effort;
+    use std::path::Path;
 
-    fn options(size: u32) -> TapOptions {
-        let setting = Setting::default();
-        TapOptions { sizes: vec![size], most: 2, repeats: 1, seconds: 0.1, program: None, setting }
+    fn of_two(size: u32) -> Vec<Figure> {
+        let mut tell = |_: &str| {};
+        taps(&mut Lab::new(Effort::MINIATURE, Path::new(""), &mut tell), &[size], 2)
     }
 
     #[test]
     fn without_a_program_all_is_skipped() {
-        let figures = taps(&options(64), &mut |_| {}).expect("figures");
+        let figures = of_two(64);
         assert!(figures[0].skipped.len() == 6 && figures[0].holds(), "{figures:#?}");
         assert!(figures[0].skipped[0].why.contains("no program"));
     }
 
     #[test]
     fn the_papers_rate_is_that_of_the_line() {
-        let figure = &taps(&options(SATURATING), &mut |_| {}).expect("figures")[0];
+        let figure = &of_two(SATURATING)[0];
         assert_eq!(figure.name, "mvmp-duplicate-256");
         let rate = figure.series("MVMP").and_then(|paper| paper.at(1.0)).expect("there");
         assert!((rate - 4.529).abs() < 0.001, "{rate}");

@@ -57,8 +57,7 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
         "Millrace beside dpdk-testpmd on net_pcap",
         "64-byte frames of a capture that DPDK's net_pcap replays from memory and, when they are sent, drops. dpdk-testpmd \
          gets the same device, core and burst; in modes rxonly and io it does not look at frames.",
-        Axis::names("what is done", names(&report.rows)),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::names("what is done", names(&report.rows)), Axis::linear("throughput", "Mpps")),
     );
     figure.command = format!("scripts/bench {} --ports pcap --flows {FLOWS}", WORKLOADS.join(" "));
     let names = names(&report.rows);
@@ -84,10 +83,9 @@ pub fn workloads(lab: &mut Lab, program: (PathBuf, Vec<String>)) -> Result<Figur
     let of = |name: &str| report.rows.iter().find(|row| row.name == name)?.ns().map(|ns| 1e3 / ns.median);
     let told = "exchanging addresses, Millrace keeps up with testpmd's loop within a quarter (Mpps)";
     figure.expect((of(SAME.1), of(SAME.0)), told, |own, peer| own > peer * 0.75);
-    figure.notes.push(
+    figure.add_note(
         "Rates are by the time that the packet thread had its core. testpmd-macswap does what l2 does, and nothing that the \
-         rows below it do."
-            .into(),
+         rows below it do.",
     );
     Ok(figure)
 }

@@ -2,8 +2,8 @@
 
 use super::grid::Grid;
 use super::name::file_names;
-use super::words::{DISTURBED, any_disturbed, called, duration, held, holds, machine, plain, warning};
-use super::{Expectation, Figure, Origin, Report, svg};
+use super::words::{DISTURBED, any_disturbed, called, duration, held, holds, plain, warning};
+use super::{Expectation, Figure, Report, svg};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 
 const STYLE: &str = include_str!("page.css");
@@ -51,7 +51,7 @@ pub fn html(report: &Report) -> String {
 fn about(report: &Report) -> Markup {
     markup! {
         dl {
-            dt { "Machine" } dd { (machine(&report.machine)) }
+            dt { "Machine" } dd { (plain(&report.machine.sentence())) }
             dt { "Program" } dd { (plain(&report.program)) }
             dt { "Run" }
             dd { (plain(&report.began)) ", " (plain(&report.effort)) " effort, took " (duration(report.took_s)) }
@@ -122,10 +122,7 @@ fn section(figure: &Figure, name: &str) -> Markup {
 }
 
 fn place(series: &super::Series) -> Option<Markup> {
-    match &series.origin {
-        Origin::Paper(place) => Some(markup! { (called(series)) ": " (plain(place)) }),
-        Origin::Own | Origin::Peer => None,
-    }
+    Some(markup! { (called(series)) ": " (plain(series.place()?)) })
 }
 
 fn list(heading: &str, items: impl Iterator<Item = Markup>) -> Markup {

@@ -4,8 +4,8 @@
 
 use super::grid::Grid;
 use super::name::file_names;
-use super::words::{DISTURBED, any_disturbed, called, duration, held, holds, machine, plain, warning};
-use super::{Figure, Origin, Report};
+use super::words::{DISTURBED, any_disturbed, called, duration, held, holds, plain, warning};
+use super::{Figure, Report, Series};
 use comfy_table::presets::ASCII_MARKDOWN;
 use std::fmt::{Result, Write};
 
@@ -27,7 +27,7 @@ fn head(out: &mut String, report: &Report, names: &[String]) -> Result {
     writeln!(out, "<!-- Generated from a report of `millrace bench` by")?;
     writeln!(out, "     `millrace bench report report.json --markdown`; changes belong there. -->\n")?;
     writeln!(out, "# Measurements\n")?;
-    writeln!(out, "- **Machine**: {}", escape(&machine(&report.machine)))?;
+    writeln!(out, "- **Machine**: {}", escape(&report.machine.sentence()))?;
     writeln!(out, "- **Program**: {}", escape(&report.program))?;
     writeln!(
         out,
@@ -74,10 +74,8 @@ fn section(out: &mut String, figure: &Figure, name: &str, plot: Option<&str>) ->
     if any_disturbed(figure) {
         writeln!(out, "\\{} {}.\n", DISTURBED.0, DISTURBED.1)?;
     }
-    let papers = figure.series.iter().filter_map(|series| match &series.origin {
-        Origin::Paper(place) => Some(format!("{}: {}", escape(&called(series)), escape(place))),
-        _ => None,
-    });
+    let place = |series: &Series| Some(format!("{}: {}", escape(&called(series)), escape(series.place()?)));
+    let papers = figure.series.iter().filter_map(place);
     let settings = figure.settings.iter();
     let settings = settings.map(|(name, setting)| format!("{}: {}", escape(name), escape(setting)));
     let skipped = figure.skipped.iter();

@@ -17,7 +17,7 @@ mod name;
 mod store;
 mod svg;
 mod text;
-mod words;
+pub(crate) mod words;
 
 pub use csv::csv;
 pub use html::html;

@@ -201,6 +201,14 @@ impl Series {
         Series { name: name.into(), origin: Origin::Paper(place.into()), points }
     }
 
+    /// The place in a paper that the values are from, where a paper has them.
+    pub fn place(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Paper(place) => Some(place),
+            Origin::Own | Origin::Peer => None,
+        }
+    }
+
     /// The median at an x value.
     pub fn at(&self, x: f64) -> Option<f64> {
         self.points.iter().find(|point| point.x == x).map(|point| point.y.median)
@@ -229,6 +237,16 @@ impl Figure {
             let told = format!("{told}: {one:.3} and {other:.3}");
             self.expected.push(Expectation::of_times(told, holds(one, other)));
         }
+    }
+
+    /// Adds a note.
+    pub fn add_note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// Adds a curve with a paper's values.
+    pub fn paper(&mut self, name: &str, place: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        self.series.push(Series::paper(name, place, points));
     }
 
     /// Says of something that it was not measured, and why.

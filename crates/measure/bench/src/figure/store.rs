@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 /// When the folder or a file cannot be written.
 pub fn write(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError> {
     let report = &with_numbers_only(report);
-    std::fs::create_dir_all(folder).map_err(|cause| failed("create", folder, cause))?;
+    std::fs::create_dir_all(folder).map_err(|cause| BenchError::file("create", folder, cause))?;
     let json = serde_json::to_string_pretty(report)
-        .map_err(|error| failed("write", &folder.join("report.json"), error.into()))?;
+        .map_err(|error| BenchError::file("write", &folder.join("report.json"), error.into()))?;
     let mut files = vec![
         ("report.html".to_string(), html(report)),
         ("report.json".to_string(), json + "\n"),
@@ -27,7 +27,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError>
     }
     let write = |(name, content): (String, String)| {
         let path = folder.join(name);
-        std::fs::write(&path, content).map_err(|cause| failed("write", &path, cause))?;
+        std::fs::write(&path, content).map_err(|cause| BenchError::file("write", &path, cause))?;
         Ok(path)
     };
     files.into_iter().map(write).collect()
@@ -38,16 +38,12 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<PathBuf>, BenchError>
 /// # Errors
 /// When it cannot be read or holds no report.
 pub fn read(path: &Path) -> Result<Report, BenchError> {
-    let text = std::fs::read_to_string(path).map_err(|cause| failed("read", path, cause))?;
+    let text = std::fs::read_to_string(path).map_err(|cause| BenchError::file("read", path, cause))?;
     serde_json::from_str(&text).map_err(|error| {
         let path_shown = path.display();
         let hint = "reports are the files `report.json` of `millrace bench`";
         BenchError::bad_lines(path, format!("{path_shown}: no report: {error}; {hint}"))
     })
-}
-
-fn failed(action: &'static str, path: &Path, cause: std::io::Error) -> BenchError {
-    BenchError::file(action, path, cause)
 }
 
 fn with_numbers_only(report: &Report) -> Report {

@@ -1,8 +1,8 @@
 //! A figure for a terminal.
 
+use super::Figure;
 use super::grid::Grid;
 use super::words::{DISTURBED, any_disturbed, holds, plain, wrap};
-use super::{Figure, Origin};
 use comfy_table::ContentArrangement;
 use comfy_table::presets::NOTHING;
 
@@ -26,7 +26,7 @@ pub fn text(figure: &Figure) -> String {
     }
     out.push('\n');
     for series in &figure.series {
-        if let Origin::Paper(place) = &series.origin {
+        if let Some(place) = series.place() {
             out += &paragraph("paper: ", &format!("{}: {place}, for reference only", series.name));
         }
     }

@@ -141,22 +141,6 @@ pub fn holds(holds: bool) -> &'static str {
     if holds { "holds" } else { "DOES NOT HOLD" }
 }
 
-/// The machine, in a sentence.
-pub fn machine(machine: &Machine) -> String {
-    let cores = if machine.cores.len() == 1 { "core" } else { "cores" };
-    let huge = match machine.free_huge_mib {
-        0 => "no huge pages".into(),
-        mib => format!("{mib} MiB of huge pages free"),
-    };
-    format!(
-        "{}, {} {cores}, TSC {:.3} GHz, Linux {}, {huge}",
-        plain(&machine.processor),
-        machine.cores.len(),
-        machine.tsc_ghz,
-        plain(&machine.kernel)
-    )
-}
-
 /// A warning for a report from a busy machine.
 pub fn warning(machine: &Machine) -> Option<String> {
     let told = || {

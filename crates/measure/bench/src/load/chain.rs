@@ -2,15 +2,14 @@
 
 use super::offer::{Observed, Offer, UnderTest};
 use super::pace::{Batching, Counts, Pace};
-use super::ports::Paced;
+use super::ports::Rings;
 use crate::BenchError;
 use crate::machine::core_time::Thread;
-use crate::start::{Loaded, RunOptions, RunningChain};
+use crate::start::{Loaded, RunOptions, RunningChain, failed};
 use chain::{Chain, PortKind, PortSource, Sink};
 use element::steering::worker_of;
 use port::FrameSet;
 use runtime::running::Running;
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -75,22 +74,17 @@ impl ChainUnderTest {
         if sources.is_empty() || sinks.is_empty() {
             let told = "a load is offered to ports with `traffic = { … }`, and what comes out is counted at ports with \
                         `discard = true`: the chain needs one of each";
-            return Err(BenchError::Measurement(told.into()));
+            return Err(failed(told));
         }
-        let mut resources = loaded.resources(&options.run)?;
         let pace = Arc::new(Pace::default());
-        let mut paced = Paced {
-            resources: &mut resources,
-            sources: sources.iter().map(|name| (name.clone(), Arc::clone(&pace))).collect(),
-            sinks: sinks.into_iter().map(|name| (name, Arc::clone(&pace))).collect(),
+        let paced = |names: &[String]| names.iter().map(|name| (name.clone(), Arc::clone(&pace))).collect();
+        let rings = Rings {
+            sources: paced(&sources),
+            sinks: paced(&sinks),
             room: options.ring,
             batching: options.batching,
-            rings: vec![],
-            notes: HashMap::new(),
         };
-        let assembly = loaded.assemble(&options.run, &mut paced)?;
-        let rings = std::mem::take(&mut paced.rings);
-        let chain = loaded.start(&options.run, (assembly, resources), options.run.plan())?;
+        let (chain, rings) = rings.start(&mut loaded, &options.run, options.run.plan())?;
         let workers = options.run.cores.len();
         let flows = rings.iter().map(|(name, worker)| {
             let at = sources.iter().position(|source| source == name);
@@ -114,7 +108,7 @@ impl ChainUnderTest {
         if taken == 0 || counts.sent == 0 {
             let told =
                 format!("of {} frames {} came out: there is nothing to measure", counts.arrived, counts.sent);
-            return Err(BenchError::Measurement(told));
+            return Err(failed(told));
         }
         self.passed = counts.sent as f64 / taken as f64;
         Ok(())
@@ -167,7 +161,7 @@ impl UnderTest for ChainUnderTest {
             self.waited_ns().iter().zip(before).map(|(now, before)| now.saturating_sub(before)).max();
         let Counts { arrived, missed, sent } = self.drain();
         if self.running().is_over() {
-            return Err(BenchError::Measurement("the run ended by itself".into()));
+            return Err(failed("the run ended by itself"));
         }
         Ok(Observed {
             intended: offer.frames(),

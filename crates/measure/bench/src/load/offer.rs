@@ -126,6 +126,11 @@ impl Observed {
         if lost <= doubt && self.missed == 0 { 0.0 } else { (lost / intended).clamp(0.0, 1.0) }
     }
 
+    /// The latencies of frames with stamps, where some came out.
+    pub fn latency(&self) -> Option<&hdrhistogram::Histogram<u64>> {
+        self.seen.as_ref().map(|seen| &seen.latency).filter(|latency| !latency.is_empty())
+    }
+
     /// Whether something else had a core for too long, or the cores were far apart.
     pub fn is_disturbed(&self) -> bool {
         self.is_far || self.disturbed > DISTURBED

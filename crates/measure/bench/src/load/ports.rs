@@ -2,6 +2,8 @@
 
 use super::pace::{Batching, Notes, Pace, Ring};
 use super::stamp::{self, Stamp};
+use crate::BenchError;
+use crate::start::{Loaded, RunOptions, RunningChain};
 use element::configure::Direction;
 use element::nf::NfLink;
 use packet::{Access, MacAddr};
@@ -9,16 +11,15 @@ use port::interface::Interface;
 use port::{Moved, Port, PortError, PortInfo, PortStats};
 use runtime::Opener;
 use runtime::resources::Resources;
+use runtime::running::RunPlan;
 use shm::pool::PacketPool;
 use shm::{Packet, PacketBytes, PacketBytesMut};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
-/// Opens the ports of a chain, and puts a ring that fills at a set rate in front of those with generated traffic.
-pub struct Paced<'a> {
-    /// Opens the ports themselves, and all else.
-    pub resources: &'a mut Resources,
+/// The rings that fill at a set rate in front of a chain's ports with generated traffic.
+pub struct Rings {
     /// The ports whose generated frames arrive at a set rate, by name, and their pace.
     pub sources: HashMap<String, Arc<Pace>>,
     /// The ports that count the frames that they are sent, by name, and the pace whose trials they count for.
@@ -27,13 +28,41 @@ pub struct Paced<'a> {
     pub room: u64,
     /// When rings hand out waiting frames.
     pub batching: Batching,
-    /// The rings that were created, by port and worker; the source of a stamp is an index into this list.
-    pub rings: Vec<(String, usize)>,
-    /// The recorders of sinks, by port and worker: elements that send to one port share a recorder, so that it sees
-    /// their order.
-    pub notes: HashMap<(String, usize), Notes>,
 }
 
+impl Rings {
+    /// Starts a chain behind these rings. Also returns the rings that were created, by port and worker; the source of a
+    /// stamp is an index into this list.
+    ///
+    /// # Errors
+    /// When the chain has errors, or something cannot be opened or started.
+    pub fn start(
+        self,
+        loaded: &mut Loaded,
+        run: &RunOptions,
+        plan: RunPlan,
+    ) -> Result<(RunningChain, Vec<(String, usize)>), BenchError> {
+        let mut resources = loaded.resources(run)?;
+        let mut paced =
+            Paced { resources: &mut resources, wanted: self, rings: vec![], notes: HashMap::new() };
+        let assembly = loaded.assemble(run, &mut paced)?;
+        let rings = paced.rings;
+        Ok((loaded.start(run, (assembly, resources), plan)?, rings))
+    }
+}
+
+/// Opens the ports of a chain, with their rings.
+struct Paced<'a> {
+    /// Opens the ports themselves, and all else.
+    resources: &'a mut Resources,
+    wanted: Rings,
+    rings: Vec<(String, usize)>,
+    /// The recorders of sinks, by port and worker: elements that send to one port share a recorder, so that it sees
+    /// their order.
+    notes: HashMap<(String, usize), Notes>,
+}
+
+// All but ports is what the chain's resources open: each method but the first hands its call on, as wrappers do.
 impl Opener for Paced<'_> {
     fn open_port(
         &mut self,
@@ -42,7 +71,7 @@ impl Opener for Paced<'_> {
         worker: usize,
     ) -> Result<Box<dyn Port>, String> {
         let inner = self.resources.open_port(name, direction, worker)?;
-        let paces = if direction == Direction::Receive { &self.sources } else { &self.sinks };
+        let paces = if direction == Direction::Receive { &self.wanted.sources } else { &self.wanted.sinks };
         let Some(pace) = paces.get(name).map(Arc::clone) else { return Ok(inner) };
         Ok(match direction {
             // A worker without flows has nothing to offer.
@@ -51,7 +80,7 @@ impl Opener for Paced<'_> {
                 let source = u8::try_from(self.rings.len())
                     .map_err(|_| "loads can be offered to 256 ports and workers".to_string())?;
                 self.rings.push((name.into(), worker));
-                let ring = Ring::new(self.room, self.batching);
+                let ring = Ring::new(self.wanted.room, self.wanted.batching);
                 Box::new(PacedPort { inner, side: Side::Source(ring, source), pace })
             }
             Direction::Send => {
@@ -109,6 +138,7 @@ pub(crate) fn read(packet: &Packet) -> Option<Stamp> {
     Stamp::decode(&bytes.get(stamp::offset(bytes.len())?)?)
 }
 
+// Each method but `receive` and `send` hands its call on to the port behind the ring, as wrappers of ports do.
 impl Port for PacedPort {
     fn name(&self) -> &str {
         self.inner.name()

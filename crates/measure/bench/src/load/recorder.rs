@@ -76,7 +76,9 @@ impl Recorder {
         self.seen.latency.saturating_record(now_ns.saturating_sub(stamp.time_ns).max(1));
     }
 
-    /// Adds the record of another recorder of the same trial. Reordering is only known within each recorder.
+    /// Adds the record of another recorder of the same trial. Reordering is only known within each recorder, and so is
+    /// which copy of a frame came first: where a frame came out at two sinks, the latencies have both of its copies, as
+    /// a bit for each frame does not say what to subtract.
     pub fn add(&mut self, other: &Recorder) {
         let words = self.bits.iter_mut().flatten().zip(other.bits.iter().flatten());
         for (own, other) in words {

@@ -94,24 +94,26 @@ impl Stamp {
             time_ns: u64::from_be_bytes(time),
         })
     }
-
-    /// Writes the stamp into a frame without FCS; `false` where the frame has no room for it.
-    pub fn write(&self, frame: &mut [u8]) -> bool {
-        let at = frame.first_chunk().and_then(|head| room(head, frame.len()));
-        let tail = at.and_then(|at| frame.get_mut(at..)?.first_chunk_mut::<STAMP_BYTES>());
-        tail.map(|place| *place = self.encode(place)).is_some()
-    }
-
-    /// Reads the stamp of a frame without FCS.
-    pub fn read(frame: &[u8]) -> Option<Stamp> {
-        Stamp::decode(frame.get(offset(frame.len())?..)?.first_chunk()?)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    impl Stamp {
+        /// Writes the stamp into a frame without FCS; `false` where the frame has no room for it.
+        fn write(&self, frame: &mut [u8]) -> bool {
+            let at = frame.first_chunk().and_then(|head| room(head, frame.len()));
+            let tail = at.and_then(|at| frame.get_mut(at..)?.first_chunk_mut::<STAMP_BYTES>());
+            tail.map(|place| *place = self.encode(place)).is_some()
+        }
+
+        /// Reads the stamp of a frame without FCS.
+        fn read(frame: &[u8]) -> Option<Stamp> {
+            Stamp::decode(frame.get(offset(frame.len())?..)?.first_chunk()?)
+        }
+    }
 
     proptest! {
         #[test]

@@ -10,6 +10,7 @@ pub mod topology;
 
 pub use topology::Topology;
 
+use crate::units::counted;
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
@@ -51,6 +52,17 @@ impl Machine {
             free_huge_mib: free.trim().parse::<u64>().unwrap_or(0) * 2,
             load: load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
         }
+    }
+
+    /// The machine, in a sentence.
+    pub fn sentence(&self) -> String {
+        let Machine { processor, tsc_ghz, kernel, .. } = self;
+        let cores = counted(self.cores.len(), "core");
+        let huge = match self.free_huge_mib {
+            0 => "no huge pages".into(),
+            mib => format!("{mib} MiB of huge pages free"),
+        };
+        format!("{processor}, {cores}, TSC {tsc_ghz:.3} GHz, Linux {kernel}, {huge}")
     }
 
     /// Whether something else kept the machine busy.

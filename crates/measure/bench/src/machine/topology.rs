@@ -1,5 +1,6 @@
 //! The machine's sockets, cores and threads, and their frequency range, from `/sys`.
 
+use crate::units::counted;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::read_to_string;
@@ -53,7 +54,7 @@ impl Topology {
             let socket = number("physical_package_id").unwrap_or(0);
             // Its first thread identifies the core: core numbers are only unique within a die.
             let siblings = text(&folder.join("topology/thread_siblings_list"));
-            let first = siblings.as_deref().and_then(first_of).unwrap_or(cpu);
+            let first = siblings.and_then(|list| super::cores(&list).first().copied()).unwrap_or(cpu);
             let core = cores.entry((socket, first)).or_insert(Core {
                 threads: vec![],
                 socket,
@@ -83,21 +84,14 @@ impl Topology {
 
     /// The topology as text.
     pub fn sentence(&self) -> String {
-        let plural =
-            |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-        let sockets = self.sockets().len();
+        let (cores, sockets) = (counted(self.cores.len(), "core"), counted(self.sockets().len(), "socket"));
         let smt = if self.has_smt() { ", SMT on" } else { ", no SMT" };
-        format!("{} on {}{smt}", plural(self.cores.len(), "core"), plural(sockets, "socket"))
+        format!("{cores} on {sockets}{smt}")
     }
 }
 
 fn text(path: &Path) -> Option<String> {
     read_to_string(path).ok().map(|text| text.trim().to_string())
-}
-
-/// The first number of a list as the kernel prints it: `0-3,8`.
-fn first_of(list: &str) -> Option<usize> {
-    list.split([',', '-']).next()?.trim().parse().ok()
 }
 
 /// The NUMA node of a logical CPU, whose folder has a link with that name.
@@ -138,53 +132,34 @@ pub(crate) mod tests {
         root
     }
 
+    /// The lines of a logical CPU: its socket and NUMA node, which have the same number, its core there, and the list of
+    /// the core's threads.
+    fn cpu(number: usize, socket: usize, core: usize, threads: &str) -> String {
+        let cpu = format!("cpu/cpu{number}");
+        format!(
+            "{cpu}/topology/physical_package_id {socket}\n{cpu}/topology/core_id {core}\n\
+             {cpu}/topology/thread_siblings_list {threads}\n{cpu}/node{socket}\n"
+        )
+    }
+
     /// A desktop processor with 2 cores of 2 threads each; threads of a core are numbered `0,2`, as Intel's.
-    pub const SMT: &str = "
-        cpu/cpu0/topology/physical_package_id 0
-        cpu/cpu0/topology/core_id 0
-        cpu/cpu0/topology/thread_siblings_list 0,2
-        cpu/cpu0/node0
-        cpu/cpu0/cpufreq/cpuinfo_min_freq 800000
-        cpu/cpu0/cpufreq/cpuinfo_max_freq 3600000
-        cpu/cpu0/cpufreq/scaling_cur_freq 3600000
-        cpu/cpu0/cpufreq/scaling_governor performance
-        cpu/cpu1/topology/physical_package_id 0
-        cpu/cpu1/topology/core_id 1
-        cpu/cpu1/topology/thread_siblings_list 1,3
-        cpu/cpu1/node0
-        cpu/cpu2/topology/physical_package_id 0
-        cpu/cpu2/topology/core_id 0
-        cpu/cpu2/topology/thread_siblings_list 0,2
-        cpu/cpu2/node0
-        cpu/cpu3/topology/physical_package_id 0
-        cpu/cpu3/topology/core_id 1
-        cpu/cpu3/topology/thread_siblings_list 1,3
-        cpu/cpu3/node0
-    ";
+    pub fn smt() -> String {
+        let frequency = "cpu/cpu0/cpufreq/cpuinfo_min_freq 800000\ncpu/cpu0/cpufreq/cpuinfo_max_freq 3600000\n\
+                         cpu/cpu0/cpufreq/scaling_cur_freq 3600000\ncpu/cpu0/cpufreq/scaling_governor performance\n";
+        [(0, "0,2"), (1, "1,3"), (2, "0,2"), (3, "1,3")]
+            .map(|(number, threads)| cpu(number, 0, number % 2, threads))
+            .concat()
+            + frequency
+    }
 
     /// A server with two sockets of two cores; core numbers repeat in the second socket.
-    pub const SOCKETS: &str = "
-        cpu/cpu0/topology/physical_package_id 0
-        cpu/cpu0/topology/core_id 0
-        cpu/cpu0/topology/thread_siblings_list 0
-        cpu/cpu0/node0
-        cpu/cpu1/topology/physical_package_id 1
-        cpu/cpu1/topology/core_id 0
-        cpu/cpu1/topology/thread_siblings_list 1
-        cpu/cpu1/node1
-        cpu/cpu2/topology/physical_package_id 0
-        cpu/cpu2/topology/core_id 1
-        cpu/cpu2/topology/thread_siblings_list 2
-        cpu/cpu2/node0
-        cpu/cpu3/topology/physical_package_id 1
-        cpu/cpu3/topology/core_id 1
-        cpu/cpu3/topology/thread_siblings_list 3
-        cpu/cpu3/node1
-    ";
+    pub fn sockets() -> String {
+        (0..4).map(|number| cpu(number, number % 2, number / 2, &number.to_string())).collect()
+    }
 
     #[test]
     fn threads_of_a_core_are_one_core() {
-        let root = recorded(SMT);
+        let root = recorded(&smt());
         let found = Topology::read(root.path(), &[0, 1, 2, 3]);
         let core = |threads: &[usize]| Core { threads: threads.to_vec(), socket: 0, node: 0 };
         assert_eq!(found.cores, [core(&[0, 2]), core(&[1, 3])]);
@@ -204,7 +179,7 @@ pub(crate) mod tests {
 
     #[test]
     fn sockets_are_told_apart_where_cores_have_the_same_numbers() {
-        let root = recorded(SOCKETS);
+        let root = recorded(&sockets());
         let found = Topology::read(root.path(), &[0, 1, 2, 3]);
         assert_eq!((found.cores.len(), found.has_smt(), found.frequency.is_none()), (4, false, true));
         let sockets = found.sockets();

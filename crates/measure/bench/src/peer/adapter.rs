@@ -56,21 +56,21 @@ pub struct Adapter {
     pub forms: Vec<String>,
     /// Files that are written into `{folder}` before the start.
     #[serde(default)]
-    files: BTreeMap<String, Spanned<String>>,
+    pub(super) files: BTreeMap<String, Spanned<String>>,
     /// Commands that start the system, in order; those that end in ` &` stay in the background.
-    start: Vec<Spanned<String>>,
+    pub(super) start: Vec<Spanned<String>>,
     /// A command that succeeds when the system is ready.
     #[serde(default)]
-    ready: Option<Spanned<String>>,
+    pub(super) ready: Option<Spanned<String>>,
     /// How long that command is retried, in seconds.
     #[serde(default = "ready_seconds")]
     pub ready_seconds: f64,
     /// Commands that run before the system is ended.
     #[serde(default)]
-    stop: Vec<Spanned<String>>,
+    pub(super) stop: Vec<Spanned<String>>,
     /// A command whose first output line is the version.
     #[serde(default)]
-    version: Option<Spanned<String>>,
+    pub(super) version: Option<Spanned<String>>,
 }
 
 fn ready_seconds() -> f64 {
@@ -78,31 +78,6 @@ fn ready_seconds() -> f64 {
 }
 
 impl Adapter {
-    /// Names and contents of the files that are written into `{folder}` before the start.
-    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files.iter().map(|(name, text)| (name.as_str(), text.as_ref().as_str()))
-    }
-
-    /// The commands that start the system.
-    pub fn start(&self) -> impl Iterator<Item = &str> {
-        self.start.iter().map(|line| line.as_ref().as_str())
-    }
-
-    /// The command that succeeds when the system is ready.
-    pub fn ready(&self) -> Option<&str> {
-        self.ready.as_ref().map(|line| line.as_ref().as_str())
-    }
-
-    /// The commands that run before the system is ended.
-    pub fn stop(&self) -> impl Iterator<Item = &str> {
-        self.stop.iter().map(|line| line.as_ref().as_str())
-    }
-
-    /// The command whose first output line is the version.
-    pub fn version(&self) -> Option<&str> {
-        self.version.as_ref().map(|line| line.as_ref().as_str())
-    }
-
     /// Reads an adapter's text, and reports every error with its place.
     ///
     /// # Errors
@@ -120,7 +95,7 @@ impl Adapter {
         };
         match adapter.inspect(|adapter| adapter.check(source, text, &mut diags)) {
             Some(adapter) if !diags.has_errors() => Ok(adapter),
-            _ => Err(BenchError::BadPeer { message: diags.render_short(&map).trim_end().to_string() }),
+            _ => Err(BenchError::BadText(diags.render_short(&map).trim_end().to_string())),
         }
     }
 
@@ -130,16 +105,15 @@ impl Adapter {
         for line in all {
             for word in words(line.as_ref()) {
                 let name = line.as_ref().get(word).unwrap_or_default();
-                if KNOWN.iter().any(|(known, _)| *known == name) {
+                if KNOWN.contains(&name) {
                     continue;
                 }
                 // The place in the file, where the text may be escaped.
                 let (span, braces) = (line.span(), format!("{{{name}}}"));
                 let found = text.get(span.clone()).and_then(|stands| stands.find(&braces));
                 let at = found.map_or(span.clone(), |at| span.start + at..span.start + at + braces.len());
-                let names = KNOWN.map(|(known, _)| known);
                 let help =
-                    did_you_mean(name, names).unwrap_or_else(|| format!("there are {}", names.join(", ")));
+                    did_you_mean(name, KNOWN).unwrap_or_else(|| format!("there are {}", KNOWN.join(", ")));
                 diags
                     .error(Span::new(source, at.start, at.end), format!("there is no variable `{braces}`"))
                     .help(help);
@@ -199,7 +173,7 @@ pub struct Peer {
 impl Peer {
     /// Whether the system is Millrace.
     pub fn is_own(&self) -> bool {
-        self.adapter.start().any(|line| line.contains("{millrace}"))
+        self.adapter.start.iter().any(|line| line.as_ref().contains("{millrace}"))
     }
 }
 

@@ -3,8 +3,9 @@
 use super::space::last_lines;
 use super::{Adapter, Missing, Peer, Space, Variables};
 use crate::BenchError;
+use crate::start::failed;
 use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -44,16 +45,10 @@ impl Bench {
     pub const SEND: &str = DEVICES[0];
     /// The tester's receiving device.
     pub const RECEIVE: &str = DEVICES[3];
-
     /// The source MAC address of the tester's frames.
-    pub fn source() -> &'static str {
-        MACS[0]
-    }
-
+    pub const SOURCE: &str = MACS[0];
     /// The destination MAC address of the tester's frames.
-    pub fn destination() -> &'static str {
-        MACS[1]
-    }
+    pub const DESTINATION: &str = MACS[1];
 
     /// Connects two devices of the tester by one cable, to measure the tester's own limit.
     ///
@@ -135,13 +130,13 @@ impl Bench {
     }
 
     fn launch(&mut self, adapter: &Adapter) -> Result<(), Missing> {
-        for (name, text) in adapter.files() {
+        for (name, text) in &adapter.files {
             let path = self.folder.join(name);
-            std::fs::write(&path, self.variables.fill(text))
+            std::fs::write(&path, self.variables.fill(text.as_ref()))
                 .map_err(|error| Missing(format!("cannot write {}: {error}", path.display())))?;
         }
-        for line in adapter.start() {
-            let line = self.variables.fill(line.trim());
+        for line in &adapter.start {
+            let line = self.variables.fill(line.as_ref().trim());
             match line.strip_suffix('&') {
                 Some(stays) => self.spawn(stays.trim_end())?,
                 None => {
@@ -149,7 +144,8 @@ impl Bench {
                 }
             }
         }
-        let Some(ready) = adapter.ready().map(|line| self.variables.fill(line)) else { return Ok(()) };
+        let Some(ready) = &adapter.ready else { return Ok(()) };
+        let ready = self.variables.fill(ready.as_ref());
         let until = Instant::now() + Duration::from_secs_f64(adapter.ready_seconds.clamp(0.0, 600.0));
         loop {
             match self.system.run(&ready, Some(self.core)) {
@@ -198,8 +194,8 @@ impl Bench {
 
     /// The version that the system prints.
     pub fn version(&self) -> Option<String> {
-        let line = self.adapter.as_ref()?.version()?;
-        let told = self.system.run(&self.variables.fill(line), None).ok()?;
+        let line = self.adapter.as_ref()?.version.as_ref()?;
+        let told = self.system.run(&self.variables.fill(line.as_ref()), None).ok()?;
         told.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_string)
     }
 
@@ -208,29 +204,16 @@ impl Bench {
     /// # Errors
     /// When the namespace no longer exists.
     pub fn network(&self) -> Result<std::fs::File, BenchError> {
-        let gone = |error| BenchError::Measurement(format!("the tester's namespace is gone: {error}"));
+        let gone = |error| failed(format!("the tester's namespace is gone: {error}"));
         self.tester.network().map_err(gone)
-    }
-
-    /// Runs a command line in the system's namespaces.
-    ///
-    /// # Errors
-    /// When the command fails.
-    pub fn run(&self, line: &str) -> Result<String, String> {
-        self.system.run(&self.variables.fill(line), None)
-    }
-
-    /// The system's folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
     }
 }
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        for line in self.adapter.iter().flat_map(Adapter::stop) {
+        for line in self.adapter.iter().flat_map(|adapter| &adapter.stop) {
             // On an error, the processes end with the namespaces below.
-            let _ = self.system.run(&self.variables.fill(line), Some(self.core));
+            let _ = self.system.run(&self.variables.fill(line.as_ref()), Some(self.core));
         }
         self.system.end();
         for mut child in self.stays.drain(..) {
@@ -248,8 +231,24 @@ fn mask(core: usize) -> String {
 }
 
 #[cfg(test)]
-#[test]
-fn masks_are_the_kernels() {
-    assert_eq!([0, 1, 5, 31].map(mask), ["1", "2", "20", "80000000"]);
-    assert_eq!(mask(33), "2,00000000");
+mod tests {
+    use super::*;
+
+    impl Bench {
+        /// Runs a command line in the system's namespaces.
+        pub(in crate::peer) fn run(&self, line: &str) -> Result<String, String> {
+            self.system.run(&self.variables.fill(line), None)
+        }
+
+        /// The system's folder.
+        pub(in crate::peer) fn folder(&self) -> &std::path::Path {
+            &self.folder
+        }
+    }
+
+    #[test]
+    fn masks_are_the_kernels() {
+        assert_eq!([0, 1, 5, 31].map(mask), ["1", "2", "20", "80000000"]);
+        assert_eq!(mask(33), "2,00000000");
+    }
 }

@@ -23,10 +23,18 @@ pub use bench::{Bench, BenchOptions};
 pub use space::Space;
 pub use variables::Variables;
 
+use crate::BenchError;
+
 /// Why something cannot be measured here, and what would be needed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Missing(pub String);
+
+impl From<BenchError> for Missing {
+    fn from(error: BenchError) -> Missing {
+        Missing(error.to_string())
+    }
+}
 
 /// Where a program lies, in the folders of `PATH` and those that only root has there.
 pub fn find_program(name: &str) -> Option<std::path::PathBuf> {

@@ -14,7 +14,7 @@ fn the_built_in_adapters_are_sound() {
     let adapters = built_in().expect("sound");
     for (adapter, (file, _)) in adapters.iter().zip(BUILT_IN) {
         assert_eq!(format!("{}.toml", adapter.name), file);
-        assert!(!adapter.packages.is_empty() && adapter.version().is_some(), "{file}");
+        assert!(!adapter.packages.is_empty() && adapter.version.is_some(), "{file}");
     }
     let names: Vec<String> = adapters.iter().flat_map(peers_of).map(|peer| peer.name).collect();
     for name in [
@@ -106,7 +106,7 @@ fn a_system_has_its_devices_and_all_of_it_goes_away() {
     assert_eq!(note, "in is mr-in");
     let links = bench.run("ip -o link").expect("links");
     assert!(links.contains("mr-in") && links.contains("mr-out") && links.contains("mtu 1600"), "{links}");
-    assert_eq!(bench.run("cat /sys/class/net/{in}/address").expect("read").trim(), Bench::destination());
+    assert_eq!(bench.run("cat /sys/class/net/{in}/address").expect("read").trim(), Bench::DESTINATION);
     assert_eq!(
         bench
             .run("cat /sys/class/net/{in}/queues/rx-0/rps_cpus")

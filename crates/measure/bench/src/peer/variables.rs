@@ -7,19 +7,11 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Variables(BTreeMap<&'static str, String>);
 
-/// All variables, with descriptions.
-pub const KNOWN: [(&str, &str); 10] = [
-    ("in", "the device that frames come in by"),
-    ("out", "the device that they go out by"),
-    ("in_mac", "the address that frames are sent to"),
-    ("out_mac", "the address of the device that they go out by"),
-    ("peer_mac", "the address of the next hop behind that device"),
-    ("core", "the core that the system has"),
-    ("cores", "the same as a mask of the kernel's, in hexadecimal"),
-    ("folder", "a folder of the system's own, which goes away with it"),
-    ("millrace", "this program"),
-    ("form", "the one of the adapter's forms that runs"),
-];
+/// All variables: the device that frames come in by and the one that they go out by, the address that frames are sent
+/// to, that of the device that they go out by and that of the next hop behind it, the system's core by its number and
+/// as a mask of the kernel's in hexadecimal, a folder of the system's own, this program, and the adapter's form.
+pub const KNOWN: [&str; 10] =
+    ["in", "out", "in_mac", "out_mac", "peer_mac", "core", "cores", "folder", "millrace", "form"];
 
 impl Variables {
     /// Sets one of [`KNOWN`].

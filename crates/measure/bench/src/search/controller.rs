@@ -7,6 +7,7 @@
 use super::bounds::{Bound, Trial, classify, conditional_throughput};
 use super::goal::{Goal, GoalResult};
 use crate::BenchError;
+use crate::start::failed;
 
 /// The length of the first, short trials, as a share of full-length ones.
 const SHORT: f64 = 0.1;
@@ -47,12 +48,23 @@ pub fn search(
     goals.iter().try_for_each(Goal::check)?;
     if !(limits.least > 0.0 && limits.most > limits.least && limits.most.is_finite()) {
         let Limits { least, most, .. } = limits;
-        return Err(BenchError::Measurement(format!(
-            "no loads lie between {least} and {most} frames a second"
-        )));
+        return Err(failed(format!("no loads lie between {least} and {most} frames a second")));
     }
     let mut search = Search { limits: *limits, measurer, trials: vec![], spent_s: 0.0 };
     goals.iter().map(|goal| search.goal(goal)).collect()
+}
+
+/// Searches for one goal.
+///
+/// # Errors
+/// As [`search`].
+pub fn search_one(
+    goal: Goal,
+    limits: &Limits,
+    measurer: &mut dyn Measurer,
+) -> Result<GoalResult, BenchError> {
+    let lowest = limits.least;
+    Ok(search(&[goal], limits, measurer)?.first().copied().unwrap_or(GoalResult::NoneCarried { lowest }))
 }
 
 struct Search<'a> {
@@ -137,7 +149,7 @@ impl Search<'_> {
     fn settle(&mut self, goal: &Goal, load: f64) -> Result<(), BenchError> {
         while classify(goal, &self.at(load)) == Bound::Open {
             if self.spent_s > self.limits.patience_s {
-                return Err(BenchError::Measurement(format!(
+                return Err(failed(format!(
                     "the search for {load:.0} frames a second took longer than {} s",
                     self.limits.patience_s
                 )));

@@ -13,7 +13,7 @@ mod controller;
 mod goal;
 
 pub use bounds::{Bound, Trial};
-pub use controller::{Limits, Measurer, search};
+pub use controller::{Limits, Measurer, search, search_one};
 pub use goal::{Goal, GoalResult};
 
 #[cfg(test)]

@@ -11,26 +11,16 @@ pub type Answer = Result<Sample, String>;
 /// The arguments of the hidden form of the command, which measures one chain and prints a [`Sample`] as JSON.
 pub fn arguments(chain: &Path, options: &MeasureOptions) -> Vec<String> {
     let writes = options.writes.iter().map(|(handler, file)| format!("--write={handler}={}", file.display()));
-    [
-        "--one",
-        &chain.display().to_string(),
-        "--seconds",
-        &options.seconds.to_string(),
-        "--burst",
-        &options.burst.to_string(),
-        "--core",
-        &options.core.to_string(),
-        "--warm-packets",
-        &options.warm_packets.to_string(),
-        "--slots",
-        &options.slots.to_string(),
-        "--as",
-        options.shape.name(),
-    ]
-    .map(String::from)
-    .into_iter()
-    .chain(writes)
-    .collect()
+    let settings = [
+        ("--one", chain.display().to_string()),
+        ("--seconds", options.seconds.to_string()),
+        ("--burst", options.burst.to_string()),
+        ("--core", options.core.to_string()),
+        ("--warm-packets", options.warm_packets.to_string()),
+        ("--slots", options.slots.to_string()),
+        ("--as", options.shape.name().to_string()),
+    ];
+    settings.into_iter().flat_map(|(name, value)| [name.to_string(), value]).chain(writes).collect()
 }
 
 /// Measures a chain in a process: runs `program` with `front` and then [`arguments`].

@@ -9,24 +9,11 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Prefixes of the generated table by length, in thousands: about 900,000 in all.
-const THOUSANDS: [(u8, usize); 11] = [
-    (24, 540),
-    (23, 92),
-    (22, 108),
-    (21, 50),
-    (20, 44),
-    (19, 25),
-    (18, 14),
-    (17, 8),
-    (16, 13),
-    (15, 2),
-    (14, 2),
-];
+/// Prefixes of the generated table, in thousands, of the lengths from 24 down to 14: about 900,000 in all.
+const THOUSANDS: [usize; 11] = [540, 92, 108, 50, 44, 25, 14, 8, 13, 2, 2];
 
 /// The number of next hops that routes are spread over.
 const NEXT_HOPS: usize = 200;
@@ -39,7 +26,7 @@ pub fn generated() -> Vec<Prefix> {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let mut known = HashSet::new();
     let mut table = Vec::new();
-    for (len, thousands) in THOUSANDS {
+    for (len, thousands) in (14..=24).rev().zip(THOUSANDS) {
         let mut left = thousands * 1000;
         while left > 0 {
             // From 1.0.0.0 to 223.255.255.255, without 10.0.0.0/8 and 127.0.0.0/8.
@@ -60,14 +47,7 @@ pub fn generated() -> Vec<Prefix> {
 /// # Errors
 /// When the file cannot be read, has an invalid line, or has no IPv4 prefix.
 pub fn read(path: &Path) -> Result<Vec<Prefix>, BenchError> {
-    let failed = |cause| BenchError::file("read", path, cause);
-    let bytes = std::fs::read(path).map_err(failed)?;
-    let mut text = String::new();
-    if bytes.starts_with(&[0x1f, 0x8b]) {
-        flate2::read::GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).map_err(failed)?;
-    } else {
-        text = String::from_utf8_lossy(&bytes).into_owned();
-    }
+    let text = traffic::read_text(path)?;
     let (mut table, mut bad) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
@@ -116,7 +96,7 @@ mod tests {
     #[test]
     fn the_made_up_table_has_its_size_and_no_prefix_twice() {
         let table = generated();
-        assert_eq!(table.len(), THOUSANDS.iter().map(|(_, thousands)| thousands * 1000).sum::<usize>());
+        assert_eq!(table.len(), THOUSANDS.iter().map(|thousands| thousands * 1000).sum::<usize>());
         assert!((890_000..910_000).contains(&table.len()));
         let distinct: HashSet<&Prefix> = table.iter().collect();
         assert_eq!(distinct.len(), table.len());
@@ -133,9 +113,13 @@ mod tests {
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         out.write_all(text.as_bytes()).expect("packed");
         std::fs::write(&packed, out.finish().expect("packed")).expect("written");
-        for path in [plain, packed] {
-            assert_eq!(read(&path).expect("valid"), [(0x0100_0000, 24), (0x0a00_0000, 8)]);
+        for path in [&plain, &packed] {
+            assert_eq!(read(path).expect("valid"), [(0x0100_0000, 24), (0x0a00_0000, 8)]);
         }
+        // A file of several gzip members, as `pigz` and `cat` write them.
+        let member = std::fs::read(&packed).expect("read");
+        std::fs::write(&packed, [member.as_slice(), &member].concat()).expect("written");
+        assert_eq!(read(&packed).expect("valid").len(), 4);
     }
 
     #[test]

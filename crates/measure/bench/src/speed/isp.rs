@@ -43,8 +43,7 @@ pub fn generated(count: usize) -> Vec<Filter> {
 /// # Errors
 /// When the file cannot be read, a line is no rule, or flows through a NAPT can match no rule.
 pub fn read(path: &Path) -> Result<Vec<Filter>, BenchError> {
-    let failed = |cause| BenchError::file("read", path, cause);
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = traffic::read_text(path)?;
     let wrong = |what: String| BenchError::contradiction(format!("{}: {what}", path.display()));
     let filters = parse_filters(&text)
         .map_err(|lines| wrong(lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")))?;

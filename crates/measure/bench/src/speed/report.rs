@@ -96,7 +96,7 @@ impl Row {
             notes.push(format!("core taken away {:.0} %", worst * 100.0));
         }
         if self.samples.iter().any(|sample| !sample.sound) {
-            notes.push("BOOKS DO NOT BALANCE".into());
+            notes.push("NOT EVERY PACKET WAS ACCOUNTED FOR".into());
         }
         // The floor drops every packet, and testpmd has no such counts.
         let last = self.samples.last().filter(|sample| self.name != "floor" && sample.received > 0);
@@ -187,23 +187,12 @@ impl Report {
     }
 
     fn header(&self, out: &mut String) -> std::fmt::Result {
-        let machine = &self.machine;
+        let Report { machine, core, burst, rounds, seconds, .. } = self;
         writeln!(
             out,
-            "{}, {} cores, TSC {:.3} GHz, Linux {}, {}; 64-byte frames, one core (packet thread pinned to core {}), bursts \
-             of {}; median of {} rounds of {} s, workloads alternating.",
-            machine.processor,
-            machine.cores.len(),
-            machine.tsc_ghz,
-            machine.kernel,
-            match machine.free_huge_mib {
-                0 => "no huge pages".to_string(),
-                mib => format!("{mib} MiB of huge pages free"),
-            },
-            self.core,
-            self.burst,
-            self.rounds,
-            self.seconds
+            "{}; 64-byte frames, one core (packet thread pinned to core {core}), bursts of {burst}; median of {rounds} \
+             rounds of {seconds} s, workloads alternating.",
+            machine.sentence()
         )?;
         if machine.is_busy() {
             let load = machine.load;

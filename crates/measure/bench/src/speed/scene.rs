@@ -8,7 +8,7 @@
 use super::isp;
 use super::workload::Workload;
 use crate::BenchError;
-use crate::chain_file::{table, write_chain};
+use crate::chain_file::{relay, table, write_chain};
 use serde::Serialize;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -194,13 +194,9 @@ impl Stage {
             std::fs::write(folder.join(&file), text).map_err(failed)?;
             nfs.insert(nf.clone(), table([("click", file.into())]).into());
         }
-        let program = std::env::current_exe().map_err(failed)?.display().to_string();
+        let program = relay(&std::env::current_exe().map_err(failed)?);
         for (nf, keys) in &layout.programs {
-            let mut keys = keys.clone();
-            keys.extend(table([
-                ("program", program.as_str().into()),
-                ("arguments", vec!["nf-relay"].into()),
-            ]));
+            let keys: toml::Table = keys.clone().into_iter().chain(program.clone()).collect();
             nfs.insert(nf.clone(), keys.into());
         }
         let chain = table([("links", links.into()), ("ports", ports.into()), ("nf", nfs.into())]);

@@ -67,6 +67,10 @@ const fn row(name: &'static str, about: &'static str, text: &'static str, count:
     Workload::of(name, about, WorkloadSource::Row(text, count))
 }
 
+const fn chain(name: &'static str, about: &'static str, port: &'static str) -> Workload {
+    Workload::of(name, about, WorkloadSource::Chain(port))
+}
+
 const fn relays(name: &'static str, about: &'static str, count: u32, relay: Relay) -> Workload {
     Workload::of(name, about, WorkloadSource::Relays(count, relay)).any_frame()
 }
@@ -101,16 +105,8 @@ static WORKLOADS: &[Workload] = &[
     row("napt-2", "2 NAPTs", NAPT, 2),
     row("napt-4", "4 NAPTs", NAPT, 4),
     row("napt-10", "10 NAPTs", NAPT, 10),
-    Workload::of(
-        "nat-firewall-balancer",
-        "NAPT, firewall, load balancer (SNF figure 5)",
-        WorkloadSource::Chain("1234"),
-    ),
-    Workload::of(
-        "nat-firewall-denies",
-        "the same, where the firewall drops all",
-        WorkloadSource::Chain("80"),
-    ),
+    chain("nat-firewall-balancer", "NAPT, firewall, load balancer (SNF figure 5)", "1234"),
+    chain("nat-firewall-denies", "the same, where the firewall drops all", "80"),
     row("lean-router-1", "lean router", LEAN, 1),
     row("lean-router-2", "2 lean routers", LEAN, 2),
     row("lean-router-4", "4 lean routers", LEAN, 4),

@@ -109,7 +109,7 @@ impl Devices {
             Some(namespace) => self.open_within(&spec, namespace)?,
         };
         let first = opened.into_iter().next();
-        Ok(Box::new(first.ok_or_else(|| BenchError::Measurement(format!("{spec} has no queues")))?))
+        Ok(Box::new(first.ok_or_else(|| failed(format!("{spec} has no queues")))?))
     }
 
     /// Opens a device in a thread that enters the namespace: its sockets then belong to that namespace for good.

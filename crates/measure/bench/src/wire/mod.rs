@@ -25,7 +25,7 @@ pub mod schedule;
 mod tests;
 mod trial;
 
-pub use between::{Ways, between};
+pub use between::between;
 pub use devices::Devices;
 pub use options::{Ends, WireOptions};
 pub use trial::Counts;
@@ -34,6 +34,7 @@ use crate::BenchError;
 use crate::load::stamp::LEAST_BYTES;
 use crate::load::{Observed, Offer, UnderTest};
 use crate::machine::core_time::Thread;
+use crate::start::failed;
 use crate::trial::{REPEATS, again};
 use port::FrameSet;
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -78,7 +79,6 @@ impl Wire {
             let reason = format!("the tester sends frames of up to {} bytes", shm::chain::SEGMENT_BYTES);
             return Err(TrafficError::BadFrame { len_bytes: longest, reason }.into());
         }
-        let options = WireOptions { burst: options.burst.clamp(1, 256), ..options };
         Ok(Wire { ends, _devices: None, frames, options, number: 0, passed: 1.0, counts: Counts::default() })
     }
 
@@ -97,7 +97,7 @@ impl Wire {
                 "of {} frames {} came through the system: there is nothing to measure",
                 observed.arrived, observed.sent
             );
-            return Err(BenchError::Measurement(told));
+            return Err(failed(told));
         }
         let passed = observed.sent as f64 / observed.arrived as f64;
         // A small share that is missing was lost to a disturbance; the system does not drop it on purpose.
@@ -136,7 +136,7 @@ impl UnderTest for Wire {
                 thread.join().map_err(|_| "the tester's thread broke off; this is a defect".to_string())
             })
         });
-        let (done, waited_ns) = ran.map_err(BenchError::Measurement)?;
+        let (done, waited_ns) = ran.map_err(failed)?;
         self.number += schedule.frames;
         let seen = done.recorder.seen();
         let observed = Observed {

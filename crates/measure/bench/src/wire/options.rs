@@ -19,24 +19,14 @@ pub struct Ends {
 pub struct WireOptions {
     /// The core that the tester's thread is pinned to.
     pub core: Option<usize>,
-    /// Burst size for sending and receiving, in frames.
-    pub burst: usize,
     /// A trial ends after this long without a frame: longer than any frame takes through the system.
     pub quiet: Duration,
     /// How long after the end the tester may still send frames that were due, as a share of the trial's length.
     pub grace: f64,
-    /// How long the system may take to process its frames after all were sent.
-    pub drain: Duration,
 }
 
 impl Default for WireOptions {
     fn default() -> WireOptions {
-        WireOptions {
-            core: None,
-            burst: 64,
-            quiet: Duration::from_millis(30),
-            grace: 0.01,
-            drain: Duration::from_secs(2),
-        }
+        WireOptions { core: None, quiet: Duration::from_millis(30), grace: 0.01 }
     }
 }

@@ -3,6 +3,7 @@
 use crate::BenchError;
 use crate::load::Offer;
 use crate::load::stamp::NUMBERS;
+use crate::start::failed;
 
 /// The times of a trial, in nanoseconds from its start.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,7 +26,7 @@ impl Schedule {
         let is_load = load > 0.0 && load.is_finite() && duration_s > 0.0 && duration_s.is_finite();
         if !is_load || load * duration_s >= NUMBERS as f64 {
             let told = format!("{load} frames a second for {duration_s} s are no load that can be offered");
-            return Err(BenchError::Measurement(told));
+            return Err(failed(told));
         }
         let burst = offer.arrival.burst();
         Ok(Schedule { frames: offer.frames(), end_ns: (duration_s * 1e9) as u64, gap_ns: 1e9 / load, burst })

@@ -12,7 +12,12 @@ use crate::stats::histogram;
 use hdrhistogram::Histogram;
 use port::{FrameSet, Moved, PortStats};
 use shm::{Frame, Packet, Pool};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Burst size for sending and receiving, in frames.
+const BURST: usize = 64;
+/// How long the system may take to process its frames after all were sent.
+const DRAIN: Duration = Duration::from_secs(2);
 
 /// The other counts of a tester.
 #[derive(Clone, Debug)]
@@ -72,7 +77,6 @@ impl<'a> Trial<'a> {
         first: u64,
         options: &WireOptions,
     ) -> Trial<'a> {
-        let burst = options.burst;
         Trial {
             ends,
             frames,
@@ -81,10 +85,10 @@ impl<'a> Trial<'a> {
             options: *options,
             created: 0,
             next: 0,
-            unsent: vec![Packet::EMPTY; burst],
-            list: (0..burst as u16).collect(),
+            unsent: vec![Packet::EMPTY; BURST],
+            list: (0..BURST as u16).collect(),
             held: 0..0,
-            inbox: vec![Packet::EMPTY; burst],
+            inbox: vec![Packet::EMPTY; BURST],
             done: Done {
                 offered: 0,
                 recorder: Recorder::new(schedule.frames, &[frames.count() as u64]),
@@ -101,7 +105,7 @@ impl<'a> Trial<'a> {
         let now_ns = || start.elapsed().as_nanos() as u64;
         let last_ns = self.schedule.end_ns + (self.schedule.end_ns as f64 * self.options.grace) as u64;
         let quiet_ns = self.options.quiet.as_nanos() as u64;
-        let drain_ns = self.options.drain.as_nanos() as u64;
+        let drain_ns = DRAIN.as_nanos() as u64;
         // The times when all was sent, when a frame was last received, and when the receiving port was last polled.
         let (mut over_ns, mut busy_ns, mut looked_ns) = (None, 0, None);
         loop {

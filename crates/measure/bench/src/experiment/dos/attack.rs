@@ -3,6 +3,7 @@
 use super::options::DosOptions;
 use super::orchestrator::{Orchestrator, Story};
 use crate::BenchError;
+use crate::experiment::lab::Lab;
 use crate::experiment::live::{LiveChain, await_state};
 use crate::experiment::script::Script;
 use crate::load::pace::Pace;
@@ -44,14 +45,14 @@ impl Defence {
     }
 
     /// The chain file.
-    fn script(self, options: &DosOptions) -> Script {
+    fn script(self, lab: &Lab, options: &DosOptions) -> Script {
         let rules = |first: &str| {
             format!(
                 "FromDevice(0) -> MarkIPHeader(14) -> rules :: IPFilter({first}allow all) -> ToDevice(1);"
             )
         };
         let apart = |runs: &str| {
-            let cores = options.setting.other_cores();
+            let cores = lab.nf_cores();
             let cores = if cores.is_empty() { String::new() } else { format!("cores = {cores:?}\n") };
             format!("runs = \"{runs}\"\nwhen_down = \"bypass\"\n{cores}")
         };
@@ -131,13 +132,10 @@ impl Attack {
 }
 
 /// Carries out one attack.
-pub(super) fn attack(way: Defence, options: &DosOptions) -> Result<Attack, BenchError> {
+pub(super) fn attack(way: Defence, lab: &Lab, options: &DosOptions) -> Result<Attack, BenchError> {
     let paces: [Arc<Pace>; 2] = Default::default();
-    let mut setting = options.setting.clone();
-    for (port, pace) in ["clients", "attackers"].into_iter().zip(&paces) {
-        setting.paced.insert(port.into(), Arc::clone(pace));
-    }
-    let chain = LiveChain::start_script(&way.script(options), &setting)?;
+    let sources = ["clients", "attackers"].map(String::from).into_iter().zip(paces.clone()).collect();
+    let chain = LiveChain::start_paced(&way.script(lab, options), &lab.setting(), sources)?;
     // The runtime of containers is tried out by a first start; then there is no filter.
     chain.await_nfs()?;
     for instance in chain.instances() {

@@ -13,7 +13,7 @@ mod orchestrator;
 
 pub use options::DosOptions;
 
-use crate::BenchError;
+use super::lab::Lab;
 use crate::figure::{Axis, Expectation, Figure, Point, Series, Skipped};
 use attack::{Attack, Counts, Defence, attack};
 use container::runtime::{Installed, Runtime};
@@ -24,11 +24,9 @@ const MAX_LOSS: f64 = 0.01;
 const PAPER_S: f64 = 28.0;
 const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA traces";
 
-/// Measures the attack: rates over time, and the times of detection, deployment and mitigation.
-///
-/// # Errors
-/// None: the figures list what could not be measured.
-pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<Figure>, BenchError> {
+/// Measures the attack: rates over time, and the times of detection, deployment and mitigation. The filter also runs in
+/// processes and containers where there is a program to run it.
+pub fn dos(lab: &mut Lab, options: &DosOptions) -> Vec<Figure> {
     let (mut found, mut skipped) = (vec![], vec![]);
     for way in [
         Defence::Rules,
@@ -37,33 +35,27 @@ pub fn dos(options: &DosOptions, progress: &mut dyn FnMut(&str)) -> Result<Vec<F
         Defence::Container(Runtime::Runc),
     ] {
         let name = way.name();
-        match attacks(way, options, progress) {
+        match attacks(way, lab, options) {
             Ok(attacks) => found.push((name, attacks)),
             Err(why) => skipped.push(Skipped { what: name, why }),
         }
     }
-    skipped.push(Skipped {
-        what: "filter in a virtual machine".into(),
-        why: "NFs do not run in VMs yet".into(),
-    });
-    Ok(vec![over_time(&found, &skipped, options), times(&found, &skipped, options)])
+    let (what, why) = ("filter in a virtual machine".into(), "NFs do not run in VMs yet".into());
+    skipped.push(Skipped { what, why });
+    vec![over_time(&found, &skipped, options), times(&found, &skipped, options)]
 }
 
 /// Repeats the attack with one defence.
-fn attacks(
-    way: Defence,
-    options: &DosOptions,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Attack>, String> {
-    if way != Defence::Rules && !options.setting.runs_click {
+fn attacks(way: Defence, lab: &mut Lab, options: &DosOptions) -> Result<Vec<Attack>, String> {
+    if way != Defence::Rules && lab.millrace.is_none() {
         return Err("there is no program to run Click configurations in processes here".into());
     }
     if let Defence::Container(runtime) = way {
         runtime.works()?;
     }
     let one = |number: usize| {
-        progress(&format!("dos: {}, attack {}", way.name(), number + 1));
-        attack(way, options).map_err(|error| error.to_string())
+        lab.tell(&format!("dos: {}, attack {}", way.name(), number + 1));
+        attack(way, lab, options).map_err(|error| error.to_string())
     };
     (0..options.repeats.max(1)).map(one).collect()
 }
@@ -88,7 +80,7 @@ fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure
     let mut figure = figure("netvm-dos", "Denial of service, mitigated", options);
     figure.x = Axis::linear("time since the attack began", "s");
     figure.y = Axis::linear("rate", "kpps");
-    figure.notes.push(format!(
+    figure.add_note(format!(
         "Points are means over {:.0} ms. The attack begins right behind a look of the orchestrator, and ends after {} s, \
          filtered or not.",
         options.bin_s * 1e3,
@@ -199,10 +191,20 @@ fn figure(name: &str, title: &str, options: &DosOptions) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Effort;
+    use std::path::Path;
+
+    fn attacked(options: &DosOptions) -> Vec<Figure> {
+        let mut tell = |_: &str| {};
+        let mut lab = Lab::new(Effort::MINIATURE, Path::new(""), &mut tell);
+        // Not pinned to a core: other tests run at the same time.
+        lab.machine.cores.clear();
+        dos(&mut lab, options)
+    }
 
     #[test]
     fn an_attack_is_noticed_and_filtered_by_rules() {
-        let figures = dos(&DosOptions::miniature(), &mut |_| {}).expect("figures");
+        let figures = attacked(&DosOptions::MINIATURE);
         let over_time = &figures[0];
         // A library test has no program to start, so only the defence by rules runs.
         assert_eq!(over_time.skipped.len(), 4, "{:#?}", over_time.skipped);
@@ -244,8 +246,8 @@ mod tests {
 
     #[test]
     fn an_attack_that_nobody_sees_is_told() {
-        let options = DosOptions { threshold: 1e6, attack_s: 0.1, after_s: 0.1, ..DosOptions::miniature() };
-        let figures = dos(&options, &mut |_| {}).expect("figures");
+        let options = DosOptions { threshold: 1e6, attack_s: 0.1, after_s: 0.1, ..DosOptions::MINIATURE };
+        let figures = attacked(&options);
         assert!(figures[0].skipped[0].why.contains("unseen"), "{:#?}", figures[0].skipped);
     }
 }

@@ -1,9 +1,7 @@
 //! The options of an attack.
 
-use crate::experiment::live::Setting;
-
 /// How an attack is carried out.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct DosOptions {
     /// Normal packets a second.
     pub normal_pps: f64,
@@ -25,37 +23,28 @@ pub struct DosOptions {
     pub bin_s: f64,
     /// Attacks with each defence.
     pub repeats: usize,
-    /// How chains run. With Click configurations in processes, the filter also runs in processes and containers.
-    pub setting: Setting,
 }
 
 impl DosOptions {
     /// Attacks of three seconds.
-    pub fn full() -> DosOptions {
-        DosOptions {
-            normal_pps: 50_000.0,
-            attack_pps: 500_000.0,
-            attack_flows: 65_536,
-            before_s: 1.0,
-            attack_s: 3.0,
-            after_s: 1.0,
-            look_s: 0.01,
-            threshold: 2.0,
-            bin_s: 0.02,
-            repeats: 5,
-            setting: Setting::default(),
-        }
-    }
+    pub const FULL: DosOptions = DosOptions {
+        normal_pps: 50_000.0,
+        attack_pps: 500_000.0,
+        attack_flows: 65_536,
+        before_s: 1.0,
+        attack_s: 3.0,
+        after_s: 1.0,
+        look_s: 0.01,
+        threshold: 2.0,
+        bin_s: 0.02,
+        repeats: 5,
+    };
 
     /// An attack of a second.
-    pub fn quick() -> DosOptions {
-        DosOptions { before_s: 0.5, attack_s: 1.0, after_s: 0.3, repeats: 1, ..DosOptions::full() }
-    }
+    pub const QUICK: DosOptions =
+        DosOptions { before_s: 0.5, attack_s: 1.0, after_s: 0.3, repeats: 1, ..DosOptions::FULL };
 
     /// A second, for tests: at rates that a busy machine carries.
-    pub fn miniature() -> DosOptions {
-        let (normal_pps, attack_pps, attack_flows) = (5_000.0, 50_000.0, 4_096);
-        let setting = Setting { slots: 8_192, ..Setting::default() };
-        DosOptions { normal_pps, attack_pps, attack_flows, setting, ..DosOptions::quick() }
-    }
+    pub const MINIATURE: DosOptions =
+        DosOptions { normal_pps: 5_000.0, attack_pps: 50_000.0, attack_flows: 4_096, ..DosOptions::QUICK };
 }

@@ -16,10 +16,11 @@ pub use effort::Effort;
 pub use row::{Mode, Nf};
 pub use sweep::Case;
 
-use super::Setting;
+use crate::chain_file;
 use crate::figure::{Axis, Figure};
 use crate::machine::Machine;
 use crate::machine::Topology;
+use crate::start::RunOptions;
 use std::path::{Path, PathBuf};
 
 /// Burst size, in packets.
@@ -35,10 +36,8 @@ pub struct Lab<'a> {
     pub machine: Machine,
     /// Its sockets and cores.
     pub topology: Topology,
-    /// A program that is an NF, with its arguments: the benchmark's relay. Without it the measurements that need it are
-    /// skipped.
-    pub program: Option<(PathBuf, Vec<String>)>,
-    /// This program, where it can run Click configurations in processes and act as a peer system.
+    /// This program, where it can be the benchmark's relay and run Click configurations in processes. Without it the
+    /// measurements that need it are skipped.
     pub millrace: Option<PathBuf>,
     folder: PathBuf,
     progress: &'a mut dyn FnMut(&str),
@@ -49,7 +48,7 @@ impl<'a> Lab<'a> {
     pub fn new(effort: Effort, folder: &Path, progress: &'a mut dyn FnMut(&str)) -> Lab<'a> {
         let machine = Machine::look();
         let topology = Topology::look(&machine.cores);
-        Lab { effort, machine, topology, program: None, millrace: None, folder: folder.into(), progress }
+        Lab { effort, machine, topology, millrace: None, folder: folder.into(), progress }
     }
 
     /// The folder that chains are written to.
@@ -60,6 +59,15 @@ impl<'a> Lab<'a> {
     /// Reports progress.
     pub fn tell(&mut self, what: &str) {
         (self.progress)(what);
+    }
+
+    /// The section of an NF that is a program: the benchmark's relay.
+    ///
+    /// # Errors
+    /// That there is no such program.
+    pub(super) fn relay(&self) -> Result<toml::Table, &'static str> {
+        let program = self.millrace.as_deref().ok_or("there is no program to start as an NF here")?;
+        Ok(chain_file::relay(program))
     }
 
     /// The progress callback, for experiments that report progress themselves.
@@ -84,19 +92,25 @@ impl<'a> Lab<'a> {
         if others.is_empty() { own } else { others }
     }
 
-    /// The setting for chains that are changed while they run.
-    pub fn setting(&self) -> Setting {
-        Setting {
-            core: self.machine.cores.last().copied(),
-            runs_click: self.millrace.is_some(),
+    /// Options to run chains that are changed while they run, on the last core.
+    pub fn setting(&self) -> RunOptions {
+        RunOptions {
+            burst: worker::DEFAULT_BURST,
+            cores: self.machine.cores.last().copied().into_iter().collect(),
             slots: if self.effort.is_miniature() { 8_192 } else { 16_384 },
-            ..Setting::default()
+            ..RunOptions::default()
         }
     }
 
-    /// A figure without curves, with the settings of all experiments. Experiments of papers set its source.
-    pub fn sheet(&self, name: &str, title: &str, about: &str, x: Axis, y: Axis) -> Figure {
-        let effort = &self.effort;
+    /// The cores that the worker of such a chain leaves to NFs.
+    pub fn nf_cores(&self) -> &[usize] {
+        self.machine.cores.split_last().map_or(&[], |(_, others)| others)
+    }
+
+    /// A figure without curves over these axes, with the settings of all experiments. Experiments of papers set its
+    /// source.
+    pub fn sheet(&self, name: &str, title: &str, about: &str, (x, y): (Axis, Axis)) -> Figure {
+        let (effort, core) = (&self.effort, self.cores(1).first().copied().unwrap_or(0));
         Figure {
             name: name.into(),
             title: title.into(),
@@ -107,10 +121,7 @@ impl<'a> Lab<'a> {
             settings: vec![
                 ("rounds".into(), format!("{}, by turns", effort.rounds)),
                 ("burst".into(), BURST.to_string()),
-                (
-                    "first packet thread".into(),
-                    format!("core {}", self.cores(1).first().copied().unwrap_or(0)),
-                ),
+                ("first packet thread".into(), format!("core {core}")),
             ],
             ..Figure::default()
         }

@@ -2,8 +2,7 @@
 
 use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
-use crate::chain_file::{table, write_chain};
-use crate::experiment::script::program_nf;
+use crate::chain_file::{self, table, write_chain};
 use crate::shape::Shape;
 use crate::start::{RunOptions, failed};
 use runtime::traffic::Change;
@@ -119,7 +118,7 @@ impl Lab<'_> {
         let mut keys = match nf.click {
             Some(text) => table([("inline", text.into())]),
             None => {
-                let mut keys = program_nf(self.program.as_ref()).map_err(failed)?;
+                let mut keys = self.relay().map_err(failed)?;
                 keys.insert("interfaces".into(), vec!["0", "1"].into());
                 keys
             }
@@ -131,7 +130,7 @@ impl Lab<'_> {
             if form == Mode::PROCESS {
                 keys.insert("trust".into(), "lab".into());
             }
-            keys.insert("cores".into(), cores.iter().map(|core| *core as i64).collect::<Vec<_>>().into());
+            keys.insert("cores".into(), chain_file::cores(cores));
         }
         Ok(keys)
     }
@@ -144,14 +143,6 @@ impl Lab<'_> {
         );
         let mut chain = text.parse::<toml::Table>().map_err(failed)?;
         chain.insert("nf".into(), nfs.into());
-        self.put(name, &chain)
-    }
-
-    /// Writes a chain file into a folder of its own; returns the file.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn put(&self, name: &str, chain: &toml::Table) -> Result<PathBuf, BenchError> {
-        write_chain(&self.folder().join(name), chain)
+        write_chain(&self.folder().join(name), &chain)
     }
 }

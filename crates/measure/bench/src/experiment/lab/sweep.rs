@@ -77,7 +77,7 @@ impl Lab<'_> {
     pub fn saturate<'c>(&mut self, figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
         let mut figure = self.sweep(figure, cases);
         figure.settings.push(("seconds a point".into(), self.effort.seconds.to_string()));
-        figure.notes.push(CLOSED_LOOP.into());
+        figure.add_note(CLOSED_LOOP);
         figure
     }
 }
@@ -91,7 +91,7 @@ mod tests {
     use crate::stats::Quantiles;
 
     fn sheet(lab: &Lab) -> Figure {
-        lab.sheet("test", "", "", Axis::linear("", ""), Axis::linear("", ""))
+        lab.sheet("test", "", "", (Axis::linear("", ""), Axis::linear("", "")))
     }
 
     #[test]

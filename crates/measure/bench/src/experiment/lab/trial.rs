@@ -3,7 +3,7 @@
 use super::Lab;
 use crate::BenchError;
 use crate::load::{Batching, ChainOptions, ChainUnderTest, Observed, Offer, UnderTest};
-use crate::search::{Goal, Limits, search};
+use crate::search::{Goal, Limits, search_one};
 use crate::start::{Loaded, RunOptions, failed};
 use crate::trial::closed::ClosedLoop;
 use crate::trial::{Sample, Trials};
@@ -37,7 +37,7 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
     }
     let told = "what a chain carries is measured with generated traffic: give a port `traffic = { … }`, as in \
                 examples/throughput/chain.toml";
-    Err(BenchError::BadChain { message: format!("{}: {told}", path.display()) })
+    Err(BenchError::BadText(format!("{}: {told}", path.display())))
 }
 
 /// Throughput of a chain at saturation in Mpps, and whether the measurement was disturbed: something else had the core
@@ -83,16 +83,26 @@ pub fn open(path: &Path, run: &RunOptions, batching: Batching) -> Result<Box<Cha
     Ok(Box::new(ChainUnderTest::start(path, &ChainOptions { run: run.clone(), ring: RING, batching })?))
 }
 
-/// Offers one load after the other to a chain, then ends it; returns what was observed of each load.
+/// Offers one load after the other to a chain, each at its place on the x axis, then ends it. `values` has the curves
+/// and the values of what was observed.
 ///
 /// # Errors
 /// When nothing can be measured, or not every packet is accounted for.
-pub fn offered(mut chain: Box<ChainUnderTest>, offers: &[Offer]) -> Result<Vec<Observed>, BenchError> {
+pub fn offered<Values: IntoIterator<Item = (String, f64)>>(
+    mut chain: Box<ChainUnderTest>,
+    offers: impl IntoIterator<Item = (f64, Offer)>,
+    values: impl Fn(&Observed) -> Values,
+) -> Result<Vec<Sample>, BenchError> {
     let mut trials = Trials::new(chain.as_mut());
-    let observed: Result<Vec<Observed>, BenchError> =
-        offers.iter().map(|offer| trials.offer(offer)).collect();
+    let mut samples = vec![];
+    let all = offers.into_iter().try_for_each(|(x, offer)| {
+        let observed = trials.offer(&offer)?;
+        let disturbed = observed.is_disturbed();
+        samples.extend(values(&observed).into_iter().map(|(series, y)| Sample { series, x, y, disturbed }));
+        Ok(())
+    });
     ended(chain)?;
-    observed
+    all.map(|()| samples)
 }
 
 /// Median and 99th percentile of latency, in microseconds, where something was seen: at each place of `loads` with frames
@@ -107,19 +117,13 @@ pub fn latencies(
     name: &str,
     loads: &[(f64, f64)],
 ) -> Result<Vec<Sample>, BenchError> {
-    let offers = loads.iter().map(|(_, rate)| Offer::sampled(*rate, latency_s(lab, *rate)));
-    let observed = offered(open(path, run, batching)?, &offers.collect::<Vec<_>>())?;
-    let of = |((x, _), observed): (&(f64, f64), &Observed)| {
-        let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
-        let sample = |(told, quantile): (&str, f64)| Sample {
-            series: format!("{name}, {told}"),
-            x: *x,
-            y: seen.latency.value_at_quantile(quantile) as f64 / 1e3,
-            disturbed: observed.is_disturbed(),
+    let offers = loads.iter().map(|(x, rate)| (*x, Offer::sampled(*rate, latency_s(lab, *rate))));
+    offered(open(path, run, batching)?, offers, |observed| {
+        let us = |(told, quantile): (&str, f64)| {
+            Some((format!("{name}, {told}"), observed.latency()?.value_at_quantile(quantile) as f64 / 1e3))
         };
-        Some([("median", 0.5), ("99 %", 0.99)].map(sample))
-    };
-    Ok(loads.iter().zip(&observed).filter_map(of).flatten().collect())
+        [("median", 0.5), ("99 %", 0.99)].map(us).into_iter().flatten()
+    })
 }
 
 /// Seconds of a latency trial at a rate.
@@ -134,9 +138,8 @@ pub fn latency_s(lab: &Lab, rate: f64) -> f64 {
 /// When nothing can be measured, or not every packet is accounted for.
 pub fn carried(lab: &Lab, mut chain: Box<ChainUnderTest>, goal: Goal) -> Result<(f64, bool), BenchError> {
     let mut trials = Trials::new(chain.as_mut());
-    let found = search(&[lab.effort.goal(goal)], &LIMITS, &mut trials);
+    let found = search_one(lab.effort.goal(goal), &LIMITS, &mut trials);
     let disturbed = trials.tally.disturbed * 2 > trials.tally.trials;
     ended(chain)?;
-    let found = found?.first().ok_or_else(|| failed("the search found nothing"))?.throughput();
-    Ok((found, disturbed))
+    Ok((found?.throughput(), disturbed))
 }

@@ -56,7 +56,7 @@ pub(super) fn stated(name: &str, place: &str, smallest: f64, full_from: u16, siz
 pub(super) fn crowded(lab: &Lab, figure: &mut Figure, nfs: usize) {
     let cores = lab.machine.cores.len();
     if cores < nfs + 1 {
-        figure.notes.push(format!(
+        figure.add_note(format!(
             "{cores} cores for the packet thread and up to {nfs} NFs in processes, which share what is left; the paper \
              has a core and more for each."
         ));

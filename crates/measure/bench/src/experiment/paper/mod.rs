@@ -107,13 +107,8 @@ impl Paper {
     /// The same; where nothing at all can be measured, a figure that says why.
     pub fn run_or_skip(&self, lab: &mut Lab) -> Vec<Figure> {
         self.run(lab).unwrap_or_else(|why| {
-            let mut figure = lab.sheet(
-                self.name,
-                self.about,
-                "Nothing could be measured.",
-                Axis::default(),
-                Axis::default(),
-            );
+            let axes = (Axis::default(), Axis::default());
+            let mut figure = lab.sheet(self.name, self.about, "Nothing could be measured.", axes);
             figure.source = Some(self.source());
             figure.skip("all of it", why);
             vec![figure]

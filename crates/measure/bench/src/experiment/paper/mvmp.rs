@@ -3,8 +3,8 @@
 use super::curves::{Row, crowded, over_sizes, saturated, stated};
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf};
-use crate::experiment::taps::{SATURATING, TapOptions, taps};
-use crate::figure::{Axis, Figure, Series};
+use crate::experiment::taps::{SATURATING, taps};
+use crate::figure::{Axis, Figure};
 
 /// What l2fwd and MVMP reach with 64 bytes, in Mpps, and how much less OpenNetVM does.
 const STATED: f64 = 14.3;
@@ -24,8 +24,7 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "mvmp-forward",
         "Forwarding in a process of its own",
         "L2 forwarding (addresses exchanged) in the packet thread, and in an NF in a process over shared memory.",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
     let own = |name: &str| figure.at(name, 64.0);
@@ -39,15 +38,8 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 
 /// Figure 6: NFs that share a virtual device.
 pub fn duplicate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let options = TapOptions {
-        sizes: if lab.effort.is_miniature() { vec![64] } else { vec![64, SATURATING] },
-        most: lab.effort.most.min(5),
-        repeats: lab.effort.rounds,
-        seconds: lab.effort.seconds,
-        program: lab.program.clone(),
-        setting: lab.setting(),
-    };
-    taps(&options, lab.progress())
+    let sizes: &[u32] = if lab.effort.is_miniature() { &[64] } else { &[64, SATURATING] };
+    Ok(taps(lab, sizes, lab.effort.most.min(5)))
 }
 
 /// Figure 7: NFs in processes in a row.
@@ -68,8 +60,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "NFs in a row",
         "L2 forwarding, 64-byte frames, over the number of NFs: programs in processes over shared memory, and the same as \
          elements and as one function.",
-        Axis::linear("NFs", ""),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
     let last = most as f64;
@@ -82,12 +73,12 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let told = format!("{most} NFs as one function carry more than as elements (Mpps)");
     figure.expect(values, &told, |fused, modular| fused > modular);
     let flat = (1..=most).map(|count| (count as f64, STATED));
-    figure.series.push(Series::paper("MVMP", PLACE, flat));
+    figure.paper("MVMP", PLACE, flat);
     let open = [(1.0, STATED * OPEN_NETVM), (5.0, STATED / 3.0)];
     let open = open.into_iter().filter(|(count, _)| *count <= last);
-    figure.series.push(Series::paper("OpenNetVM", PLACE, open));
+    figure.paper("OpenNetVM", PLACE, open);
     let virtual_functions = [(5.0, STATED / 7.0)].into_iter().filter(|(count, _)| *count <= last);
-    figure.series.push(Series::paper("SR-IOV", PLACE, virtual_functions));
+    figure.paper("SR-IOV", PLACE, virtual_functions);
     figure.series.retain(|series| !series.points.is_empty());
     crowded(lab, &mut figure, most);
     Ok(vec![figure])

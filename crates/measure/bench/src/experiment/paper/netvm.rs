@@ -3,14 +3,12 @@
 use super::curves::{Row, crowded, line_gbps, line_mpps, over_sizes, saturated};
 use crate::BenchError;
 use crate::experiment::breakdown::{self as stages, BreakdownOptions, Kind};
-use crate::experiment::deploy::{DeployOptions, deploy as deployed};
+use crate::experiment::deploy::deploy as deployed;
 use crate::experiment::dos::{DosOptions, dos as attacked};
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
-use crate::experiment::steering::{SteeringOptions, steering as steered};
+use crate::experiment::steering::steering as steered;
 use crate::figure::{Axis, Figure, Point, Series};
 use crate::load::{Batching, Observed, Offer};
-use crate::start::failed;
-use crate::trial::Sample;
 
 const PLACE: &str = "NetVM, section V: KVM on a Xeon X5650 at 2.67 GHz, one 10 GbE port";
 /// The rate of 64-byte frames on 10 GbE, in Mpps.
@@ -44,13 +42,8 @@ fn over_loads<'r>(
         Case::new(row.name.clone(), move |lab| {
             let path = lab.row(&row.nfs, row.mode)?;
             let chain = trial::open(&path, &lab.run_options(row.mode, Some(64)), Batching::Adaptive)?;
-            let offers: Vec<Offer> = loads.iter().map(|load| offer(lab, load * 1e6)).collect();
-            let observed = trial::offered(chain, &offers)?;
-            let sample = |(load, observed): (&f64, &Observed)| {
-                let (series, disturbed) = (row.name.clone(), observed.is_disturbed());
-                Some(Sample { series, x: *load, y: y(observed)?, disturbed })
-            };
-            Ok(loads.iter().zip(&observed).filter_map(sample).collect())
+            let offers = loads.iter().map(|load| (*load, offer(lab, load * 1e6)));
+            trial::offered(chain, offers, |observed| y(observed).map(|y| (row.name.clone(), y)))
         })
     })
 }
@@ -65,11 +58,10 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-forward",
         "What is forwarded of what is offered",
         "64-byte frames, open loop. The program exchanges addresses; Click forwards by ten routes.",
-        Axis::linear("offered", "Mpps"),
-        Axis::linear("forwarded", "Mpps"),
+        (Axis::linear("offered", "Mpps"), Axis::linear("forwarded", "Mpps")),
     );
     let mut figure = lab.sweep(sheet, cases);
-    figure.notes.push(trial::open_loop(trial_s));
+    figure.add_note(trial::open_loop(trial_s));
     let least = loads.first().copied().unwrap_or_default();
     for row in &rows {
         let values = (figure.at(&row.name, least), Some(least));
@@ -77,15 +69,14 @@ pub fn forward(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure.expect(values, &told, |own, offered| own > offered * 0.9);
     }
     let line = loads.iter().map(|load| (*load, *load));
-    figure.series.push(Series::paper("NetVM, simple L3", PLACE, line));
+    figure.paper("NetVM, simple L3", PLACE, line);
     for (name, gbps) in [("NetVM, Click", 6.0), ("SR-IOV", 5.0), ("Linux, Click", 0.327)] {
         let most = line_mpps(gbps, 64.0);
         let points = loads.iter().map(|load| (*load, load.min(most)));
-        figure.series.push(Series::paper(name, PLACE, points));
+        figure.paper(name, PLACE, points);
     }
-    figure.notes.push(
-        "Papers' lines follow from the most that section V.B states for each; below that all is forwarded."
-            .into(),
+    figure.add_note(
+        "Papers' lines follow from the most that section V.B states for each; below that all is forwarded.",
     );
     crowded(lab, &mut figure, 1);
     Ok(vec![figure])
@@ -99,8 +90,7 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-sizes",
         "L3 forwarding over frame sizes",
         "Bits a second on the line, with 20 bytes of preamble and gap for each frame.",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput", "Gbit/s"),
+        (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Gbit/s")),
     );
     let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
     for point in figure.series.iter_mut().flat_map(|series| &mut series.points) {
@@ -117,8 +107,8 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let stated = sizes.iter().filter(|size| **size == 64 || **size >= 128);
         stated.map(move |size| (f64::from(*size), if *size < 128 { smallest } else { 10.0 }))
     };
-    figure.series.push(Series::paper("NetVM, simple L3", PLACE, all(10.0)));
-    figure.series.push(Series::paper("NetVM, Click", PLACE, all(6.8)));
+    figure.paper("NetVM, simple L3", PLACE, all(10.0));
+    figure.paper("NetVM, Click", PLACE, all(6.8));
     Ok(vec![figure])
 }
 
@@ -139,8 +129,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "netvm-chain",
         "Different NFs in a row",
         "An L2 switch, a firewall and L3 forwarders, each in a process of its own over shared memory; 64-byte frames.",
-        Axis::linear("NFs", ""),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
     let last = most as f64;
@@ -151,7 +140,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let told = format!("{most} NFs carry more as one function (Mpps)");
     figure.expect(values, &told, |fused, processes| fused > processes);
     let line = (1..=most.min(3)).map(|count| (count as f64, LINE));
-    figure.series.push(Series::paper("NetVM", &format!("{PLACE}: nearly line rate up to three VMs"), line));
+    figure.paper("NetVM", &format!("{PLACE}: nearly line rate up to three VMs"), line);
     crowded(lab, &mut figure, most);
     Ok(vec![figure])
 }
@@ -160,27 +149,23 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let (rows, loads) = (rows(), loads(lab));
     let offer = |lab: &Lab, load: f64| Offer::sampled(load, trial::latency_s(lab, load));
-    let cases = over_loads(&rows, &loads, offer, |observed| {
-        let seen = observed.seen.as_ref().filter(|seen| !seen.latency.is_empty())?;
-        Some(seen.latency.mean() / 1e3)
-    });
+    let mean = |observed: &Observed| Some(observed.latency()?.mean() / 1e3);
+    let cases = over_loads(&rows, &loads, offer, mean);
     let sheet = lab.sheet(
         "netvm-latency",
         "Average latency over the offered load",
         "64-byte frames, open loop: from when a frame was due until the chain sent it.",
-        Axis::linear("offered", "Mpps"),
-        Axis::log("average latency", "µs"),
+        (Axis::linear("offered", "Mpps"), Axis::log("average latency", "µs")),
     );
     let mut figure = lab.sweep(sheet, cases);
-    figure.notes.push(trial::open_loop(lab.effort.latency_s));
+    figure.add_note(trial::open_loop(lab.effort.latency_s));
     let least = loads.first().copied().unwrap_or_default();
     let values = (figure.at("Click, fused", least), figure.at("Click in a process", least));
     let told = "in this process a frame takes less than through another (µs)";
     figure.expect(values, told, |fused, process| fused < process);
-    figure.notes.push(
+    figure.add_note(
         "The paper's figures have the way to the traffic generator and back in them; it states none. Past what a form \
-         carries latency is that of a full ring of 1,024 frames."
-            .into(),
+         carries latency is that of a full ring of 1,024 frames.",
     );
     crowded(lab, &mut figure, 1);
     Ok(vec![figure])
@@ -194,8 +179,7 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "Where the time of a packet goes",
         "L3 forwarding in a process: the packet thread's stages by its cycle counter, without what reading it costs, and the \
          time that the NF's process ran for each packet. Ports are in memory here, where the paper has a NIC.",
-        Axis::names("task", tasks),
-        Axis::linear("time for each packet", "ns"),
+        (Axis::names("task", tasks), Axis::linear("time for each packet", "ns")),
     );
     for row in rows().iter().filter(|row| row.mode == Mode::PROCESS) {
         lab.tell(&format!("netvm-breakdown: {}", row.name));
@@ -223,56 +207,38 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure.series.push(Series::own(row.name.clone(), points.collect()));
     }
     if figure.series.is_empty() {
-        figure.notes.push("Nothing could be measured: see what was skipped.".into());
+        figure.add_note("Nothing could be measured: see what was skipped.");
     }
     let place = format!("{PLACE}, table I");
     let table = |figures: [f64; 6]| figures.into_iter().enumerate().map(|(x, ns)| (x as f64, ns));
     // The stages VM → APP, APP and APP → VM together are the NF's; the totals are those that the paper states.
     let simple = table([27.8, 16.7, 1.8 + 37.7 + 1.8, 1.8, 0.6, 88.3]);
     let click = table([27.8, 16.7, 29.4 + 41.5 + 129.0, 1.8, 0.6, 246.8]);
-    figure.series.push(Series::paper("NetVM, simple L3", &place, simple));
-    figure.series.push(Series::paper("NetVM, Click", &place, click));
-    figure.notes.push(
+    figure.paper("NetVM, simple L3", &place, simple);
+    figure.paper("NetVM, Click", &place, click);
+    figure.add_note(
         "Time in the NF is that for which its process ran, which counts its looking for packets; the packet thread and the NF \
-         work at the same time, so the total is work and not a rate."
-            .into(),
+         work at the same time, so the total is work and not a rate.",
     );
     Ok(vec![figure])
 }
 
 /// Figure 16: instances of an NF.
 pub fn steering(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let effort = &lab.effort;
-    let options = SteeringOptions {
-        most: effort.most.min(4),
-        repeats: effort.rounds,
-        seconds: effort.seconds,
-        processes: lab.millrace.is_some(),
-        chain: None,
-        setting: lab.setting(),
-    };
-    steered(&options, lab.progress())
+    steered(lab, lab.effort.most.min(4), None)
 }
 
 /// Figure 17: how long it takes to start an NF.
 pub fn deploy(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let options = DeployOptions {
-        repeats: lab.effort.rounds.max(2),
-        program: lab.program.clone(),
-        setting: lab.setting(),
-        ..DeployOptions::miniature()
-    };
-    Ok(vec![deployed(&options, lab.progress())?])
+    Ok(vec![deployed(lab, None, None)?])
 }
 
 /// Figure 18: an attack.
 pub fn dos(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let options = match lab.effort.name {
-        "full" => DosOptions::full(),
-        "quick" => DosOptions::quick(),
-        _ => DosOptions::miniature(),
+        "full" => DosOptions::FULL,
+        "quick" => DosOptions::QUICK,
+        _ => DosOptions::MINIATURE,
     };
-    let options = DosOptions { setting: lab.setting(), ..options };
-    let figures = attacked(&options, lab.progress())?;
-    if figures.is_empty() { Err(failed("the attack gave no figure")) } else { Ok(figures) }
+    Ok(attacked(lab, &options))
 }

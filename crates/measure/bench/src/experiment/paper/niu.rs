@@ -10,6 +10,7 @@ use crate::figure::{Axis, Figure, Series};
 use crate::load::{Batching, Offer, UnderTest};
 use crate::start::{RunOptions, failed};
 use crate::trial::Sample;
+use crate::units::counted;
 use std::time::Duration;
 use worker::profile::Stage;
 
@@ -37,8 +38,7 @@ pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-baseline",
         "One NF over frame sizes",
         "L3 forwarding by ten routes and a firewall of ten rules, 1,000 flows.",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
     let first = figure.at("L3FWD, fused, flow cache", 64.0);
@@ -56,8 +56,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
         "niu-baseline-clock",
         "One NF over the CPU's clock, 64-byte frames",
         "L3 forwarding and a firewall on one core, at each frequency that the kernel sets here.",
-        Axis::linear("clock", "GHz"),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::linear("clock", "GHz"), Axis::linear("throughput", "Mpps")),
     );
     let core = lab.cores(1).first().copied().unwrap_or(0);
     let nfs = [Nf::L3, Nf::FIREWALL];
@@ -66,7 +65,7 @@ fn over_clock(lab: &mut Lab) -> Result<Figure, BenchError> {
         Ok(clock) => clock.steps(5).into_iter().map(|khz| (khz as f64 / 1e6, Some(khz))).collect(),
         Err(why) => {
             figure.skip("other frequencies", why);
-            figure.notes.push("The clock shown is that of the time stamp counter.".into());
+            figure.add_note("The clock shown is that of the time stamp counter.");
             vec![((lab.machine.tsc_ghz * 100.0).round() / 100.0, None)]
         }
     };
@@ -98,7 +97,7 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         for (workers, form) in
             (1..=most).flat_map(|workers| [(workers, Mode::MODULAR), (workers, Mode::FUSED)])
         {
-            let name = format!("{}, {workers} {}", form.name, queues(workers));
+            let name = format!("{}, {}", form.name, counted(workers, "queue"));
             cases.push(Case::point(&name, f64::from(*size), move |lab| {
                 let path = lab.row(&[Nf::L3], form)?;
                 let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(form, Some(*size)) };
@@ -111,8 +110,7 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "One NF with more queues and cores",
         "L3 forwarding of small frames. Each packet thread has a queue of its own at the port, where the papers' vNICs have \
          one.",
-        Axis::linear("frame size", "bytes"),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::linear("frame size", "bytes"), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
     if most < 2 {
@@ -123,23 +121,19 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure
             .expect((one, two), "a second queue and core carry more (Mpps, 64 bytes)", |one, two| two > one);
     }
-    figure.series.push(Series::paper(
+    figure.paper(
         "BESS, one vNIC for each side",
         "Niu et al., section 4.2 and table 1, at 2.6 GHz on 10 GbE; more vCPUs and memory change little",
         [(64.0, 9.34), (128.0, line_mpps(10.0, 128.0))],
-    ));
+    );
     let line = sizes.iter().map(|size| (f64::from(*size), line_mpps(10.0, f64::from(*size))));
-    figure.series.push(Series::paper(
+    figure.paper(
         "BESS, two vNICs for each side",
         "Niu et al., figure 3: line rate of 10 GbE at all sizes",
         line,
-    ));
+    );
     let busy = utilization(lab)?;
     Ok(vec![figure, busy])
-}
-
-fn queues(workers: usize) -> &'static str {
-    if workers == 1 { "queue" } else { "queues" }
 }
 
 /// Table 2: the share of its time that the worker processes packets, with 10 GbE offered.
@@ -158,11 +152,10 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
         "How busy the core is at the rate of 10 GbE",
         "L3 forwarding, open loop at what 10 GbE carries of each size. A packet thread polls, so time counts in which it \
          found packets (cycles of all stages but waiting).",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("busy", "%"),
+        (Axis::log("frame size", "bytes"), Axis::linear("busy", "%")),
     );
     let mut figure = lab.sweep(sheet, cases);
-    figure.notes.push(trial::open_loop(lab.effort.trial_s.max(0.1)));
+    figure.add_note(trial::open_loop(lab.effort.trial_s.max(0.1)));
     let most = sizes.iter().copied().max().map_or(0.0, f64::from);
     for form in forms {
         let name = format!("L3FWD, {}", form.name);
@@ -173,7 +166,7 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     let table = [100.0, 100.0, 70.1, 63.0, 53.6, 53.8];
     let points = [64.0, 128.0, 256.0, 512.0, 1024.0, 1500.0].into_iter().zip(table);
     let place = "Niu et al., table 2: L3FWD at 2.6 GHz on 10 GbE";
-    figure.series.push(Series::paper("ClickOS", place, points));
+    figure.paper("ClickOS", place, points);
     Ok(figure)
 }
 
@@ -211,8 +204,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-chain",
         "One to three NFs in a row",
         "The papers' chains: L3 forwarding; a firewall before it; L2 forwarding behind both.",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
     for form in [Mode::MODULAR, Mode::PROCESS] {
@@ -225,10 +217,9 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let told = "three NFs as one function carry more than as elements (Mpps)";
     figure.expect(values, told, |fused, modular| fused > modular);
     figure.series.push(stated("BESS, 1 NF", PLACE, 9.34, 128, sizes));
-    figure.notes.push(
+    figure.add_note(
         "The papers state that BESS loses mildly at 64 to 128 bytes with two and three NFs, and that three NFs in ClickOS \
-         do not fill 10 GbE with 512 bytes; they give no numbers for those."
-            .into(),
+         do not fill 10 GbE with 512 bytes; they give no numbers for those.",
     );
     crowded(lab, &mut figure, 3);
     Ok(vec![figure])
@@ -240,8 +231,7 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-numa",
         "A chain across sockets",
         "Firewall and L3 forwarding in processes, on cores of the packet thread's socket and of another one.",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Mpps")),
     );
     let own = lab.cores(1).first().copied().unwrap_or(0);
     let sockets = lab.topology.sockets();
@@ -258,10 +248,9 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let (Some(here), Some(there)) = (here, there) else {
         let why = format!("{}: two sockets with three cores or more are needed", lab.topology.sentence());
         figure.skip("a chain across sockets", why);
-        figure.notes.push(
+        figure.add_note(
             "The paper states that two NFs on different sockets lose nearly half of what they carry on one, at 64 bytes, and \
-             that joining servers by their NICs avoids it; `millrace plan` follows that."
-                .into(),
+             that joining servers by their NICs avoids it; `millrace plan` follows that.",
         );
         return Ok(vec![figure]);
     };
@@ -289,7 +278,7 @@ pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure.name =
             if form == Mode::CACHED { "niu-colocation".into() } else { "niu-colocation-modular".into() };
         figure.title = format!("Independent chains side by side, {}", form.name);
-        figure.notes.push("The paper states that throughput scales linearly in almost all cases.".into());
+        figure.add_note("The paper states that throughput scales linearly in almost all cases.");
         figures.push(figure);
     }
     Ok(figures)

@@ -3,7 +3,7 @@
 use super::curves::crowded;
 use crate::BenchError;
 use crate::experiment::lab::{Case, Lab, Mode, Nf, trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Figure};
 use crate::load::Batching;
 use crate::start::RunOptions;
 
@@ -22,22 +22,19 @@ struct PollingMode {
     polls: bool,
 }
 
+const fn polling_mode(name: &'static str, batching: Batching, burst: usize, polls: bool) -> PollingMode {
+    PollingMode { name, batching, burst, polls }
+}
+
+const TIMER_OF_100_US: Batching = Batching::Fixed { frames: 32, wait_ns: 100_000 };
+const TIMER_OF_1_MS: Batching = Batching::Fixed { frames: 256, wait_ns: 1_000_000 };
+
 const WAYS: [PollingMode; 5] = [
-    PollingMode { name: "adaptive", batching: Batching::Adaptive, burst: 64, polls: false },
-    PollingMode { name: "adaptive, polling", batching: Batching::Adaptive, burst: 64, polls: true },
-    PollingMode { name: "one by one", batching: Batching::Adaptive, burst: 1, polls: false },
-    PollingMode {
-        name: "bursts of 32, timer of 100 µs",
-        batching: Batching::Fixed { frames: 32, wait_ns: 100_000 },
-        burst: 32,
-        polls: false,
-    },
-    PollingMode {
-        name: "bursts of 256, timer of 1 ms",
-        batching: Batching::Fixed { frames: 256, wait_ns: 1_000_000 },
-        burst: 256,
-        polls: false,
-    },
+    polling_mode("adaptive", Batching::Adaptive, 64, false),
+    polling_mode("adaptive, polling", Batching::Adaptive, 64, true),
+    polling_mode("one by one", Batching::Adaptive, 1, false),
+    polling_mode("bursts of 32, timer of 100 µs", TIMER_OF_100_US, 32, false),
+    polling_mode("bursts of 256, timer of 1 ms", TIMER_OF_1_MS, 256, false),
 ];
 
 /// Figure 5: latency over the sending rate.
@@ -61,8 +58,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "L3 forwarding of 128-byte frames, open loop. Adaptive: the chain takes what is there, and waits for nothing. Bursts \
          with a timer: frames are handed out when so many wait, or the first has waited for so long, as the paper's \
          dataplanes do.",
-        Axis::log("sending rate", "packets per second"),
-        Axis::log("latency", "µs"),
+        (Axis::log("sending rate", "packets per second"), Axis::log("latency", "µs")),
     );
     let mut figure = lab.sweep(sheet, cases);
     let lowest = rates.first().copied().unwrap_or_default();
@@ -72,7 +68,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let told = format!("at {lowest} packets a second frames wait less than in {} (µs)", fixed.name);
         figure.expect(values, &told, |adaptive, fixed| adaptive < fixed);
     }
-    figure.notes.push(trial::open_loop(lab.effort.latency_s));
+    figure.add_note(trial::open_loop(lab.effort.latency_s));
     figure.notes.extend([
         "A frame counts from when it was due, whether the chain was ready or not (corrected for coordinated omission). Where \
          a way does not carry a rate, frames stand in the ring or are lost, and latency is that of a full ring."
@@ -106,24 +102,18 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "niu-latency-chain",
         "Latency over the length of a chain",
         &format!("128-byte frames at {} Mpps, open loop.", load / 1e6),
-        Axis::names("chain", names),
-        Axis::log("latency", "µs"),
+        (Axis::names("chain", names), Axis::log("latency", "µs")),
     );
     let mut figure = lab.sweep(sheet, cases);
     let of = |form: Mode| figure.at(&format!("{}, median", form.name), 3.0);
     let values = (of(Mode::CACHED), of(Mode::PROCESS));
     let told = "three NFs in one function take less than in processes (µs)";
     figure.expect(values, told, |fused, processes| fused < processes);
-    figure.notes.push(trial::open_loop(lab.effort.latency_s));
-    figure.series.push(Series::paper(
-        "BESS",
-        "Niu et al., section 5.2, between two servers on 10 GbE",
-        [(2.0, 34.326)],
-    ));
-    figure.notes.push(
+    figure.add_note(trial::open_loop(lab.effort.latency_s));
+    figure.paper("BESS", "Niu et al., section 5.2, between two servers on 10 GbE", [(2.0, 34.326)]);
+    figure.add_note(
         "The paper's figures are averages, with the way between two servers and their NICs in them. Of BESS it states 34.326 µs for two \
-         NFs, and 45.982 µs for both of them alone, added up."
-            .into(),
+         NFs, and 45.982 µs for both of them alone, added up.",
     );
     crowded(lab, &mut figure, 3);
     Ok(vec![figure])

@@ -5,7 +5,7 @@ use crate::BenchError;
 use crate::experiment::acl::acl as many_rules;
 use crate::experiment::growth::per_nf;
 use crate::experiment::lab::{Case, Lab, trial};
-use crate::figure::{Axis, Figure, Series};
+use crate::figure::{Axis, Figure};
 use crate::shape::Shape;
 use crate::speed::scene::{PortKind, Stage};
 use crate::speed::workload;
@@ -46,8 +46,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "Routers and NAPTs in a row",
         "Standards-compliant routers and NAPTs with 1,000 flows, 64-byte frames, one core: element by element, synthesized \
          (fused), and synthesized with a flow cache (cached).",
-        Axis::linear("NFs", ""),
-        Axis::linear("throughput", "Mpps"),
+        (Axis::linear("NFs", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
     let last = lengths.last().map_or(1.0, |length| f64::from(*length));
@@ -61,7 +60,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure.expect(kept, &told, |many, one| many > one / 2.0);
     }
     figure.notes.extend(per_nf(&figure, "NF"));
-    figure.notes.push(format!(
+    figure.add_note(format!(
         "The paper ({PLACE}): SNF holds the 31.5 Gbit/s that its NICs do with 60-byte frames (without FCS) up to ten routers, \
          and up to ten NAPTs with batches of 128; ten routers in FastClick stay below 10 Gbit/s, by a quadratic fit."
     ));
@@ -85,8 +84,7 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         "snf-sizes",
         &format!("{length} routers and {length} NAPTs over frame sizes"),
         "Bits a second on the line, with 20 bytes of preamble and gap for each frame: what one core would fill.",
-        Axis::log("frame size", "bytes"),
-        Axis::linear("throughput", "Gbit/s"),
+        (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Gbit/s")),
     );
     let mut figure = lab.saturate(sheet, cases);
     for (name, _) in KINDS {
@@ -99,10 +97,10 @@ pub fn sizes(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         let sizes = lab.effort.sizes.iter().map(|size| f64::from(*size));
         sizes.filter(move |size| *size > from).map(|size| (size, 40.0)).collect::<Vec<_>>()
     };
-    figure.series.push(Series::paper("SNF", &format!("{PLACE}: 40 Gbit/s above 128 bytes"), full(128.0)));
+    figure.paper("SNF", &format!("{PLACE}: 40 Gbit/s above 128 bytes"), full(128.0));
     let place = format!("{PLACE}: line rate above 800 to 1,000 bytes");
-    figure.series.push(Series::paper("FastClick", &place, full(1_000.0)));
-    figure.notes.push("Line rates of the paper are those of its four ports; ours have no line.".into());
+    figure.paper("FastClick", &place, full(1_000.0));
+    figure.add_note("Line rates of the paper are those of its four ports; ours have no line.");
     Ok(vec![figure])
 }
 
@@ -112,7 +110,7 @@ pub fn acl(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figures = many_rules(lab, counts)?;
     for figure in &mut figures {
         figure.name = format!("snf-{}", figure.name);
-        figure.notes.push(match figure.name.as_str() {
+        figure.add_note(match figure.name.as_str() {
             "snf-acl" => format!(
                 "The paper ({PLACE}): SNF carries up to 8.5 times what FastClick does; FastClick loses a factor of 1.5 with \
                  713 rules and of 10 with 8,550. FastClick's classifiers are trees; the modular form here has a compiled one, \

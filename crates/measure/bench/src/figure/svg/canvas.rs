@@ -7,13 +7,13 @@ use std::fmt;
 /// The average width of a letter of a proportional font, as a share of its size: an upper bound.
 pub const LETTER: f64 = 0.6;
 /// The background colour.
-pub const WHITE: Rgb = Rgb(255, 255, 255);
+pub const WHITE: Rgb = Rgb(0xffffff);
 /// The colour of the main texts.
-pub const INK: Rgb = Rgb(34, 34, 34);
+pub const INK: Rgb = Rgb(0x222222);
 /// The colour of axes and remarks.
-pub const SOFT: Rgb = Rgb(95, 95, 95);
+pub const SOFT: Rgb = Rgb(0x5f5f5f);
 /// The colour of grid lines.
-pub const GRID: Rgb = Rgb(222, 222, 222);
+pub const GRID: Rgb = Rgb(0xdedede);
 /// Size of a title, in pixels.
 pub const TITLE: f64 = 16.0;
 /// Size of labels and of a legend's names, in pixels.
@@ -24,9 +24,9 @@ pub const SMALL: f64 = 12.0;
 /// A position, in pixels from the upper left.
 pub type Spot = (f64, f64);
 
-/// A colour: red, green, blue.
+/// A colour: a byte each of red, green and blue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Rgb(pub u8, pub u8, pub u8);
+pub struct Rgb(pub u32);
 
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +164,7 @@ impl Canvas {
 
 impl fmt::Display for Rgb {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+        write!(out, "#{:06x}", self.0)
     }
 }
 

@@ -8,28 +8,10 @@ use super::canvas::{Canvas, Pen, Rgb, Spot, WHITE};
 use crate::figure::{Origin, Series};
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-const COLORS: [Rgb; 10] = [
-    Rgb(0, 114, 178),
-    Rgb(213, 94, 0),
-    Rgb(0, 140, 105),
-    Rgb(204, 110, 160),
-    Rgb(51, 34, 136),
-    Rgb(230, 159, 0),
-    Rgb(86, 180, 233),
-    Rgb(136, 34, 85),
-    Rgb(130, 130, 30),
-    Rgb(20, 20, 20),
-];
-const GREYS: [Rgb; 3] = [Rgb(105, 105, 105), Rgb(150, 150, 150), Rgb(75, 75, 75)];
-const MARKERS: [Marker; 7] = [
-    Marker::Circle,
-    Marker::Regular { corners: 4, turn: 0.5 },
-    Marker::Regular { corners: 3, turn: 0.0 },
-    Marker::Regular { corners: 4, turn: 0.0 },
-    Marker::Regular { corners: 3, turn: 0.5 },
-    Marker::Regular { corners: 5, turn: 0.0 },
-    Marker::Regular { corners: 6, turn: 0.5 },
-];
+const COLORS: [u32; 10] =
+    [0x0072b2, 0xd55e00, 0x008c69, 0xcc6ea0, 0x332288, 0xe69f00, 0x56b4e9, 0x882255, 0x82821e, 0x141414];
+const GREYS: [u32; 3] = [0x696969, 0x969696, 0x4b4b4b];
+const MARKERS: [Marker; 7] = [(0, 0.0), (4, 0.5), (3, 0.0), (4, 0.0), (3, 0.5), (5, 0.0), (6, 0.5)];
 /// Radius of a marker, in pixels.
 const RADIUS: f64 = 4.0;
 
@@ -46,15 +28,9 @@ pub struct Look {
     hollow: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Marker {
-    Circle,
-    /// A regular polygon. Without a turn one corner is at the top; `turn` is a share of the angle between two corners.
-    Regular {
-        corners: u32,
-        turn: f64,
-    },
-}
+/// The number of corners of a regular polygon, 0 for a circle, and its turn as a share of the angle between two corners.
+/// Without a turn one corner is at the top.
+type Marker = (u32, f64);
 
 /// The styles of some curves.
 pub fn looks(series: &[Series]) -> Vec<Look> {
@@ -66,7 +42,7 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
     let look = |series: &Series| {
         let paper = matches!(series.origin, Origin::Paper(_));
         let at = next(if paper { &mut printed } else { &mut measured });
-        let pick = |colors: &[Rgb]| colors.get(at % colors.len()).copied().unwrap_or(COLORS[0]);
+        let pick = |colors: &[u32]| Rgb(colors.get(at % colors.len()).copied().unwrap_or(COLORS[0]));
         let marker = MARKERS[at % MARKERS.len()];
         let (color, width, dash) = match series.origin {
             Origin::Own => (pick(&COLORS), 2.0, None),
@@ -84,9 +60,9 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
 }
 
 /// A colour mixed with white.
-fn pale(Rgb(red, green, blue): Rgb) -> Rgb {
-    let mix = |part: u8| ((u16::from(part) + 2 * 255) / 3) as u8;
-    Rgb(mix(red), mix(green), mix(blue))
+fn pale(Rgb(color): Rgb) -> Rgb {
+    let mix = |shift: u32| (((color >> shift & 0xff) + 2 * 0xff) / 3) << shift;
+    Rgb(mix(16) | mix(8) | mix(0))
 }
 
 impl Look {
@@ -94,9 +70,10 @@ impl Look {
     pub fn mark(&self, canvas: &Canvas, (x, y): Spot, disturbed: bool) {
         let fill = if self.hollow || disturbed { WHITE } else { self.color };
         let outline = Pen::solid(self.color, 1.4);
-        let Marker::Regular { corners, turn } = self.marker else {
+        let (corners, turn) = self.marker;
+        if corners == 0 {
             return canvas.circle((x, y), RADIUS, fill, &outline);
-        };
+        }
         // A polygon with few corners covers less of its circumcircle.
         let radius = if corners == 3 { RADIUS * 1.3 } else { RADIUS * 1.15 };
         let corner = |at: u32| {

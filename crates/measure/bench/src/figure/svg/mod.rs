@@ -12,7 +12,7 @@ mod look;
 mod span;
 
 use super::words::{called, plain, wrap};
-use super::{Figure, Origin, Point, Scale};
+use super::{Figure, Origin, Point, Scale, Series};
 use canvas::{Anchor, BODY, Canvas, INK, LETTER, Pencil, SMALL, SOFT, TITLE};
 use frame::{Frame, Names};
 use legend::Legend;
@@ -103,23 +103,16 @@ pub fn svg(figure: &Figure) -> String {
 fn remarks(figure: &Figure, placed: &[&Point], all: usize) -> Vec<String> {
     let mut remarks: Vec<String> = vec![];
     let mut remark = |is_so: bool, told: &str| remarks.extend(is_so.then(|| told.to_string()));
-    let is_paper = |origin: &Origin| matches!(origin, Origin::Paper(_));
-    remark(
-        placed.iter().any(|point| point.y.min < point.y.max),
-        "Whiskers: smallest and largest of the repeats.",
-    );
-    remark(
-        figure.series.iter().any(|series| series.origin == Origin::Peer),
-        "Peers: other systems, measured in the same run.",
-    );
-    remark(
-        figure.series.iter().any(|series| is_paper(&series.origin)),
-        "Papers: their own values, from other machines; a reference only.",
-    );
-    remark(
-        placed.iter().any(|point| point.disturbed),
-        "Hollow in colour: disturbed, something else had the core, or cores had been moved apart.",
-    );
+    let any = |is_one: fn(&Point) -> bool| placed.iter().any(|point| is_one(point));
+    let curve = |is_one: fn(&Series) -> bool| figure.series.iter().any(is_one);
+    let is_peer = curve(|series| series.origin == Origin::Peer);
+    let is_paper = curve(|series| series.place().is_some());
+    let disturbed =
+        "Hollow in colour: disturbed, something else had the core, or cores had been moved apart.";
+    remark(any(|point| point.y.min < point.y.max), "Whiskers: smallest and largest of the repeats.");
+    remark(is_peer, "Peers: other systems, measured in the same run.");
+    remark(is_paper, "Papers: their own values, from other machines; a reference only.");
+    remark(any(|point| point.disturbed), disturbed);
     let log = |scale: Scale, value: fn(&Point) -> f64| {
         scale == Scale::Log && placed.iter().any(|point| value(point) <= 0.0)
     };

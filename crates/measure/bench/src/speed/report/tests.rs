@@ -91,7 +91,7 @@ fn what_spoils_a_figure_is_noted() {
     (sample.waited_ns, sample.sound) = (sample.wall_ns / 4.0, false);
     sample.dropped = vec![("nat no-port".into(), 30), ("ttl expired".into(), 20)];
     let text = report.text();
-    for note in ["core taken away 25 %", "BOOKS DO NOT BALANCE", "DROPS 5.0 % (nat no-port)"] {
+    for note in ["core taken away 25 %", "NOT EVERY PACKET WAS ACCOUNTED FOR", "DROPS 5.0 % (nat no-port)"] {
         assert!(text.contains(note), "{note} is missing in\n{text}");
     }
 }
