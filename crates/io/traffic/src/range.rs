@@ -168,9 +168,8 @@ impl FromStr for PortSet {
 
 impl fmt::Display for PortSet {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = |(low, high): &(u16, u16)| match low == high {
-            true => low.to_string(),
-            false => format!("{low}-{high}"),
+        let word = |(low, high): &(u16, u16)| {
+            if low == high { low.to_string() } else { format!("{low}-{high}") }
         };
         out.write_str(&self.ranges.iter().map(word).collect::<Vec<_>>().join(","))
     }

@@ -3,7 +3,7 @@
 use super::cache_entry;
 use super::model::Template;
 use super::term::{Is, Recorded, Refusal, TermSource, TermUse};
-use ir::analysis::interval::{Interval, ones};
+use ir::analysis::interval::ones;
 use ir::eval::Exit;
 use ir::program::Value;
 use ir::{BinOp, Inst};
@@ -343,11 +343,19 @@ fn width(bits: u8) -> u8 {
     }
 }
 
-/// Bits that a result may have set.
+/// Bits that a result may have set. Fewer than 64 bits of a sum, a difference or a shifted number also say that it is the
+/// whole result, which the interval of one that wraps always does not ([`super::linear`] relies on it).
 fn bits(op: BinOp, a: TermUse, b: TermUse) -> u8 {
-    let range = |of: TermUse| match of.is {
-        Is::Same => Interval::only(of.number),
-        _ => Interval::up_to(ones(of.bits)),
-    };
-    (64 - Interval::of(op, range(a), range(b)).hi.leading_zeros()) as u8
+    let by = (b.is == Is::Same).then(|| b.number.min(64) as u8);
+    match op {
+        BinOp::Add => (a.bits.max(b.bits) + 1).min(64),
+        BinOp::Sub => 64,
+        BinOp::Mul => a.bits.saturating_add(b.bits).min(64),
+        BinOp::Rem => a.bits,
+        BinOp::And | BinOp::Min => a.bits.min(b.bits),
+        BinOp::Or | BinOp::Xor => a.bits.max(b.bits),
+        BinOp::Shl => by.map_or(64, |by| (a.bits + by).min(64)),
+        BinOp::Shr => by.map_or(a.bits, |by| a.bits.saturating_sub(by)),
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => 1,
+    }
 }

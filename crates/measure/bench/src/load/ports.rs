@@ -62,7 +62,7 @@ struct Paced<'a> {
     notes: HashMap<(String, usize), Notes>,
 }
 
-// All but ports is what the chain's resources open: each method but the first hands its call on, as wrappers do.
+// Only `open_port` is its own; the other methods are those of every opener around another.
 impl Opener for Paced<'_> {
     fn open_port(
         &mut self,
@@ -138,7 +138,7 @@ pub(crate) fn read(packet: &Packet) -> Option<Stamp> {
     Stamp::decode(&bytes.get(stamp::offset(bytes.len())?)?)
 }
 
-// Each method but `receive` and `send` hands its call on to the port behind the ring, as wrappers of ports do.
+// Only `receive` and `send` are its own; the other methods are those of every port around another.
 impl Port for PacedPort {
     fn name(&self) -> &str {
         self.inner.name()

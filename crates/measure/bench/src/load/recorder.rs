@@ -77,8 +77,8 @@ impl Recorder {
     }
 
     /// Adds the record of another recorder of the same trial. Reordering is only known within each recorder, and so is
-    /// which copy of a frame came first: where a frame came out at two sinks, the latencies have both of its copies, as
-    /// a bit for each frame does not say what to subtract.
+    /// which copy of a frame came first: where a frame came out at two sinks, both of its copies are among the latencies,
+    /// as a bit for each frame does not say whose latency to take out.
     pub fn add(&mut self, other: &Recorder) {
         let words = self.bits.iter_mut().flatten().zip(other.bits.iter().flatten());
         for (own, other) in words {

@@ -11,7 +11,8 @@ use std::f64::consts::{FRAC_PI_2, TAU};
 const COLORS: [u32; 10] =
     [0x0072b2, 0xd55e00, 0x008c69, 0xcc6ea0, 0x332288, 0xe69f00, 0x56b4e9, 0x882255, 0x82821e, 0x141414];
 const GREYS: [u32; 3] = [0x696969, 0x969696, 0x4b4b4b];
-const MARKERS: [Marker; 7] = [(0, 0.0), (4, 0.5), (3, 0.0), (4, 0.0), (3, 0.5), (5, 0.0), (6, 0.5)];
+const MARKERS: [Marker; 7] =
+    [None, Some((4, 0.5)), Some((3, 0.0)), Some((4, 0.0)), Some((3, 0.5)), Some((5, 0.0)), Some((6, 0.5))];
 /// Radius of a marker, in pixels.
 const RADIUS: f64 = 4.0;
 
@@ -28,9 +29,9 @@ pub struct Look {
     hollow: bool,
 }
 
-/// The number of corners of a regular polygon, 0 for a circle, and its turn as a share of the angle between two corners.
-/// Without a turn one corner is at the top.
-type Marker = (u32, f64);
+/// A circle, or a regular polygon: its corners, and its turn as a share of the angle between two corners. Without a turn
+/// one corner is at the top.
+type Marker = Option<(u32, f64)>;
 
 /// The styles of some curves.
 pub fn looks(series: &[Series]) -> Vec<Look> {
@@ -70,10 +71,9 @@ impl Look {
     pub fn mark(&self, canvas: &Canvas, (x, y): Spot, disturbed: bool) {
         let fill = if self.hollow || disturbed { WHITE } else { self.color };
         let outline = Pen::solid(self.color, 1.4);
-        let (corners, turn) = self.marker;
-        if corners == 0 {
+        let Some((corners, turn)) = self.marker else {
             return canvas.circle((x, y), RADIUS, fill, &outline);
-        }
+        };
         // A polygon with few corners covers less of its circumcircle.
         let radius = if corners == 3 { RADIUS * 1.3 } else { RADIUS * 1.15 };
         let corner = |at: u32| {
