@@ -219,6 +219,7 @@ struct Ticking {
     step_ns: u64,
 }
 
+// The methods but `receive` are those of every port around another (also in `bench::load`).
 impl Port for Ticking {
     fn name(&self) -> &str {
         self.inner.name()

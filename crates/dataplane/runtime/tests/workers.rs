@@ -102,6 +102,7 @@ struct Lines {
     shares_flows: bool,
 }
 
+// Begins as every opener does (also in `bench::load`).
 impl Opener for Lines {
     fn open_port(
         &mut self,

@@ -75,7 +75,8 @@ impl Worker {
         codegen::pass(&made.engine, burst, &mut state, &mut self.scratch, exits)
     }
 
-    /// The same with a flow cache in front of the program.
+    /// The same with a flow cache in front of the program. What both begin with borrows three fields of the worker, which
+    /// no function could return.
     fn pass_cached(
         &mut self,
         entry: RegionEntry,
