@@ -404,8 +404,11 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
         for (one, other) in modular.counters.iter().zip(&fused.counters) {
             assert_eq!(one, other, "{told}");
         }
+        // The order of packets of different flows is free, so a queue may hold other ones of them until the next turn;
+        // rates say when packets passed.
+        let is_timed = |name: &str| name.ends_with("rate") && setup.text.contains("Queue(");
         for (one, other) in modular.handlers.iter().zip(&fused.handlers) {
-            assert_eq!(one, other, "{told}");
+            assert!(one == other || one.0 == other.0 && is_timed(&one.0), "{one:?} and {other:?}, {told}");
         }
         for (one, other) in modular.sent.iter().zip(&fused.sent) {
             let differs = one.1.iter().zip(other.1.iter()).find(|(one, other)| one != other);

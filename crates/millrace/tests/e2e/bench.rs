@@ -112,9 +112,10 @@ inline = \"FromDevice(0) -> SetTimestamp -> Queue(4000) -> DelayUnqueue(20ms) ->
     for (row, frames) in [(0, 200), (1, 1_000)] {
         let row = &found["rows"][row];
         assert_eq!((&row["frames"], &row["lost"], &row["reordered"]), (&frames.into(), &0.into(), &0.into()));
-        // The machine may be busy, which adds to the least only when it never lets go.
-        let least_ns = row["latency_ns"]["min"].as_u64().expect("a time");
-        assert!((19_000_000..60_000_000).contains(&least_ns), "{row:#}");
+        // The machine may be busy. That adds to the least only when it never lets go, and it takes from the median only
+        // when it stops the worker between its look at the clock and the receipt for most of the frames.
+        let of = |what: &str| row["latency_ns"][what].as_u64().expect("a time");
+        assert!(of("min") < 60_000_000 && of("p50") >= 19_000_000, "{row:#}");
     }
     assert_eq!(found["sound"], true);
     // Frames that are handed out by 100, or after 50 ms, wait for each other.
