@@ -24,7 +24,6 @@ pub mod figure;
 pub mod load;
 pub mod machine;
 pub mod peer;
-pub mod process;
 pub mod search;
 pub mod shape;
 pub mod speed;

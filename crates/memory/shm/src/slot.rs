@@ -186,9 +186,8 @@ impl Packet {
     /// A descriptor of unchecked words.
     ///
     /// # Safety
-    ///
-    /// The words satisfy the invariants of [`crate::descriptor`], because they were a valid descriptor's or the owner of
-    /// the memory wrote them; or only code that checks descriptors (views, pools, ports) gets this one, as in its tests.
+    /// The words keep to [`crate::descriptor`]: they were a valid descriptor's, or the memory's owner wrote them; or only
+    /// code that checks descriptors (views, pools, ports) gets this one, as in its tests.
     #[inline(always)]
     pub unsafe fn from_words(words: [u64; META_BYTES / 8]) -> Packet {
         // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.

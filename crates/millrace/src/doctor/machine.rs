@@ -200,7 +200,7 @@ impl Kernel for LiveKernel {
             }
             Err(_) => return Answer::Failed,
         };
-        let status = match ::bench::process::end_within(&mut child, PATIENCE) {
+        let status = match nf_host::process::end_within(&mut child, PATIENCE) {
             Ok(Some(status)) => status,
             Ok(None) => return Answer::TimedOut,
             Err(_) => return Answer::Failed,

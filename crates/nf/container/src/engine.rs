@@ -10,7 +10,7 @@ use crate::runtime::{Chosen, Installed, Runtime};
 use crate::{config, image};
 use confine::Sockets;
 use nf::socket::Socket;
-use nf_host::process::{EVEN_SHARE, LaunchError, MEMORY_BYTES, alone, outputs, user};
+use nf_host::process::{EVEN_SHARE, LaunchError, MEMORY_BYTES, alone, end_within, outputs, user};
 use nf_host::{Command, Instance, peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
@@ -93,12 +93,7 @@ impl Drop for Engine {
 
 fn forget(chosen: &Chosen, id: &str, mut child: Child) {
     // The engine removes the container by itself if all goes well.
-    let end = Instant::now() + GRACE;
-    while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
-        std::thread::sleep(TURN);
-    }
-    let _ = child.kill();
-    let _ = child.wait();
+    let _ = end_within(&mut child, GRACE);
     remove(chosen, &[id.to_string()]);
 }
 

@@ -8,12 +8,12 @@ pub use chain::RuntimeName as Runtime;
 use chain::{Rights, Terms};
 use confine::Enclosure;
 use nf_host::Command;
-use nf_host::process::{FIRST_USER, alone};
+use nf_host::process::{FIRST_USER, alone, end_within};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Directories of system programs that are not in every user's PATH.
 const FOLDERS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -198,13 +198,9 @@ impl Chosen {
         let failed = |error: std::io::Error| error.to_string();
         let mut command = self.command();
         command.arg("info").stdout(Stdio::null()).stderr(Stdio::piped());
-        let (mut asked, end) = (command.spawn().map_err(failed)?, Instant::now() + PATIENCE);
-        while asked.try_wait().map_err(failed)?.is_none() {
-            if Instant::now() >= end {
-                asked.kill().and_then(|()| asked.wait()).map_err(failed)?;
-                return Err(NO_ANSWER.into());
-            }
-            std::thread::sleep(Duration::from_millis(5));
+        let mut asked = command.spawn().map_err(failed)?;
+        if end_within(&mut asked, PATIENCE).map_err(failed)?.is_none() {
+            return Err(NO_ANSWER.into());
         }
         let asked = asked.wait_with_output().map_err(failed)?;
         if asked.status.success() {

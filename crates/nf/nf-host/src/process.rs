@@ -17,11 +17,12 @@ use nf::socket::Socket;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a process may take to become ready.
 pub const READY_PATIENCE: Duration = Duration::from_secs(20);
@@ -355,6 +356,27 @@ pub const FIRST_USER: u32 = 1_000_000_000;
 /// the instance's number.
 pub fn user(instance: &Instance) -> u32 {
     FIRST_USER + std::process::id() % 1_000_000 * 1_000 + instance.number % 1_000
+}
+
+/// Waits for a child process to end, and kills it after `patience`: then there is no status.
+///
+/// # Errors
+///
+/// When the kernel does not report whether the process has ended.
+pub fn end_within(child: &mut Child, patience: Duration) -> io::Result<Option<ExitStatus>> {
+    let until = Instant::now() + patience;
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(Some(status)),
+            None if Instant::now() < until => std::thread::sleep(Duration::from_millis(2)),
+            None => {
+                // It may have just ended; either way it must be reaped.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(None);
+            }
+        }
+    }
 }
 
 /// Marks every open descriptor of this process except the standard ones as close-on-exec.

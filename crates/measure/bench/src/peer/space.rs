@@ -6,7 +6,7 @@
 //! holder removes its folder. So this process needs no cleanup and no signal handler.
 
 use super::Missing;
-use crate::process::end_within;
+use nf_host::process::end_within;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek};

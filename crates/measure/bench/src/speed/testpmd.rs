@@ -9,7 +9,7 @@ use super::child::Answer;
 use super::measure::Sample;
 use crate::BenchError;
 use crate::machine::core_time::Thread;
-use crate::process::end_within;
+use nf_host::process::end_within;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

@@ -515,8 +515,8 @@ impl<C: Cells> HostEnd<C> {
 }
 
 impl DescriptorCheck {
-    /// Takes descriptors from a ring; with `output`, all packets leave by that output. The
-    /// parameters are those of `HostEnd::take_from`, whose ring is borrowed from elsewhere.
+    /// Takes descriptors from a ring; with `output`, all packets leave by that output. The parameters are those of
+    /// [`HostEnd::take_from`], whose ring is borrowed from elsewhere.
     #[inline]
     fn take<C: Cells>(
         &mut self,
