@@ -49,7 +49,7 @@ pub fn set_cell(cells: &mut [u64], cell: u16, number: impl Into<u64>) -> Result<
 const _: () = assert!(ANNO_BYTES <= 256);
 
 /// Reads the name or offset of an annotation of `len` bytes.
-pub fn annotation(len: u8) -> impl Fn(&Spanned, &dyn Names) -> Parsed<Anno> {
+pub fn annotation(len: u8) -> impl Parser<Anno> {
     move |text, names| {
         if let Some(named) = anno::from_name(text.as_str()) {
             if named.len == len {

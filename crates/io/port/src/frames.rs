@@ -149,7 +149,7 @@ fn fill_chain(pool: &mut PacketPool, fresh: &mut [Packet], frame: &[u8]) -> Fill
 }
 
 /// Click's packet type of a frame, as an interface in promiscuous mode sets it.
-pub fn packet_type(frame: &[u8]) -> u8 {
+pub(crate) fn packet_type(frame: &[u8]) -> u8 {
     use shm::descriptor::PacketType;
     let kind = match frame.get(..6) {
         Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => PacketType::Broadcast,

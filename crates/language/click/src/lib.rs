@@ -47,4 +47,4 @@ pub use format::format;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use fuzz::fuzz_parse;
 pub use graph::{Connection, Element, ElementId, Graph, NameIndex, Port, scopes};
-pub use parse::{Libraries, LibraryFiles, NoLibraries, parse, parse_with};
+pub use parse::{Libraries, LibraryFiles, parse, parse_with};

@@ -48,17 +48,11 @@ impl Worker {
         let Some((element, handler)) = handler.rsplit_once('.') else {
             return Ok((from, handler.to_string()));
         };
-        let mut context = self.nodes[from].name.as_str();
-        loop {
-            context = context.rsplit_once('/').map_or("", |(outer, _)| outer);
-            let full = if context.is_empty() { element.to_string() } else { format!("{context}/{element}") };
-            if let Some(node) = self.nodes.iter().position(|node| node.name == full) {
-                return Ok((node, handler.to_string()));
-            }
-            if context.is_empty() {
-                return Err(self.no_element(element));
-            }
-        }
+        let found = click::scopes(&self.nodes[from].name).find_map(|scope| {
+            let full = format!("{scope}{element}");
+            self.nodes.iter().position(|node| node.name == full)
+        });
+        found.map(|node| (node, handler.to_string())).ok_or_else(|| self.no_element(element))
     }
 
     fn no_element(&self, element: &str) -> String {

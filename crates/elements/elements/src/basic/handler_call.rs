@@ -1,7 +1,7 @@
 //! Calls of write handlers, as arguments such as `COUNT_CALL 1000 stop` ask for them.
 
 use click::config::{Names, Parsed, parse, split_words};
-use diag::{Diagnostic, Span, Spanned};
+use diag::{Diagnostic, Spanned};
 use element::Work;
 
 /// A write handler and what is written to it.
@@ -19,13 +19,14 @@ impl HandlerCall {
 
     /// Reads `HANDLER [VALUE]`.
     pub fn parse(text: &Spanned, names: &dyn Names) -> Parsed<HandlerCall> {
-        HandlerCall::of(&split_words(text), text.span, names)
+        let words = split_words(text);
+        let Some((first, rest)) = words.split_first() else {
+            return Err(Diagnostic::error(text.span, "a write handler is expected"));
+        };
+        HandlerCall::of(first, rest, names)
     }
 
-    fn of(words: &[Spanned], place: Span, names: &dyn Names) -> Parsed<HandlerCall> {
-        let Some((first, rest)) = words.split_first() else {
-            return Err(Diagnostic::error(place, "a write handler is expected"));
-        };
+    fn of(first: &Spanned, rest: &[Spanned], names: &dyn Names) -> Parsed<HandlerCall> {
         parse::handler(first, names)?;
         let value: Vec<&str> = rest.iter().map(Spanned::as_str).collect();
         Ok(HandlerCall { handler: first.as_str().to_string(), value: value.join(" ") })
@@ -57,7 +58,7 @@ impl Trigger {
             return Err(Diagnostic::error(text.span, "a number is expected"));
         };
         let at = parse::u64(first, names)?;
-        let call = (!rest.is_empty()).then(|| HandlerCall::of(rest, text.span, names)).transpose()?;
+        let call = rest.split_first().map(|(first, rest)| HandlerCall::of(first, rest, names)).transpose()?;
         Ok(Trigger { at, call })
     }
 }

@@ -101,10 +101,7 @@ fn make_static_thread_sched(cx: &mut Configure<'_>) -> Option<BoxElement> {
             cx.diags.push(mistake);
             fine = false;
         }
-        if cx.services.element(cx.name, element.as_str()).is_none() {
-            cx.error(element.span, format!("there is no element `{element}`"));
-            fine = false;
-        }
+        fine &= cx.element(element).is_some();
     }
     fine.then(|| BoxElement::opaque(Information))
 }

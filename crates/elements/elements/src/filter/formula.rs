@@ -42,10 +42,7 @@ impl Var {
 impl std::fmt::Display for Var {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Var::Field(field) => match field.name() {
-                Some(name) => f.write_str(name),
-                None => write!(f, "{}[{}:{}]", field.base.name(), field.bit, field.width),
-            },
+            Var::Field(field) => f.write_str(&ir::text::field_name(*field)),
             Var::Reach(base, bytes) => write!(f, "{}+{bytes}", base.name()),
         }
     }

@@ -118,7 +118,7 @@ impl Policies {
     }
 }
 
-const TYPE_IP: u64 = 0x0800;
+const TYPE_IP: u64 = packet::view::ethernet::IPV4 as u64;
 /// Version 4 with a header of 20 to 60 bytes: the first byte of every IPv4 packet.
 const FIRST_BYTES: (u64, u64) = (0x45, 0x4f);
 const FIRST_BYTE: Field = Field::bytes(Base::Net, 0, 1);

@@ -49,7 +49,7 @@ As ToDevice, with the name and arguments of FastClick's element.
     ..TO_DEVICE
 };
 
-const PORT_FULL: usize = 0;
+element::reasons!(PORT_FULL = "port-full");
 
 struct ToDevice {
     port: Box<dyn Port>,
@@ -131,7 +131,7 @@ impl Task for ToDevice {
 }
 
 impl Element for ToDevice {
-    element::facts!(writes: false, reasons: &["port-full"], handlers: HANDLERS);
+    element::facts!(writes: false, reasons: REASONS, handlers: HANDLERS);
 
     fn start(&mut self, _work: &mut Work<'_>) {
         // A port that cannot be written reports it in its findings.

@@ -3,7 +3,7 @@
 use super::header::{IP_BYTES, first_id};
 use super::value;
 use click::config::{Args, Names, Parsed, parse};
-use diag::Spanned;
+use diag::{Span, Spanned};
 use element::value::{set, set_cell, written};
 use element::{
     BoxElement, Class, Configure, Element, Handlers, PortCodes, Row, StateScope, Transparent, Work,
@@ -126,31 +126,31 @@ fn make_ip(cx: &mut Configure<'_>) -> Option<BoxElement> {
         let src = args.mandatory_positional("SRC", parse::ip4);
         let dst = args.mandatory_positional("DST", destination);
         let ttl = args.keyword("TTL", parse::u8).unwrap_or(250);
-        let tos = type_of_service(args).map_err(|message| _ = args.error(span, message));
+        let tos = type_of_service(args, span);
         let df = args.keyword("DF", parse::bool).unwrap_or(false);
         let flags = if df { DONT_FRAGMENT } else { 0 };
-        let (protocol, src, dst, tos) = (protocol?, u32::from(src?), dst?, tos.ok()?);
+        let (protocol, src, dst, tos) = (protocol?, u32::from(src?), dst?, tos?);
         Some(Encap { class: "IPEncap", protocol, tos, ttl, flags, src, dst, udp: None, id })
     })
 }
 
-/// The second byte of the header.
-///
-/// # Errors
-/// When the keywords contradict each other.
-fn type_of_service(args: &mut Args<'_>) -> Result<u8, &'static str> {
+/// The second byte of the header. Records keywords that contradict each other.
+fn type_of_service(args: &mut Args<'_>, span: Span) -> Option<u8> {
     let tos = args.keyword("TOS", parse::u8);
     let dscp = args.keyword("DSCP", parse::int_in(0..=62));
     let ect = args.keyword("ECT", ect).unwrap_or(0);
     let ce = args.keyword("CE", parse::bool).unwrap_or(false);
-    match (tos, dscp) {
-        (Some(_), Some(_)) => return Err("TOS and DSCP cannot both be set"),
-        (Some(_), None) if ect > 0 || ce => return Err("TOS and ECN bits cannot both be set"),
-        _ if ect > 0 && ce => return Err("at most one of ECT and CE can be set"),
-        _ => {}
-    }
-    let ecn = if ce { 3 } else { ect };
-    Ok(tos.unwrap_or_else(|| (dscp.unwrap_or(0) as u8) << 2 | ecn))
+    let contradiction = match (tos, dscp) {
+        (Some(_), Some(_)) => "TOS and DSCP cannot both be set",
+        (Some(_), None) if ect > 0 || ce => "TOS and ECN bits cannot both be set",
+        _ if ect > 0 && ce => "at most one of ECT and CE can be set",
+        _ => {
+            let ecn = if ce { 3 } else { ect };
+            return Some(tos.unwrap_or_else(|| (dscp.unwrap_or(0) as u8) << 2 | ecn));
+        }
+    };
+    args.error(span, contradiction);
+    None
 }
 
 fn make_udp(cx: &mut Configure<'_>) -> Option<BoxElement> {

@@ -129,9 +129,10 @@ impl IpReassembler {
         if !datagram.is_complete() {
             return Outcome::Merged;
         }
-        let Some(whole) = self.take_out(&key, packet.timestamp_ns, work) else {
+        let Some(mut whole) = self.take_out(&key, work) else {
             return Outcome::Dropped(NO_BUFFER);
         };
+        whole.timestamp_ns = packet.timestamp_ns;
         self.completed += 1;
         work.merge(1);
         work.pool().free_all(&[*packet]);
@@ -141,7 +142,7 @@ impl IpReassembler {
 
     /// Ends a datagram: what there is of it becomes a packet, and the carrier is freed. Drops the carrier if there is no
     /// buffer.
-    fn take_out(&mut self, key: &Key, timestamp_ns: u64, work: &mut Work<'_>) -> Option<Packet> {
+    fn take_out(&mut self, key: &Key, work: &mut Work<'_>) -> Option<Packet> {
         let datagram = self.datagrams.remove(key)?;
         self.used_bytes -= datagram.cost();
         let Some(mut packet) = write_frame(work.pool(), &datagram.frame()) else {
@@ -151,7 +152,7 @@ impl IpReassembler {
         work.release(1);
         work.pool().free_all(&[datagram.carrier]);
         datagram.describe(&mut packet, self.mtu_anno);
-        packet.timestamp_ns = timestamp_ns;
+        packet.timestamp_ns = datagram.carrier.timestamp_ns;
         Some(packet)
     }
 
@@ -179,10 +180,8 @@ impl IpReassembler {
 
     /// Gives up a datagram: what there is of it leaves by output 1, or is dropped.
     fn give_up(&mut self, key: &Key, work: &mut Work<'_>) {
-        let Some(datagram) = self.datagrams.get(key) else { return };
         self.failed += 1;
-        let timestamp_ns = datagram.carrier.timestamp_ns;
-        match self.take_out(key, timestamp_ns, work) {
+        match self.take_out(key, work) {
             None => {}
             Some(partial) if self.outputs > 1 => work.emit(1, &partial),
             Some(partial) => work.drop(INCOMPLETE, &[partial]),

@@ -55,7 +55,7 @@ const FAULTS: Faults = Faults {
 };
 
 /// Bytes of the fixed header.
-const HEADER: u16 = 40;
+const HEADER: u16 = packet::view::ipv6::HEADER_BYTES as u16;
 
 struct CheckIp6Header {
     offset: u16,

@@ -37,22 +37,8 @@ pub struct NamedPatterns(HashMap<String, SharedPattern>);
 impl NamedPatterns {
     /// The pattern of that name, looked up from an element outwards.
     pub fn find(&self, element: &str, name: &str) -> Option<SharedPattern> {
-        let mut scope = scope_of(element);
-        loop {
-            if let Some(pattern) = self.0.get(&format!("{scope}{name}")) {
-                return Some(pattern.clone());
-            }
-            scope = match scope {
-                "" => return None,
-                inner => scope_of(inner.trim_end_matches('/')),
-            };
-        }
+        click::scopes(element).find_map(|scope| self.0.get(&format!("{scope}{name}")).cloned())
     }
-}
-
-/// The compound element around an element, with its slash.
-fn scope_of(element: &str) -> &str {
-    element.rfind('/').map_or("", |slash| element.get(..=slash).unwrap_or(""))
 }
 
 /// The named patterns of the worker that an element is made for.
@@ -65,16 +51,15 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
     let rest = args.rest();
     let mut fine = args.finish();
-    let registry = registry(cx);
+    let (registry, reader) = (registry(cx), SpecReader::new(cx, 0));
     for text in rest {
         let words = split_words(&text);
         let Some((name, words)) = words.split_first() else { continue };
-        let reader = SpecReader::new(cx, 0);
         let made = match words {
             [] | [_] => Err((text.span, "expected `NAME SADDR SPORT DADDR DPORT`".to_string())),
             words => reader.pattern(words, text.span),
         };
-        let key = format!("{}{name}", scope_of(cx.name));
+        let key = format!("{}{name}", click::scopes(cx.name).next().unwrap_or_default());
         let made = made.and_then(|state| {
             let mut known = registry.lock().map_err(|_| (text.span, "unusable".to_string()))?;
             match known.0.insert(key, Arc::new(Mutex::new(state.shared()))) {

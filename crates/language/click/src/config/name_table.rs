@@ -35,7 +35,7 @@ impl NameTable {
             }
             let mut entry = Addresses::default();
             for address in addresses {
-                let found = self.scoped(element).read(address);
+                let found = self.scoped(element).read(address.as_str());
                 if found == Addresses::default() {
                     diags
                         .error(address.span, format!("`{address}` is no address"))
@@ -79,20 +79,20 @@ pub struct ScopedNames<'a> {
 
 impl ScopedNames<'_> {
     /// All addresses that a literal (or another name) can be read as.
-    fn read(&self, text: &Spanned) -> Addresses {
+    fn read(&self, text: &str) -> Addresses {
         let mut found = Addresses {
-            ether: parse::ether(text, self).ok(),
-            ip4: parse::ip4(text, self).ok(),
-            ip6: parse::ip6(text, self).ok(),
+            ether: parse::ether_text(text, self),
+            ip4: parse::ip4_text(text, self),
+            ip6: parse::ip6_text(text, self),
             ..Addresses::default()
         };
         if found.ip4.is_none() {
-            found.ip4_prefix = parse::ip4_prefix(text, self).ok();
+            found.ip4_prefix = parse::ip4_prefix_text(text, self);
             let host = found.ip4_prefix.filter(|prefix| prefix.address != prefix.network());
             found.ip4 = host.map(|prefix| prefix.address);
         }
         if found.ip6.is_none() {
-            found.ip6_prefix = parse::ip6_prefix(text, self).ok();
+            found.ip6_prefix = parse::ip6_prefix_text(text, self);
             let host = found
                 .ip6_prefix
                 .filter(|prefix| u128::from(prefix.address) & !Ip6Prefix::mask(prefix.len) != 0);

@@ -192,8 +192,8 @@ impl Parser<'_> {
 
     fn relation(&mut self, parts: &mut Parts) {
         let sign = if self.word() == "==" { "=" } else { self.word() };
-        let Some((_, relation)) = RELATIONS.iter().find(|(known, _)| *known == sign) else { return };
-        parts.relation = *relation;
+        let Some(relation) = words::find(RELATIONS, sign) else { return };
+        parts.relation = relation;
         let first = self.pos;
         self.pos += 1;
         if self.at_end() || STOPS.contains(&self.word()) {
@@ -314,8 +314,7 @@ impl Parser<'_> {
 
     /// The address after `mask`.
     fn mask_after(&self) -> Option<u32> {
-        let text = self.spanned(1);
-        parse::ip4(&text, self.names).ok().map(u32::from)
+        parse::ip4_text(self.peek(1), self.names).map(u32::from)
     }
 
     /// Whether the current word can start a test.

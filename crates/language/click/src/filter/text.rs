@@ -31,7 +31,7 @@ pub(super) const RELATIONS: &[(&str, Relation)] = &[
 
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(RELATIONS.iter().find(|(_, relation)| relation == self).map_or("", |(sign, _)| sign))
+        f.write_str(words::name_of(RELATIONS, *self).unwrap_or_default())
     }
 }
 

@@ -157,11 +157,11 @@ pub fn kind_name(kind: Kind) -> String {
     }
 }
 
-fn name_of<T: PartialEq>(table: &[(&'static str, T)], value: T) -> Option<&'static str> {
+pub(super) fn name_of<T: PartialEq>(table: &[(&'static str, T)], value: T) -> Option<&'static str> {
     table.iter().find(|(_, known)| *known == value).map(|(name, _)| *name)
 }
 
-fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
+pub(super) fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }
 

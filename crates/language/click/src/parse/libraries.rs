@@ -13,7 +13,7 @@ pub trait Libraries {
 
 /// No libraries: every `require(library ...)` is an error.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NoLibraries;
+pub(super) struct NoLibraries;
 
 impl Libraries for NoLibraries {
     fn load(&mut self, _name: &str, _from: &str) -> Result<(String, String), String> {

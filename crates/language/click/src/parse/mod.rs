@@ -12,7 +12,8 @@ mod require;
 
 use diag::{Diagnostics, SourceId, SourceMap};
 
-pub use libraries::{Libraries, LibraryFiles, NoLibraries};
+use libraries::NoLibraries;
+pub use libraries::{Libraries, LibraryFiles};
 
 use crate::ast::Ast;
 

@@ -349,7 +349,7 @@ impl Draft {
                 header[12] = header[12] & 15 | ((bytes / 4) << 4) as u8;
                 header
             }
-            protocol::UDP | 136 => vec![0; 8],
+            protocol::UDP | protocol::UDP_LITE => vec![0; 8],
             protocol::DCCP => vec![0; 12],
             protocol::ICMP => {
                 let mut header = self.icmp.to_vec();

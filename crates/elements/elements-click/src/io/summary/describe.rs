@@ -178,7 +178,7 @@ impl<'a> Description<'a> {
                     let words = self.bytes.u8(offset + 12).filter(|_| self.transport_bytes() >= 13);
                     words.map(|byte| usize::from(byte >> 4) * 4).filter(|bytes| *bytes >= 20).unwrap_or(20)
                 }
-                protocol::UDP | 136 => 8,
+                protocol::UDP | protocol::UDP_LITE => 8,
                 _ => 0,
             };
         }
