@@ -3,6 +3,7 @@
 use super::Lowering;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, types};
+use ir::analysis::interval::ones;
 use ir::analysis::ones_complement::largest_fold;
 use ir::program::{BinOp, Inst, Value};
 use packet::checksum::Sum;
@@ -88,7 +89,7 @@ impl Lowering<'_, '_> {
 
     /// RFC 1624 equation 3.
     fn checksum_update(&mut self, sum: Value, old: Value, new: Value, bits: u8) -> clif::Value {
-        let mask: u64 = if bits == 16 { 0xffff } else { 0xffff_ffff };
+        let mask = ones(bits);
         if let (Some(old), Some(new)) = (self.bounds.constant(old), self.bounds.constant(new)) {
             let step = Sum::ZERO.add32((!old & mask) as u32).add32((new & mask) as u32);
             return self.checksum_step(sum, step);

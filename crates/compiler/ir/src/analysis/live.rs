@@ -11,7 +11,9 @@ pub fn live_in(program: &Program, order: &[BlockId]) -> Vec<BTreeSet<Value>> {
         let block = program.block(*id);
         let after = block.term.successors().into_iter().flat_map(|to| &live[to.index()]);
         let mut needed: BTreeSet<Value> = after.copied().collect();
-        needed.retain(|value| Some(*value) != block.term.defines());
+        if let Some(record) = block.term.defines() {
+            needed.remove(&record);
+        }
         needed.extend(block.term.operands());
         for (value, inst) in block.insts.iter().rev() {
             if let Some(value) = value {
@@ -19,7 +21,9 @@ pub fn live_in(program: &Program, order: &[BlockId]) -> Vec<BTreeSet<Value>> {
             }
             needed.extend(inst.operands());
         }
-        needed.retain(|value| !block.params.contains(value));
+        for param in &block.params {
+            needed.remove(param);
+        }
         live[id.index()] = needed;
     }
     live

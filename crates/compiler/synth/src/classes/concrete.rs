@@ -46,9 +46,8 @@ impl Outcome {
     pub fn apply<B: Buffer + ?Sized>(&self, buffer: &mut B, cells: &mut [u64], tables: &mut dyn Tables) {
         for &(bit, width, value) in &self.bytes {
             write_bits(bit, width, value, |at, mask, bits| {
-                let mut byte = [0];
-                if buffer.read(at, &mut byte) {
-                    buffer.write(at, &[byte[0] & !mask | bits]);
+                if let Some(byte) = byte_of(&*buffer, at) {
+                    buffer.write(at, &[byte & !mask | bits]);
                 }
             });
         }

@@ -343,8 +343,9 @@ fn width(bits: u8) -> u8 {
     }
 }
 
-/// Bits that a result may have set. Fewer than 64 bits of a sum, a difference or a shifted number also say that it is the
-/// whole result, which the interval of one that wraps always does not ([`super::linear`] relies on it).
+/// Bits that a result may have set. Fewer than 64 bits of a sum, a difference or a shifted number also say that it did
+/// not wrap ([`super::linear`] relies on it). An interval does not say that: a result that always wraps can have a small
+/// one, too.
 fn bits(op: BinOp, a: TermUse, b: TermUse) -> u8 {
     let by = (b.is == Is::Same).then(|| b.number.min(64) as u8);
     match op {

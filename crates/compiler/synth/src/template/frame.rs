@@ -290,10 +290,13 @@ impl<'a, B: Buffer + ?Sized> Frame<'a, B> {
         if !of_all && !self.is_there(code, from)? {
             return Err(Refusal::Never("a header lies behind the packet"));
         }
-        let all = code.seen(Inst::Len, u64::from(self.packet.total()), 32)?;
-        let first = code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32)?;
-        let mut whole = if of_all { all } else { first };
+        let seen = |code: &mut Code, of_all: bool| match of_all {
+            true => code.seen(Inst::Len, u64::from(self.packet.total()), 32),
+            false => code.seen(Inst::Avail(Base::Data), u64::from(self.packet.len()), 32),
+        };
+        let mut whole = seen(code, of_all)?;
         if let Some(tail) = self.tail {
+            let (all, first) = (seen(code, true)?, seen(code, false)?);
             let is_one = code.bin(BinOp::Eq, all, first)?;
             match is_one.on_packet() {
                 Some(value) if is_one.number != 0 => code.guard(value, true),

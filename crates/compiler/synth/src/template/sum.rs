@@ -8,6 +8,7 @@
 use super::code::Code;
 use super::linear::{Folded, Linear};
 use super::term::{Is, Recorded, TermSource, TermUse};
+use ir::analysis::interval::ones;
 use ir::analysis::ones_complement::{INVERSE, MOST_QUOTIENT};
 use ir::eval::{checksum_update, fold};
 use ir::program::Value;
@@ -164,7 +165,7 @@ impl Sums {
             let [x, y, z] = [code.value(sum)?, code.value(old)?, code.value(new)?];
             return code.seen(Inst::CsumUpdate(x, y, z, bits), number, 16);
         }
-        let mask = if bits == 16 { ONES } else { 0xffff_ffff };
+        let mask = ones(bits);
         let complement = code.bin(BinOp::Xor, old, TermUse::same(u64::MAX))?;
         let away = code.bin(BinOp::And, complement, TermUse::same(mask))?;
         let there = code.bin(BinOp::And, new, TermUse::same(mask))?;
