@@ -108,7 +108,7 @@ impl Lane {
 
     fn start(supervisor: &Supervisor, instance: Arc<Instance>) -> Lane {
         supervisor.add(Arc::clone(&instance));
-        let mut link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
+        let mut link = ProcessLink::new(Arc::clone(&instance), Some(supervisor.doorbell()), Arc::default());
         link.start().unwrap_or_else(|why| panic!("{why}: {:?}", instance.log.lines()));
         let enqueued = vec![false; SLOTS as usize];
         Lane { instance, link, backs: Completions::default(), enqueued, under_way: 0, passed: 0, lost: 0 }
@@ -305,7 +305,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
     };
     let instance = Arc::new(Instance::new(spec, 0, 0, memory));
     supervisor.add(Arc::clone(&instance));
-    let mut link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
+    let mut link = ProcessLink::new(Arc::clone(&instance), Some(supervisor.doorbell()), Arc::default());
     link.let_share(None);
     link.start().unwrap_or_else(|why| panic!("{why}: {:?}", instance.log.lines()));
     let (mut backs, mut shown, mut busiest) = (Completions::default(), 0u64, 0);

@@ -37,10 +37,7 @@ pub fn count(count: u64) -> String {
     digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect::<Vec<_>>().join(",")
 }
 
-/// A count with its noun: `1 core`, `2 cores`.
-pub fn plural(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
-}
+pub use ::bench::units::counted as plural;
 
 /// Bytes in hexadecimal, separated by `between`.
 pub fn hex(bytes: &[u8], between: &str) -> String {

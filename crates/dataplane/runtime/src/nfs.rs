@@ -4,7 +4,6 @@
 use chain::{Access, Chain, ExecutionMode, ProcessNf};
 use container::ContainerLauncher;
 use element::nf::NfLink;
-use nf_host::doorbell::Doorbell;
 use nf_host::link::ProcessLink;
 use nf_host::memory::Memory;
 use nf_host::process::Launchers;
@@ -31,8 +30,6 @@ pub(crate) struct Nfs {
     /// Returns how to start each of them.
     starter: Option<Starter>,
     supervisor: Option<Supervisor>,
-    /// What links without an NF have for a doorbell: one for all, as each takes a descriptor.
-    no_doorbell: Option<Doorbell>,
     interrupted: Arc<AtomicBool>,
     /// Packet memory of each trust group, set once there is a pool.
     groups: BTreeMap<Group, Arc<OnceLock<Memory>>>,
@@ -68,7 +65,6 @@ impl Nfs {
             memory,
             starter: None,
             supervisor: None,
-            no_doorbell: None,
             interrupted: Arc::default(),
             groups: groups_of(&chain.processes, workers).map(|group| (group, Arc::default())).collect(),
             direct_groups: DirectGroups::of(chain),
@@ -175,20 +171,16 @@ impl Nfs {
     ) -> Result<Box<dyn NfLink>, String> {
         let process = self.processes.iter().find(|process| process.name == name);
         let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
-        let failed = |error: std::io::Error| format!("NFs cannot be looked after: {error}");
         let Some(starter) = &self.starter else {
-            let doorbell = match &mut self.no_doorbell {
-                Some(doorbell) => doorbell,
-                none => none.insert(Doorbell::new().map_err(failed)?),
-            };
-            return Ok(Box::new(ProcessLink::to_nothing(doorbell.clone())));
+            return Ok(Box::new(ProcessLink::to_nothing()));
         };
         let supervisor = match &mut self.supervisor {
             Some(supervisor) => supervisor,
             none => {
                 let in_containers = Arc::new(ContainerLauncher);
                 let launchers = Launchers::default().with(ExecutionMode::Container, in_containers);
-                none.insert(Supervisor::start(launchers).map_err(failed)?)
+                let started = Supervisor::start(launchers);
+                none.insert(started.map_err(|error| format!("NFs cannot be looked after: {error}"))?)
             }
         };
         let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
@@ -201,7 +193,7 @@ impl Nfs {
         };
         let instance = Arc::new(instance);
         supervisor.add(Arc::clone(&instance));
-        Ok(Box::new(ProcessLink::new(instance, supervisor.doorbell(), Arc::clone(&self.interrupted))))
+        Ok(Box::new(ProcessLink::new(instance, Some(supervisor.doorbell()), Arc::clone(&self.interrupted))))
     }
 }
 

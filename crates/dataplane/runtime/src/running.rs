@@ -15,7 +15,6 @@ use worker::Worker;
 use worker::clock::Clock;
 use worker::exchange::Exchange;
 use worker::fusion::CacheCounts;
-use worker::mailbox::Mailbox;
 use worker::profile::Probes;
 use worker::quiescence::{Quiescence, WorkerActivity};
 use worker::report::{Ledger, PortReport, Report};
@@ -150,19 +149,19 @@ impl Running {
         let packets = HANDOFF_PACKETS.max(2 * workers * shm::burst::LIST_CAPACITY);
         let home = Arc::new(ArrayQueue::new(HANDOFF_PACKETS));
         let rings: Vec<_> = (0..workers).map(|_| Arc::new(ArrayQueue::new(packets))).collect();
-        let mailboxes: Vec<Arc<Mailbox>> = assembly.graphs.iter().map(|_| Arc::default()).collect();
-        let exchange = Arc::new(Exchange::new(assembly.live, mailboxes.clone()));
+        let mailboxes = assembly.graphs.iter().map(|_| Arc::default()).collect();
+        let exchange = Arc::new(Exchange::new(assembly.live, mailboxes));
         let handlers = Handlers::new(&mut assembly.graphs[0], Arc::clone(&exchange), plan.nfs.clone());
         let (mut threads, mut pulses, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
-        let graphs = assembly.graphs.into_iter().zip(assembly.regions).zip(mailboxes);
-        for (number, ((nodes, regions), mailbox)) in graphs.enumerate() {
+        let graphs = assembly.graphs.into_iter().zip(assembly.regions);
+        for (number, (nodes, regions)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, regions, pool(number), plan.clock.clone());
             worker.burst = plan.burst.clamp(1, shm::burst::LIST_CAPACITY);
             worker.polls = plan.polls;
             worker.stop = Arc::clone(&stop);
             worker.quiescence = Arc::clone(&finish);
             worker.print = plan.print;
-            worker.mailbox = mailbox;
+            worker.mailbox = Arc::clone(&exchange.mailboxes[number]);
             worker.exchange = Some(Arc::clone(&exchange));
             // All workers start in the same execution mode.
             forms.push((Arc::clone(&worker.is_fused), worker.regions.len()));

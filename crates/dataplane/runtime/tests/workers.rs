@@ -10,6 +10,7 @@ use packet::access::Access;
 use port::{Moved, Port, PortInfo, PortStats};
 use runtime::registry::KnownClasses;
 use runtime::running::{Outcome, RunPlan, Running};
+use runtime::services::Opened;
 use runtime::{Opener, Options, assemble};
 use shm::burst::Batch;
 use shm::packet_region::{PacketRegion, RegionOptions};
@@ -102,14 +103,8 @@ struct Lines {
     shares_flows: bool,
 }
 
-// Begins as every opener does (also in `bench::load`).
 impl Opener for Lines {
-    fn open_port(
-        &mut self,
-        name: &str,
-        direction: Direction,
-        worker: usize,
-    ) -> Result<Box<dyn Port>, String> {
+    fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened {
         let (from, to) = match direction {
             Direction::Receive if self.reader.get(name).is_some_and(|reader| *reader != worker) => {
                 (None, None)

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let eal = Eal::start(&options)?;
     let memory = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(4096) };
     let region = PacketRegion::create(memory)?;
-    let mempool = Mempool::new(eal, region.slots(), Some(&region))?;
+    let mempool = Mempool::in_region(eal, &region)?;
     let mut pool = mempool.worker();
     let device = Arc::new(Device::start(eal, Bus::Vdev, "net_null0", "size=64", 2, &mempool)?);
     let mut vector = vec![Packet::EMPTY; BURST];

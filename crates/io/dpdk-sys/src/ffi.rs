@@ -68,8 +68,21 @@ pub struct RawDevice {
 }
 
 impl RawDevice {
-    // SAFETY: every field is an integer, a flag or an array of integers, for which zeros are valid.
-    pub const NONE: RawDevice = unsafe { std::mem::zeroed() };
+    pub const NONE: RawDevice = RawDevice {
+        odd: 0,
+        port: 0,
+        rx_queues: 0,
+        tx_queues: 0,
+        max_rx_queues: 0,
+        max_tx_queues: 0,
+        mtu: 0,
+        rss: false,
+        multi_segment: false,
+        microseconds: false,
+        link_up: false,
+        mac: [0; 6],
+        driver: [0; 64],
+    };
 }
 
 /// The counters of a device (`struct mr_stats`).

@@ -36,15 +36,26 @@ pub struct DpdkPool {
 }
 
 impl Mempool {
-    /// A pool whose packets are in `region`, as many as it has slots; without one, of that many slots in DPDK's own
-    /// memory, for drivers that accept no other.
+    /// A pool whose packets are in `region`.
     ///
     /// # Errors
     ///
-    /// When DPDK has no memory for the headers, or for the packets.
-    pub fn new(_: Eal, slots: u32, region: Option<&Arc<PacketRegion>>) -> Result<Arc<Mempool>, DpdkError> {
+    /// When DPDK has no memory for the headers.
+    pub fn in_region(eal: Eal, region: &Arc<PacketRegion>) -> Result<Arc<Mempool>, DpdkError> {
+        Mempool::create(eal, region.slots(), Some(region))
+    }
+
+    /// A pool whose packets are in DPDK's own memory, for drivers that accept no other.
+    ///
+    /// # Errors
+    ///
+    /// When DPDK has no memory for them.
+    pub fn in_dpdk_memory(eal: Eal, slots: u32) -> Result<Arc<Mempool>, DpdkError> {
+        Mempool::create(eal, slots, None)
+    }
+
+    fn create(_: Eal, slots: u32, region: Option<&Arc<PacketRegion>>) -> Result<Arc<Mempool>, DpdkError> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let slots = region.map_or(slots, |region| region.slots());
         let name = format!("packets{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let c_name = CString::new(name.as_str()).map_err(|_| DpdkError::Name { name: name.clone() })?;
         let page_bytes = match region {

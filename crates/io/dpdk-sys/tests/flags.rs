@@ -32,7 +32,7 @@ impl Bench {
         let eal = Eal::start(&options).expect("DPDK starts without huge pages");
         let memory = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(2048) };
         let region = PacketRegion::create(memory).expect("memory");
-        let mempool = Mempool::new(eal, region.slots(), Some(&region)).expect("a pool");
+        let mempool = Mempool::in_region(eal, &region).expect("a pool");
         let size = format!("size={FRAME_BYTES}");
         let device = Device::start(eal, Bus::Vdev, name, &size, 2, &mempool).expect("the device starts");
         Some(Bench { device: Arc::new(device), pool: mempool.worker(), name })

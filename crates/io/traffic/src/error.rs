@@ -78,7 +78,7 @@ pub enum TrafficError {
 }
 
 impl TrafficError {
-    /// The error of a file that could not be opened, read or created.
+    /// Something could not be done with a file; `action` names the attempt.
     pub fn file(action: &'static str, path: &Path, cause: std::io::Error) -> Self {
         Self::File { action, path: path.to_owned(), cause }
     }

@@ -228,10 +228,10 @@ impl<'a> Walker<'a> {
         let of: Vec<(usize, usize)> = (0..program.tables.len()).map(|table| (node, table)).collect();
         let mut tables = PartTables { nodes, of };
         let cells = &mut self.cells.0[node];
-        let why = classes.classes.iter().find_map(|class| {
-            let why = why(class, &classes, &program, &names, &held, cells, &mut tables)?;
-            Some((None, why))
-        });
+        let why = classes
+            .classes
+            .iter()
+            .find_map(|class| why(class, &classes, &program, &names, &held, cells, &mut tables));
         let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let exit = ir::eval::run(&program, input, &mut held.packet, held.buffer.as_mut_slice(), &mut state)?;
         let (Exit::Emit(own) | Exit::Drop(own) | Exit::Slow(own)) = exit;
@@ -247,7 +247,7 @@ impl<'a> Walker<'a> {
         region: Option<(usize, usize)>,
         exit: Exit,
         (node, own): (usize, usize),
-        why: Option<(Option<usize>, Why)>,
+        why: Option<Why>,
         held: Held,
     ) {
         let Node { name, class, lowered, .. } = &self.assembly.graphs[0][node];
@@ -255,30 +255,32 @@ impl<'a> Walker<'a> {
             let texts = lowered.as_ref().map(|lowered| texts(&lowered.program));
             texts.and_then(|texts| texts.get(own)).cloned().unwrap_or_default()
         };
-        let reason = match exit {
-            Exit::Emit(_) => String::new(),
-            Exit::Drop(_) => text(|program| &program.reasons),
-            Exit::Slow(_) => text(|program| &program.slow),
-        };
         let (at, of) = match region {
             Some((number, classes)) => (format!("fused region {number}"), classes),
             None => (name.clone(), 0),
         };
-        let went = match exit {
-            Exit::Emit(_) => self.where_to(node, own),
-            Exit::Drop(_) if region.is_some() => format!("dropped by {name}: {reason}"),
-            Exit::Drop(_) => format!("dropped: {reason}"),
-            Exit::Slow(_) if region.is_some() => format!("slow path {name}.{reason}"),
-            Exit::Slow(_) => format!("slow path {reason}"),
+        let (went, end) = match exit {
+            Exit::Emit(_) => (self.where_to(node, own), None),
+            Exit::Drop(_) => {
+                let reason = text(|program| &program.reasons);
+                let by = region.map_or(String::new(), |_| format!(" by {name}"));
+                (format!("dropped{by}: {reason}"), Some(("dropped", reason)))
+            }
+            Exit::Slow(_) => {
+                let path = text(|program| &program.slow);
+                let unknown =
+                    format!("{} goes on by its own code, which is not followed ({path})", class.name);
+                let whose = region.map_or(String::new(), |_| format!("{name}."));
+                (format!("slow path {whose}{path}"), Some(("unknown", unknown)))
+            }
         };
-        let unknown = format!("{} goes on by its own code, which is not followed ({reason})", class.name);
-        let (number, why) = why.filter(|(_, why)| why.exit == exit).unzip();
-        let (decided, wrote) = why.map_or_else(Default::default, |why| (why.decided, why.wrote));
-        self.walk.hops.push(Hop { at, class: number.flatten(), of, decided, wrote, went });
-        match exit {
-            Exit::Emit(_) => self.leave(node, own, held),
-            Exit::Drop(_) => self.end(node, "dropped", reason, held),
-            Exit::Slow(_) => self.end(node, "unknown", unknown, held),
+        let why = why.filter(|why| why.exit == exit);
+        let (number, decided, wrote) =
+            why.map_or_else(Default::default, |why| (why.class, why.decided, why.wrote));
+        self.walk.hops.push(Hop { at, class: number, of, decided, wrote, went });
+        match end {
+            Some((ends, why)) => self.end(node, ends, why, held),
+            None => self.leave(node, own, held),
         }
     }
 
@@ -296,7 +298,7 @@ impl<'a> Walker<'a> {
         };
         let why = walked.classes().enumerate().filter(of_entry).find_map(|(at, (group, class))| {
             let why = why(class, &group.classes, &group.program, &walked.names, &held, cells, &mut tables)?;
-            Some((Some(at + 1), why))
+            Some(Why { class: Some(at + 1), ..why })
         });
         let mut state = EvalState { cells, tables: &mut tables, now_ns: NOW_NS };
         let buffer = held.buffer.as_mut_slice();
@@ -315,6 +317,8 @@ impl<'a> Walker<'a> {
 /// The reasons for the result of a program.
 struct Why {
     exit: Exit,
+    /// In a fused region, the number of the class, from 1.
+    class: Option<usize>,
     decided: Vec<(String, String)>,
     wrote: Vec<String>,
 }
@@ -366,7 +370,7 @@ fn why(
     }
     let others = texts.into_iter().skip(class.end.bytes.len() + class.end.annos.len());
     wrote.extend(others.map(|(name, value)| format!("{name} = {value}")));
-    Some(Why { exit: outcome.exit, decided, wrote })
+    Some(Why { exit: outcome.exit, class: None, decided, wrote })
 }
 
 /// The value of `width` bits of a buffer from `bit` on, most significant first; `None` outside the buffer.

@@ -40,7 +40,8 @@ const GRANTS: usize = 512;
 /// The channel to an NF in a process of its own.
 pub struct ProcessLink {
     instance: Arc<Instance>,
-    doorbell: Doorbell,
+    /// `None` where nobody listens.
+    doorbell: Option<Doorbell>,
     /// Set when the whole run is to end: no link waits for its NF then.
     interrupted: Arc<AtomicBool>,
     current: Option<NfSession>,
@@ -67,7 +68,11 @@ pub struct ProcessLink {
 
 impl ProcessLink {
     /// A link to the NF of an instance.
-    pub fn new(instance: Arc<Instance>, doorbell: Doorbell, interrupted: Arc<AtomicBool>) -> ProcessLink {
+    pub fn new(
+        instance: Arc<Instance>,
+        doorbell: Option<Doorbell>,
+        interrupted: Arc<AtomicBool>,
+    ) -> ProcessLink {
         let (inputs, outputs) = (&instance.spec.inputs, &instance.spec.outputs);
         let across = (0..inputs.len()).map(|input| opposite_output(inputs, outputs, input)).collect();
         ProcessLink {
@@ -88,11 +93,11 @@ impl ProcessLink {
         }
     }
 
-    /// The link of a chain that does not run: no NF is ever behind it, none is waited for, and nobody rings.
-    pub fn to_nothing(doorbell: Doorbell) -> ProcessLink {
+    /// The link of a chain that does not run: no NF is ever behind it, and none is waited for.
+    pub fn to_nothing() -> ProcessLink {
         let instance = Instance::default();
         instance.status().failure = Some("processes of NFs are not started here".into());
-        ProcessLink::new(Arc::new(instance), doorbell, Arc::default())
+        ProcessLink::new(Arc::new(instance), None, Arc::default())
     }
 
     /// Reports why no packets are passed yet.
@@ -131,7 +136,7 @@ impl ProcessLink {
         if gone {
             self.reclaim(out);
             self.instance.report_buried();
-            self.doorbell.ring();
+            self.doorbell.iter().for_each(Doorbell::ring);
         }
     }
 
@@ -245,7 +250,7 @@ impl ProcessLink {
     fn evict(&mut self, what: &str) {
         if !std::mem::replace(&mut self.evicted, true) {
             self.instance.member.evict(what.into());
-            self.doorbell.ring();
+            self.doorbell.iter().for_each(Doorbell::ring);
         }
     }
 
@@ -281,7 +286,7 @@ impl ProcessLink {
                 Some(Culprit::Consumer) => {
                     if let Some(reader) = group.member(way.to.0) {
                         reader.evict("broke its rings".into());
-                        self.doorbell.ring();
+                        self.doorbell.iter().for_each(Doorbell::ring);
                     }
                 }
             }
@@ -296,7 +301,7 @@ impl ProcessLink {
             {
                 let (way, input, descriptors) = (way.number, way.to.1, RING_CLAIMS);
                 self.instance.say(ToNf::Direct { ring: way, input, descriptors, index }, file);
-                self.doorbell.ring();
+                self.doorbell.iter().for_each(Doorbell::ring);
             }
             let came = way.came();
             current.host_end.note_passed(came - std::mem::replace(seen, came), 0);
@@ -428,7 +433,7 @@ fn note_drop(instance: &Instance, completion: Completion) {
 impl NfLink for ProcessLink {
     fn start(&mut self) -> Result<(), String> {
         self.instance.want(true);
-        self.doorbell.ring();
+        self.doorbell.iter().for_each(Doorbell::ring);
         let start = Instant::now();
         let (end, mut told) = (start + START_PATIENCE, false);
         while !self.instance.has_news() {
@@ -521,7 +526,7 @@ impl NfLink for ProcessLink {
             self.instance.tell(format!("NF `{}` was down when the run ended", self.instance.spec.name));
         }
         self.instance.want(false);
-        self.doorbell.ring();
+        self.doorbell.iter().for_each(Doorbell::ring);
         let end = Instant::now() + STOP_PATIENCE;
         while self.instance.state() != NfState::Stopped || self.instance.has_news() {
             // The NF may wait for room in its ring.

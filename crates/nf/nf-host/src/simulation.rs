@@ -104,7 +104,7 @@ impl Chain {
             let instance = Instance::new(spec, 0, member as u32, Arc::clone(&memory));
             let instance = Arc::new(instance.in_group(Arc::clone(&group), member as u8));
             instance.want(true);
-            let link = ProcessLink::new(Arc::clone(&instance), supervisor.doorbell(), Arc::default());
+            let link = ProcessLink::new(Arc::clone(&instance), Some(supervisor.doorbell()), Arc::default());
             Lane { instance, link, nf: None, held: 0 }
         };
         let lanes = (0..MEMBERS).map(lane).collect();

@@ -75,8 +75,7 @@ impl Worker {
         codegen::pass(&made.engine, burst, &mut state, &mut self.scratch, exits)
     }
 
-    /// The same with a flow cache in front of the program. What both begin with borrows three fields of the worker, which
-    /// no function could return.
+    /// The same with a flow cache in front of the program, whose parameters come in addition.
     fn pass_cached(
         &mut self,
         entry: RegionEntry,

@@ -37,7 +37,7 @@ impl Dpdk {
         // The region is allocated first: DPDK may use only the huge pages that are left.
         let region = PacketRegion::create(memory)?;
         let eal = Eal::start(options)?;
-        let pool = Mempool::new(eal, region.slots(), Some(&region))?;
+        let pool = Mempool::in_region(eal, &region)?;
         let notes = region.notes().to_vec();
         Ok(Dpdk { eal, pool, own_memory: Mutex::new(None), notes: Mutex::new(notes) })
     }
@@ -90,7 +90,7 @@ impl Dpdk {
         }
         let slots = self.pool.region().map_or(0, |region| region.slots());
         // Without memory for a second pool, the driver's first error is the more useful one.
-        let pool = Mempool::new(self.eal, slots, None).map_err(|_| refusal.clone())?;
+        let pool = Mempool::in_dpdk_memory(self.eal, slots).map_err(|_| refusal.clone())?;
         *own = Some(Arc::clone(&pool));
         Ok(pool)
     }

@@ -48,17 +48,16 @@ impl<'a> Reader<'a, '_> {
         let is_rootless = kind == Some(DeviceKind::Rootless);
         let receives = keys.take("receives");
         let wants = receives.and_then(|receives| self.receives(receives, &mut ports, is_rootless));
-        let mut rooted = |key: &'static str, diags: &mut Diagnostics| {
+        let mut rooted = |key: &'static str| {
             let value = keys.take(key)?;
             if is_rootless {
                 let message = format!("a rootless device has no ports, and `{key}` is about ports");
-                diags.error(value.key_span, message).help(format!("leave `{key}` out"));
+                self.diags.error(value.key_span, message).help(format!("leave `{key}` out"));
                 return None;
             }
             Some(value)
         };
-        let sees = rooted("sees", self.diags);
-        let mut rooted = |key| rooted(key, self.diags);
+        let sees = rooted("sees");
         let sending =
             Sending { sends: rooted("sends"), across: rooted("across"), otherwise: rooted("otherwise") };
         let sees = sees.and_then(|sees| self.sees(sees)).unwrap_or(Sees::Inbound);

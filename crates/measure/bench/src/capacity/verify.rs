@@ -186,7 +186,7 @@ fn judged(
         search,
         latency,
         p99_ns: median(latencies().map(|(_, tail)| *tail)),
-        loss_ratio: median(rounds.iter().flat_map(|round| round.losses.clone())).unwrap_or(0.0),
+        loss_ratio: median(rounds.iter().flat_map(|round| &round.losses).copied()).unwrap_or(0.0),
         workers: options.workers,
         rounds: by_rate.iter().map(|round| round.carried).collect(),
         paces,

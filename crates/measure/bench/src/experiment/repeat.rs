@@ -119,7 +119,8 @@ fn chain_path(script: &Script, nf: Option<&str>) -> Result<ChainPath, BenchError
 fn is_of_process(key: &str) -> bool {
     let known = ["runs", "trust", "cores", "access", "when_down", "reads", "writes", "network"];
     let of_limits = ["memory_mib", "cpu_share", "confine"];
-    known.iter().chain(&of_limits).any(|known| key.replace('-', "_") == *known)
+    let key = key.replace('-', "_");
+    known.iter().chain(&of_limits).any(|known| key == *known)
 }
 
 /// Writes the chain file with the NFs so many times in a row.

@@ -56,12 +56,11 @@ pub fn steering(lab: &mut Lab, most: usize, chain: Chain) -> Result<Vec<Figure>,
 /// The chain, and the name of the NF that gets several instances.
 fn script(lab: &Lab, chain: Chain) -> Result<(Script, String), BenchError> {
     let Some((path, nf)) = chain else {
-        let runs = match lab.nf_cores() {
-            _ if lab.millrace.is_none() => "runs = \"modular\"".into(),
-            [] => "runs = \"process\"".into(),
-            cores => format!("runs = \"process\"\ncores = {cores:?}"),
+        let runs = match lab.millrace {
+            None => "runs = \"modular\"\n".into(),
+            Some(_) => format!("runs = \"process\"\n{}", lab.nf_cores()),
         };
-        let keys = format!("{runs}\ninline = '''{FORWARDER}'''\n");
+        let keys = format!("{runs}inline = '''{FORWARDER}'''\n");
         return Ok((Script::of_nf(FLOWS, &keys), "nf".into()));
     };
     let script = Script::of_file(path)?;

@@ -9,7 +9,6 @@ use super::lab::{Case, Lab};
 use super::live::{LiveChain, Watched, out_of};
 use super::script::Script;
 use crate::BenchError;
-use crate::chain_file;
 use crate::figure::{Axis, Expectation, Figure};
 use crate::start::failed;
 use crate::trial::Sample;
@@ -111,9 +110,7 @@ fn script(lab: &Lab, shared: Shared, count: usize, size: u32) -> Result<Script, 
     let mut keys = lab.relay().map_err(failed)?;
     keys.insert("interfaces".into(), vec!["0"].into());
     keys.insert("access".into(), shared.1.into());
-    if !lab.nf_cores().is_empty() {
-        keys.insert("cores".into(), chain_file::cores(lab.nf_cores()));
-    }
+    keys.extend(lab.nf_cores());
     let links: Vec<String> = (1..=count).map(|number| format!("shared -> [0]nf{number}")).collect();
     let mut text = format!(
         "links = {links:?}\n[ports]\nin = {{ traffic = {{ flows = 1000, size = \"{size}\" }} }}\n\

@@ -12,6 +12,7 @@ use port::{Moved, Port, PortError, PortInfo, PortStats};
 use runtime::Opener;
 use runtime::resources::Resources;
 use runtime::running::RunPlan;
+use runtime::services::Opened;
 use shm::pool::PacketPool;
 use shm::{Packet, PacketBytes, PacketBytesMut};
 use std::collections::HashMap;
@@ -42,19 +43,17 @@ impl Rings {
         run: &RunOptions,
         plan: RunPlan,
     ) -> Result<(RunningChain, Vec<(String, usize)>), BenchError> {
-        let mut resources = loaded.resources(run)?;
-        let mut paced =
-            Paced { resources: &mut resources, wanted: self, rings: vec![], notes: HashMap::new() };
+        let resources = loaded.resources(run)?;
+        let mut paced = Paced { resources, wanted: self, rings: vec![], notes: HashMap::new() };
         let assembly = loaded.assemble(run, &mut paced)?;
-        let rings = paced.rings;
-        Ok((loaded.start(run, (assembly, resources), plan)?, rings))
+        Ok((loaded.start(run, (assembly, paced.resources), plan)?, paced.rings))
     }
 }
 
 /// Opens the ports of a chain, with their rings.
-struct Paced<'a> {
+struct Paced {
     /// Opens the ports themselves, and all else.
-    resources: &'a mut Resources,
+    resources: Resources,
     wanted: Rings,
     rings: Vec<(String, usize)>,
     /// The recorders of sinks, by port and worker: elements that send to one port share a recorder, so that it sees
@@ -63,13 +62,8 @@ struct Paced<'a> {
 }
 
 // Only `open_port` is its own; the other methods are those of every opener around another.
-impl Opener for Paced<'_> {
-    fn open_port(
-        &mut self,
-        name: &str,
-        direction: Direction,
-        worker: usize,
-    ) -> Result<Box<dyn Port>, String> {
+impl Opener for Paced {
+    fn open_port(&mut self, name: &str, direction: Direction, worker: usize) -> Opened {
         let inner = self.resources.open_port(name, direction, worker)?;
         let paces = if direction == Direction::Receive { &self.wanted.sources } else { &self.wanted.sinks };
         let Some(pace) = paces.get(name).map(Arc::clone) else { return Ok(inner) };

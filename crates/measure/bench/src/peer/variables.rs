@@ -7,18 +7,12 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Variables(BTreeMap<&'static str, String>);
 
-/// All variables.
-pub const KNOWN: [&str; 10] = [
-    // The devices that frames come in by and go out by.
-    "in", "out",
-    // The address that frames are sent to, that of the device that they go out by, and that of the next hop behind it.
-    "in_mac", "out_mac", "peer_mac",
-    // The core that the system has, as a number and as a mask of the kernel's in hexadecimal.
-    "core", "cores",    // A folder of the system's own, which is removed with it.
-    "folder",   // This program.
-    "millrace", // The one of the adapter's forms that runs.
-    "form",
-];
+/// All variables: the devices that frames come in by and go out by; the address that frames are sent to, that of the
+/// device that they go out by, and that of the next hop behind it; the core that the system has, as a number and as a
+/// mask of the kernel's in hexadecimal; a folder of the system's own, which is removed with it; this program; and the
+/// one of the adapter's forms that runs.
+pub const KNOWN: [&str; 10] =
+    ["in", "out", "in_mac", "out_mac", "peer_mac", "core", "cores", "folder", "millrace", "form"];
 
 impl Variables {
     /// Sets one of [`KNOWN`].

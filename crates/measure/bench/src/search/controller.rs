@@ -45,12 +45,7 @@ pub fn search(
     limits: &Limits,
     measurer: &mut dyn Measurer,
 ) -> Result<Vec<GoalResult>, BenchError> {
-    goals.iter().try_for_each(Goal::check)?;
-    if !(limits.least > 0.0 && limits.most > limits.least && limits.most.is_finite()) {
-        let Limits { least, most, .. } = limits;
-        return Err(failed(format!("no loads lie between {least} and {most} frames a second")));
-    }
-    let mut search = Search { limits: *limits, measurer, trials: vec![], spent_s: 0.0 };
+    let mut search = Search::new(goals, limits, measurer)?;
     goals.iter().map(|goal| search.goal(goal)).collect()
 }
 
@@ -63,8 +58,7 @@ pub fn search_one(
     limits: &Limits,
     measurer: &mut dyn Measurer,
 ) -> Result<GoalResult, BenchError> {
-    let lowest = limits.least;
-    Ok(search(&[goal], limits, measurer)?.first().copied().unwrap_or(GoalResult::NoneCarried { lowest }))
+    Search::new(&[goal], limits, measurer)?.goal(&goal)
 }
 
 struct Search<'a> {
@@ -77,7 +71,21 @@ struct Search<'a> {
 /// The ends of the interval in which the answer lies, as far as there are any.
 type Interval = (Option<f64>, Option<f64>);
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// A search for these goals, before its first trial.
+    fn new(
+        goals: &[Goal],
+        limits: &Limits,
+        measurer: &'a mut dyn Measurer,
+    ) -> Result<Search<'a>, BenchError> {
+        goals.iter().try_for_each(Goal::check)?;
+        if !(limits.least > 0.0 && limits.most > limits.least && limits.most.is_finite()) {
+            let Limits { least, most, .. } = limits;
+            return Err(failed(format!("no loads lie between {least} and {most} frames a second")));
+        }
+        Ok(Search { limits: *limits, measurer, trials: vec![], spent_s: 0.0 })
+    }
+
     fn goal(&mut self, goal: &Goal) -> Result<GoalResult, BenchError> {
         // One short trial classifies a load here; the full-length ones decide.
         let short = Goal {

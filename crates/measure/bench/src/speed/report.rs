@@ -15,7 +15,7 @@
 use super::measure::Sample;
 use super::scene::PortKind;
 use crate::machine::Machine;
-use crate::stats::Quantiles;
+use crate::stats::{Quantiles, median};
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
@@ -140,7 +140,7 @@ impl Report {
         }
         let rounds = floor.samples.iter().zip(&row.samples);
         let shares = rounds.map(|(floor, own)| floor.ns_per_packet() / own.ns_per_packet());
-        Some(Quantiles::of(shares)?.median)
+        median(shares)
     }
 
     /// A row's share of I/O over FastClick's share.

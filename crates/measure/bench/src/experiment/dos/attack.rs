@@ -51,11 +51,7 @@ impl Defence {
                 "FromDevice(0) -> MarkIPHeader(14) -> rules :: IPFilter({first}allow all) -> ToDevice(1);"
             )
         };
-        let apart = |runs: &str| {
-            let cores = lab.nf_cores();
-            let cores = if cores.is_empty() { String::new() } else { format!("cores = {cores:?}\n") };
-            format!("runs = \"{runs}\"\nwhen_down = \"bypass\"\n{cores}")
-        };
+        let apart = |runs: &str| format!("runs = \"{runs}\"\nwhen_down = \"bypass\"\n{}", lab.nf_cores());
         let runs = match self {
             Defence::Rules => String::new(),
             Defence::Process => apart("process"),

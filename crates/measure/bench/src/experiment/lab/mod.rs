@@ -102,9 +102,14 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The cores that the worker of such a chain leaves to NFs.
-    pub fn nf_cores(&self) -> &[usize] {
-        self.machine.cores.split_last().map_or(&[], |(_, others)| others)
+    /// The key `cores` of an NF: the cores that the worker of such a chain leaves. No key where it leaves none.
+    pub fn nf_cores(&self) -> toml::Table {
+        match self.machine.cores.split_last() {
+            Some((_, others)) if !others.is_empty() => {
+                chain_file::table([("cores", chain_file::cores(others))])
+            }
+            _ => toml::Table::new(),
+        }
     }
 
     /// A figure without curves over these axes, with the settings of all experiments. Experiments of papers set its

@@ -41,7 +41,7 @@ pub fn looks(series: &[Series]) -> Vec<Look> {
         *count - 1
     };
     let look = |series: &Series| {
-        let paper = matches!(series.origin, Origin::Paper(_));
+        let paper = series.place().is_some();
         let at = next(if paper { &mut printed } else { &mut measured });
         let pick = |colors: &[u32]| Rgb(colors.get(at % colors.len()).copied().unwrap_or(COLORS[0]));
         let marker = MARKERS[at % MARKERS.len()];
