@@ -40,7 +40,7 @@ struct Flow {
 }
 
 /// The counter of a packet that is passed on, or the drop reason.
-type Verdict = Result<usize, usize>;
+type Decision = Result<usize, usize>;
 
 impl Firewall {
     fn start(link: &mut Link) -> Result<Firewall, String> {
@@ -49,7 +49,7 @@ impl Firewall {
         Ok(Firewall { rules, flows, clock: Clock::default() })
     }
 
-    fn judge(&mut self, packet: &impl Access, interface: usize, now_ns: u64, link: &mut Link) -> Verdict {
+    fn judge(&mut self, packet: &impl Access, interface: usize, now_ns: u64, link: &mut Link) -> Decision {
         let layers = parse::frame(packet, 0);
         let Some(key) = FlowKey::of(packet, &layers) else {
             let is_ip = matches!(layers.ethertype, ethernet::IPV4 | ethernet::IPV6);
@@ -76,7 +76,7 @@ impl Firewall {
             (Action::Deny, true) => Err(BY_RULE),
             (Action::Deny, false) => Err(BY_DEFAULT),
             (Action::Allow, by_rule) => {
-                self.note(&key, flags, now_ns, link);
+                self.track(&key, flags, now_ns, link);
                 Ok(if by_rule { ALLOWED_BY_RULE } else { ALLOWED_BY_DEFAULT })
             }
         }
@@ -98,7 +98,7 @@ impl Firewall {
     }
 
     /// Stores an allowed flow, so that replies are allowed. In a full table the flow that expires first makes room.
-    fn note(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
+    fn track(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
         let Some(flows) = &mut self.flows else { return };
         if flags & tcp::RST != 0 {
             return;

@@ -22,7 +22,7 @@ const RESERVED: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
 #[derive(Default)]
 struct Bridge {
-    known: HashMap<MacAddr, Place>,
+    known: HashMap<MacAddr, MacEntry>,
     /// The host's names of the interfaces.
     interfaces: Vec<String>,
     most: usize,
@@ -35,7 +35,7 @@ struct Bridge {
     copy: Vec<u8>,
 }
 
-struct Place {
+struct MacEntry {
     interface: usize,
     /// When it was last seen; a configured address does not expire.
     seen_ns: u64,
@@ -43,7 +43,7 @@ struct Place {
 }
 
 /// The decision about a frame.
-enum Way {
+enum Decision {
     To(usize),
     Flood,
     Nowhere(usize),
@@ -57,7 +57,7 @@ impl Bridge {
             let known = keys.tables("static", |keys| {
                 let address = keys.required("mac", mac);
                 let interface = keys.required("interface", interface(interfaces));
-                Some((address?, Place { interface: interface?, seen_ns: 0, stays: true }))
+                Some((address?, MacEntry { interface: interface?, seen_ns: 0, stays: true }))
             });
             let hosts = keys.tables("next", |keys| {
                 let interface = keys.required("interface", interface(interfaces));
@@ -74,20 +74,20 @@ impl Bridge {
     }
 
     /// Decides about a frame, and learns its source address.
-    fn way(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Way {
-        let Ok(head) = Ethernet::at(0).check(packet) else { return Way::Nowhere(MALFORMED) };
+    fn decide(&mut self, packet: &Packet, now_ns: u64, link: &mut Link) -> Decision {
+        let Ok(head) = Ethernet::at(0).check(packet) else { return Decision::Nowhere(MALFORMED) };
         if head.src.is_multicast() || head.src == MacAddr::ZERO {
-            return Way::Nowhere(BAD_SOURCE);
+            return Decision::Nowhere(BAD_SOURCE);
         }
         self.learn(head.src, packet.interface(), now_ns, link);
         if head.dst.0[..5] == RESERVED && head.dst.0[5] <= 0x0f {
-            return Way::Nowhere(LINK_LOCAL);
+            return Decision::Nowhere(LINK_LOCAL);
         }
         match self.known.get(&head.dst).filter(|place| place.stays || now_ns - place.seen_ns <= self.age_ns) {
-            _ if head.dst.is_multicast() => Way::Flood,
-            Some(place) if place.interface == packet.interface() => Way::Nowhere(SAME_INTERFACE),
-            Some(place) => Way::To(place.interface),
-            None => Way::Flood,
+            _ if head.dst.is_multicast() => Decision::Flood,
+            Some(place) if place.interface == packet.interface() => Decision::Nowhere(SAME_INTERFACE),
+            Some(place) => Decision::To(place.interface),
+            None => Decision::Flood,
         }
     }
 
@@ -100,7 +100,7 @@ impl Bridge {
                 (place.interface, place.seen_ns) = (interface, now_ns);
             }
             None if room => {
-                self.known.insert(address, Place { interface, seen_ns: now_ns, stays: false });
+                self.known.insert(address, MacEntry { interface, seen_ns: now_ns, stays: false });
             }
             None => link.count(NOT_LEARNED, 1),
         }
@@ -151,13 +151,13 @@ impl Nf for Bridge {
     fn batch(&mut self, batch: &mut Batch<'_>) {
         let now_ns = self.clock.now_ns();
         while let Some(packet) = batch.next() {
-            match self.way(&packet, now_ns, batch.link()) {
-                Way::To(interface) => {
+            match self.decide(&packet, now_ns, batch.link()) {
+                Decision::To(interface) => {
                     self.send(packet, interface, batch.link());
                     batch.link().count(FORWARDED, 1);
                 }
-                Way::Flood => self.flood(packet, batch.link()),
-                Way::Nowhere(reason) => batch.drop_for(packet, reason),
+                Decision::Flood => self.flood(packet, batch.link()),
+                Decision::Nowhere(reason) => batch.drop_for(packet, reason),
             }
         }
         self.sweep(now_ns);
@@ -166,7 +166,7 @@ impl Nf for Bridge {
 
     fn read(&mut self, _handler: &str) -> Result<String, String> {
         let now_ns = self.clock.now_ns();
-        let line = |(address, place): (&MacAddr, &Place)| {
+        let line = |(address, place): (&MacAddr, &MacEntry)| {
             let interface = self.interfaces.get(place.interface).map_or("?", String::as_str);
             let silent_s = now_ns.saturating_sub(place.seen_ns) / SECOND_NS;
             let age = if place.stays { "static".into() } else { format!("{silent_s} s") };

@@ -47,14 +47,14 @@ enum Stop {
 }
 
 /// The output of a packet, and its counter.
-struct Way {
+struct Decision {
     interface: usize,
-    to: Station,
+    to: Recipient,
     counter: usize,
 }
 
 /// The next hop.
-enum Station {
+enum Recipient {
     Known(MacAddr),
     Neighbour(IpAddr),
 }
@@ -63,12 +63,12 @@ impl Router {
     fn start(link: &mut Link) -> Result<Router, String> {
         let names = link.interfaces().iter().enumerate();
         let interfaces: Vec<Interface<'_>> =
-            names.map(|(number, name)| Interface { name, station: link.l3_interface(number) }).collect();
+            names.map(|(number, name)| Interface { name, facts: link.l3_interface(number) }).collect();
         Ok(Router { routes: Routes::read(link.config(), &interfaces)?, ..Router::default() })
     }
 
     /// Looks up a packet's next hop, and updates the packet except for its Ethernet addresses.
-    fn forward(&self, packet: &mut Packet) -> Result<Way, Stop> {
+    fn forward(&self, packet: &mut Packet) -> Result<Decision, Stop> {
         let Ok(head) = Ethernet::at(0).check(packet) else { return Err(Stop::Drop(MALFORMED)) };
         if head.dst.is_multicast() || head.dst != self.routes.mac(packet.interface()) {
             return Err(Stop::Drop(NOT_FOR_US));
@@ -80,12 +80,12 @@ impl Router {
             _ => return Err(Stop::Drop(NOT_IP)),
         };
         let to = match hop.next {
-            Next::Mac(mac) => Station::Known(mac),
-            Next::Gateway(gateway) => Station::Neighbour(gateway),
-            Next::Destination => Station::Neighbour(destination),
+            Next::Mac(mac) => Recipient::Known(mac),
+            Next::Gateway(gateway) => Recipient::Neighbour(gateway),
+            Next::Destination => Recipient::Neighbour(destination),
             Next::Nobody => return Err(Stop::Drop(NOT_FOR_US)),
         };
-        Ok(Way { interface: hop.interface, to, counter })
+        Ok(Decision { interface: hop.interface, to, counter })
     }
 
     /// Sets a packet's Ethernet addresses and sends it.
@@ -195,11 +195,11 @@ impl Nf for Router {
         }
         while let Some(mut packet) = batch.next() {
             match self.forward(&mut packet) {
-                Ok(Way { interface, to, counter }) => {
+                Ok(Decision { interface, to, counter }) => {
                     forwarded[counter] += 1;
                     match to {
-                        Station::Known(mac) => self.leave(packet, interface, mac, batch.link()),
-                        Station::Neighbour(next) => {
+                        Recipient::Known(mac) => self.leave(packet, interface, mac, batch.link()),
+                        Recipient::Neighbour(next) => {
                             self.leave_by(packet, interface, next, now_ns, batch.link());
                         }
                     }

@@ -49,7 +49,7 @@ pub struct Routes {
 /// An interface, with its name and its L3 interface from the chain file.
 pub struct Interface<'a> {
     pub name: &'a str,
-    pub station: Option<&'a InterfaceFacts>,
+    pub facts: Option<&'a InterfaceFacts>,
 }
 
 impl AsRef<str> for Interface<'_> {
@@ -60,11 +60,11 @@ impl AsRef<str> for Interface<'_> {
 
 impl Interface<'_> {
     fn addresses(&self) -> &[OwnAddress] {
-        self.station.map_or(&[], |station| &station.addresses)
+        self.facts.map_or(&[], |facts| &facts.addresses)
     }
 
     fn mac(&self) -> Option<MacAddr> {
-        self.station?.mac.parse().ok()
+        self.facts?.mac.parse().ok()
     }
 
     /// Its own addresses from the chain file.
@@ -141,7 +141,7 @@ fn route(keys: &mut Keys<'_>, interfaces: &[Interface<'_>]) -> Option<(Prefix, H
             return None;
         }
         (None, None) if has_mac || has_gateway => return None,
-        (None, None) if here.station.is_some() => Next::Destination,
+        (None, None) if here.facts.is_some() => Next::Destination,
         (None, None) => {
             let name = here.name;
             keys.mistake(format_args!(

@@ -35,7 +35,7 @@ struct Napt {
 }
 
 /// The output and the counter of a packet; or a drop reason.
-type Verdict = Result<(usize, usize), usize>;
+type Decision = Result<(usize, usize), usize>;
 
 impl Napt {
     fn read(config: &[u8], interfaces: &[String]) -> Result<Napt, String> {
@@ -50,7 +50,7 @@ impl Napt {
         })?
     }
 
-    fn translate(&mut self, packet: &mut Packet, now_ns: u64, link: &mut Link) -> Verdict {
+    fn translate(&mut self, packet: &mut Packet, now_ns: u64, link: &mut Link) -> Decision {
         let layers = parse::frame(packet, 0);
         let (Some(net), true) = (layers.net, layers.is_ipv4()) else { return Err(NOT_IPV4) };
         let ip = Ipv4::at(net).check(packet).map_err(|_| MALFORMED)?;
@@ -78,7 +78,7 @@ impl Napt {
         ip: &Ipv4Facts,
         now_ns: u64,
         link: &mut Link,
-    ) -> Verdict {
+    ) -> Decision {
         if !self.inside.is_empty() && !self.inside.iter().any(|prefix| prefix.contains(IpAddr::V4(ip.src))) {
             return Err(NOT_INSIDE);
         }
@@ -101,7 +101,7 @@ impl Napt {
     }
 
     /// Translates a packet from the outside.
-    fn inward(&mut self, packet: &mut Packet, net: usize, ip: &Ipv4Facts, now_ns: u64) -> Verdict {
+    fn inward(&mut self, packet: &mut Packet, net: usize, ip: &Ipv4Facts, now_ns: u64) -> Decision {
         if ip.dst != self.external {
             return Err(NOT_FOR_US);
         }

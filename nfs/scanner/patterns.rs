@@ -30,7 +30,7 @@ struct Pattern {
     action: Action,
     ignores_case: bool,
     matches: u64,
-    told: bool,
+    is_reported: bool,
 }
 
 /// The result for a payload.
@@ -57,8 +57,8 @@ impl Patterns {
             let default = keys.choice("action", &ACTIONS, Action::Drop);
             let ignores_case = keys.truth("ignore-case", false);
             let pattern = |name: String, bytes: Vec<u8>| {
-                let (matches, told) = (0, false);
-                Pattern { name, bytes, action: default, ignores_case, matches, told }
+                let (matches, is_reported) = (0, false);
+                Pattern { name, bytes, action: default, ignores_case, matches, is_reported }
             };
             let mut patterns = keys.list("patterns", |text| {
                 let bytes = text.as_bytes().to_vec();
@@ -118,8 +118,8 @@ impl Patterns {
     /// The warning about a pattern, at its first match.
     pub fn alert(&mut self, number: usize) -> Option<String> {
         let pattern = self.patterns.get_mut(number)?;
-        let told = std::mem::replace(&mut pattern.told, true);
-        (!told).then(|| format!("pattern `{}` was seen", pattern.name))
+        let is_reported = std::mem::replace(&mut pattern.is_reported, true);
+        (!is_reported).then(|| format!("pattern `{}` was seen", pattern.name))
     }
 
     /// Prints the matches of each pattern, if configured.
@@ -143,7 +143,7 @@ fn one(keys: &mut Keys<'_>, default: Action, ignores_case: bool) -> Option<Patte
     }
     let bytes = bytes?;
     let name = name.unwrap_or_else(|| String::from_utf8_lossy(&bytes).into_owned());
-    Some(Pattern { name, bytes, action, ignores_case, matches: 0, told: false })
+    Some(Pattern { name, bytes, action, ignores_case, matches: 0, is_reported: false })
 }
 
 fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
@@ -185,8 +185,8 @@ mod tests {
         for (text, line) in
             [("", 1), ("patterns = [\"\"]", 1), ("\n[[pattern]]\nhex = \"0\"", 3), ("file = \"/nope\"", 1)]
         {
-            let told = Patterns::read(text.as_bytes(), &[]).err().unwrap_or_default();
-            assert!(told.contains(&format!("config:{line}: ")), "{text}: {told}");
+            let why = Patterns::read(text.as_bytes(), &[]).err().unwrap_or_default();
+            assert!(why.contains(&format!("config:{line}: ")), "{text}: {why}");
         }
     }
 }

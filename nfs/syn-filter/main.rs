@@ -1,7 +1,7 @@
 //! Protects TCP servers from connections that are not completed, and from sources that send too fast.
 
 mod services;
-mod source;
+mod source_state;
 
 use millrace_nfs::configuration::read;
 use millrace_nfs::{Clock, Flows, Prefix, SECOND_NS, pass_each, tcp_flags};
@@ -9,7 +9,7 @@ use nf::{Batch, Link, Nf, Options};
 use packet::view::{Tcp, protocol, tcp};
 use packet::{Access, FlowKey, parse};
 use services::{HalfOpen, Service};
-use source::{Limits, Source};
+use source_state::{Limits, SourceState};
 
 millrace_nfs::numbered! { REASONS from 1:
     HALF_OPEN "half-open-limit", BLOCKED "blocked-source", TOO_FAST "source-too-fast", MALFORMED "malformed",
@@ -29,7 +29,7 @@ struct Filter {
     /// Connections of which only the SYN was received.
     pending: Flows<Service>,
     half_open: HalfOpen,
-    sources: Flows<Source>,
+    sources: Flows<SourceState>,
     clock: Clock,
 }
 
@@ -87,22 +87,22 @@ impl Filter {
         now_ns: u64,
         link: &mut Link,
     ) -> Result<bool, usize> {
-        let own = Source::key(key.src);
+        let own = SourceState::key(key.src);
         let due_ns = now_ns + self.limits.memory_ns(self.trust_ns);
         let found = self.sources.find(&own).or_else(|| {
             // In a full table, the stored source that expires first makes room.
-            self.sources.insert_evicting(&own, Source::default(), due_ns).0
+            self.sources.insert_evicting(&own, SourceState::default(), due_ns).0
         });
         let Some((id, source)) = found.and_then(|id| Some((id, self.sources.get(id)?))) else {
             return Ok(false);
         };
-        let verdict = source.check(&self.limits, opens, now_ns);
+        let decision = source.check(&self.limits, opens, now_ns);
         let trusted = source.is_trusted(now_ns);
         self.sources.keep_until(id, due_ns);
-        match verdict {
-            source::Verdict::Fine => Ok(trusted),
-            source::Verdict::Blocked => Err(BLOCKED),
-            source::Verdict::TooFast => {
+        match decision {
+            source_state::Decision::Fine => Ok(trusted),
+            source_state::Decision::Blocked => Err(BLOCKED),
+            source_state::Decision::TooFast => {
                 link.count(SOURCES_BLOCKED, 1);
                 Err(TOO_FAST)
             }
@@ -136,7 +136,7 @@ impl Filter {
         self.half_open.close(service);
         if flags & tcp::RST == 0 {
             link.count(COMPLETED, 1);
-            if let Some(id) = self.sources.find(&Source::key(key.src))
+            if let Some(id) = self.sources.find(&SourceState::key(key.src))
                 && let Some(source) = self.sources.get(id)
             {
                 source.trust_until(now_ns + self.trust_ns);

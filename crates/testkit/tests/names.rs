@@ -1,6 +1,7 @@
 //! The words of `docs/TERMS.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use testkit::names::{defined, rust_files, words};
 use testkit::workspace::{packages, root};
 
@@ -34,6 +35,11 @@ fn no_term_is_explained_twice() {
     }
 }
 
+/// Whether a file is part of what is shipped: not of tests, which have their own folders.
+fn is_shipped(file: &Path) -> bool {
+    !file.iter().any(|folder| folder == "tests" || folder == "target")
+}
+
 /// Names of definitions that are a word which `docs/TERMS.md` replaces. `names.txt` lists the exceptions: a file (or `*`), a
 /// kind and a name, and behind a colon the reason. `BLESS=1` removes what is not there any more.
 #[test]
@@ -57,7 +63,7 @@ fn names_are_the_fields_words() {
     let mut found = BTreeSet::new();
     let mut wrong = vec![];
     for package in packages() {
-        for file in rust_files(&root.join(&package.folder).join("src")) {
+        for file in rust_files(&root.join(&package.folder)).into_iter().filter(|file| is_shipped(file)) {
             for name in defined(&file, &root) {
                 let Some((instead, only_types)) = replaced.get(&words(&name.name)) else { continue };
                 if *only_types && !["struct", "enum", "trait", "type", "mod"].contains(&name.kind) {

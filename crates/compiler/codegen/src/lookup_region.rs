@@ -1,7 +1,7 @@
 //! Cutting a program into regions at its lookups.
 //!
 //! A region is the code of one native function: its *head* block and every block reached from there without passing a
-//! stage boundary ([`Term::is_border`]). Blocks that two heads reach are in both regions. A value that is defined
+//! stage boundary ([`Term::is_barrier`]). Blocks that two heads reach are in both regions. A value that is defined
 //! before a boundary and used after it is *carried*: stored in a lane at the boundary, read at the head.
 
 use ir::analysis::live::live_in;
@@ -113,13 +113,13 @@ pub fn has_walkable_tables(program: &Program) -> bool {
 }
 
 /// Whether machine code is cut at a block's end. With `walked`, lookups by prefix are part of the region.
-pub fn is_border(program: &Program, walked: bool, term: &Term) -> bool {
+pub fn is_barrier(program: &Program, walked: bool, term: &Term) -> bool {
     match term {
         Term::Lookup { table, args: None, .. } => {
             let decl = program.tables.get(usize::from(*table));
             !(walked && decl.is_some_and(|decl| decl.matching == Matching::Prefixes4))
         }
-        _ => term.is_border(),
+        _ => term.is_barrier(),
     }
 }
 
@@ -138,7 +138,7 @@ pub fn plan(program: &Program, walked: bool) -> RegionPlan {
     for &block in &order {
         let term = &program.block(block).term;
         let Term::Lookup { table, key, args, rec, hit, miss } = term else { continue };
-        if is_border(program, walked, term) {
+        if is_barrier(program, walked, term) {
             sites.push(Site {
                 block,
                 table: usize::from(*table),
@@ -188,7 +188,7 @@ fn reached(program: &Program, walked: bool, order: &[BlockId], head: BlockId) ->
     let mut todo = vec![head];
     while let Some(block) = todo.pop() {
         let term = &program.block(block).term;
-        if !is_border(program, walked, term) {
+        if !is_barrier(program, walked, term) {
             todo.extend(term.successors().into_iter().filter(|to| inside.insert(*to)));
         }
     }
@@ -214,7 +214,7 @@ fn find_lists(
                 dynamic = true;
                 None
             }
-            term if is_border(program, walked, term) => {
+            term if is_barrier(program, walked, term) => {
                 sites.iter().position(|site| site.block == block).map(|at| layout.site(at))
             }
             _ => None,

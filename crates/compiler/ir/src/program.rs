@@ -289,7 +289,7 @@ impl Term {
     }
 
     /// Whether machine code is cut here: the following code runs as another stage.
-    pub fn is_border(&self) -> bool {
+    pub fn is_barrier(&self) -> bool {
         matches!(self, Term::Lookup { .. })
     }
 }

@@ -154,7 +154,7 @@ pub fn prove(region: &FusedSubgraph<'_>, limits: &Limits) -> Result<Proof, Prove
         .ok_or_else(|| ProveError::Broken("the fused program has an exit or table of no element".into()))?
         .map_err(|error| ProveError::Broken(format!("the fused program: {error}")))?;
     let options =
-        Options { settled_cells: Some(region.cells), max_ways: limits.classes, ..Options::default() };
+        Options { settled_cells: Some(region.cells), max_paths: limits.classes, ..Options::default() };
     let mut elements = Classes::of(&reference, &options);
     let pool = std::mem::take(&mut elements.pool);
     let mut program = Classes::among(pool, &made, &options);
@@ -316,18 +316,18 @@ impl Prover<'_> {
             answer => return answer,
         }
         let mut hit = self.try_found(blaster, classes, class);
-        let mut borders = vec![];
-        conditions(&class.filter.0, &mut borders);
+        let mut bounds = vec![];
+        conditions(&class.filter.0, &mut bounds);
         let mut left = most.saturating_sub(1);
-        for (of, set) in borders {
+        for (of, set) in bounds {
             for &(first, last) in set.intervals() {
-                for border in [first, last] {
+                for bound in [first, last] {
                     if left == 0 || Instant::now() >= self.until {
                         break;
                     }
                     let word = blaster.word(of);
-                    let border = blaster.gates.number(border);
-                    let there = blaster.gates.equal(&word, &border);
+                    let bound = blaster.gates.number(bound);
+                    let there = blaster.gates.equal(&word, &bound);
                     if blaster.gates.known(there) == Some(false) {
                         continue;
                     }

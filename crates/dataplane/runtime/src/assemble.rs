@@ -214,7 +214,7 @@ fn make_node(
         answers_pull: answers_pull(class),
         pulled: Pulled::of(answers_pull(class)),
         elsewhere,
-        has_detour: elsewhere,
+        is_hooked: elsewhere,
         counters: Arc::new(counters),
     })
 }

@@ -144,12 +144,12 @@ impl Port for RingPort {
 }
 
 /// The pool of an NF: it allocates granted slots, and returns the freed slots of other packets to the host.
-struct LentPool {
+struct GrantedPool {
     interior: Shared,
     refused: u64,
 }
 
-impl Pool for LentPool {
+impl Pool for GrantedPool {
     fn alloc(&mut self, out: &mut [Packet]) -> usize {
         let mut interior = lock(&self.interior);
         interior.makes = true;
@@ -235,7 +235,7 @@ pub fn serve(
     };
     let print = |line: &str| eprintln!("{line}");
     let plan = RunPlan { burst, print, ..RunPlan::default() };
-    let pool = |_| PacketPool::Foreign(Box::new(LentPool { interior: Arc::clone(&interior), refused: 0 }));
+    let pool = |_| PacketPool::Foreign(Box::new(GrantedPool { interior: Arc::clone(&interior), refused: 0 }));
     let running = Running::start(assembly, &plan, pool).map_err(|error| error.to_string())?;
     lock(&interior).ends.ready().map_err(|error| error.to_string())?;
     let next_call = || lock(&interior).ends.next_call();
@@ -271,8 +271,8 @@ pub fn serve(
         );
     }
     let mut interior = lock(&interior);
-    for finding in &outcome.warnings {
-        interior.ends.say(&FromNf::Finding { text: finding.clone() });
+    for warning in &outcome.warnings {
+        interior.ends.say(&FromNf::Finding { text: warning.clone() });
     }
     // Packets that no element has taken, and packets that did not fit the ring.
     let Interior { ends, came, .. } = &mut *interior;

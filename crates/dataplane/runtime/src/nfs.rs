@@ -167,7 +167,7 @@ impl Nfs {
         &mut self,
         name: &str,
         worker: usize,
-        stations: &HashMap<String, Arc<Interface>>,
+        l3_interfaces: &HashMap<String, Arc<Interface>>,
     ) -> Result<Box<dyn NfLink>, String> {
         let process = self.processes.iter().find(|process| process.name == name);
         let process = process.ok_or_else(|| format!("there is no NF `{name}` in a process of its own"))?;
@@ -185,8 +185,9 @@ impl Nfs {
         };
         let memory = self.groups.get(&Group::of(process, worker)).cloned().unwrap_or_default();
         let number = supervisor.instances().len() as u32;
-        let stations = process.stations.iter().map(|name| stations.get(name.as_deref()?).cloned()).collect();
-        let instance = Instance::new(starter(process), worker, number, memory).beside(stations);
+        let l3_interfaces =
+            process.l3_interfaces.iter().map(|name| l3_interfaces.get(name.as_deref()?).cloned()).collect();
+        let instance = Instance::new(starter(process), worker, number, memory).beside(l3_interfaces);
         let instance = match self.direct_groups.find(name, worker) {
             Some((group, member)) => instance.in_group(group, member),
             None => instance,

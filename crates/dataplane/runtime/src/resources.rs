@@ -3,7 +3,7 @@
 use crate::nfs::{Nfs, Starter, Worker};
 use crate::ports::{MakeTraffic, Pools, Ports};
 use crate::services::{Opened, Opener};
-use chain::{Chain, StationDecl};
+use chain::{Chain, L3InterfaceDecl};
 use element::configure::Direction;
 use element::nf::NfLink;
 use nf_host::Supervisor;
@@ -87,7 +87,7 @@ impl Resources {
 fn interfaces(chain: &Chain) -> HashMap<String, Arc<Interface>> {
     let ports = chain.ports.iter().map(|port| (&port.name, &port.l3_interface));
     let devices = chain.devices.iter().map(|device| (&device.name, &device.l3_interface));
-    let interface = |(name, declared): (&String, &Option<StationDecl>)| {
+    let interface = |(name, declared): (&String, &Option<L3InterfaceDecl>)| {
         let addresses = declared.as_ref()?.addresses.iter().map(|(address, _)| *address).collect();
         Some((name.clone(), Arc::new(Interface::new(name, addresses))))
     };

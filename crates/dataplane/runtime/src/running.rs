@@ -115,7 +115,7 @@ pub struct Running {
     threads: Vec<JoinHandle<Worker>>,
     handlers: Arc<Handlers>,
     asked: Asked,
-    pulses: Vec<Arc<WorkerActivity>>,
+    activities: Vec<Arc<WorkerActivity>>,
     /// For each worker, its requested execution mode and its number of fused regions.
     forms: Vec<(Arc<AtomicBool>, usize)>,
     probes: Vec<Arc<Probes>>,
@@ -152,7 +152,7 @@ impl Running {
         let mailboxes = assembly.graphs.iter().map(|_| Arc::default()).collect();
         let exchange = Arc::new(Exchange::new(assembly.live, mailboxes));
         let handlers = Handlers::new(&mut assembly.graphs[0], Arc::clone(&exchange), plan.nfs.clone());
-        let (mut threads, mut pulses, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
+        let (mut threads, mut activities, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
         let graphs = assembly.graphs.into_iter().zip(assembly.regions);
         for (number, (nodes, regions)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, regions, pool(number), plan.clock.clone());
@@ -166,7 +166,7 @@ impl Running {
             // All workers start in the same execution mode.
             forms.push((Arc::clone(&worker.is_fused), worker.regions.len()));
             (worker.handoff, worker.rings) = (Arc::clone(&home), rings.clone());
-            pulses.push(Arc::clone(&worker.activity));
+            activities.push(Arc::clone(&worker.activity));
             probes.push(Arc::clone(&worker.probes));
             let (on_thread, core) = (Arc::clone(&plan.on_thread), plan.cores.get(number).copied());
             let thread = std::thread::Builder::new()
@@ -185,7 +185,7 @@ impl Running {
             threads.push(thread);
         }
         let handlers = Arc::new(handlers);
-        Ok(Running { threads, handlers, asked: vec![], pulses, forms, probes, ledger, stop: Halt(stop) })
+        Ok(Running { threads, handlers, asked: vec![], activities, forms, probes, ledger, stop: Halt(stop) })
     }
 
     /// Requests the end of all workers.
@@ -195,7 +195,7 @@ impl Running {
 
     /// Whether all workers have ended.
     pub fn is_over(&self) -> bool {
-        self.pulses.iter().all(|pulse| pulse.ended.load(Ordering::Acquire))
+        self.activities.iter().all(|activity| activity.ended.load(Ordering::Acquire))
             || self.threads.iter().all(JoinHandle::is_finished)
     }
 
@@ -207,7 +207,7 @@ impl Running {
 
     /// The number of fused regions that run as one program now, and their total number, over all workers.
     pub fn fused(&self) -> (usize, usize) {
-        let now = self.pulses.iter().map(|pulse| pulse.fused.load(Ordering::Relaxed)).sum();
+        let now = self.activities.iter().map(|activity| activity.fused.load(Ordering::Relaxed)).sum();
         (now, self.forms.iter().map(|(_, regions)| regions).sum())
     }
 
@@ -219,15 +219,15 @@ impl Running {
     /// The statistics of the flow caches over all workers; up to a millisecond old.
     pub fn cache_counts(&self) -> CacheCounts {
         let mut counts = CacheCounts::default();
-        for pulse in &self.pulses {
-            counts.add(*pulse.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        for activity in &self.activities {
+            counts.add(*activity.cache.lock().unwrap_or_else(PoisonError::into_inner));
         }
         counts
     }
 
     /// The packet accounting now.
     pub fn report(&self) -> Report {
-        report(&self.ledger, &self.pulses)
+        report(&self.ledger, &self.activities)
     }
 
     /// The chain's handlers, for threads that may wait for answers.
@@ -259,20 +259,20 @@ impl Running {
 
     /// Waits for the end of the run.
     pub fn wait(self) -> Outcome {
-        let pulses = self.pulses;
+        let activities = self.activities;
         let workers = self.threads.into_iter().map(|thread| match thread.join() {
             Ok(worker) => worker,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         let mut workers: Vec<Worker> = workers.collect();
         workers.iter_mut().for_each(Worker::drop_handed);
-        let (mut ports, mut findings): (Vec<PortReport>, Vec<String>) = (vec![], vec![]);
+        let (mut ports, mut warnings): (Vec<PortReport>, Vec<String>) = (vec![], vec![]);
         for worker in &mut workers {
             // The index of each port's report by direction: a worker's elements share its queue.
             let mut places: HashMap<(String, Option<Direction>), usize> = HashMap::new();
             for node in &mut worker.nodes {
                 let Some(element) = &mut node.element else { continue };
-                findings.extend(element.take_findings());
+                warnings.extend(element.take_warnings());
                 let Some((name, stats)) = element.port_stats() else { continue };
                 let report = PortReport::new(name.clone(), node.name.clone(), &stats);
                 let direction = device_direction(node.class.name);
@@ -285,24 +285,24 @@ impl Running {
                 }
             }
         }
-        let report = report(&self.ledger, &pulses);
+        let report = report(&self.ledger, &activities);
         let slots_lost = slots_lost(&workers, &report);
         let last = self.handlers.hear_last(self.asked);
         let handlers = self.handlers;
-        Outcome { report, ports, warnings: findings, slots_lost, workers, handlers, last }
+        Outcome { report, ports, warnings, slots_lost, workers, handlers, last }
     }
 }
 
 /// The report of the workers with these statistics.
-fn report(ledger: &Ledger, pulses: &[Arc<WorkerActivity>]) -> Report {
+fn report(ledger: &Ledger, activities: &[Arc<WorkerActivity>]) -> Report {
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let busy_ns = pulses.iter().map(|pulse| pulse.busy_ns.load(Ordering::Relaxed)).max();
-    let waited_ns = pulses.iter().map(|pulse| pulse.waited_ns.load(Ordering::Relaxed)).sum();
+    let busy_ns = activities.iter().map(|activity| activity.busy_ns.load(Ordering::Relaxed)).max();
+    let waited_ns = activities.iter().map(|activity| activity.waited_ns.load(Ordering::Relaxed)).sum();
     Report {
         nodes: ledger.nodes(),
         busy_s: seconds(busy_ns.unwrap_or(0)),
         waited_s: seconds(waited_ns),
-        workers: pulses.len(),
+        workers: activities.len(),
     }
 }
 

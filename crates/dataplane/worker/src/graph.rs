@@ -88,7 +88,7 @@ pub struct Node {
     /// Whether the first worker owns its state, and this is another worker.
     pub elsewhere: bool,
     /// Whether pushed packets pass a hook in front of the element: the handover to another worker, or probes.
-    pub has_detour: bool,
+    pub is_hooked: bool,
     /// Finds the owner workers of the packets that its task returns, if they can belong to several workers.
     pub steering: Option<FlowSteering>,
     /// Its counters.

@@ -9,7 +9,7 @@
 //!
 //! Without probes none of this code runs. The worker's loop is compiled twice, and the variant without probes does not
 //! contain it ([`crate::worker`]). Pushed packets enter the probes by a check that each burst needs anyway: whether a
-//! node has a hook in front of its element ([`crate::graph::Node::has_detour`]).
+//! node has a hook in front of its element ([`crate::graph::Node::is_hooked`]).
 //!
 //! The processor may still execute the end of one stage when it reads the counter for the next. Work within a hundred
 //! cycles of a reading may therefore be added to the neighbouring stage. The error of a stage's figure is that, divided

@@ -73,7 +73,7 @@ pub trait Element: Send {
     }
 
     /// New warnings for the user, for example of a capture that ends in the middle of a frame. Each is returned once.
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
 

@@ -40,7 +40,7 @@ pub trait NfLink: Send {
     fn stop(&mut self, out: &mut Completions);
 
     /// New warnings, each returned once.
-    fn take_findings(&mut self) -> Vec<String>;
+    fn take_warnings(&mut self) -> Vec<String>;
 
     /// The output opposite an input, if there is one.
     fn across(&self, input: usize) -> Option<usize>;

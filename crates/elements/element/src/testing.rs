@@ -663,7 +663,7 @@ impl<L: Library> Rig<L> {
 
     /// What the element found worth telling.
     pub fn warnings(&mut self) -> Vec<String> {
-        self.both(|instance| instance.element.take_findings())
+        self.both(|instance| instance.element.take_warnings())
     }
 
     /// The worker of the first instance.

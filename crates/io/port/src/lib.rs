@@ -96,7 +96,7 @@ pub trait Port: Send {
     }
 
     /// Warnings about problems that did not stop the port: its name, the problem and its effect. Each is returned once.
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
 }

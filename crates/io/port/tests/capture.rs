@@ -259,7 +259,7 @@ fn a_port_copies_a_capture_faithfully() {
     assert_eq!(pool.in_use(), 0);
     assert_eq!((port.stats().rx_packets, port.stats().tx_packets), (15, 15));
     assert_eq!(port.stats().rx_bytes, port.stats().tx_bytes);
-    assert!(port.take_findings().is_empty());
+    assert!(port.take_warnings().is_empty());
     drop(port);
     let mut three_times = Vec::new();
     (0..3).for_each(|_| three_times.extend(records.clone()));
@@ -278,10 +278,10 @@ fn a_damaged_capture_is_a_finding_and_frames_too_long_are_counted() {
     let mut port = CapturePort::open("in", &options).expect("a file");
     assert_eq!(receive_all(&mut port, &mut pool(64)).len(), 5);
     assert_eq!(port.stats().rx_dropped.too_long, 1);
-    let findings = port.take_findings();
-    assert_eq!(findings.len(), 1);
-    assert!(findings[0].starts_with("in: ") && findings[0].contains("damaged at byte"));
-    assert!(port.take_findings().is_empty());
+    let warnings = port.take_warnings();
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].starts_with("in: ") && warnings[0].contains("damaged at byte"));
+    assert!(port.take_warnings().is_empty());
     assert!(!port.can_send());
     assert_eq!(port.send(&mut pool(1), &mut [Packet::EMPTY], &[0]).packets, 0);
 }
@@ -336,9 +336,9 @@ fn a_full_disk_is_told_and_counted() {
         assert_eq!(port.send(&mut pool, &mut packets, &[0]).packets, 1);
     }
     let error = port.flush().err();
-    let findings = port.take_findings();
-    assert_eq!(findings.len(), 1, "{error:?}");
-    assert!(findings[0].contains("the file holds 0 whole frames"), "{}", findings[0]);
+    let warnings = port.take_warnings();
+    assert_eq!(warnings.len(), 1, "{error:?}");
+    assert!(warnings[0].contains("the file holds 0 whole frames"), "{}", warnings[0]);
     let stats = port.stats();
     assert_eq!((stats.tx_packets, stats.tx_bytes, stats.tx_errors), (0, 0, 1000));
     assert_eq!(pool.in_use(), 0);

@@ -77,8 +77,8 @@ fn a_kernel_peer_is_understood() {
     assert_eq!(PacketBytes::new(&seen[0]).to_vec()[42..], [8; 64]);
     pool.free_all(&seen);
     assert_eq!(port.stats().rx_dropped.cut_off, 1);
-    let findings = port.take_findings();
-    assert!(findings.len() == 1 && findings[0].contains("ethtool -K"), "{findings:?}");
+    let warnings = port.take_warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("ethtool -K"), "{warnings:?}");
 
     // Sent packets arrive. A chain is linearized for this driver; one that is too long is dropped with a warning.
     let mac = mac_of("theirs");

@@ -89,16 +89,16 @@ const MAX_TEXT_BYTES: u64 = 1 << 30;
 fn bad_lines(path: &Path, mistakes: &[LineError]) -> TrafficError {
     let mut told: Vec<_> = mistakes
         .iter()
-        .take(MISTAKES_TOLD)
+        .take(MOST_MISTAKES)
         .map(|mistake| format!("{}:{}: {}", path.display(), mistake.line, mistake.problem))
         .collect();
-    if let Some(more) = mistakes.len().checked_sub(MISTAKES_TOLD).filter(|more| *more > 0) {
+    if let Some(more) = mistakes.len().checked_sub(MOST_MISTAKES).filter(|more| *more > 0) {
         told.push(format!("and {more} more lines"));
     }
     TrafficError::BadLines { path: path.to_owned(), message: told.join("\n") }
 }
 
-const MISTAKES_TOLD: usize = 20;
+const MOST_MISTAKES: usize = 20;
 
 #[cfg(test)]
 mod tests {

@@ -81,11 +81,11 @@ pub(super) fn compose(
         let Some(nf) = infos.iter().position(|info| info.name == instances::family(&process.name)) else {
             continue;
         };
-        let station = |name: &String| {
+        let interface = |name: &String| {
             let at = infos[nf].interfaces.iter().position(|interface| interface == name)?;
             l3_interface::of_interface(End::Nf(nf, at), &wiring.links, &declared.ports, &declared.devices)
         };
-        process.stations = process.outputs.iter().map(station).collect();
+        process.l3_interfaces = process.outputs.iter().map(interface).collect();
     }
     if sound {
         let elements = |end: End, sends: bool| {

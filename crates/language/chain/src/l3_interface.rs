@@ -1,12 +1,12 @@
 //! L3 interfaces: ports and devices with addresses of their own, whose neighbours the host resolves for NFs.
 
 use super::table::{Keys, Value};
-use crate::model::{DeviceDecl, DeviceKind, End, Link, PortDecl, PortKind, StationDecl};
+use crate::model::{DeviceDecl, DeviceKind, End, L3InterfaceDecl, Link, PortDecl, PortKind};
 use diag::{Diagnostics, Span, Spanned};
 use packet::{InterfaceAddress, MacAddr};
 
 /// Reads `addresses` and `mac` of a port or device.
-pub(super) fn read(keys: &mut Keys<'_>, what: &str, diags: &mut Diagnostics) -> Option<StationDecl> {
+pub(super) fn read(keys: &mut Keys<'_>, what: &str, diags: &mut Diagnostics) -> Option<L3InterfaceDecl> {
     let (addresses, mac) = (keys.take("addresses"), keys.take("mac"));
     if let (Some(mac), None, false) = (mac, addresses, keys.is_damaged()) {
         diags
@@ -33,7 +33,7 @@ pub(super) fn read(keys: &mut Keys<'_>, what: &str, diags: &mut Diagnostics) -> 
     if matches!(given.get(), toml::de::DeValue::Array(items) if items.is_empty()) {
         diags.error(given.span(), "there is no address here").help("write `addresses = [\"10.0.0.1/24\"]`");
     }
-    Some(StationDecl { span: given.key_span, addresses, mac })
+    Some(L3InterfaceDecl { span: given.key_span, addresses, mac })
 }
 
 fn read_mac(value: Value<'_>, diags: &mut Diagnostics) -> Option<(MacAddr, Span)> {
@@ -54,7 +54,7 @@ fn read_mac(value: Value<'_>, diags: &mut Diagnostics) -> Option<(MacAddr, Span)
 }
 
 /// Checks the port of an L3 interface: it receives and sends, and has a hardware address.
-fn check_port(port: &PortDecl, station: &StationDecl, asks_for_mac: bool, diags: &mut Diagnostics) {
+fn check_port(port: &PortDecl, interface: &L3InterfaceDecl, asks_for_mac: bool, diags: &mut Diagnostics) {
     let (name, missing) = (
         &port.name,
         match (port.receives(), port.sends()) {
@@ -65,11 +65,11 @@ fn check_port(port: &PortDecl, station: &StationDecl, asks_for_mac: bool, diags:
     );
     if !missing.is_empty() {
         let message = format!("port `{name}` cannot answer for addresses, because {missing}");
-        diags.error(station.span, message).with_note(port.span, "the port");
+        diags.error(interface.span, message).with_note(port.span, "the port");
     }
-    if asks_for_mac && station.mac.is_none() && matches!(port.kind, PortKind::Local(..)) && !port.broken {
+    if asks_for_mac && interface.mac.is_none() && matches!(port.kind, PortKind::Local(..)) && !port.broken {
         diags
-            .error(station.span, format!("port `{name}` has no hardware address to answer with"))
+            .error(interface.span, format!("port `{name}` has no hardware address to answer with"))
             .with_note(port.span, "the port")
             .help("add `mac = \"02:00:00:00:00:01\"`");
     }
@@ -78,15 +78,15 @@ fn check_port(port: &PortDecl, station: &StationDecl, asks_for_mac: bool, diags:
 /// Checks the L3 interfaces of a chain, each with its ports and against the others.
 pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diagnostics) {
     for port in ports {
-        if let Some(station) = &port.l3_interface {
-            check_port(port, station, true, diags);
+        if let Some(interface) = &port.l3_interface {
+            check_port(port, interface, true, diags);
         }
     }
     for device in devices {
-        let Some(station) = &device.l3_interface else { continue };
+        let Some(interface) = &device.l3_interface else { continue };
         for (at, of) in device.ports.iter().enumerate() {
             if let Some(port) = ports.get(of.port) {
-                check_port(port, station, at == 0, diags);
+                check_port(port, interface, at == 0, diags);
             }
         }
     }
@@ -99,8 +99,8 @@ pub(super) fn check(ports: &[PortDecl], devices: &[DeviceDecl], diags: &mut Diag
     };
     for at in 0..ports.len() {
         let mut known: Vec<(&String, &InterfaceAddress, Span)> = vec![];
-        for (name, station) in of_port(at) {
-            for (address, text) in &station.addresses {
+        for (name, interface) in of_port(at) {
+            for (address, text) in &interface.addresses {
                 match known.iter().find(|(other, known, _)| known.ip == address.ip && *other != name) {
                     Some((other, _, span)) => {
                         let message = format!("`{name}` has an address of `{other}`, on the same port");

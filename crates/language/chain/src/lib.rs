@@ -98,8 +98,8 @@ pub use fuzz::fuzz_chain;
 pub use load::load_from;
 pub use loops::closing_edges;
 pub use model::{
-    Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, Link, NfInfo, Otherwise, PortDecl,
-    PortKind, PortSource, ProcessNf, Program, Run, Sees, Sends, Sink, StationDecl, TrafficDecl,
+    Body, Chain, Define, DeviceDecl, DeviceKind, DevicePort, End, L3InterfaceDecl, Link, NfInfo, Otherwise,
+    PortDecl, PortKind, PortSource, ProcessNf, Program, Run, Sees, Sends, Sink, TrafficDecl,
 };
 pub use nf::{device_direction, device_name};
 pub use sources::{Sources, folder_of};

@@ -15,10 +15,10 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
     for value in keys.rest() {
         check_name("port", value.key, value.key_span, diags);
         let before = diags.errors();
-        let mut station = None;
+        let mut interface = None;
         let kind = value.keys(format!("port `{}`", value.key), diags).and_then(|mut keys| {
             let kind = kind(&mut keys, value, folder, diags);
-            station = l3_interface::read(&mut keys, &format!("port `{}`", value.key), diags);
+            interface = l3_interface::read(&mut keys, &format!("port `{}`", value.key), diags);
             keys.finish(diags, |_| None);
             kind
         });
@@ -28,7 +28,7 @@ pub(super) fn read(mut keys: Keys<'_>, folder: &Path, diags: &mut Diagnostics) -
             name: value.key.to_string(),
             kind,
             span: value.key_span,
-            l3_interface: station,
+            l3_interface: interface,
             broken,
         });
     }

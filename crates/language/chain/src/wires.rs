@@ -14,7 +14,7 @@ pub(super) fn process_of(
     outputs: Vec<String>,
 ) -> ProcessNf {
     let body = nf.program().cloned().unwrap_or(Body::Click(graph));
-    ProcessNf { name, span: nf.span, body, inputs, outputs, stations: vec![], terms: nf.terms.clone() }
+    ProcessNf { name, span: nf.span, body, inputs, outputs, l3_interfaces: vec![], terms: nf.terms.clone() }
 }
 
 /// Replaces the class of an element by one without arguments, such as `Null`, `Discard` or `Idle`.

@@ -7,7 +7,7 @@
 
 mod measure;
 
-use measure::{ROUNDS, clock, pin, spread, ticks_per_ns};
+use measure::{ROUNDS, clock, median_and_range, pin, ticks_per_ns};
 use packet::access::Access;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::process::Pid;
@@ -276,6 +276,6 @@ fn main() {
     println!("{:<42}cores burst  median  spread", "");
     for (row, figures) in rows.iter().zip(&mut figures) {
         let (name, cores, burst) = (row.name, if row.two_cores { 2 } else { 1 }, row.burst);
-        println!("{name:<42}{cores:>5} {burst:>5} {}", spread(figures));
+        println!("{name:<42}{cores:>5} {burst:>5} {}", median_and_range(figures));
     }
 }

@@ -143,8 +143,8 @@ fn claims_are_checked_in_three_ways() {
     let descriptor = with(pair.take(1)[0], Action::Emit);
     let no_slot = Descriptor { slot: SLOTS, ..descriptor };
     let ended = Descriptor { generation: descriptor.generation.wrapping_sub(1), ..descriptor };
-    let not_lent = Descriptor { slot: SLOTS - 1, ..descriptor };
-    assert!(pair.give(&[no_slot, ended, not_lent]).is_empty());
+    let not_enqueued = Descriptor { slot: SLOTS - 1, ..descriptor };
+    assert!(pair.give(&[no_slot, ended, not_enqueued]).is_empty());
     assert_eq!(pair.give(&[descriptor, descriptor]).len(), 1, "once");
     let stats = pair.host_end.stats();
     assert_eq!((stats.out_of_range, stats.stale, stats.not_held, stats.returned), (1, 2, 1, 1));

@@ -85,21 +85,21 @@ fn nfs(report: &Report, instances: &[Arc<NfInstance>]) -> Vec<NfStatus> {
             found.len() - 1
         });
         let Some(status) = found.get_mut(at) else { continue };
-        let told = instance.status();
+        let instance_status = instance.status();
         if status.kind.is_empty() {
-            status.kind.clone_from(&told.hello.kind);
+            status.kind.clone_from(&instance_status.hello.kind);
         }
         status.instances.push(Instance {
             worker: instance.worker,
             state: state(instance.state()),
             pid: Some(instance.pid()).filter(|pid| *pid != 0),
             restarts: instance.restarts(),
-            failure: told.failure.clone(),
+            failure: instance_status.failure.clone(),
         });
         if status.isolation.is_empty() {
-            status.isolation.clone_from(&told.isolation);
+            status.isolation.clone_from(&instance_status.isolation);
         }
-        drop(told);
+        drop(instance_status);
         for (sums, named) in
             [(&mut status.reasons, instance.drops()), (&mut status.counters, instance.counters())]
         {

@@ -62,7 +62,7 @@ pub fn run(args: &DaemonArgs) -> anyhow::Result<ExitStatus> {
         eprintln!("{}", refusal.text().trim_end());
         return Ok(ExitStatus::Refused);
     }
-    eprintln!("millrace: steer this daemon at {}", place.control().display());
+    eprintln!("millrace: control this daemon at {}", place.control().display());
     while !interrupted.load(Ordering::Relaxed) && !serving.is_finished() {
         std::thread::sleep(TURN);
     }

@@ -221,7 +221,7 @@ impl<'a> Walker<'a> {
             origins: &origins,
             frames: from_port,
             settled_cells: Some(&settled),
-            max_ways: 2_000,
+            max_paths: 2_000,
             ..Options::default()
         };
         let classes = Classes::of(&program, &options);

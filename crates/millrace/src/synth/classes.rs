@@ -147,7 +147,7 @@ impl Walked {
                 origins: &linked.origins,
                 frames,
                 settled_cells: Some(&settled),
-                max_ways: most,
+                max_paths: most,
                 ..Options::default()
             };
             let classes = Classes::of(&program, &options);
@@ -218,7 +218,7 @@ impl Walked {
                 after: class.after(&group.classes.pool),
                 saved_writes: show.wasted(class),
                 steps: show.steps(class),
-                ways: class.ways,
+                ways: class.merged_paths,
             }
         });
         shown.collect()

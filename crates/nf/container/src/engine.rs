@@ -132,8 +132,8 @@ pub fn spawn(
     let image = command.program.display().to_string();
     let folder = Folder::make(name).map_err(|why| failed("make a folder for its container", &why))?;
     folder.note_engine().map_err(|error| failed("make a folder for its container", &error))?;
-    let door = AttachSocket::open(&folder).map_err(|error| failed("make a socket", &error))?;
-    let words = arguments(instance, &image, command, &folder, &door)
+    let socket = AttachSocket::open(&folder).map_err(|error| failed("make a socket", &error))?;
+    let words = arguments(instance, &image, command, &folder, &socket)
         .map_err(|why| failed("make its container", &why))?;
     let mut run = chosen.command();
     run.args(words);
@@ -143,7 +143,7 @@ pub fn spawn(
     drop((one, run));
     let mut child = child.map_err(|error| failed(&format!("start {}", chosen.runtime.name()), &error))?;
     let id = folder.id.clone();
-    let came = door.await_nf(instance, &mut child, &folder);
+    let came = socket.await_nf(instance, &mut child, &folder);
     let (socket, pid, pidfd) = match came {
         Ok(came) => came,
         Err(why) => {
@@ -154,9 +154,9 @@ pub fn spawn(
             return Err(LaunchError::NotAttached { nf: name.clone(), why });
         }
     };
-    let mut told = instance.status();
-    (told.isolation, told.not_enforced) = isolation(instance, chosen);
-    drop(told);
+    let mut status = instance.status();
+    (status.isolation, status.not_enforced) = isolation(instance, chosen);
+    drop(status);
     let engine = Engine { child: Some(child), chosen: chosen.clone(), id, pidfd, pid };
     Ok((engine, folder, socket, log))
 }
@@ -167,7 +167,7 @@ fn arguments(
     image: &str,
     command: &Command,
     folder: &Folder,
-    door: &AttachSocket,
+    socket: &AttachSocket,
 ) -> Result<Vec<OsString>, String> {
     let terms = &instance.spec.terms;
     let rights = terms.rights.as_ref().ok_or("nothing else confines it: leave `confine` out")?;
@@ -201,7 +201,7 @@ fn arguments(
         add("--cpuset-cpus", cores.join(","));
     }
     add("--env", format!("{}={SOCKET_INSIDE}", nf::ENVIRONMENT));
-    add("--volume", format!("{}:{SOCKET_INSIDE}", door.path.display()));
+    add("--volume", format!("{}:{SOCKET_INSIDE}", socket.path.display()));
     let granted = rights.reads.iter().map(|path| (path, "ro"));
     for (path, mode) in granted.chain(rights.writes.iter().map(|path| (path, "rw"))) {
         let shown =

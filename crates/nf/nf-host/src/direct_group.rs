@@ -36,7 +36,7 @@ pub type Stop = (u8, u16);
 pub struct DirectGroup {
     members: Vec<OnceLock<Arc<MemberState>>>,
     /// The direct rings between the members.
-    pub ways: Vec<Arc<DirectRing>>,
+    pub direct_rings: Vec<Arc<DirectRing>>,
     /// Its number as a holder of slots.
     holder: OnceLock<Option<u16>>,
     inside: OnceLock<Arc<Inside>>,
@@ -56,7 +56,7 @@ pub struct DirectRing {
     pub from: Stop,
     /// The reader, and the input.
     pub to: Stop,
-    state: Mutex<WayState>,
+    state: Mutex<RingState>,
     /// The kind of the writer: 0 for none, 1 for a writer without metadata, 2 for one with metadata.
     writer: AtomicU8,
     /// Packets that readers have taken in all.
@@ -66,7 +66,7 @@ pub struct DirectRing {
 }
 
 #[derive(Debug, Default)]
-struct WayState {
+struct RingState {
     ring: Option<(RingFile<1>, Reader)>,
     /// The ring of the writer's next process.
     next: Option<RingFile<1>>,
@@ -76,7 +76,7 @@ struct WayState {
     unlooked: u8,
 }
 
-impl WayState {
+impl RingState {
     /// Has the host read the next ring, if there is one and the last ring is closed.
     fn go_on(&mut self) {
         if self.ring.is_none()
@@ -118,13 +118,13 @@ fn cells(file: &RingFile<1>) -> Mapped {
 
 impl DirectGroup {
     /// A group of `members` NFs, with a direct ring for each pair of writer and output, reader and input.
-    pub fn new(members: usize, ways: &[(Stop, Stop)]) -> DirectGroup {
-        let way = |(number, (from, to)): (u16, &(Stop, Stop))| {
+    pub fn new(members: usize, direct_rings: &[(Stop, Stop)]) -> DirectGroup {
+        let ring = |(number, (from, to)): (u16, &(Stop, Stop))| {
             Arc::new(DirectRing { number, from: *from, to: *to, ..DirectRing::default() })
         };
         DirectGroup {
             members: (0..members).map(|_| OnceLock::new()).collect(),
-            ways: (0..).zip(ways).map(way).collect(),
+            direct_rings: (0..).zip(direct_rings).map(ring).collect(),
             rings: Mutex::new(vec![None; members]),
             ..DirectGroup::default()
         }
@@ -240,23 +240,23 @@ impl DirectGroup {
         // A member writes a noted packet into a ring before it deletes the note, so the notes are searched first. A
         // member notes a packet from a ring before it releases it, so the notes are searched last, too.
         look_at_notes(&mut mark);
-        for pass in 0..=self.ways.len() {
+        for pass in 0..=self.direct_rings.len() {
             let mut look = |ring: &Mapped| {
                 standing(ring).for_each(|descriptor| {
                     mark(descriptor.slot, descriptor.generation, descriptor.hops, true)
                 });
             };
             living().flat_map(|(_, rings)| rings).for_each(|[to, _]| look(to));
-            let mut look_along = |way: &Arc<DirectRing>| {
-                let state = lock(&way.state);
+            let mut look_along = |ring: &Arc<DirectRing>| {
+                let state = lock(&ring.state);
                 let files = state.ring.iter().map(|(file, _)| file).chain(&state.next);
                 files.for_each(|file| look(&cells(file)));
             };
             // With rings in both directions, every second pass searches them in the order of the packets.
             if pass % 2 == 0 {
-                self.ways.iter().for_each(&mut look_along);
+                self.direct_rings.iter().for_each(&mut look_along);
             } else {
-                self.ways.iter().rev().for_each(&mut look_along);
+                self.direct_rings.iter().rev().for_each(&mut look_along);
             }
             living().flat_map(|(_, rings)| rings).for_each(|[_, from]| look(from));
             look_at_notes(&mut mark);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct GroupPlan {
     members: Vec<String>,
     /// Writer and output, reader and input.
-    ways: Vec<(Stop, Stop)>,
+    rings: Vec<(Stop, Stop)>,
 }
 
 /// The direct-path groups of a chain.
@@ -47,7 +47,7 @@ fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
     let find = |plans: &[GroupPlan], name: &str| {
         plans.iter().position(|plan| plan.members.iter().any(|member| member == name))
     };
-    let alone = |name: &str| GroupPlan { members: vec![name.into()], ways: vec![] };
+    let alone = |name: &str| GroupPlan { members: vec![name.into()], rings: vec![] };
     let mut take = |name| find(plans, name).map_or_else(|| alone(name), |at| plans.remove(at));
     let mut plan = take(from.0);
     let number = |plan: &GroupPlan, name: &str| plan.members.iter().position(|member| member == name);
@@ -58,15 +58,15 @@ fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
             return;
         }
         let moved = |(member, port): Stop| (member + plan.members.len() as u8, port);
-        plan.ways.extend(other.ways.into_iter().map(|(from, to)| (moved(from), moved(to))));
+        plan.rings.extend(other.rings.into_iter().map(|(from, to)| (moved(from), moved(to))));
         plan.members.extend(other.members);
     }
     let ends = (number(&plan, from.0), number(&plan, to.0));
     if let (Some(writer), Some(reader)) = ends {
         let (writer, reader) = (writer as u8, reader as u8);
-        let exits = plan.ways.iter().filter(|(from, _)| from.0 == writer).count();
+        let exits = plan.rings.iter().filter(|(from, _)| from.0 == writer).count();
         if exits < MOST_EXITS {
-            plan.ways.push(((writer, from.1 as u16), (reader, to.1 as u16)));
+            plan.rings.push(((writer, from.1 as u16), (reader, to.1 as u16)));
         }
     }
     plans.push(plan);
@@ -91,7 +91,7 @@ impl DirectGroups {
         let (at, member) = self.plans.iter().enumerate().find_map(|(at, plan)| Some((at, of_plan(plan)?)))?;
         let plan = self.plans.get(at)?;
         let made = self.groups.entry((at, worker));
-        let group = made.or_insert_with(|| Arc::new(DirectGroup::new(plan.members.len(), &plan.ways)));
+        let group = made.or_insert_with(|| Arc::new(DirectGroup::new(plan.members.len(), &plan.rings)));
         Some((Arc::clone(group), member as u8))
     }
 }
@@ -100,8 +100,8 @@ impl DirectGroups {
 mod tests {
     use super::*;
 
-    fn plan(members: &[&str], ways: &[(Stop, Stop)]) -> GroupPlan {
-        GroupPlan { members: members.iter().map(ToString::to_string).collect(), ways: ways.to_vec() }
+    fn plan(members: &[&str], rings: &[(Stop, Stop)]) -> GroupPlan {
+        GroupPlan { members: members.iter().map(ToString::to_string).collect(), rings: rings.to_vec() }
     }
 
     #[test]
@@ -115,14 +115,14 @@ mod tests {
         assert_eq!(plans, [plan(&["a", "b", "c", "d"], &all)]);
         // A second direct ring, in the opposite direction.
         join(&mut plans, ("b", 0), ("a", 1));
-        assert_eq!(plans[0].ways.last(), Some(&((1, 0), (0, 1))));
+        assert_eq!(plans[0].rings.last(), Some(&((1, 0), (0, 1))));
     }
 
     #[test]
     fn what_is_too_much_goes_through_the_host() {
         let mut plans = vec![];
         (0..MOST_EXITS + 3).for_each(|output| join(&mut plans, ("a", output), ("b", output)));
-        assert_eq!(plans[0].ways.len(), MOST_EXITS);
+        assert_eq!(plans[0].rings.len(), MOST_EXITS);
         for at in 0..MOST_MEMBERS + 3 {
             join(&mut plans, (&format!("n{at}"), 0), (&format!("n{}", at + 1), 0));
         }

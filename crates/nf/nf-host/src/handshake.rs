@@ -66,7 +66,11 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         writable: !spec.terms.observes(),
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
-        stations: instance.stations.iter().map(|station| station.as_deref().and_then(facts)).collect(),
+        stations: instance
+            .l3_interfaces
+            .iter()
+            .map(|interface| interface.as_deref().and_then(facts))
+            .collect(),
         config_bytes: spec.config.len(),
         group: group.as_ref().map(|(_, member, exits, _)| DirectGroup {
             member: *member,
@@ -90,9 +94,9 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
 }
 
 /// The properties of an L3 interface that the NF receives.
-fn facts(station: &Interface) -> Option<InterfaceFacts> {
-    let addresses = station.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
-    Some(InterfaceFacts { mac: station.mac()?.to_string(), addresses })
+fn facts(interface: &Interface) -> Option<InterfaceFacts> {
+    let addresses = interface.addresses().iter().map(|own| OwnAddress { ip: own.ip, len: own.len }).collect();
+    Some(InterfaceFacts { mac: interface.mac()?.to_string(), addresses })
 }
 
 /// Whether a handler may have this name.
@@ -103,7 +107,7 @@ fn is_name(name: &str) -> bool {
 
 /// New ring files for the direct rings that a member writes.
 fn exits(group: &Group, member: u8) -> Result<Vec<(&Arc<DirectRing>, RingFile<1>)>, String> {
-    let mine = group.ways.iter().filter(|way| way.from.0 == member);
+    let mine = group.direct_rings.iter().filter(|ring| ring.from.0 == member);
     let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
     mine.map(ring).collect()
 }

@@ -150,7 +150,7 @@ pub struct Instance {
     /// The direct-path group that it belongs to, and its number there.
     pub direct_group: Option<(Arc<DirectGroup>, u8)>,
     /// The L3 interfaces of its outputs, by number.
-    pub stations: Vec<Option<Arc<Interface>>>,
+    pub l3_interfaces: Vec<Option<Arc<Interface>>>,
     /// The number of neighbours that its process requested, and of requests that were refused.
     pub neighbours: [AtomicU64; 2],
     /// Messages that the supervisor is to send to the process, each with a descriptor.
@@ -222,8 +222,8 @@ impl Instance {
 
     /// The instance with L3 interfaces whose neighbours it may request.
     #[must_use]
-    pub fn beside(self, stations: Vec<Option<Arc<Interface>>>) -> Instance {
-        Instance { stations, ..self }
+    pub fn beside(self, l3_interfaces: Vec<Option<Arc<Interface>>>) -> Instance {
+        Instance { l3_interfaces, ..self }
     }
 
     /// The instance as a member of a direct-path group; registers it in the group.
@@ -336,9 +336,9 @@ impl Instance {
 
     /// The NF's own counters.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        let told = self.status();
-        let value = |number| told.page.as_ref().map_or(0, |page| page.load(FIRST_COUNTER + number));
-        told.hello.counters.iter().enumerate().map(|(number, name)| (name.clone(), value(number))).collect()
+        let status = self.status();
+        let value = |number| status.page.as_ref().map_or(0, |page| page.load(FIRST_COUNTER + number));
+        status.hello.counters.iter().enumerate().map(|(number, name)| (name.clone(), value(number))).collect()
     }
 
     /// Offers an external NF, which the instance accepts if it has no process.
@@ -382,11 +382,11 @@ impl Instance {
     }
 
     /// Stores a warning, unless it is already stored.
-    pub fn tell(&self, finding: String) {
-        let mut told = self.status();
-        if !told.warnings.contains(&finding) {
-            tracing::info!("{finding}");
-            told.warnings.push(finding);
+    pub fn tell(&self, warning: String) {
+        let mut status = self.status();
+        if !status.warnings.contains(&warning) {
+            tracing::info!("{warning}");
+            status.warnings.push(warning);
         }
     }
 
@@ -407,15 +407,15 @@ impl Instance {
 
     /// Whether a new or an ended session waits for the link.
     #[inline]
-    pub fn has_news(&self) -> bool {
+    pub fn has_events(&self) -> bool {
         self.changes.load(Ordering::Relaxed) != 0
     }
 
     /// Takes the new session, if any, and whether the last one ended, since the last call. Called by the link.
-    pub fn take_news(&self) -> (Option<NfSession>, bool) {
-        let news = self.changes.swap(0, Ordering::AcqRel);
+    pub fn take_events(&self) -> (Option<NfSession>, bool) {
+        let events = self.changes.swap(0, Ordering::AcqRel);
         let came = lock(&self.came).take();
-        (came, news & GONE != 0)
+        (came, events & GONE != 0)
     }
 
     /// Reports that the packets of the last process are reclaimed. Called by the link.

@@ -113,8 +113,8 @@ impl ProcessLink {
 
     /// Takes over a new session, and reclaims the packets of an ended one.
     #[cold]
-    fn take_news(&mut self, out: &mut Completions) {
-        let (came, gone) = self.instance.take_news();
+    fn take_events(&mut self, out: &mut Completions) {
+        let (came, gone) = self.instance.take_events();
         // A process that started and ended since the last call held no packets; it is still to be reported as
         // reclaimed.
         if let Some(mut came) = came {
@@ -124,7 +124,7 @@ impl ProcessLink {
             if let Some((group, member)) = &self.instance.direct_group {
                 group.set_rings(*member, Some(&came.rings));
                 for (number, ring) in came.exits.drain(..) {
-                    if let Some(way) = group.ways.get(usize::from(number)) {
+                    if let Some(way) = group.direct_rings.get(usize::from(number)) {
                         way.begin(ring, came.host_end.has_metadata());
                     }
                 }
@@ -165,7 +165,7 @@ impl ProcessLink {
             Some((group, member)) => {
                 let mut taken = vec![];
                 entrances(group, *member).for_each(|way| way.take_over(&mut taken));
-                for way in group.ways.iter().filter(|way| way.from.0 == *member) {
+                for way in group.direct_rings.iter().filter(|way| way.from.0 == *member) {
                     // Packets in a ring to a living NF belong to that NF.
                     let passed = way.end(|ring| {
                         empty(&mut current.host_end, ring, way.from.1, &memory.in_flight, &mut returned);
@@ -262,7 +262,7 @@ impl ProcessLink {
             return;
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);
-        for way in group.ways.iter().filter(|way| way.from.0 == member) {
+        for way in group.direct_rings.iter().filter(|way| way.from.0 == member) {
             let (current, instance) = (&mut self.current, &self.instance);
             let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
             let turn = way.turn(|ring| {
@@ -344,7 +344,7 @@ impl ProcessLink {
 
 /// The direct rings to a member of a direct-path group.
 fn entrances(group: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
-    group.ways.iter().filter(move |way| way.to.0 == member)
+    group.direct_rings.iter().filter(move |way| way.to.0 == member)
 }
 
 /// Counts the drops among the completions, and replaces copies by the originals on the host's side of the trust
@@ -435,9 +435,9 @@ impl NfLink for ProcessLink {
         self.instance.want(true);
         self.doorbell.iter().for_each(Doorbell::ring);
         let start = Instant::now();
-        let (end, mut told) = (start + START_PATIENCE, false);
-        while !self.instance.has_news() {
-            if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut told, true) {
+        let (end, mut is_logged) = (start + START_PATIENCE, false);
+        while !self.instance.has_events() {
+            if start.elapsed() > SAY_AFTER && !std::mem::replace(&mut is_logged, true) {
                 self.say_that_it_waits(READY_PATIENCE.saturating_sub(start.elapsed()));
             }
             if let Some(why) = self.instance.status().failure.clone() {
@@ -451,7 +451,7 @@ impl NfLink for ProcessLink {
             std::thread::sleep(Duration::from_micros(200));
         }
         // A process that started and ended meanwhile received no packets.
-        self.take_news(&mut Completions::default());
+        self.take_events(&mut Completions::default());
         Ok(())
     }
 
@@ -482,8 +482,8 @@ impl NfLink for ProcessLink {
     }
 
     fn collect(&mut self, out: &mut Completions) {
-        if self.instance.has_news() {
-            self.take_news(out);
+        if self.instance.has_events() {
+            self.take_events(out);
         }
         self.take_back(out);
         if self.instance.direct_group.is_some() {
@@ -528,7 +528,7 @@ impl NfLink for ProcessLink {
         self.instance.want(false);
         self.doorbell.iter().for_each(Doorbell::ring);
         let end = Instant::now() + STOP_PATIENCE;
-        while self.instance.state() != NfState::Stopped || self.instance.has_news() {
+        while self.instance.state() != NfState::Stopped || self.instance.has_events() {
             // The NF may wait for room in its ring.
             self.collect(out);
             if Instant::now() > end {
@@ -540,10 +540,10 @@ impl NfLink for ProcessLink {
         self.collect(out);
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        let told = self.instance.status();
-        let new = told.warnings.get(self.fetched..).unwrap_or_default().to_vec();
-        self.fetched = told.warnings.len();
+    fn take_warnings(&mut self) -> Vec<String> {
+        let status = self.instance.status();
+        let new = status.warnings.get(self.fetched..).unwrap_or_default().to_vec();
+        self.fetched = status.warnings.len();
         new
     }
 

@@ -49,7 +49,7 @@ impl Default for Wishes {
 }
 
 fn l3_interface(instance: &Instance, interface: u16) -> Option<&Arc<Interface>> {
-    instance.stations.get(usize::from(interface))?.as_ref()
+    instance.l3_interfaces.get(usize::from(interface))?.as_ref()
 }
 
 impl Wishes {
@@ -77,13 +77,13 @@ impl Wishes {
 
     /// Subscribes to a neighbour; whether that was possible.
     fn subscribe(&mut self, instance: &Instance, hop: NextHop) -> bool {
-        let Some(station) = l3_interface(instance, hop.interface) else { return false };
+        let Some(interface) = l3_interface(instance, hop.interface) else { return false };
         // A neighbour in the table needs no search.
-        let cost = u32::from(!station.has(hop.address));
+        let cost = u32::from(!interface.has(hop.address));
         if self.wanted.len() >= MOST_NEIGHBOURS || self.credit < cost {
             return false;
         }
-        if station.subscribe(hop.address).is_err() {
+        if interface.subscribe(hop.address).is_err() {
             return false;
         }
         self.credit -= cost;
@@ -96,8 +96,9 @@ impl Wishes {
             self.due.remove(hop);
             self.refused.remove(hop);
             self.sent.remove(hop);
-            if let (true, Some(station)) = (self.wanted.remove(hop), l3_interface(instance, hop.interface)) {
-                station.unsubscribe(hop.address);
+            if let (true, Some(interface)) = (self.wanted.remove(hop), l3_interface(instance, hop.interface))
+            {
+                interface.unsubscribe(hop.address);
             }
         }
         instance.neighbours[0].store(self.wanted.len() as u64, Relaxed);
@@ -106,8 +107,8 @@ impl Wishes {
     /// Removes all requests: the process has ended.
     pub fn clear(&mut self, instance: &Instance) {
         for hop in self.wanted.drain() {
-            if let Some(station) = l3_interface(instance, hop.interface) {
-                station.unsubscribe(hop.address);
+            if let Some(interface) = l3_interface(instance, hop.interface) {
+                interface.unsubscribe(hop.address);
             }
         }
         *self = Wishes::default();
@@ -115,13 +116,15 @@ impl Wishes {
     }
 
     /// Records changes at an L3 interface.
-    pub fn changed(&mut self, instance: &Instance, changed: &Arc<Interface>, news: &[IpAddr]) {
-        let is_changed = |station: &Option<Arc<Interface>>| {
-            station.as_ref().is_some_and(|station| Arc::ptr_eq(station, changed))
+    pub fn changed(&mut self, instance: &Instance, changed: &Arc<Interface>, events: &[IpAddr]) {
+        let is_changed = |interface: &Option<Arc<Interface>>| {
+            interface.as_ref().is_some_and(|interface| Arc::ptr_eq(interface, changed))
         };
-        for (interface, _) in instance.stations.iter().enumerate().filter(|(_, station)| is_changed(station))
+        for (interface, _) in
+            instance.l3_interfaces.iter().enumerate().filter(|(_, interface)| is_changed(interface))
         {
-            let hops = news.iter().map(|address| NextHop { interface: interface as u16, address: *address });
+            let hops =
+                events.iter().map(|address| NextHop { interface: interface as u16, address: *address });
             self.due.extend(hops.filter(|hop| self.wanted.contains(hop)));
         }
     }
@@ -171,11 +174,11 @@ impl Wishes {
 }
 
 /// The L3 interfaces of some instances, each once.
-pub(super) fn stations<'a>(instances: impl Iterator<Item = &'a Arc<Instance>>) -> Vec<Arc<Interface>> {
+pub(super) fn l3_interfaces<'a>(instances: impl Iterator<Item = &'a Arc<Instance>>) -> Vec<Arc<Interface>> {
     let mut all: Vec<Arc<Interface>> = vec![];
-    for station in instances.flat_map(|instance| instance.stations.iter().flatten()) {
-        if !all.iter().any(|known| Arc::ptr_eq(known, station)) {
-            all.push(Arc::clone(station));
+    for interface in instances.flat_map(|instance| instance.l3_interfaces.iter().flatten()) {
+        if !all.iter().any(|known| Arc::ptr_eq(known, interface)) {
+            all.push(Arc::clone(interface));
         }
     }
     all
@@ -194,10 +197,10 @@ mod tests {
 
     fn instance() -> (Instance, Arc<Interface>) {
         let own = Address::read("10.0.0.1/8").expect("an address");
-        let station = Arc::new(Interface::new("lan", vec![own]));
-        station.add_way();
+        let interface = Arc::new(Interface::new("lan", vec![own]));
+        interface.add_request_queue();
         let instance = Instance::new(NfSpec::default(), 0, 0, Arc::default());
-        (instance.beside(vec![None, Some(Arc::clone(&station))]), station)
+        (instance.beside(vec![None, Some(Arc::clone(&interface))]), interface)
     }
 
     fn hop(number: u32) -> NextHop {
@@ -222,52 +225,56 @@ mod tests {
     }
 
     /// Applies the changes of the L3 interface and sends the answers.
-    fn interface_changes(wishes: &mut Wishes, instance: &Instance, station: &Arc<Interface>) -> Vec<Change> {
-        let news = station.take_news();
-        wishes.changed(instance, station, &news);
+    fn interface_changes(
+        wishes: &mut Wishes,
+        instance: &Instance,
+        interface: &Arc<Interface>,
+    ) -> Vec<Change> {
+        let events = interface.take_events();
+        wishes.changed(instance, interface, &events);
         all(wishes, instance)
     }
 
     #[test]
     fn a_process_is_told_until_it_forgets() {
-        let ((instance, station), mut wishes) = (instance(), Wishes::default());
+        let ((instance, interface), mut wishes) = (instance(), Wishes::default());
         wishes.resolve(&instance, &[hop(1), hop(2)]);
-        assert!(all(&mut wishes, &instance).is_empty() && station.is_resolving());
-        station.turn(SECOND_NS);
+        assert!(all(&mut wishes, &instance).is_empty() && interface.is_resolving());
+        interface.turn(SECOND_NS);
         let fact = Fact { ip: hop(1).address, mac: Some(MAC), answers: true, overrides: true };
-        station.hear(fact);
-        station.turn(SECOND_NS);
+        interface.hear(fact);
+        interface.turn(SECOND_NS);
         let known = Change { hop: hop(1), state: NeighbourState::Known(MAC.to_string()) };
-        assert_eq!(interface_changes(&mut wishes, &instance, &station), vec![known.clone()]);
+        assert_eq!(interface_changes(&mut wishes, &instance, &interface), vec![known.clone()]);
         // A repeated request is answered again; the other neighbour does not answer.
         wishes.resolve(&instance, &[hop(1)]);
         assert_eq!(all(&mut wishes, &instance), [known]);
-        (2..5).for_each(|second| station.turn(second * SECOND_NS));
+        (2..5).for_each(|second| interface.turn(second * SECOND_NS));
         let lost = Change { hop: hop(2), state: NeighbourState::Unreachable };
-        assert_eq!(interface_changes(&mut wishes, &instance, &station), [lost]);
+        assert_eq!(interface_changes(&mut wishes, &instance, &interface), [lost]);
         // An operator deletes the entry: the process has to request it again.
-        assert!(station.delete(hop(1).address));
+        assert!(interface.delete(hop(1).address));
         let gone = Change { hop: hop(1), state: NeighbourState::Gone };
         assert_eq!(
-            (interface_changes(&mut wishes, &instance, &station), counts(&instance)),
+            (interface_changes(&mut wishes, &instance, &interface), counts(&instance)),
             (vec![gone], [1, 0])
         );
         wishes.resolve(&instance, &[hop(1)]);
         wishes.forget(&instance, &[hop(1), hop(2), hop(3)]);
         assert_eq!((counts(&instance), wishes.wanted.len(), wishes.sent.len()), ([0, 0], 0, 0));
-        station.turn(100 * SECOND_NS);
-        assert_eq!(station.report(hop(2).address), Some(Report::Gone), "nobody wants it any more");
+        interface.turn(100 * SECOND_NS);
+        assert_eq!(interface.report(hop(2).address), Some(Report::Gone), "nobody wants it any more");
     }
 
     #[test]
     fn a_process_that_does_not_listen_hears_the_last_state() {
-        let ((instance, station), mut wishes) = (instance(), Wishes::default());
+        let ((instance, interface), mut wishes) = (instance(), Wishes::default());
         wishes.resolve(&instance, &[hop(1)]);
         for last in 1..=3 {
             let mac = Some(MacAddr([2, 0, 0, 0, 0, last]));
-            station.hear(Fact { ip: hop(1).address, mac, answers: true, overrides: true });
-            station.turn(SECOND_NS);
-            wishes.changed(&instance, &station, &station.take_news());
+            interface.hear(Fact { ip: hop(1).address, mac, answers: true, overrides: true });
+            interface.turn(SECOND_NS);
+            wishes.changed(&instance, &interface, &interface.take_events());
             wishes.tell(&instance, |_| false);
             assert!(wishes.is_behind());
         }
@@ -277,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_or_no_neighbour_is_refused() {
-        let ((instance, station), mut wishes) = (instance(), Wishes::default());
+        let ((instance, interface), mut wishes) = (instance(), Wishes::default());
         let odd = [
             NextHop { interface: 0, ..hop(1) },
             NextHop { interface: 7, ..hop(1) },
@@ -301,7 +308,7 @@ mod tests {
         assert_eq!(all(&mut wishes, &instance).len(), MOST_REFUSALS);
         // Neighbours that another NF requested need no search, but their number is bounded, too.
         for hop in &many {
-            let _ = station.subscribe(hop.address);
+            let _ = interface.subscribe(hop.address);
         }
         many.chunks(MOST_CHANGES).for_each(|some| wishes.resolve(&instance, some));
         assert_eq!(counts(&instance)[0], MOST_NEIGHBOURS as u64);

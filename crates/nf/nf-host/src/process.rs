@@ -200,12 +200,12 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
         Some(rights) => {
             let confined =
                 confinement(rights, user(instance)).spawn(start).map_err(|error| failed(&error))?;
-            let (applied, mut told) = (confined.applied(), instance.status());
-            told.isolation = applied.measures().iter().map(ToString::to_string).collect();
+            let (applied, mut status) = (confined.applied(), instance.status());
+            status.isolation = applied.measures().iter().map(ToString::to_string).collect();
             let missing =
                 applied.missing().map(|measure| format!("{}: {}", measure.mechanism.name(), measure.text));
-            told.not_enforced = missing.collect();
-            drop(told);
+            status.not_enforced = missing.collect();
+            drop(status);
             let pid = confined.pid().into();
             (Box::new(confined), pid)
         }

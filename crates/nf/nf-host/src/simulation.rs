@@ -28,7 +28,7 @@ const MEMBERS: usize = 3;
 const SLOTS: u32 = 2048;
 
 /// Direct rings of a chain in both directions.
-const WAYS: [(Stop, Stop); 4] = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
+const RINGS: [(Stop, Stop); 4] = [((0, 1), (1, 0)), ((1, 1), (2, 0)), ((2, 0), (1, 1)), ((1, 0), (0, 1))];
 
 /// A step of the simulation.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +89,7 @@ impl Chain {
         let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
         let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
         let supervisor = Supervisor::start(Launchers::default()).expect("a thread");
-        let group = Arc::new(DirectGroup::new(MEMBERS, &WAYS));
+        let group = Arc::new(DirectGroup::new(MEMBERS, &RINGS));
         let memory = Arc::new(OnceLock::new());
         assert!(memory.set(Memory::new(Arc::clone(shared.region()), MEMBERS)).is_ok());
         let lane = |member: usize| {
@@ -195,8 +195,8 @@ impl Chain {
     fn settle(&mut self, member: usize, backs: &Completions) {
         for &(output, count) in backs.passed() {
             self.lanes[member].held -= count as i64;
-            let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output as u16)).expect("a way");
-            self.lanes[usize::from(way.1.0)].held += count as i64;
+            let ring = RINGS.iter().find(|(from, _)| *from == (member as u8, output as u16)).expect("a ring");
+            self.lanes[usize::from(ring.1.0)].held += count as i64;
             self.passed += count as u64;
         }
         for (completion, packets) in backs.runs() {
@@ -216,9 +216,9 @@ impl Chain {
             match completion {
                 Completion::Output(output) => {
                     self.emitted += packets.len() as u64;
-                    let way = WAYS.iter().find(|(from, _)| *from == (member as u8, output));
+                    let ring = RINGS.iter().find(|(from, _)| *from == (member as u8, output));
                     // A packet for another output than the ring's leaves the chain here.
-                    let next = way.map(|(_, to)| (usize::from(to.0), usize::from(to.1)));
+                    let next = ring.map(|(_, to)| (usize::from(to.0), usize::from(to.1)));
                     self.enqueue(next, packets);
                 }
                 _ => {
@@ -347,7 +347,7 @@ impl Chain {
                 lane.instance.spec.name
             );
         }
-        assert!(self.direct_group.ways.iter().all(|way| way.pending() == 0));
+        assert!(self.direct_group.direct_rings.iter().all(|ring| ring.pending() == 0));
         assert_eq!(self.region.slots(), SLOTS);
     }
 }

@@ -45,8 +45,8 @@ const LAST_TURNS: usize = 8;
 /// Messages that one process may send in a second; more are a flood.
 const MOST_PER_SECOND: u32 = 1000;
 /// Warnings that are stored for one NF, and the characters of one warning.
-const MOST_FINDINGS: usize = 100;
-const FINDING_CHARACTERS: usize = 4_000;
+const MOST_WARNINGS: usize = 100;
+const WARNING_CHARACTERS: usize = 4_000;
 /// How long the log threads may take at the end to pass on the last output of the processes.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How long a process that has closed its socket may take to end.
@@ -188,7 +188,7 @@ enum Stage {
 }
 
 fn run(shared: &Shared, launchers: &Launchers) {
-    let (mut watched, mut stations): (Vec<Watched>, Vec<Arc<Interface>>) = (vec![], vec![]);
+    let (mut watched, mut l3_interfaces): (Vec<Watched>, Vec<Arc<Interface>>) = (vec![], vec![]);
     while !shared.end.load(Ordering::Acquire) {
         let instances = lock(&shared.instances).clone();
         for instance in instances.into_iter().skip(watched.len()) {
@@ -204,16 +204,16 @@ fn run(shared: &Shared, launchers: &Launchers) {
                 logs: vec![],
                 wishes: Wishes::default(),
             });
-            stations = neighbours::stations(watched.iter().map(|one| &one.instance));
+            l3_interfaces = neighbours::l3_interfaces(watched.iter().map(|one| &one.instance));
         }
-        for station in &stations {
-            let news = station.take_news();
-            if !news.is_empty() {
-                watched.iter_mut().for_each(|one| one.wishes.changed(&one.instance, station, &news));
+        for interface in &l3_interfaces {
+            let events = interface.take_events();
+            if !events.is_empty() {
+                watched.iter_mut().for_each(|one| one.wishes.changed(&one.instance, interface, &events));
             }
         }
         watched.iter_mut().for_each(|one| one.step(launchers));
-        await_something(shared, &watched, stations.iter().any(|station| station.is_resolving()));
+        await_something(shared, &watched, l3_interfaces.iter().any(|interface| interface.is_resolving()));
     }
     for one in &mut watched {
         while !one.is_started() && one.process.is_none() {
@@ -305,14 +305,14 @@ impl Watched {
 
     /// Stores a warning that may contain text of the NF. The number of warnings for each NF is bounded, and control
     /// characters are removed.
-    fn tell(&mut self, finding: String) -> String {
-        let text: String = log::plain(&finding).chars().take(FINDING_CHARACTERS).collect();
+    fn tell(&mut self, warning: String) -> String {
+        let text: String = log::plain(&warning).chars().take(WARNING_CHARACTERS).collect();
         self.reported += usize::from(!self.instance.status().warnings.contains(&text));
-        match self.reported.cmp(&MOST_FINDINGS) {
+        match self.reported.cmp(&MOST_WARNINGS) {
             std::cmp::Ordering::Less => self.instance.tell(text.clone()),
             std::cmp::Ordering::Equal => {
                 self.instance
-                    .tell(format!("NF `{}`: further findings are not kept", self.instance.spec.name));
+                    .tell(format!("NF `{}`: further warnings are not kept", self.instance.spec.name));
             }
             std::cmp::Ordering::Greater => {}
         }
@@ -342,10 +342,11 @@ impl Watched {
                 if let Stage::Welcomed(_) = process.stage
                     && let Stage::Welcomed(session) = std::mem::replace(&mut process.stage, Stage::Up)
                 {
-                    let mut told = self.instance.status();
-                    (told.hello, told.page) = (Arc::clone(&session.hello), Some(Arc::clone(&session.page)));
-                    told.failure = None;
-                    drop(told);
+                    let mut instance_status = self.instance.status();
+                    (instance_status.hello, instance_status.page) =
+                        (Arc::clone(&session.hello), Some(Arc::clone(&session.page)));
+                    instance_status.failure = None;
+                    drop(instance_status);
                     process.watch = Watch::new(Instant::now());
                     self.instance.set_hopeless(false);
                     self.instance.hand_over(*session);
@@ -504,8 +505,9 @@ impl Watched {
                 Stage::Spawned => "; it said no hello: what it wrote says why, or it does not link the SDK",
                 _ => "; what it wrote says why",
             };
-            let mut told = self.instance.status();
-            told.failure
+            let mut instance_status = self.instance.status();
+            instance_status
+                .failure
                 .get_or_insert_with(|| format!("NF `{name}` ended before it was ready ({status}){hint}"));
         }
         process.stage = Stage::Gone;

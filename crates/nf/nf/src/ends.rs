@@ -264,7 +264,7 @@ impl Ends {
         }
         let input = match &self.direct {
             None => {
-                self.last_count = self.take_lent();
+                self.last_count = self.take_enqueued();
                 None
             }
             Some(_) => self.take_any(),
@@ -275,7 +275,7 @@ impl Ends {
 
     /// Takes packets that the host enqueued; returns how many.
     #[inline]
-    fn take_lent(&mut self) -> usize {
+    fn take_enqueued(&mut self) -> usize {
         if self.working > 0 {
             self.from.release(std::mem::take(&mut self.working));
         }
@@ -304,7 +304,7 @@ impl Ends {
                 // While packets wait for room in the ring to another NF, none are taken from the host. Packets of other
                 // NFs are still taken: those NFs may be the ones whose rings are full.
                 None if !waits => {
-                    self.last_count = self.take_lent();
+                    self.last_count = self.take_enqueued();
                     None
                 }
                 _ => continue,
@@ -370,7 +370,7 @@ impl Ends {
     }
 
     /// The same, without metadata; a metadata block of the slot is reset.
-    pub fn make_lent(&mut self) -> Option<Received> {
+    pub fn make_received(&mut self) -> Option<Received> {
         let packet = self.make()?;
         (!self.metadata || shm::park(&packet)).then(|| Received::of(&packet))
     }
@@ -490,7 +490,7 @@ impl Ends {
         if marks & NOTED != 0 {
             self.noted.push(descriptor);
         }
-        self.claim_of_host(descriptor);
+        self.return_to_host(descriptor);
     }
 
     /// Records that the NF still has a packet whose descriptor waits for room.
@@ -503,7 +503,7 @@ impl Ends {
     }
 
     #[inline(always)]
-    fn claim_of_host(&mut self, descriptor: Descriptor) {
+    fn return_to_host(&mut self, descriptor: Descriptor) {
         if self.closing || !self.backlog.is_empty() || self.to.write_one(descriptor) != Ok(true) {
             self.backlog.push_back(descriptor);
         }
@@ -545,7 +545,7 @@ impl Ends {
         let back = direct.flush(&mut leave);
         if !back.is_empty() {
             back.iter().for_each(&mut leave);
-            back.into_iter().for_each(|descriptor| self.claim_of_host(descriptor));
+            back.into_iter().for_each(|descriptor| self.return_to_host(descriptor));
             self.to.publish();
         }
         // A packet that is not yet in a ring stays noted.

@@ -284,7 +284,7 @@ impl Link {
     /// An empty packet for [`Packet::fill`]; `None` when the host has granted no more slots.
     pub fn make(&mut self) -> Option<Packet> {
         self.free_abandoned();
-        let made = self.ends.make_lent()?;
+        let made = self.ends.make_received()?;
         Some(Packet::new(made, 0, self.is_writable(), self.ends.has_metadata()))
     }
 

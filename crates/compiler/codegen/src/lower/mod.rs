@@ -16,7 +16,7 @@ mod table_place;
 mod walk;
 
 use crate::abi::Context;
-use crate::lookup_region::{LookupRegion, RegionPlan, is_border};
+use crate::lookup_region::{LookupRegion, RegionPlan, is_barrier};
 use bounds::Bounds;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self as clif, InstBuilder, MemFlagsData, types};
@@ -102,7 +102,7 @@ pub(crate) fn region(
     let (context, list, count) = (params[0], params[1], params[2]);
     // Drops and slow paths are rare: their counts stay in memory. The main list is not written.
     let often = |list: &&usize| plan.lists.is_often(**list) && region.main_list != Some(**list);
-    let is_site = |block: &BlockId| is_border(program, plan.walked, &program.block(*block).term);
+    let is_site = |block: &BlockId| is_barrier(program, plan.walked, &program.block(*block).term);
     let sites = region.blocks.iter().any(is_site);
     let many_lists = region.lists.iter().filter(often).count() > REGISTER_ENDS;
     let to_port = program.outputs > 1
@@ -382,7 +382,7 @@ impl Lowering<'_, '_> {
                 }
             }
             Term::Lookup { table, key, rec, hit, miss, .. }
-                if !is_border(self.program, self.plan.walked, term) =>
+                if !is_barrier(self.program, self.plan.walked, term) =>
             {
                 self.walk(*table, key, *rec, *hit, *miss);
             }

@@ -12,7 +12,7 @@ pub struct Order {
     /// First and last number of a block's subtree in a walk over the dominator tree.
     span: Vec<(u32, u32)>,
     /// The largest number of stage boundaries (lookups) on a path from an entry to a block.
-    borders: Vec<u32>,
+    barriers: Vec<u32>,
 }
 
 /// Nodes are blocks by their number plus one; 0 is the root above the entries.
@@ -63,7 +63,7 @@ impl Order {
     /// The same, with a known order.
     pub fn new(program: &Program, blocks: Vec<BlockId>) -> Order {
         let count = program.blocks.len();
-        let mut borders = vec![0u32; count];
+        let mut barriers = vec![0u32; count];
         let mut dominator: Vec<Option<u32>> = vec![None; count];
         for entry in &program.entries {
             dominator[entry.index()] = Some(0);
@@ -74,15 +74,15 @@ impl Order {
             let at = block.index();
             tree.add(at as u32 + 1, dominator[at].unwrap_or(0));
             let term = &program.blocks[at].term;
-            let behind = borders[at] + u32::from(term.is_border());
+            let behind = barriers[at] + u32::from(term.is_barrier());
             for to in term.successors() {
                 let to = to.index();
-                borders[to] = borders[to].max(behind);
+                barriers[to] = barriers[to].max(behind);
                 let here = at as u32 + 1;
                 dominator[to] = Some(dominator[to].map_or(here, |known| tree.common(known, here)));
             }
         }
-        Order { span: spans(&blocks, &dominator), preds: edges_in(program, &blocks), blocks, borders }
+        Order { span: spans(&blocks, &dominator), preds: edges_in(program, &blocks), blocks, barriers }
     }
 
     /// Whether every path to `below` leads through `above`.
@@ -93,7 +93,7 @@ impl Order {
 
     /// Whether there is no stage boundary between two blocks of which the first dominates the second.
     pub fn same_side(&self, above: BlockId, below: BlockId) -> bool {
-        self.borders[above.index()] == self.borders[below.index()]
+        self.barriers[above.index()] == self.barriers[below.index()]
     }
 }
 
@@ -174,9 +174,9 @@ mod tests {
     }
 
     /// The program with lookups instead of switches in the blocks whose bit is set.
-    fn with_borders(mut program: Program, borders: u32) -> Program {
+    fn with_barriers(mut program: Program, barriers: u32) -> Program {
         for (at, block) in program.blocks.iter_mut().enumerate() {
-            if let (Term::Switch(_, cases, miss), true) = (&block.term, borders >> (at % 32) & 1 == 1) {
+            if let (Term::Switch(_, cases, miss), true) = (&block.term, barriers >> (at % 32) & 1 == 1) {
                 let hit = cases.first().map_or(*miss, |case| case.1);
                 block.term =
                     Term::Lookup { table: 0, key: vec![], args: None, rec: Value(1), hit, miss: *miss };
@@ -193,7 +193,7 @@ mod tests {
             let Some(here) = most[id.index()] else { continue };
             let term = &program.block(*id).term;
             for next in term.successors() {
-                most[next.index()] = most[next.index()].max(Some(here + u32::from(term.is_border())));
+                most[next.index()] = most[next.index()].max(Some(here + u32::from(term.is_barrier())));
             }
         }
         most[to.index()]
@@ -204,9 +204,9 @@ mod tests {
         fn two_blocks_are_on_the_same_side_where_no_border_lies_between(
             ways in prop::collection::vec(prop::collection::vec(0usize..6, 0..4), 1..20),
             entries in prop::collection::vec(0usize..4, 1..3),
-            borders: u32,
+            barriers: u32,
         ) {
-            let program = with_borders(program(&ways, &entries), borders);
+            let program = with_barriers(program(&ways, &entries), barriers);
             let order = Order::of(&program);
             for (above, below) in order.blocks.iter().flat_map(|a| order.blocks.iter().map(move |b| (*a, *b))) {
                 if order.dominates(above, below) {

@@ -46,7 +46,7 @@ fn add_new<T: PartialEq>(list: &mut Vec<T>, more: Vec<T>) {
 fn absorb(path: &mut Path, other: Path) {
     path.facts.join(&other.facts);
     path.counts.join(&other.counts);
-    path.ways += other.ways;
+    path.merged_paths += other.merged_paths;
     add_new(&mut path.wasted, other.wasted);
     add_new(&mut path.steps, other.steps);
 }

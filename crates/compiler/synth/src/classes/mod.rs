@@ -61,7 +61,7 @@ pub struct Class {
     /// Writes on the path, if the packet is dropped.
     pub wasted: Vec<Wasted>,
     /// Paths through the program that were merged into this class.
-    pub ways: usize,
+    pub merged_paths: usize,
 }
 
 /// The classes of a program.
@@ -90,7 +90,7 @@ impl Classes {
         let mut classes = vec![];
         for entry in 0..walker.entries.len() {
             walker.walk(entry);
-            let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options.max_ways_apart);
+            let done = merge::ended(&walker.pool, std::mem::take(&mut walker.done), options.max_paths_apart);
             classes.extend(done.into_iter().map(|path::Done { mut path, exit }| Class {
                 entry,
                 filter: path.filter,
@@ -103,7 +103,7 @@ impl Classes {
                 before: path.counts,
                 steps: path.steps,
                 wasted: if matches!(exit, Exit::Drop(_)) { path.wasted } else { vec![] },
-                ways: path.ways,
+                merged_paths: path.merged_paths,
             }));
         }
         let facts = Facts::default();

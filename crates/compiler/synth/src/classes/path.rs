@@ -23,9 +23,9 @@ pub struct Options<'a> {
     /// values are unknown.
     pub settled_cells: Option<&'a [u64]>,
     /// The maximum number of paths that are followed at once, and of classes.
-    pub max_ways: usize,
+    pub max_paths: usize,
     /// The maximum number of paths to one block in the same state that are followed separately.
-    pub max_ways_apart: usize,
+    pub max_paths_apart: usize,
 }
 
 impl Default for Options<'_> {
@@ -35,8 +35,8 @@ impl Default for Options<'_> {
             origins: &[],
             frames: false,
             settled_cells: None,
-            max_ways: 20_000,
-            max_ways_apart: 4,
+            max_paths: 20_000,
+            max_paths_apart: 4,
         }
     }
 }
@@ -105,7 +105,7 @@ pub struct Left {
     /// The packets that take it.
     pub filter: Filter,
     /// Paths that were merged into it.
-    pub ways: usize,
+    pub merged_paths: usize,
 }
 
 /// A path through a program, so far.
@@ -120,7 +120,7 @@ pub(super) struct Path {
     pub counts: Counts,
     pub wasted: Vec<Wasted>,
     /// Paths that were merged into this one, itself included.
-    pub ways: usize,
+    pub merged_paths: usize,
 }
 
 /// A path that has reached an exit.

@@ -1,15 +1,20 @@
 //! The validity of a header checksum after writes to the header.
 //!
 //! A one's complement sum is a number modulo 65535. The writes since the sum was last known to be correct change it by
-//! a sum of expressions; if that sum is 0, it is still correct.
+//! a sum of expressions; if that sum is 0, it is still correct. A sum is known to be correct where a test has shown it,
+//! and where the checksum was computed anew: it is the complement of the header's sum with a checksum of 0.
 
 use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
 use super::simplify::Maker;
-use super::writes::read;
+use super::writes::{read, write};
 use ir::analysis::ones_complement::{Residue, times, weight};
 
 /// Bytes of a header without options.
 const PLAIN_BYTES: i64 = 20;
+/// The first bit of the checksum in a header.
+const CHECKSUM: i64 = 80;
+/// The most parts of a checksum's expression that are searched.
+const MOST_PARTS: usize = 256;
 
 /// An expression modulo 65535.
 fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
@@ -57,33 +62,106 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
     sum
 }
 
-/// Whether the sum of the IPv4 header at `net` is still correct after the writes `bytes` since it was, in a first
-/// segment that ends at `end`.
-pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> bool {
-    let (root, by) = make.root(net);
-    let at = |bit: i64, width: u8| Bits { root: Root::At(root), bit: (by * 8 + bit) as i32, width };
-    let right: Vec<Vec<Write>> = make
-        .facts
-        .conditions()
-        .filter_map(|(id, set)| match make.pool.node(id) {
-            Node::IpSum(log, place, _) if *place == net && set.only() == Some(0xffff) => {
+/// A header's place: its offset, and the root and the byte that bits are counted from.
+#[derive(Clone, Copy)]
+struct Header {
+    net: Id,
+    root: Id,
+    by: i64,
+}
+
+impl Header {
+    /// Bits of the header.
+    fn at(self, bit: i64, width: u8) -> Bits {
+        Bits { root: Root::At(self.root), bit: (self.by * 8 + bit) as i32, width }
+    }
+
+    /// The first byte behind the header after some writes.
+    fn behind(self, make: &mut Maker<'_>, bytes: &[Write]) -> Id {
+        let words = read(make, bytes, self.at(4, 4));
+        let four = make.number(4);
+        let length = make.bin(ir::BinOp::Mul, words, four);
+        make.add(self.net, length, 1)
+    }
+
+    /// Whether all of the header is in a first segment that ends at `end`.
+    fn is_there(self, make: &mut Maker<'_>, bytes: &[Write], end: Id) -> bool {
+        let behind = self.behind(make, bytes);
+        let there = make.at_most(behind, end);
+        make.pool.constant(there) == Some(1)
+    }
+
+    /// Whether the header has its shortest length at least: a shorter one has no sum.
+    fn is_long_enough(self, make: &mut Maker<'_>, bytes: &[Write]) -> bool {
+        let (words, shortest) = (read(make, bytes, self.at(4, 4)), make.number(PLAIN_BYTES as u64 / 4));
+        let is_enough = make.at_most(shortest, words);
+        make.pool.constant(is_enough) == Some(1)
+    }
+
+    /// The writes after which a test has shown the sum to be correct.
+    fn shown(self, make: &Maker<'_>) -> Vec<Vec<Write>> {
+        let shown = make.facts.conditions().filter_map(|(id, set)| match make.pool.node(id) {
+            Node::IpSum(log, place, _) if *place == self.net && set.only() == Some(0xffff) => {
                 Some(make.pool.writes(*log).to_vec())
             }
             _ => None,
-        })
-        .collect();
-    if right.is_empty() {
-        return false;
+        });
+        shown.collect()
     }
+
+    /// The writes after which the checksum was computed anew, as far as the checksum after `bytes` derives from one
+    /// that was.
+    fn renewed(self, make: &mut Maker<'_>, bytes: &[Write], shown: &[Vec<Write>]) -> Vec<Vec<Write>> {
+        let mut open = vec![read(make, bytes, self.at(CHECKSUM, 16))];
+        let (mut met, mut renewed) = (vec![], vec![]);
+        while let Some(id) = open.pop() {
+            if met.contains(&id) || met.len() >= MOST_PARTS {
+                continue;
+            }
+            met.push(id);
+            let complement = match make.pool.node(id) {
+                Node::Sum(0xffff, terms) => match **terms {
+                    [(sum, u64::MAX)] => Some(sum),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let sum = complement.map(|sum| make.pool.node(sum).clone());
+            let Some(Node::IpSum(log, net, end)) = sum else {
+                if !matches!(make.pool.node(id), Node::IpSum(..)) {
+                    open.extend(make.pool.children(id));
+                }
+                continue;
+            };
+            let mut writes = make.pool.writes(log).to_vec();
+            let checksum = read(make, &writes, self.at(CHECKSUM, 16));
+            if net != self.net || make.pool.constant(checksum) != Some(0) {
+                continue;
+            }
+            let first = read(make, &writes, self.at(0, 8));
+            let is_shown = shown.iter().any(|shown| read(make, shown, self.at(0, 8)) == first);
+            if (is_shown || self.is_long_enough(make, &writes)) && self.is_there(make, &writes, end) {
+                write(make, &mut writes, Write { bits: self.at(CHECKSUM, 16), value: id });
+                renewed.push(writes);
+            }
+        }
+        renewed
+    }
+}
+
+/// Whether the sum of the IPv4 header at `net` is correct after the writes `bytes`, in a first segment that ends at
+/// `end`.
+pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> bool {
+    let (root, by) = make.root(net);
+    let header = Header { net, root, by };
+    let mut right = header.shown(make);
+    let renewed = header.renewed(make, bytes, &right);
+    right.extend(renewed);
     // The whole header must be there now as well.
-    let words = read(make, bytes, at(4, 4));
-    let four = make.number(4);
-    let length = make.bin(ir::BinOp::Mul, words, four);
-    let behind = make.add(net, length, 1);
-    let there = make.at_most(behind, end);
-    if make.pool.constant(there) != Some(1) {
+    if right.is_empty() || !header.is_there(make, bytes, end) {
         return false;
     }
+    let behind = header.behind(make, bytes);
     right.into_iter().any(|before| {
         let touched = |writes: &[Write]| -> Option<Vec<i64>> {
             let mut words = vec![];
@@ -111,10 +189,11 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
         let mut change = Residue::default();
         for word in words {
             // The length itself must not change.
-            if word == 0 && read(make, &before, at(0, 8)) != read(make, bytes, at(0, 8)) {
+            if word == 0 && read(make, &before, header.at(0, 8)) != read(make, bytes, header.at(0, 8)) {
                 return false;
             }
-            let (old, new) = (read(make, &before, at(word * 16, 16)), read(make, bytes, at(word * 16, 16)));
+            let place = header.at(word * 16, 16);
+            let (old, new) = (read(make, &before, place), read(make, bytes, place));
             change.add(&residue(make, new), 1);
             change.sub(&residue(make, old));
         }

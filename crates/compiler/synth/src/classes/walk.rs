@@ -74,17 +74,22 @@ impl<'a> Walker<'a> {
             steps: vec![],
             counts: Counts::default(),
             wasted: vec![],
-            ways: 1,
+            merged_paths: 1,
         };
         self.pending.insert(self.position[start.index()], vec![path]);
         while let Some((at, paths)) = self.pending.pop_first() {
             let Some(&block) = self.order.get(at) else { continue };
             self.at = block.index();
-            let mut paths = super::merge::arriving(&self.pool, paths, self.options.max_ways_apart);
-            let room = self.options.max_ways.saturating_sub(self.done.len());
+            let mut paths = super::merge::arriving(&self.pool, paths, self.options.max_paths_apart);
+            let room = self.options.max_paths.saturating_sub(self.done.len());
             if paths.len() > room {
                 for path in paths.drain(room..) {
-                    self.left.push(Left { entry, block, filter: path.filter, ways: path.ways });
+                    self.left.push(Left {
+                        entry,
+                        block,
+                        filter: path.filter,
+                        merged_paths: path.merged_paths,
+                    });
                 }
             }
             for path in paths {

@@ -128,7 +128,7 @@ fn at_end(term: &Term, starts: &[Option<Unread>]) -> Unread {
     if let Term::Need { base, .. } = term {
         unread.bases &= !(1 << *base as u8);
     }
-    if term.is_border() {
+    if term.is_barrier() {
         unread.spans.retain(|span| matches!(span.kind, Kind::Packet | Kind::Aside));
     }
     unread
@@ -175,7 +175,7 @@ fn retain<T>(all: &mut Vec<T>, keep: &[bool]) {
 
 /// Moves writes that are dead on one edge out of their block to its other edges.
 fn sink(program: &mut Program, notes: &mut Notes, starts: &[Option<Unread>], order: &[BlockId]) {
-    let ways_in = edges_in(program, order);
+    let in_edges = edges_in(program, order);
     let mut splits = program.blocks.len() * MOST_SPLITS + 8;
     for &id in order {
         let term = &program.block(id).term;
@@ -200,7 +200,7 @@ fn sink(program: &mut Program, notes: &mut Notes, starts: &[Option<Unread>], ord
             }
             let insts: Vec<_> = live.iter().map(|at| program.block(id).insts[*at]).collect();
             let moved_notes: Vec<OptimizationNote> = live.iter().map(|at| notes[id.index()][*at]).collect();
-            let target = if ways_in[to.index()] == 1 {
+            let target = if in_edges[to.index()] == 1 {
                 to
             } else {
                 // A new block on the edge.

@@ -25,8 +25,8 @@ mod optimizer_state;
 mod pulls;
 mod report;
 mod shape;
+mod terminators;
 mod value;
-mod ways;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -236,7 +236,7 @@ impl OptimizerState {
     }
 
     /// Discards facts that other packets may change while this one waits at a stage boundary.
-    pub fn pass_border(&mut self, values: &mut Values, anchors: &Anchors) {
+    pub fn pass_barrier(&mut self, values: &mut Values, anchors: &Anchors) {
         let waits =
             |place: &ByteRange| matches!(anchors.point(place.anchor), Point::Cell(_) | Point::Record(_));
         self.places.retain(|(place, _)| !waits(place));

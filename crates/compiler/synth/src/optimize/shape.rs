@@ -50,7 +50,7 @@ fn thread(program: &mut Program) {
 /// Joins two blocks if the first one has no other successor and the second no other predecessor.
 fn merge(program: &mut Program) {
     let order = program.topological_order();
-    let ways_in = edges_in(program, &order);
+    let in_edges = edges_in(program, &order);
     let mut renamed: Vec<Option<Value>> = vec![None; program.value_count()];
     let mut gone = vec![false; program.blocks.len()];
     for &id in &order {
@@ -59,7 +59,7 @@ fn merge(program: &mut Program) {
         }
         let mut block = take(program, id);
         while let Term::Jump(to, args) = &block.term
-            && ways_in[to.index()] == 1
+            && in_edges[to.index()] == 1
         {
             gone[to.index()] = true;
             let args = args.clone();

@@ -44,7 +44,7 @@ struct Record {
     table: usize,
     handle: u64,
     /// Whether its table reports when it is removed.
-    is_told: bool,
+    reports_removal: bool,
 }
 
 /// Memory that recording needs, reused from packet to packet.
@@ -128,8 +128,8 @@ impl Recorder {
             walk.frame.effects(walk.code, &mut effects)?;
         }
         let Walk { code, frame, lease_ns, saved, records, .. } = walk;
-        let told = records.into_iter().filter(|record| record.is_told);
-        let records = told.map(|record| record.handle).collect();
+        let reporting = records.into_iter().filter(|record| record.reports_removal);
+        let records = reporting.map(|record| record.handle).collect();
         let saved = Saved { decisions: code.decided, ..saved };
         let (template, numbers) = code.finish(frame.need, frame.room, effects, exit);
         if template.entry_bytes() > super::cache_entry::MOST_BYTES {
@@ -368,7 +368,7 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         match (table.lookup(&words), miss) {
             (Some(handle), _) => {
                 let at = self.records.len() as u32;
-                self.records.push(Record { table: index, handle, is_told: lease.gone.is_some() });
+                self.records.push(Record { table: index, handle, reports_removal: lease.gone.is_some() });
                 self.values[rec.0 as usize] = TermUse { number: handle, is: Is::Record(at), bits: 64 };
                 Ok(Step::Goto(hit))
             }

@@ -164,7 +164,7 @@ impl Port for Handle {
         self.with(|port| port.flush()).unwrap_or(Ok(()))
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        self.with(|port| port.take_findings()).unwrap_or_default()
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.with(|port| port.take_warnings()).unwrap_or_default()
     }
 }

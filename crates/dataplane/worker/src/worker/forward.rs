@@ -16,7 +16,7 @@ use shm::pool::Pool;
 const MAX_DEPTH: usize = 1_000;
 
 /// The host's own drop reasons, counted from the end of a node's reasons. This one: a loop or a full handoff queue.
-pub(super) const NO_WAY: usize = 1;
+pub(super) const NO_PATH: usize = 1;
 /// Nothing is wired to the port.
 const UNWIRED: usize = 2;
 
@@ -24,7 +24,7 @@ impl Worker {
     /// Pushes packets into an input of a node.
     pub(crate) fn push(&mut self, node: usize, input: usize, packets: &mut [Packet], list: &[u16]) {
         self.nodes[node].counters.input.add(list.len());
-        if self.nodes[node].has_detour {
+        if self.nodes[node].is_hooked {
             return self.call_hooks(node, input, packets, list);
         }
         self.enter(node, input, packets, list);
@@ -54,7 +54,7 @@ impl Worker {
         }
         self.depth += 1;
         let mut exits = self.exits.pop().unwrap_or_default();
-        let outbox_start = self.deferred.len();
+        let deferred_start = self.deferred.len();
         if let Some(port) = self.run_element(node, input, packets, list, &mut exits) {
             self.exits.push(exits);
             self.leave(node, port, packets, list);
@@ -62,7 +62,7 @@ impl Worker {
             self.leave_by_lists(node, packets, &exits);
             self.exits.push(exits);
         }
-        self.flush_outbox(node, outbox_start);
+        self.flush_deferred(node, deferred_start);
         self.depth -= 1;
     }
 
@@ -81,7 +81,7 @@ impl Worker {
             let Some(element) = &mut this.element else {
                 // The element is already running further up the call stack and cannot run here, too.
                 exits.reset(0, 0, 0);
-                self.give_up(node, NO_WAY, packets, list);
+                self.give_up(node, NO_PATH, packets, list);
                 return None;
             };
             let mut state = EvalState {
@@ -186,7 +186,7 @@ impl Worker {
                 this.counters.outputs[port].add(list.len());
                 self.push(next.node, next.port, packets, list);
             }
-            Some(_) => self.give_up(node, NO_WAY, packets, list),
+            Some(_) => self.give_up(node, NO_PATH, packets, list),
             None => self.give_up(node, UNWIRED, packets, list),
         }
     }
@@ -201,7 +201,7 @@ impl Worker {
     }
 
     /// Pushes the deferred packets of an element: those in the list from `start` on.
-    pub(crate) fn flush_outbox(&mut self, node: usize, start: usize) {
+    pub(crate) fn flush_deferred(&mut self, node: usize, start: usize) {
         // Elements downstream append behind these packets and remove what they appended.
         let mut at = start;
         while let Some((port, packets)) = self.deferred.run(at) {

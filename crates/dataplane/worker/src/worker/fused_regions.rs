@@ -196,11 +196,11 @@ impl Worker {
         let (part, path) = region.linked.slow[path];
         region.balance[part] = region.balance[part].wrapping_sub(list.len() as u64);
         let node = region.parts[part];
-        let outbox_start = self.deferred.len();
+        let deferred_start = self.deferred.len();
         let exits = self.run_slow_path(node, path, packets, list);
         self.leave_by_lists(node, packets, &exits);
         self.exits.push(exits);
-        self.flush_outbox(node, outbox_start);
+        self.flush_deferred(node, deferred_start);
     }
 
     /// Settles the counters of fused regions: the packets on each inner wire follow from those that entered and left.

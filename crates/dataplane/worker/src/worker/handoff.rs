@@ -1,7 +1,7 @@
 //! Hands packets off to their owner workers, and takes those that other workers handed off.
 
 use super::Worker;
-use super::forward::NO_WAY;
+use super::forward::NO_PATH;
 use crate::handoff::{HandedOff, HandoffTarget};
 use crossbeam_queue::ArrayQueue;
 use shm::Packet;
@@ -19,7 +19,7 @@ impl Worker {
                 self.nodes[node].counters.handed_over.add(1);
             } else {
                 self.quiescence.take(1);
-                self.give_up(node, NO_WAY, packets, &[index]);
+                self.give_up(node, NO_PATH, packets, &[index]);
             }
         }
     }
@@ -62,7 +62,7 @@ impl Worker {
             }
         }
         if lost_count > 0 {
-            self.give_up(node, NO_WAY, packets, &lost[..lost_count]);
+            self.give_up(node, NO_PATH, packets, &lost[..lost_count]);
         }
         if announced > 0 {
             self.quiescence.take(count + lost_count);
@@ -128,7 +128,7 @@ impl Worker {
             if place != HandoffTarget::Output {
                 self.nodes[node].counters.input.add(1);
             }
-            self.give_up(node, NO_WAY, std::slice::from_ref(&packet), &[0]);
+            self.give_up(node, NO_PATH, std::slice::from_ref(&packet), &[0]);
         }
     }
 }

@@ -155,7 +155,7 @@ impl Worker {
     }
 
     /// Calls an element with its worker. The caller pushes the packets that it emits outside its batch by
-    /// [`Worker::flush_outbox`].
+    /// [`Worker::flush_deferred`].
     pub(crate) fn with_element(&mut self, node: usize, call: impl FnOnce(&mut BoxElement, &mut Work<'_>)) {
         if let Some(mut element) = self.nodes[node].element.take() {
             call(&mut element, &mut Work::new(self, node));

@@ -16,7 +16,7 @@ impl Worker {
         }
         self.probe = is_wanted.then(|| Box::new(Probe::new(&self.probes)));
         for node in &mut self.nodes {
-            node.has_detour = node.elsewhere || is_wanted;
+            node.is_hooked = node.elsewhere || is_wanted;
             node.pulled = if is_wanted { Pulled::Probed } else { Pulled::of(node.answers_pull) };
         }
         self.probes.is_on.store(is_wanted, Ordering::Release);

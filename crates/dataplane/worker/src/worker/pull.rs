@@ -19,7 +19,7 @@ impl Worker {
     /// Calls an element's `pull`.
     #[inline(always)]
     pub(crate) fn answer_pull(&mut self, node: usize, port: usize, most: usize, into: &mut Vector) -> usize {
-        let outbox_start = self.deferred.len();
+        let deferred_start = self.deferred.len();
         let mut count = 0;
         self.with_element(node, |element, work| {
             if let Some(element) = element.as_opaque() {
@@ -27,7 +27,7 @@ impl Worker {
             }
         });
         self.nodes[node].counters.outputs[port].add(count);
-        self.flush_outbox(node, outbox_start);
+        self.flush_deferred(node, deferred_start);
         count
     }
 
@@ -44,7 +44,7 @@ impl Worker {
         }
         self.nodes[node].counters.input.add(pulled);
         let mut exits = self.exits.pop().unwrap_or_default();
-        let outbox_start = self.deferred.len();
+        let deferred_start = self.deferred.len();
         let (packets, list) = into.parts();
         if let Some(through) = self.run_element(node, 0, packets, &list[kept..], &mut exits) {
             exits.extend(through, &list[kept..]);
@@ -60,7 +60,7 @@ impl Worker {
         let count = through.len();
         into.relist(&before[..kept + count]);
         self.exits.push(exits);
-        self.flush_outbox(node, outbox_start);
+        self.flush_deferred(node, deferred_start);
         count
     }
 }

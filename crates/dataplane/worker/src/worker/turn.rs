@@ -229,7 +229,7 @@ impl Worker {
     fn run_task(&mut self, node: usize) -> Progress {
         let mut vector = self.vectors.pop().unwrap_or_default();
         vector.clear();
-        let outbox_start = self.deferred.len();
+        let deferred_start = self.deferred.len();
         let mut progress = Progress::Finished;
         self.with_element(node, |element, work| {
             if let Some(task) = element.task() {
@@ -243,7 +243,7 @@ impl Worker {
             let (packets, list) = vector.parts();
             self.leave(node, 0, packets, list);
         }
-        self.flush_outbox(node, outbox_start);
+        self.flush_deferred(node, deferred_start);
         self.vectors.push(vector);
         progress
     }
@@ -258,10 +258,10 @@ impl Worker {
             // An element that changed its time since then has a second timer entry.
             if self.fire_at[node] == at_ns {
                 self.fire_at[node] = u64::MAX;
-                let outbox_start = self.deferred.len();
+                let deferred_start = self.deferred.len();
                 let before = if PROBED { self.probe_task(node) } else { 0 };
                 self.with_element(node, |element, work| element.fire(work));
-                self.flush_outbox(node, outbox_start);
+                self.flush_deferred(node, deferred_start);
                 if PROBED {
                     self.probe_task_end(before, false);
                 }

@@ -14,7 +14,7 @@ const SEED: u64 = 0x7374_6565_7220_6974;
 #[inline]
 pub fn flow<A: Access + ?Sized>(frame: &A) -> u64 {
     let layers = parse::frame(frame, 0);
-    let key = told_of(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
+    let key = quoted_flow(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
     key.unwrap_or_else(|| {
         let kind = frame.u16(12).unwrap_or(0);
         FlowKey { src: mac(frame, 6), dst: mac(frame, 0), protocol: 0, src_port: kind, dst_port: kind }
@@ -40,7 +40,7 @@ fn mac<A: Access + ?Sized>(frame: &A, at: usize) -> IpAddr {
 
 /// The flow that an ICMP error is about: the flow's owner must get the error.
 #[inline]
-pub(super) fn told_of<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
+pub(super) fn quoted_flow<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
     let (is_error, kind): (fn(u8) -> bool, u16) = match layers.ip_proto? {
         protocol::ICMP => (icmp::is_error, 0x0800),
         protocol::ICMP6 => (icmp6::is_error, 0x86dd),

@@ -7,7 +7,7 @@
 pub mod keys;
 
 use crate::configure::{Configure, Scope};
-use keys::told_of;
+use keys::quoted_flow;
 use packet::access::Access;
 use packet::flow::symmetric;
 use packet::view::protocol;
@@ -154,8 +154,8 @@ impl Owners {
 /// The worker that an Ethernet frame's hash chooses.
 pub fn worker_of(frame: &[u8], workers: usize) -> usize {
     let layers = parse::frame(frame, 0);
-    let told = told_of(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
-    told.map_or(0, |flow| flow.steering_hash() as usize % PLACES % workers.clamp(1, MOST_WORKERS))
+    let flow = quoted_flow(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
+    flow.map_or(0, |flow| flow.steering_hash() as usize % PLACES % workers.clamp(1, MOST_WORKERS))
 }
 
 fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'a Packet> {
@@ -232,8 +232,8 @@ impl FlowSteering {
             _ => return 0,
         };
         // The owner of a flow must get its ICMP errors, as if they were replies.
-        let told = || told_of(&bytes, &layers).map(FlowKey::reversed);
-        told().or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.owners.of_flow(&flow))
+        let flow = || quoted_flow(&bytes, &layers).map(FlowKey::reversed);
+        flow().or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.owners.of_flow(&flow))
     }
 }
 

@@ -61,7 +61,7 @@ impl Outlet {
     }
 
     /// The first failure to write, once.
-    pub(crate) fn take_findings(&mut self) -> Vec<String> {
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
         self.failure.take().into_iter().collect()
     }
 }
@@ -101,8 +101,8 @@ impl<L: Line> Element for Printer<L> {
         self.outlet.flush();
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        self.outlet.take_findings()
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.outlet.take_warnings()
     }
 }
 

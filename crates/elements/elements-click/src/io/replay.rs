@@ -72,7 +72,7 @@ where
     }
 
     // From here on as in `Sink`, which has the same fields and another task.
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 

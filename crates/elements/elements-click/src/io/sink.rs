@@ -142,7 +142,7 @@ where
         self.fire(work);
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 

@@ -62,8 +62,8 @@ fn fold(name: &str, args: &str) -> Result<String, String> {
         "count" => return Ok(numbers.len().to_string()),
         "popcount" => return Ok(numbers.iter().filter(|number| number.real() != 0.0).count().to_string()),
         "gt_vec" => {
-            let border = numbers.first().map_or(0.0, |number| number.real());
-            return Ok(numbers.iter().skip(1).filter(|number| number.real() > border).count().to_string());
+            let bound = numbers.first().map_or(0.0, |number| number.real());
+            return Ok(numbers.iter().skip(1).filter(|number| number.real() > bound).count().to_string());
         }
         _ => {}
     }

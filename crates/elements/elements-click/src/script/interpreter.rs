@@ -22,7 +22,7 @@ const MOST_AT_A_TIME: u32 = 256;
 /// The most instructions of a script that another one calls.
 const MOST_IN_A_CALL: u32 = 20_000;
 /// The most warnings that are stored.
-const MOST_FINDINGS: usize = 100;
+const MOST_WARNINGS: usize = 100;
 
 /// The scripts of a worker by their full names, so that one can call another.
 pub type Scripts = Mutex<HashMap<String, Arc<Mutex<Interpreter>>>>;
@@ -121,7 +121,7 @@ impl Interpreter {
     }
 
     /// Takes the warnings.
-    pub fn take_findings(&mut self) -> Vec<String> {
+    pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
@@ -408,10 +408,10 @@ impl Interpreter {
 
     pub(super) fn tell(&mut self, message: String) {
         let line = self.program.lines.get(self.at).map(String::as_str).unwrap_or("");
-        let finding = format!("{}: `{line}`: {message}", self.name);
+        let warning = format!("{}: `{line}`: {message}", self.name);
         // A script that runs once a second would repeat the warning once a second.
-        if self.warnings.len() < MOST_FINDINGS && !self.warnings.contains(&finding) {
-            self.warnings.push(finding);
+        if self.warnings.len() < MOST_WARNINGS && !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
         }
     }
 }

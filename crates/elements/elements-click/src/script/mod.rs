@@ -282,8 +282,8 @@ impl Element for Script {
         });
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        self.with(Interpreter::take_findings).unwrap_or_default()
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.with(Interpreter::take_warnings).unwrap_or_default()
     }
 }
 

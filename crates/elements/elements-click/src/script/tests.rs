@@ -160,9 +160,9 @@ fn files_are_written_and_read() {
     assert_eq!(printed(&script), ["one\n0\n0", "\"one\\n0\\n0\\n\"", "0"]);
     let mut rig = Rig::new("Script", "print >/nonexistent/f 1, print $(cat /nonexistent/g)x", 0, 0);
     rig.advance(0);
-    let findings = rig.warnings();
-    assert_eq!(findings.len(), 2, "{findings:?}");
-    assert!(findings[0].starts_with("e: `print >/nonexistent/f 1`: /nonexistent/f: "), "{findings:?}");
+    let warnings = rig.warnings();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].starts_with("e: `print >/nonexistent/f 1`: /nonexistent/f: "), "{warnings:?}");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn what_goes_wrong_is_told_and_the_script_goes_on() {
         "read no.handler, goto begin $(add 1 x), set y $(nope), wait $y, error bad $(add 1 1), print 1";
     let mut rig = Rig::new("Script", wrong, 0, 0);
     rig.advance(0);
-    let findings = rig.warnings();
+    let warnings = rig.warnings();
     let expected = [
         "`read no.handler`: no handler `no.handler`",
         "`goto begin $(add 1 x)`: a list of numbers is expected",
@@ -180,7 +180,7 @@ fn what_goes_wrong_is_told_and_the_script_goes_on() {
         "`wait $y`: `$(nope)` is no time",
         "`error bad $(add 1 1)`: bad 2",
     ];
-    assert_eq!(findings, expected.map(|text| format!("e: {text}")));
+    assert_eq!(warnings, expected.map(|text| format!("e: {text}")));
     assert!(rig.host().printed.is_empty());
 }
 
@@ -203,7 +203,7 @@ fn an_endless_loop_is_given_up_and_never_holds_the_worker() {
     let mut rig =
         Rig::new("Script", "set x aaaaaaaa, label a, set x $x$x, goto a $(lt $(length $x) 9999999)", 0, 0);
     (0..200).for_each(|_| drop(rig.advance(0)));
-    assert!(rig.warnings().iter().any(|finding| finding.contains("longer than")));
+    assert!(rig.warnings().iter().any(|warning| warning.contains("longer than")));
 }
 
 #[test]
@@ -316,8 +316,8 @@ fn scripts_run_each_other() {
         element.fire(&mut Work::new(host, 0));
     }
     assert_eq!(host.printed, ["13", "6", "10", "0", "4 5", "$(y.run)"]);
-    assert_eq!(caller.take_findings(), Vec::<String>::new());
-    assert_eq!(own.take_findings().len(), 1);
+    assert_eq!(caller.take_warnings(), Vec::<String>::new());
+    assert_eq!(own.take_warnings().len(), 1);
 }
 
 #[test]
@@ -330,11 +330,11 @@ fn scripts_that_call_each_other_in_a_circle_are_told() {
     let mut rig = Rig::new("Script", "", 0, 0);
     a.handlers().write("run", "", &mut []).unwrap();
     a.fire(&mut Work::new(rig.host(), 0));
-    assert!(b.take_findings()[0].contains("`a` is running"));
+    assert!(b.take_warnings()[0].contains("`a` is running"));
     endless.start(&mut Work::new(rig.host(), 0));
     endless.fire(&mut Work::new(rig.host(), 0));
     assert_eq!(rig.host().printed, ["$(d.run)", "1"]);
-    assert!(endless.take_findings()[0].contains("`d` ended with an error"));
+    assert!(endless.take_warnings()[0].contains("`d` ended with an error"));
 }
 
 #[test]

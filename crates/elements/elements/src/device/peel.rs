@@ -118,7 +118,7 @@ fn make(args: &mut Args<'_>) -> Option<Peel> {
 
 /// Where the search for a layer ends.
 #[derive(Clone, Copy)]
-struct Ways {
+struct Exits {
     /// The frame does not have the layer.
     without: BlockId,
     truncated: BlockId,
@@ -139,13 +139,14 @@ impl Transparent for Peel {
         for (at, layer) in self.layers.iter().enumerate() {
             let cell = f.cell(&format!("peeled{at}"), 0);
             let (done, next) = (f.block(), f.block());
-            let ways = Ways { without: lacks.unwrap_or(next), truncated, malformed, fragment, unknown, done };
-            f.need(Base::Data, usize::from(ETHER), ways.without);
+            let exits =
+                Exits { without: lacks.unwrap_or(next), truncated, malformed, fragment, unknown, done };
+            f.need(Base::Data, usize::from(ETHER), exits.without);
             match layer {
-                Layer::Vlan => untag(f, 1, ways),
-                Layer::Qinq => untag(f, 2, ways),
-                Layer::Mpls => unlabel(f, ways),
-                Layer::Gre | Layer::Vxlan | Layer::Geneve => untunnel(f, *layer, ways),
+                Layer::Vlan => untag(f, 1, exits),
+                Layer::Qinq => untag(f, 2, exits),
+                Layer::Mpls => unlabel(f, exits),
+                Layer::Gre | Layer::Vxlan | Layer::Geneve => untunnel(f, *layer, exits),
             }
             f.at(done);
             f.add_to_cell(cell, 1);
@@ -169,49 +170,49 @@ fn is_one_of(value: Value, of: &[u16]) -> Expr {
 }
 
 /// Removes bytes behind the addresses, which move back, and sets the frame's type if one is given.
-fn shorten(f: &mut Builder, by: impl Into<Expr>, ethertype: Option<Expr>, ways: Ways) {
+fn shorten(f: &mut Builder, by: impl Into<Expr>, ethertype: Option<Expr>, exits: Exits) {
     let (front, back) = (f.eval(load(data(0, 8))), f.eval(load(data(8, 4))));
     f.pull(by);
-    f.need(Base::Data, usize::from(ETHER), ways.truncated);
+    f.need(Base::Data, usize::from(ETHER), exits.truncated);
     f.store(data(0, 8), front);
     f.store(data(8, 4), back);
     if let Some(ethertype) = ethertype {
         f.store(TYPE, ethertype);
     }
-    f.jump(ways.done);
+    f.jump(exits.done);
 }
 
 /// VLAN tags.
-fn untag(f: &mut Builder, tags: u16, ways: Ways) {
+fn untag(f: &mut Builder, tags: u16, exits: Exits) {
     for tag in 0..tags {
         let ethertype = f.eval(load(data(12 + 4 * tag, 2)));
-        f.check(is_one_of(ethertype, &[VLAN, QINQ, QINQ_OLD]), ways.without);
-        f.need(Base::Data, usize::from(ETHER + 4 * (tag + 1)), ways.truncated);
+        f.check(is_one_of(ethertype, &[VLAN, QINQ, QINQ_OLD]), exits.without);
+        f.need(Base::Data, usize::from(ETHER + 4 * (tag + 1)), exits.truncated);
     }
     // Of the innermost tag.
     f.store_anno(packet::anno::VLAN_TCI, load(data(10 + 4 * tags, 2)));
-    shorten(f, u64::from(4 * tags), None, ways);
+    shorten(f, u64::from(4 * tags), None, exits);
 }
 
 /// Removes MPLS labels (RFC 3032). The first four bits behind the last one tell the payload (RFC 4928).
-fn unlabel(f: &mut Builder, ways: Ways) {
+fn unlabel(f: &mut Builder, exits: Exits) {
     let ethertype = f.eval(load(TYPE));
-    f.check(is_one_of(ethertype, &[MPLS, MPLS_UPSTREAM]), ways.without);
+    f.check(is_one_of(ethertype, &[MPLS, MPLS_UPSTREAM]), exits.without);
     for label in 0..MOST_LABELS {
         let at = ETHER + 4 * label;
-        f.need(Base::Data, usize::from(at + 4), ways.truncated);
+        f.need(Base::Data, usize::from(at + 4), exits.truncated);
         let (last, further) = f.branch(load(Field::new(Base::Data, at * 8 + 23, 1)));
         f.at(last);
-        f.need(Base::Data, usize::from(at + 5), ways.truncated);
+        f.need(Base::Data, usize::from(at + 5), exits.truncated);
         let version = f.eval(load(Field::new(Base::Data, (at + 4) * 8, 4)));
         let [four, six] = [IPV4, IPV6]
             .map(u64::from)
-            .map(|kind| f.aside(|f| shorten(f, u64::from(4 * (label + 1)), Some(kind.into()), ways)));
+            .map(|kind| f.aside(|f| shorten(f, u64::from(4 * (label + 1)), Some(kind.into()), exits)));
         f.leave_if(version.equals(4), four);
-        f.branch_to(version.equals(6), six, ways.unknown);
+        f.branch_to(version.equals(6), six, exits.unknown);
         f.at(further);
     }
-    f.jump(ways.malformed);
+    f.jump(exits.malformed);
 }
 
 /// The payload of the outer IP header.
@@ -223,7 +224,7 @@ struct Carried {
 }
 
 /// GRE, VXLAN and Geneve over IPv4 and IPv6.
-fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
+fn untunnel(f: &mut Builder, layer: Layer, exits: Exits) {
     let protocol = u64::from(if layer == Layer::Gre { protocol::GRE } else { protocol::UDP });
     let (four, six) = (f.block(), f.block());
     // Both versions continue at the same block, with the values from their headers.
@@ -232,49 +233,49 @@ fn untunnel(f: &mut Builder, layer: Layer, ways: Ways) {
     let is_later = f.param(inside);
     let ethertype = f.eval(load(TYPE));
     f.leave_if(ethertype.equals(u64::from(IPV4)), four);
-    f.branch_to(ethertype.equals(u64::from(IPV6)), six, ways.without);
+    f.branch_to(ethertype.equals(u64::from(IPV6)), six, exits.without);
 
     f.at(four);
-    f.need(Base::Data, usize::from(ETHER + 20), ways.without);
-    f.check(load(data(ETHER + 9, 1)).equals(protocol), ways.without);
+    f.need(Base::Data, usize::from(ETHER + 20), exits.without);
+    f.check(load(data(ETHER + 9, 1)).equals(protocol), exits.without);
     let first = f.eval(load(data(ETHER, 1)));
-    f.check(first.within(0x45, 0x4f), ways.malformed);
+    f.check(first.within(0x45, 0x4f), exits.malformed);
     let header = f.eval((first & 15) << 2);
     let total = f.eval(load(data(ETHER + 2, 2)));
-    f.check(header.at_most(total), ways.malformed);
+    f.check(header.at_most(total), exits.malformed);
     // The whole packet, also if it lies in several segments.
-    f.check(total.at_most(packet_len() - u64::from(ETHER)), ways.truncated);
+    f.check(total.at_most(packet_len() - u64::from(ETHER)), exits.truncated);
     // More fragments, and the fragment offset.
     let part = load(data(ETHER + 6, 2)) & 0x3fff;
     f.jump_with(inside, [total - header, header + u64::from(ETHER), part]);
 
     f.at(six);
-    f.need(Base::Data, usize::from(ETHER + 40), ways.without);
-    f.check(load(data(ETHER + 6, 1)).equals(protocol), ways.without);
-    f.check(load(Field::new(Base::Data, ETHER * 8, 4)).equals(6), ways.malformed);
+    f.need(Base::Data, usize::from(ETHER + 40), exits.without);
+    f.check(load(data(ETHER + 6, 1)).equals(protocol), exits.without);
+    f.check(load(Field::new(Base::Data, ETHER * 8, 4)).equals(6), exits.malformed);
     let bytes = f.eval(load(data(ETHER + 4, 2)));
-    f.check(bytes.at_most(packet_len() - u64::from(ETHER + 40)), ways.truncated);
+    f.check(bytes.at_most(packet_len() - u64::from(ETHER + 40)), exits.truncated);
     f.jump_with(inside, [bytes.into(), Expr::from(u64::from(ETHER + 40)), Expr::from(0)]);
 
     f.at(inside);
     f.set_base(Base::Trans, carried.at);
     match layer {
         Layer::Gre => {
-            f.leave_if(is_later, ways.fragment);
-            gre(f, &carried, ways);
+            f.leave_if(is_later, exits.fragment);
+            gre(f, &carried, exits);
         }
         _ => {
             // Only a first fragment has the destination port.
-            f.leave_if(is_later & 0x1fff, ways.without);
+            f.leave_if(is_later & 0x1fff, exits.without);
             let wanted = if layer == Layer::Vxlan { VXLAN_PORT } else { GENEVE_PORT };
-            enough(f, &carried, 4, ways.without, ways.without);
-            f.check(load(trans(2, 2)).equals(wanted), ways.without);
-            f.leave_if(is_later, ways.fragment);
-            enough(f, &carried, 16, ways.malformed, ways.truncated);
+            enough(f, &carried, 4, exits.without, exits.without);
+            f.check(load(trans(2, 2)).equals(wanted), exits.without);
+            f.leave_if(is_later, exits.fragment);
+            enough(f, &carried, 16, exits.malformed, exits.truncated);
             let length = f.eval(load(trans(4, 2)));
-            f.check(length.at_most(carried.bytes), ways.malformed);
-            f.check(length.at_least(16), ways.malformed);
-            if layer == Layer::Vxlan { vxlan(f, &carried, ways) } else { geneve(f, &carried, ways) }
+            f.check(length.at_most(carried.bytes), exits.malformed);
+            f.check(length.at_least(16), exits.malformed);
+            if layer == Layer::Vxlan { vxlan(f, &carried, exits) } else { geneve(f, &carried, exits) }
         }
     }
 }
@@ -287,41 +288,41 @@ fn enough(f: &mut Builder, carried: &Carried, bytes: u16, short: BlockId, els: B
 
 /// Removes the outer frame with `header` bytes of its payload. The inner packet begins there; `kind` is its
 /// EtherType.
-fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: impl Into<Expr>, ways: Ways) {
+fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: impl Into<Expr>, exits: Exits) {
     let (header, kind) = (f.eval(header), f.eval(kind));
-    f.check(header.at_most(carried.bytes), ways.malformed);
+    f.check(header.at_most(carried.bytes), exits.malformed);
     let to = f.eval(carried.at + header);
     let (frame, packet) = f.branch(kind.equals(TYPE_ETHER));
     f.at(frame);
-    f.check((header + u64::from(ETHER)).at_most(carried.bytes), ways.malformed);
+    f.check((header + u64::from(ETHER)).at_most(carried.bytes), exits.malformed);
     f.pull(to);
-    f.need(Base::Data, usize::from(ETHER), ways.truncated);
-    f.jump(ways.done);
+    f.need(Base::Data, usize::from(ETHER), exits.truncated);
+    f.jump(exits.done);
     f.at(packet);
     // After the branch the outer Ethernet header must be shown to be there again.
-    f.need(Base::Data, usize::from(ETHER), ways.truncated);
-    shorten(f, to - u64::from(ETHER), Some(kind.into()), ways);
+    f.need(Base::Data, usize::from(ETHER), exits.truncated);
+    shorten(f, to - u64::from(ETHER), Some(kind.into()), exits);
 }
 
-fn gre(f: &mut Builder, carried: &Carried, ways: Ways) {
-    enough(f, carried, 4, ways.malformed, ways.truncated);
+fn gre(f: &mut Builder, carried: &Carried, exits: Exits) {
+    enough(f, carried, 4, exits.malformed, exits.truncated);
     let flags = f.eval(load(trans(0, 2)));
     // Bits that must be zero: the obsolete routing and recursion bits, and the version (RFC 2784, section 2.3).
-    f.leave_if(flags & 0x4fff, ways.malformed);
+    f.leave_if(flags & 0x4fff, exits.malformed);
     let optional = |header, bit: u64| header + (((flags >> bit) & 1) << 2);
     let header = [15, 13, 12].into_iter().fold(Expr::from(4), optional);
-    uncover(f, carried, header, load(trans(2, 2)), ways);
+    uncover(f, carried, header, load(trans(2, 2)), exits);
 }
 
-fn vxlan(f: &mut Builder, carried: &Carried, ways: Ways) {
-    f.check(load(trans(8, 1)) & 8, ways.malformed);
-    uncover(f, carried, 16, TYPE_ETHER, ways);
+fn vxlan(f: &mut Builder, carried: &Carried, exits: Exits) {
+    f.check(load(trans(8, 1)) & 8, exits.malformed);
+    uncover(f, carried, 16, TYPE_ETHER, exits);
 }
 
-fn geneve(f: &mut Builder, carried: &Carried, ways: Ways) {
+fn geneve(f: &mut Builder, carried: &Carried, exits: Exits) {
     let first = f.eval(load(trans(8, 1)));
-    f.leave_if(first >> 6, ways.malformed);
-    uncover(f, carried, ((first & 63) << 2) + 16, load(trans(10, 2)), ways);
+    f.leave_if(first >> 6, exits.malformed);
+    uncover(f, carried, ((first & 63) << 2) + 16, load(trans(10, 2)), exits);
 }
 
 const HANDLERS: &[Row<Peel>] = &[Row::named("peeled", |peel, cells| {

@@ -173,8 +173,8 @@ impl Element for FromDevice {
         Some(self)
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        self.port.take_findings()
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.port.take_warnings()
     }
 
     fn port_stats(&self) -> Option<(String, PortStats)> {

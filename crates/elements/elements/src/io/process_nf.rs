@@ -432,10 +432,10 @@ impl Element for ProcessNf {
         !self.waiting.is_empty() && self.link.waits_when_down() && self.link.is_coming()
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        let mut findings: Vec<String> = self.failed.take().into_iter().collect();
-        findings.extend(self.link.take_findings());
-        findings
+    fn take_warnings(&mut self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.failed.take().into_iter().collect();
+        warnings.extend(self.link.take_warnings());
+        warnings
     }
 }
 

@@ -134,7 +134,7 @@ impl Element for ToDevice {
     element::facts!(writes: false, reasons: REASONS, handlers: HANDLERS);
 
     fn start(&mut self, _work: &mut Work<'_>) {
-        // A port that cannot be written reports it in its findings.
+        // A port that cannot be written reports it in its warnings.
         let _ = self.port.flush();
     }
 
@@ -155,10 +155,10 @@ impl Element for ToDevice {
         let _ = self.port.flush();
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        // A port that cannot store sent packets reports it in its findings.
+    fn take_warnings(&mut self) -> Vec<String> {
+        // A port that cannot store sent packets reports it in its warnings.
         let failed = self.port.flush().err().map(|error| error.to_string());
-        let found = self.port.take_findings();
+        let found = self.port.take_warnings();
         if found.is_empty() { failed.into_iter().collect() } else { found }
     }
 

@@ -129,7 +129,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     station.set_mac(mac);
     // All ports of a device share one interface.
     let mac = station.mac().unwrap_or(mac);
-    let asked = (asks && cx.worker == 0).then(|| station.add_way());
+    let asked = (asks && cx.worker == 0).then(|| station.add_request_queue());
     Some(BoxElement::transparent(Resolver { interface: station, mac, asked, keeps_table: cx.worker == 0 }))
 }
 

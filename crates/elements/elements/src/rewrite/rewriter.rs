@@ -211,8 +211,8 @@ impl Element for Rewriter {
 
     fn start(&mut self, _work: &mut Work<'_>) {
         let outputs = self.outputs;
-        let findings = self.mappings.with(|mappings| mappings.resolve(outputs));
-        self.warnings.extend(findings.unwrap_or_default());
+        let warnings = self.mappings.with(|mappings| mappings.resolve(outputs));
+        self.warnings.extend(warnings.unwrap_or_default());
     }
 
     fn tick(&mut self, now_ns: u64) {
@@ -228,7 +228,7 @@ impl Element for Rewriter {
         Handlers::of(self, rows)
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 }

@@ -99,13 +99,13 @@ impl Mappings {
 
     /// Finds patterns by name once all elements are made; returns warnings.
     pub(super) fn resolve(&mut self, outputs: usize) -> Vec<String> {
-        let mut findings = vec![];
+        let mut warnings = vec![];
         for (number, input) in self.inputs.iter_mut().enumerate() {
             input.spec.resolve(&self.settings.name);
             if let Some(what) = input.spec.wrong_with(outputs) {
-                findings.push(format!("{}: input spec {number}: {what}", self.settings.name));
+                warnings.push(format!("{}: input spec {number}: {what}", self.settings.name));
             }
         }
-        findings
+        warnings
     }
 }

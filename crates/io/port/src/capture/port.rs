@@ -38,8 +38,8 @@ pub struct CapturePort {
     origin: u16,
     stats: PortStats,
     warnings: Vec<String>,
-    told_link_type: bool,
-    told_write: bool,
+    reported_link_type: bool,
+    reported_write: bool,
 }
 
 impl CapturePort {
@@ -70,8 +70,8 @@ impl CapturePort {
             origin: shm::descriptor::NO_PORT,
             stats: PortStats::default(),
             warnings: Vec::new(),
-            told_link_type: false,
-            told_write: false,
+            reported_link_type: false,
+            reported_write: false,
         })
     }
 
@@ -81,7 +81,7 @@ impl CapturePort {
 
     /// Adds a warning, once, that frames cannot be written. The statistics contain how many were lost.
     fn tell_write_failed(&mut self, message: String) {
-        if !std::mem::replace(&mut self.told_write, true) {
+        if !std::mem::replace(&mut self.reported_write, true) {
             self.tell(message);
         }
     }
@@ -125,8 +125,8 @@ impl CapturePort {
             };
             if frame.link_type != self.link_type {
                 self.stats.rx_dropped.errors += 1;
-                if !self.told_link_type {
-                    self.told_link_type = true;
+                if !self.reported_link_type {
+                    self.reported_link_type = true;
                     let message = format!(
                         "the capture mixes link types: frames of type {} are dropped, those of type {} are \
                          received",
@@ -243,7 +243,7 @@ impl Port for CapturePort {
         flushed
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 }

@@ -25,8 +25,8 @@ pub struct DpdkPort {
     reports_device: bool,
     stats: PortStats,
     warnings: Vec<String>,
-    told_cut_off: bool,
-    told_too_long: bool,
+    reported_cut_off: bool,
+    reported_too_long: bool,
 }
 
 impl DpdkPort {
@@ -41,8 +41,8 @@ impl DpdkPort {
             pool,
             stats: PortStats::default(),
             warnings: Vec::new(),
-            told_cut_off: false,
-            told_too_long: false,
+            reported_cut_off: false,
+            reported_too_long: false,
         }
     }
 
@@ -71,7 +71,7 @@ impl DpdkPort {
             self.stats.rx_dropped.cut_off += refused.len() as u64;
             self.stats.rx_bytes -= refused.iter().map(|packet| u64::from(packet.total())).sum::<u64>();
             self.pool.free_all(refused);
-            if !std::mem::replace(&mut self.told_cut_off, true) {
+            if !std::mem::replace(&mut self.reported_cut_off, true) {
                 self.tell(
                     "frames arrive cut off: the sender relies on segmentation by a device; switch it off \
                      there with `ethtool -K INTERFACE tso off gso off tx off`"
@@ -148,7 +148,7 @@ impl DpdkPort {
         self.stats.tx_errors += 1;
         let bytes = packets.get(usize::from(index)).map_or(0, |packet| packet.total());
         pool.free(packets, &[index]);
-        if !std::mem::replace(&mut self.told_too_long, true) {
+        if !std::mem::replace(&mut self.reported_too_long, true) {
             self.tell(format!(
                 "a frame of {bytes} bytes is longer than the driver can send; such are dropped"
             ));
@@ -236,7 +236,7 @@ impl Port for DpdkPort {
         stats
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
+    fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 }

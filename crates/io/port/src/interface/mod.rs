@@ -57,10 +57,10 @@ pub struct Interface {
     wanted: Arc<Wanted>,
     heard: ArrayQueue<Fact>,
     /// The queues of requests to send: one for each port by which the interface sends requests.
-    ways: Mutex<Vec<Arc<ArrayQueue<Ask>>>>,
+    request_queues: Mutex<Vec<Arc<ArrayQueue<Ask>>>>,
     table: Mutex<NeighbourTable>,
-    /// Whether the report of a neighbour has changed since the last [`Interface::take_news`].
-    has_news: AtomicBool,
+    /// Whether the report of a neighbour has changed since the last [`Interface::take_events`].
+    has_events: AtomicBool,
     /// The number of requested neighbours that have not replied yet.
     unresolved: AtomicU64,
 }
@@ -77,8 +77,8 @@ impl Interface {
             table: Mutex::new(NeighbourTable::new(Arc::clone(&wanted))),
             wanted,
             heard: ArrayQueue::new(WAITING),
-            ways: Mutex::default(),
-            has_news: AtomicBool::new(false),
+            request_queues: Mutex::default(),
+            has_events: AtomicBool::new(false),
             unresolved: AtomicU64::new(0),
         }
     }
@@ -144,7 +144,7 @@ impl Interface {
     }
 
     fn publish(&self, table: &NeighbourTable) {
-        self.has_news.store(table.has_news(), Relaxed);
+        self.has_events.store(table.has_events(), Relaxed);
         self.unresolved.store(table.unresolved() as u64, Relaxed);
     }
 
@@ -194,11 +194,11 @@ impl Interface {
     }
 
     /// Neighbours whose report changed since the last call. One thread calls this.
-    pub fn take_news(&self) -> Vec<IpAddr> {
-        if !self.has_news.load(Relaxed) {
+    pub fn take_events(&self) -> Vec<IpAddr> {
+        if !self.has_events.load(Relaxed) {
             return vec![];
         }
-        self.with_table(NeighbourTable::take_news)
+        self.with_table(NeighbourTable::take_events)
     }
 
     /// Whether an address is being requested.
@@ -217,23 +217,26 @@ impl Interface {
     }
 
     /// Adds a queue of requests to send, for one more port.
-    pub fn add_way(&self) -> Arc<ArrayQueue<Ask>> {
-        let way = Arc::new(ArrayQueue::new(WAITING));
-        self.ways.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&way));
-        way
+    pub fn add_request_queue(&self) -> Arc<ArrayQueue<Ask>> {
+        let queue = Arc::new(ArrayQueue::new(WAITING));
+        self.request_queues.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&queue));
+        queue
     }
 
     /// Processes the queued messages, and queues the requests that are due. A packet thread's housekeeping calls this;
     /// it does not wait for a lock.
     pub fn turn(&self, now_ns: u64) {
-        let (Ok(mut table), Ok(ways)) = (self.table.try_lock(), self.ways.try_lock()) else { return };
+        let (Ok(mut table), Ok(request_queues)) = (self.table.try_lock(), self.request_queues.try_lock())
+        else {
+            return;
+        };
         for fact in std::iter::from_fn(|| self.heard.pop()).take(WAITING) {
             table.hear(fact, now_ns);
         }
         table.turn(now_ns, &mut |ask| {
             // A request is queued for all ports or for none, so that it counts as sent by all.
-            let has_room = !ways.is_empty() && ways.iter().all(|way| !way.is_full());
-            has_room && ways.iter().all(|way| way.push(ask).is_ok())
+            let has_room = !request_queues.is_empty() && request_queues.iter().all(|queue| !queue.is_full());
+            has_room && request_queues.iter().all(|queue| queue.push(ask).is_ok())
         });
         self.publish(&table);
     }

@@ -169,11 +169,11 @@ impl NeighbourTable {
         self.unresolved
     }
 
-    pub(super) fn has_news(&self) -> bool {
+    pub(super) fn has_events(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    pub(super) fn take_news(&mut self) -> Vec<IpAddr> {
+    pub(super) fn take_events(&mut self) -> Vec<IpAddr> {
         std::mem::take(&mut self.changed).into_iter().collect()
     }
 

@@ -63,12 +63,12 @@ fn subscribers_hear_of_every_change() {
     table.subscribe(neighbour).unwrap();
     assert_eq!((table.report(neighbour), table.unresolved()), (None, 1));
     table.hear(fact(PEER), now_ns);
-    assert_eq!((table.take_news(), table.unresolved()), (vec![neighbour], 0));
+    assert_eq!((table.take_events(), table.unresolved()), (vec![neighbour], 0));
     assert_eq!(table.report(neighbour), Some(Report::Known(MacAddr(PEER))));
     table.hear(fact(PEER), now_ns);
-    assert!(!table.has_news());
+    assert!(!table.has_events());
     table.hear(fact(OTHER), now_ns);
-    assert_eq!(table.take_news(), vec![neighbour]);
+    assert_eq!(table.take_events(), vec![neighbour]);
     // It does not reply any more.
     let mut asked: Vec<Ask> = vec![];
     for _ in 0..60 {
@@ -78,15 +78,15 @@ fn subscribers_hear_of_every_change() {
             true
         });
     }
-    assert_eq!((table.take_news(), table.report(neighbour)), (vec![neighbour], Some(Report::Unreachable)));
+    assert_eq!((table.take_events(), table.report(neighbour)), (vec![neighbour], Some(Report::Unreachable)));
     let (probes, others) = asked.split_at(3);
     assert!(probes.iter().all(|ask| ask.to == Some(MacAddr(OTHER))), "{asked:?}");
     assert!(others.iter().all(|ask| ask.to.is_none()) && (1..=5).contains(&others.len()), "{asked:?}");
     table.delete(neighbour);
-    assert_eq!((table.take_news(), table.report(neighbour)), (vec![neighbour], None));
+    assert_eq!((table.take_events(), table.report(neighbour)), (vec![neighbour], None));
     table.unsubscribe(neighbour);
     table.delete(neighbour);
-    assert_eq!((table.has_news(), table.report(neighbour)), (false, Some(Report::Gone)));
+    assert_eq!((table.has_events(), table.report(neighbour)), (false, Some(Report::Gone)));
 }
 
 #[derive(Clone, Debug)]
@@ -139,9 +139,9 @@ proptest! {
                     table.delete(ip(number.into()));
                 }
             }
-            for news in table.take_news() {
-                let IpAddr::V4(ip) = news else { unreachable!() };
-                known[usize::from(ip.octets()[3])] = table.report(news);
+            for events in table.take_events() {
+                let IpAddr::V4(ip) = events else { unreachable!() };
+                known[usize::from(ip.octets()[3])] = table.report(events);
             }
             let mut unresolved = 0;
             for number in 0..6u8 {

@@ -19,7 +19,9 @@
 //! not reach this module: `flows::joined` replaces it by a link.
 
 use super::flows::Openers;
-use crate::model::{DeviceDecl, DeviceKind, DevicePort, End, Link, Otherwise, PortDecl, Sends, StationDecl};
+use crate::model::{
+    DeviceDecl, DeviceKind, DevicePort, End, L3InterfaceDecl, Link, Otherwise, PortDecl, Sends,
+};
 use crate::wires::pass_on;
 use click::config::{join_args, quote};
 use click::{Element, ElementId, Graph};
@@ -91,7 +93,7 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
 
 /// The arguments of a resolver: the name and addresses of its L3 interface, its hardware address or the port that has
 /// it, and whether it sends requests.
-fn resolver_config(name: &str, port: &str, asks: bool, of: &StationDecl) -> Spanned {
+fn resolver_config(name: &str, port: &str, asks: bool, of: &L3InterfaceDecl) -> Spanned {
     let mut parts = vec![generated(quote(name), of.span)];
     for (_, text) in &of.addresses {
         parts.extend([generated(", ", of.span), text.clone()]);
@@ -222,18 +224,18 @@ impl<'a> Builder<'a> {
     /// Connects a port to the devices that see inbound traffic, and returns the port's resolvers.
     fn dispatch(&mut self, port: usize, receives: &[Option<ElementId>]) -> Vec<ElementId> {
         let takers = self.takers(port, false);
-        let stations = self.stations(port);
+        let interfaces = self.interfaces(port);
         let first =
-            takers.first().map(|(_, share)| share.name.span).or(stations.first().map(|(.., of)| of.span));
+            takers.first().map(|(_, share)| share.name.span).or(interfaces.first().map(|(.., of)| of.span));
         let (Some(span), true) = (first, self.ports.get(port).is_some_and(PortDecl::receives)) else {
             return vec![];
         };
         let name = self.port_name(port);
         let mut from = self.add(format!("{name}/from"), "FromDevice", generated(name, span), span);
         let mut resolvers = vec![];
-        for (element, config, station) in stations {
-            let resolver = self.add(element, "Resolver", config, station.span);
-            self.wire(from, 0, resolver, station.span);
+        for (element, config, interface) in interfaces {
+            let resolver = self.add(element, "Resolver", config, interface.span);
+            self.wire(from, 0, resolver, interface.span);
             resolvers.push(resolver);
             from = resolver;
         }
@@ -265,7 +267,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The L3 interfaces that receive by a port: name and configuration of the resolver of each.
-    fn stations(&self, port: usize) -> Vec<(String, Spanned, &'a StationDecl)> {
+    fn interfaces(&self, port: usize) -> Vec<(String, Spanned, &'a L3InterfaceDecl)> {
         let name = self.port_name(port);
         let own = self.ports.get(port).and_then(|of| of.l3_interface.as_ref());
         let own = own.map(|of| (format!("{name}/resolver"), resolver_config(name, name, true, of), of));
@@ -300,8 +302,8 @@ impl<'a> Builder<'a> {
             device.targets().into_iter().find(|of| is_written && of.port == port).map(|of| of.name.span)
         };
         let of_device = self.devices.iter().enumerate().find_map(sends);
-        let station = self.stations(port).first().map(|(.., of)| of.span);
-        let span = of_device.or(station)?;
+        let interface = self.interfaces(port).first().map(|(.., of)| of.span);
+        let span = of_device.or(interface)?;
         let name = self.port_name(port);
         let to = self.add(format!("{name}/to"), "ToDevice", generated(name, span), span);
         let entry = self.sent(port, to, span, receives);

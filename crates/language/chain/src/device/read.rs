@@ -1,7 +1,7 @@
 //! The tables `[device.NAME]` of a chain file.
 
 use crate::l3_interface;
-use crate::model::{DeviceDecl, DeviceKind, DevicePort, Otherwise, PortDecl, Sees, Sends, StationDecl};
+use crate::model::{DeviceDecl, DeviceKind, DevicePort, L3InterfaceDecl, Otherwise, PortDecl, Sees, Sends};
 use crate::table::{Keys, Value, check_name, misplaced, one_of};
 use click::config::NameTable;
 use click::filter;
@@ -64,7 +64,7 @@ impl<'a> Reader<'a, '_> {
         let sends = self.sends(kind, &ports, &sending);
         let (peels, unpeeled) = (keys.take("peels"), keys.take("unpeeled"));
         let (peels, drops_unpeeled) = self.peels(peels, unpeeled);
-        let station = self.l3_interface(keys, is_rootless);
+        let interface = self.l3_interface(keys, is_rootless);
         DeviceDecl {
             name: self.value.key.to_string(),
             span: self.value.key_span,
@@ -76,18 +76,18 @@ impl<'a> Reader<'a, '_> {
             peels,
             drops_unpeeled,
             sends,
-            l3_interface: station,
+            l3_interface: interface,
         }
     }
 
-    fn l3_interface(&mut self, keys: &mut Keys<'a>, is_rootless: bool) -> Option<StationDecl> {
-        let station = l3_interface::read(keys, &format!("device `{}`", self.value.key), self.diags)?;
+    fn l3_interface(&mut self, keys: &mut Keys<'a>, is_rootless: bool) -> Option<L3InterfaceDecl> {
+        let interface = l3_interface::read(keys, &format!("device `{}`", self.value.key), self.diags)?;
         if is_rootless {
             let message = "a rootless device has no ports, and `addresses` is about ports";
-            self.diags.error(station.span, message).help("leave `addresses` out");
+            self.diags.error(interface.span, message).help("leave `addresses` out");
             return None;
         }
-        Some(station)
+        Some(interface)
     }
 
     fn kind(&mut self, keys: &mut Keys<'a>) -> (Option<DeviceKind>, Vec<DevicePort>) {

@@ -82,7 +82,7 @@ pub struct ProcessNf {
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
     /// For each output, the port or device with an L3 interface that it sends to: the NF may request its neighbours.
-    pub stations: Vec<Option<String>>,
+    pub l3_interfaces: Vec<Option<String>>,
     /// How it runs.
     pub terms: Terms,
 }

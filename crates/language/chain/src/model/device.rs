@@ -1,6 +1,6 @@
 //! Virtual devices.
 
-use super::port::StationDecl;
+use super::port::L3InterfaceDecl;
 use diag::{Span, Spanned};
 use std::fmt::Write;
 
@@ -26,7 +26,7 @@ pub struct DeviceDecl {
     /// How it sends.
     pub sends: Sends,
     /// Its own addresses, where it is declared with some.
-    pub l3_interface: Option<StationDecl>,
+    pub l3_interface: Option<L3InterfaceDecl>,
     /// Whether its declaration has errors. It stays declared, so that links to it are not reported too.
     pub(crate) broken: bool,
 }

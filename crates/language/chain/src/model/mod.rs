@@ -12,4 +12,4 @@ pub(crate) use file::ChainFile;
 pub use file::Run;
 pub use nf::{Body, Define, Program};
 pub(crate) use nf::{Instances, NfDecl, NfText};
-pub use port::{PortDecl, PortKind, PortSource, Sink, StationDecl, TrafficDecl};
+pub use port::{L3InterfaceDecl, PortDecl, PortKind, PortSource, Sink, TrafficDecl};

@@ -17,7 +17,7 @@ pub struct PortDecl {
     /// The location of its declaration.
     pub span: Span,
     /// Its own addresses, where it is declared with some.
-    pub l3_interface: Option<StationDecl>,
+    pub l3_interface: Option<L3InterfaceDecl>,
     /// Whether its declaration has errors. It stays declared, so that links to it are not reported too.
     pub broken: bool,
 }
@@ -145,7 +145,7 @@ impl TrafficDecl {
 
 /// The addresses of a port or device with an L3 interface.
 #[derive(Clone, Debug)]
-pub struct StationDecl {
+pub struct L3InterfaceDecl {
     /// The location of its addresses.
     pub span: Span,
     /// Its addresses, each with its location.

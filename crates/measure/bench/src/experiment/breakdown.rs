@@ -218,7 +218,7 @@ impl Breakdown {
                 setting("cycles in a nanosecond", format!("{:.3}", self.cycles_per_ns)),
             ],
             skipped: skipped.map(|(_, what, why)| Skipped { what: what.into(), why: why.into() }).collect(),
-            notes: vec![self.told_of_probes()],
+            notes: vec![self.cost_of_probes()],
             expected: vec![Expectation::of_times(
                 format!(
                     "the stages add up to the chain without probes within {:.0} %: {:+.1} %",
@@ -231,7 +231,7 @@ impl Breakdown {
     }
 
     /// A sentence with the cost of the probes and the difference of the sum.
-    pub fn told_of_probes(&self) -> String {
+    pub fn cost_of_probes(&self) -> String {
         format!(
             "probes cost {:.1} cycles a packet ({:.0} a reading), subtracted; the sum is within {:.1} % of the unprobed \
              figure",

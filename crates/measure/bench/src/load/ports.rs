@@ -205,7 +205,7 @@ impl Port for PacedPort {
         self.inner.flush()
     }
 
-    fn take_findings(&mut self) -> Vec<String> {
-        self.inner.take_findings()
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.inner.take_warnings()
     }
 }

@@ -51,7 +51,7 @@ pub fn ticks_per_ns() -> f64 {
 }
 
 /// The median of the rounds' figures and their spread.
-pub fn spread(figures: &mut [f64]) -> String {
+pub fn median_and_range(figures: &mut [f64]) -> String {
     figures.sort_by(f64::total_cmp);
     let [low, middle, high] = [0, figures.len() / 2, figures.len() - 1].map(|at| figures[at]);
     format!("{middle:>7.1}  {low:.1} to {high:.1}")

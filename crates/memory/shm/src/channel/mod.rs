@@ -288,7 +288,7 @@ impl<C: Cells> HostEnd<C> {
     #[inline]
     pub fn held(&self) -> u64 {
         let ChannelStats { came, went, .. } = self.check.stats;
-        let held = self.on_loan().wrapping_add(came).wrapping_sub(went);
+        let held = self.in_flight().wrapping_add(came).wrapping_sub(went);
         // Packets that were passed are counted later than those that returned, so the difference may be negative for a
         // moment.
         if held > i64::MAX as u64 { 0 } else { held }
@@ -297,15 +297,15 @@ impl<C: Cells> HostEnd<C> {
     /// Packets that were enqueued here less those that returned here. Below 0 if another member of the direct-path
     /// group received them from the host.
     #[inline]
-    fn on_loan(&self) -> u64 {
+    fn in_flight(&self) -> u64 {
         let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.check.stats;
         enqueued.wrapping_sub(self.given_back() + lost + untouched + holding + inherited)
     }
 
     /// Updates the count of packets inside the direct-path group.
     #[inline]
-    fn count_party(&mut self) {
-        let now = self.on_loan().wrapping_sub(self.check.granted);
+    fn count_group(&mut self) {
+        let now = self.in_flight().wrapping_sub(self.check.granted);
         if let Some((inside, before)) = &mut self.group {
             let change = now.wrapping_sub(std::mem::replace(before, now));
             inside.now.store(inside.now.load(Relaxed).wrapping_add(change), Relaxed);
@@ -341,7 +341,7 @@ impl<C: Cells> HostEnd<C> {
         } else {
             self.enqueue_as::<false>(in_flight, packets, list, destination)
         };
-        self.count_party();
+        self.count_group();
         enqueued
     }
 
@@ -432,7 +432,7 @@ impl<C: Cells> HostEnd<C> {
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
         let taken = self.check.take(&mut self.from, None, in_flight, packets, completions);
-        self.count_party();
+        self.count_group();
         taken
     }
 
@@ -447,7 +447,7 @@ impl<C: Cells> HostEnd<C> {
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
         let taken = self.check.take(ring, Some(output), in_flight, packets, completions);
-        self.count_party();
+        self.count_group();
         taken
     }
 
@@ -509,7 +509,7 @@ impl<C: Cells> HostEnd<C> {
         stats.lost += reclaimed.lost.len() as u64;
         stats.inherited += reclaimed.held.len() as u64;
         stats.holding = stats.holding.saturating_sub(reclaimed.held.len() as u64);
-        self.count_party();
+        self.count_group();
         reclaimed
     }
 }

@@ -27,7 +27,7 @@ fn frames() -> impl Iterator<Item = Sample> {
 }
 
 fn hold(program: &Verified) -> Classes {
-    let classes = Classes::of(program, &Options { max_ways_apart: 1, ..Options::default() });
+    let classes = Classes::of(program, &Options { max_paths_apart: 1, ..Options::default() });
     let mut tables = MapTables::of(program);
     for table in &mut tables.0 {
         for key in [3, 5] {

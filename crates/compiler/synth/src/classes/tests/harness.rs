@@ -125,7 +125,10 @@ pub fn check<'a>(
     };
     let class = &classes.classes[at];
     let decided = concrete.decided(class).len();
-    assert!(class.ways > 1 || decided == class.steps.len(), "a step that does not hold for the packet");
+    assert!(
+        class.merged_paths > 1 || decided == class.steps.len(),
+        "a step that does not hold for the packet"
+    );
     let outcome = concrete.outcome(class).expect("values of a packet that is in the class");
     let (mut packet, mut buffer) = (sample.packet, sample.buffer.clone());
     let (mut own_cells, mut own_tables) = (cells.to_vec(), tables.clone());

@@ -190,7 +190,7 @@ proptest! {
         apart in 1usize..6,
     ) {
         let program = program(&choices);
-        let options = Options { max_ways_apart: apart, ..Options::default() };
+        let options = Options { max_paths_apart: apart, ..Options::default() };
         let classes = Classes::of(&program, &options);
         prop_assert!(classes.left.is_empty());
         let tables = tables(&program);

@@ -261,7 +261,7 @@ fn many_rules_do_not_multiply_what_follows() {
 
 #[test]
 fn what_is_not_covered_is_said() {
-    let (program, names, classes) = walk_with(&routers(3), Options { max_ways: 6, ..Options::default() });
+    let (program, names, classes) = walk_with(&routers(3), Options { max_paths: 6, ..Options::default() });
     assert!(!classes.left.is_empty());
     hold(&program, &classes, &routes(&program), 300);
     let text = Text { classes: &classes, program: &program, names: &names }.to_string();

@@ -21,7 +21,7 @@ pub struct CaptureSource {
     /// Where the next frame's record starts; `None` for pcapng and streams.
     next_at: Option<u64>,
     /// Where the record of the last frame starts.
-    lent_at: Option<u64>,
+    last_at: Option<u64>,
 }
 
 impl CaptureSource {
@@ -32,7 +32,7 @@ impl CaptureSource {
     pub fn open(path: &Path) -> Result<CaptureSource, PortError> {
         let reader = CaptureReader::open(path)?;
         let next_at = is_pcap_file(path).then_some(FILE_HEADER_BYTES as u64);
-        Ok(CaptureSource { reader, path: path.to_path_buf(), next_at, lent_at: None })
+        Ok(CaptureSource { reader, path: path.to_path_buf(), next_at, last_at: None })
     }
 
     /// Link type of the capture.
@@ -47,7 +47,7 @@ impl CaptureSource {
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, PortError> {
         let frame = self.reader.next_frame()?;
         if let Some(frame) = &frame {
-            self.lent_at = self.next_at;
+            self.last_at = self.next_at;
             let record_bytes = (RECORD_HEADER_BYTES + frame.bytes.len()) as u64;
             self.next_at = self.next_at.map(|at| at + record_bytes);
         }
@@ -57,7 +57,7 @@ impl CaptureSource {
     /// Puts the last frame back.
     pub fn unread(&mut self) {
         self.reader.unread();
-        self.next_at = self.lent_at;
+        self.next_at = self.last_at;
     }
 
     /// Bytes of the file; `None` for a stream.
@@ -67,7 +67,7 @@ impl CaptureSource {
 
     /// Where the next frame's record starts, and where the last frame's does.
     pub fn places(&self) -> (Option<u64>, Option<u64>) {
-        (self.next_at, self.lent_at)
+        (self.next_at, self.last_at)
     }
 
     /// Continues with the frame whose record starts at this byte of the file. The frames before it are read one by one,

@@ -1,9 +1,9 @@
 //! The time window of a capture that is emitted.
 
-/// A border of the window, as the configuration gives it.
+/// A bound of the window, as the configuration gives it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WindowEdge {
-    /// No border.
+    /// No bound.
     Open,
     /// A time, in nanoseconds since the epoch.
     At(u64),
@@ -24,7 +24,7 @@ pub enum Side {
     Behind,
 }
 
-/// The window. Relative borders become times with the first packet.
+/// The window. Relative bounds become times with the first packet.
 pub struct Window {
     start: WindowEdge,
     end: WindowEdge,
@@ -38,7 +38,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window between two borders.
+    /// A window between two bounds.
     pub fn new(start: WindowEdge, end: WindowEdge) -> Window {
         Window { start, end, started: false, start_ns: 0, end_ns: None, last_end_ns: 0, anchored: false }
     }
@@ -89,7 +89,7 @@ impl Window {
         }
     }
 
-    /// Starts over with the next packet; borders that have become times keep them.
+    /// Starts over with the next packet; bounds that have become times keep them.
     pub fn reset(&mut self) {
         if self.anchored {
             self.start = WindowEdge::At(self.start_ns);

@@ -51,7 +51,7 @@ Makes a packet for each line of a file that ToIPSummaryDump or ipsumdump wrote.
 /// The most lines that one call reads.
 const LINES_AT_A_TIME: usize = 4_096;
 /// The most warnings about lines.
-const MOST_FINDINGS: usize = 20;
+const MOST_WARNINGS: usize = 20;
 
 /// A line that describes several packets.
 struct Several {
@@ -189,7 +189,7 @@ fn flow_id(text: &Spanned, _names: &dyn click::config::Names) -> parse::Parsed<(
 impl FromSummary {
     fn complain(&mut self, message: &str) {
         let number = self.format.lines.as_ref().map_or(0, Lines::number);
-        if self.warnings.len() < MOST_FINDINGS {
+        if self.warnings.len() < MOST_WARNINGS {
             self.warnings.push(format!("{}:{number}: {message}", self.shown));
         }
     }

@@ -308,9 +308,9 @@ fn lines_that_make_no_sense_are_told_once_with_their_place() {
     std::fs::write(&path, format!("!data ip_id\n{}\n5\n!binary\n6\n", "x".repeat(1 << 20))).unwrap();
     let (packets, mut rig) = self::packets(&path.display().to_string());
     assert_eq!(packets.len(), 1);
-    let findings = rig.warnings();
-    assert!(findings.len() == 2 && findings[0].contains(":2: the line is longer than"), "{findings:?}");
-    assert!(findings[1].contains(":4: this is a binary dump"), "{findings:?}");
+    let warnings = rig.warnings();
+    assert!(warnings.len() == 2 && warnings[0].contains(":2: the line is longer than"), "{warnings:?}");
+    assert!(warnings[1].contains(":4: this is a binary dump"), "{warnings:?}");
 }
 
 #[test]
@@ -358,10 +358,10 @@ fn a_full_disk_is_told_and_packets_are_dropped() {
     let mut rig = Rig::new("ToIPSummaryDump", "/dev/full, HEADER false", 1, 0);
     rig.push(0, &[udp(&[]), udp(&[])]);
     rig.advance(2_000_000_000);
-    let findings = rig.warnings();
+    let warnings = rig.warnings();
     assert!(
-        findings.len() == 1 && findings[0].contains("holds 0 whole packets, 2 packets were lost"),
-        "{findings:?}"
+        warnings.len() == 1 && warnings[0].contains("holds 0 whole packets, 2 packets were lost"),
+        "{warnings:?}"
     );
     assert_eq!(rig.push_one(0, &udp(&[])).exit, Exit::Dropped("write-failed".into()));
     assert!(rig.write("flush", "").is_err() && rig.warnings().is_empty());

@@ -238,10 +238,10 @@ fn a_damaged_capture_gives_what_is_whole_and_tells_where_it_breaks() {
         let file = write(&folder, "cut.pcap", &good[..cut_at]);
         let mut rig = Rig::new("FromDump", &format!("{}, STOP true", file.display()), 0, 1);
         assert_eq!(drain(&mut rig).len(), whole);
-        let findings = rig.warnings();
-        assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].contains(&format!("damaged at byte {place}: ")), "{findings:?}");
-        assert!(findings[0].contains(&format!("the {whole} whole frames")), "{findings:?}");
+        let warnings = rig.warnings();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains(&format!("damaged at byte {place}: ")), "{warnings:?}");
+        assert!(warnings[0].contains(&format!("the {whole} whole frames")), "{warnings:?}");
         assert!(rig.host().stopped && rig.warnings().is_empty());
     }
     let mut wrong = good.clone();

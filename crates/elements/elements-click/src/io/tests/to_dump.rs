@@ -75,8 +75,8 @@ fn a_full_disk_is_told_with_the_number_of_packets_and_the_others_are_dropped() {
         return;
     }
     let mut rig = Rig::new("ToDump", "/dev/full, UNBUFFERED true", 1, 0);
-    let findings = rig.warnings();
-    assert!(findings.len() == 1 && findings[0].contains("the file holds 0 whole frames"), "{findings:?}");
+    let warnings = rig.warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("the file holds 0 whole frames"), "{warnings:?}");
     let out = rig.push(0, &[stamped(&[1; 60], 1), stamped(&[2; 60], 1)]);
     assert!(out.len() == 2 && out.iter().all(|out| out.exit == Exit::Dropped("write-failed".into())));
     assert_eq!(rig.read("count"), "0");

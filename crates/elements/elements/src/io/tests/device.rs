@@ -143,8 +143,8 @@ fn to_device_tells_a_full_disk_once() {
     };
     let mut rig = Rig::with_ports("ToDevice", "out", 1, 0, open).unwrap();
     rig.push(0, &[TestPacket::frame(&[1; 60])]);
-    let findings = [rig.warnings(), rig.warnings()].concat();
-    assert!(findings.len() == 1 && findings[0].contains("0 whole frames"), "{findings:?}");
+    let warnings = [rig.warnings(), rig.warnings()].concat();
+    assert!(warnings.len() == 1 && warnings[0].contains("0 whole frames"), "{warnings:?}");
 }
 
 #[test]

@@ -173,6 +173,6 @@ impl Chain {
 
     /// What an element found worth telling.
     pub fn warnings(&mut self, name: &str) -> Vec<String> {
-        self.nodes.get_mut(name).expect("an element").element.take_findings()
+        self.nodes.get_mut(name).expect("an element").element.take_warnings()
     }
 }

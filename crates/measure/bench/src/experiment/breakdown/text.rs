@@ -52,7 +52,7 @@ impl Breakdown {
             "\nCycles of the time stamp counter ({:.3} GHz) for each packet received.",
             self.cycles_per_ns
         );
-        let _ = writeln!(text, "{}.", upper(&self.told_of_probes()));
+        let _ = writeln!(text, "{}.", upper(&self.cost_of_probes()));
         for stage in self.stages.iter().filter(|stage| stage.kind == Kind::Program) {
             let _ = writeln!(
                 text,

@@ -32,7 +32,7 @@ impl Limits {
 
 /// The state of a source.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Source {
+pub struct SourceState {
     blocked_until_ns: u64,
     trusted_until_ns: u64,
     /// The theoretical arrival times of its next SYN and packet at the mean rate.
@@ -42,14 +42,14 @@ pub struct Source {
 
 /// The result for a packet's source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum Decision {
     Fine,
     /// The source exceeded a limit and is blocked from now on.
     TooFast,
     Blocked,
 }
 
-impl Source {
+impl SourceState {
     /// The key of a source.
     pub fn key(address: IpAddr) -> FlowKey {
         let src = if address.is_ipv6() { Prefix::of(address, IPV6_BITS).address() } else { address };
@@ -57,19 +57,19 @@ impl Source {
     }
 
     /// Checks a packet of the source against the limits.
-    pub fn check(&mut self, limits: &Limits, opens: bool, now_ns: u64) -> Verdict {
+    pub fn check(&mut self, limits: &Limits, opens: bool, now_ns: u64) -> Decision {
         if now_ns < self.blocked_until_ns {
-            return Verdict::Blocked;
+            return Decision::Blocked;
         }
         let mut is_fine = take(&mut self.packets_ns, limits.packet_ns, now_ns);
         if opens {
             is_fine &= take(&mut self.syns_ns, limits.syn_ns, now_ns);
         }
         if is_fine {
-            return Verdict::Fine;
+            return Decision::Fine;
         }
         (self.blocked_until_ns, self.trusted_until_ns) = (now_ns + limits.block_ns, 0);
-        Verdict::TooFast
+        Decision::TooFast
     }
 
     pub fn is_trusted(&self, now_ns: u64) -> bool {
@@ -98,17 +98,17 @@ mod tests {
     #[test]
     fn who_is_too_fast_is_blocked_for_a_while() {
         let limits = Limits::new(10, 0, 5 * SECOND_NS);
-        let mut source = Source::default();
+        let mut source = SourceState::default();
         source.trust_until(100 * SECOND_NS);
         let mut check = |opens, tenths: u64| source.check(&limits, opens, tenths * SECOND_NS / 10);
         for at in 0..20 {
-            assert_eq!(check(true, at), Verdict::Fine, "one each tenth of a second");
+            assert_eq!(check(true, at), Decision::Fine, "one each tenth of a second");
         }
-        assert_eq!(check(false, 20), Verdict::Fine);
-        let burst: Vec<Verdict> = (0..12).map(|_| check(true, 21)).collect();
-        let fine = burst.iter().filter(|verdict| **verdict == Verdict::Fine).count();
-        assert!((9..=10).contains(&fine) && burst.contains(&Verdict::TooFast), "{burst:?}");
-        assert_eq!((check(false, 70), check(true, 72)), (Verdict::Blocked, Verdict::Fine));
+        assert_eq!(check(false, 20), Decision::Fine);
+        let burst: Vec<Decision> = (0..12).map(|_| check(true, 21)).collect();
+        let fine = burst.iter().filter(|decision| **decision == Decision::Fine).count();
+        assert!((9..=10).contains(&fine) && burst.contains(&Decision::TooFast), "{burst:?}");
+        assert_eq!((check(false, 70), check(true, 72)), (Decision::Blocked, Decision::Fine));
         assert!(!source.is_trusted(80 * SECOND_NS));
     }
 }

@@ -69,7 +69,7 @@ impl Forward<'_> {
             self.settle_at(number, value, hit);
         }
         let mut state = self.state.clone();
-        state.pass_border(&mut self.values, &self.anchors);
+        state.pass_barrier(&mut self.values, &self.anchors);
         let mut missed = state.clone();
         if let Some((table, key)) = looked_up {
             missed.note_lookup((table, key.clone(), None));
