@@ -1,4 +1,4 @@
-//! An NF that writes anything into the rings, claims and slots that it shares with its host.
+//! An NF that writes anything into the rings, descriptors and slots that it shares with its host.
 #![no_main]
 
 #[path = "../../crates/memory/shm/tests/peer/mod.rs"]

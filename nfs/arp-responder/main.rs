@@ -82,8 +82,8 @@ impl Responder {
         if asked.op != arp::REQUEST {
             return Asked::Other;
         }
-        // A request for the sender's own address is an announcement, or checks whether another host has it (RFC 5227):
-        // with a sender of 0.0.0.0 it needs an answer.
+        // A request for the sender's own address is an announcement, or checks whether another host has it
+        // (RFC 5227): with a sender of 0.0.0.0 it needs an answer.
         if asked.sender_ip == asked.target_ip {
             return Asked::Other;
         }

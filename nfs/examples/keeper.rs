@@ -1,5 +1,5 @@
-//! An NF that always keeps the packets received last, without holding them at the host, and passes on the earlier ones,
-//! like queues and shapers. Tests check what happens to such packets when an NF ends.
+//! An NF that always keeps the packets received last, without holding them at the host, and passes on the
+//! earlier ones, like queues and shapers. Tests check what happens to such packets when an NF ends.
 
 use nf::{Batch, Options, Packet};
 use std::collections::VecDeque;

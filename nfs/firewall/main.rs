@@ -19,8 +19,8 @@ millrace_nfs::numbered! { COUNTERS from 0:
     EVICTED "flows-evicted",
 }
 
-/// The lifetime of a flow without packets: of TCP that is closing, and of all others except established TCP, for which
-/// RFC 5382 requires two hours and four minutes.
+/// The lifetime of a flow without packets: of TCP that is closing, and of all others except established TCP,
+/// for which RFC 5382 requires two hours and four minutes.
 const CLOSING_NS: u64 = 10 * SECOND_NS;
 const BRIEF_NS: u64 = 120 * SECOND_NS;
 const ESTABLISHED_NS: u64 = 7_440 * SECOND_NS;
@@ -62,7 +62,8 @@ impl Firewall {
         if layers.error.is_some() {
             return Err(MALFORMED);
         }
-        // A fragment has no ports, or the next one may overwrite them (RFC 3128): rules cannot be applied to it.
+        // A fragment has no ports, or the next one may overwrite them (RFC 3128): rules cannot be applied to
+        // it.
         if layers.is_fragment {
             return if self.rules.passes_fragments { Ok(ALLOWED_BY_RULE) } else { Err(FRAGMENT) };
         }
@@ -97,7 +98,8 @@ impl Firewall {
         true
     }
 
-    /// Stores an allowed flow, so that replies are allowed. In a full table the flow that expires first makes room.
+    /// Stores an allowed flow, so that replies are allowed. In a full table the flow that expires first makes
+    /// room.
     fn track(&mut self, key: &FlowKey, flags: u8, now_ns: u64, link: &mut Link) {
         let Some(flows) = &mut self.flows else { return };
         if flags & tcp::RST != 0 {

@@ -1,7 +1,7 @@
 //! The rules: read from the configuration, and applied in their order.
 //!
-//! For IPv4 the classifier of the crate `table` finds the rule, and thousands of rules hardly slow it down. Its keys
-//! have no room for IPv6 addresses; for IPv6, the rules are checked one by one.
+//! For IPv4 the classifier of the crate `table` finds the rule, and thousands of rules hardly slow it down.
+//! Its keys have no room for IPv6 addresses; for IPv6, the rules are checked one by one.
 
 use millrace_nfs::configuration::{Keys, as_a, choose, interface, ports, read};
 use millrace_nfs::{Prefix, check_across};

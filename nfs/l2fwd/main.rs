@@ -17,7 +17,8 @@ millrace_nfs::numbered! { COUNTERS from 0:
     MOVED "moved", NOT_LEARNED "not-learned",
 }
 
-/// The first five bytes of addresses that bridges never forward (IEEE 802.1D, table 7-10); the sixth is at most 0x0f.
+/// The first five bytes of addresses that bridges never forward (IEEE 802.1D, table 7-10); the sixth is at
+/// most 0x0f.
 const RESERVED: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 
 #[derive(Default)]

@@ -18,16 +18,16 @@ pub enum Why {
     Unreachable,
 }
 
-/// Bytes of the packet that an error contains: as RFC 1812 section 4.3.2.3 allows for IPv4 (576 bytes in all), and RFC
-/// 4443 for IPv6 (1,280).
+/// Bytes of the packet that an error contains: as RFC 1812 section 4.3.2.3 allows for IPv4 (576 bytes in
+/// all), and RFC 4443 for IPv6 (1,280).
 const MOST_BYTES4: usize = 576 - ipv4::HEADER_BYTES - icmp::HEADER_BYTES;
 const MOST_BYTES6: usize = 1280 - ipv6::HEADER_BYTES - icmp::HEADER_BYTES;
 const TTL: u8 = 64;
 /// Code of an ICMPv6 "unreachable" (RFC 4443, section 3.1).
 const ADDRESS_UNREACHABLE: u8 = 3;
 
-/// The error about a packet, as a frame to its sender; `None` when none may be sent: about errors, later fragments, and
-/// packets without a unicast source, or when the interface has no address.
+/// The error about a packet, as a frame to its sender; `None` when none may be sent: about errors, later
+/// fragments, and packets without a unicast source, or when the interface has no address.
 pub fn error(packet: &Packet, why: Why, routes: &Routes, interface: usize) -> Option<Vec<u8>> {
     let layers = parse::frame(packet, 0);
     if layers.is_fragment && !layers.is_first_fragment {

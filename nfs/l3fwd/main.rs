@@ -1,5 +1,6 @@
-//! Forwards IPv4 and IPv6 packets by the longest prefix: it decrements TTL and hop limit, and sets the next hop's MAC
-//! address, which a route names or the platform resolves. It reports undeliverable packets to their senders by ICMP.
+//! Forwards IPv4 and IPv6 packets by the longest prefix: it decrements TTL and hop limit, and sets the next
+//! hop's MAC address, which a route names or the platform resolves. It reports undeliverable packets to their
+//! senders by ICMP.
 
 mod icmp;
 mod routes;

@@ -1,7 +1,7 @@
 //! Packets that wait for the Ethernet address of their next hop.
 //!
-//! A few packets for each next hop are held, as in RFC 4861 section 7.2.2: enough for the start of a connection. The
-//! others are dropped.
+//! A few packets for each next hop are held, as in RFC 4861 section 7.2.2: enough for the start of a
+//! connection. The others are dropped.
 
 use millrace_nfs::SECOND_NS;
 use nf::{Held, Link, Neighbour, Packet};
@@ -67,7 +67,8 @@ impl Waiting {
         !self.queues.is_empty() && self.seen != link.neighbour_changes()
     }
 
-    /// Removes the packets whose next hop is known or unreachable (`None`), with their output interface, in their order.
+    /// Removes the packets whose next hop is known or unreachable (`None`), with their output interface, in
+    /// their order.
     pub fn settle(&mut self, link: &mut Link, now_ns: u64) -> Vec<(usize, Option<MacAddr>, Vec<Packet>)> {
         self.seen = link.neighbour_changes();
         let mut settled = vec![];

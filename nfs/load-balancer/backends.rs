@@ -1,5 +1,5 @@
-//! The lookup table of Maglev (Eisenbud et al., NSDI 2016, section 3.4): every backend has about its share of the
-//! entries, and when a backend is removed, most flows of the others keep their backends.
+//! The lookup table of Maglev (Eisenbud et al., NSDI 2016, section 3.4): every backend has about its share of
+//! the entries, and when a backend is removed, most flows of the others keep their backends.
 
 use packet::{FlowKey, MacAddr};
 use std::net::Ipv4Addr;

@@ -1,5 +1,5 @@
-//! Distributes the flows to one service among backends by consistent hashing, and sends all packets of a flow to the
-//! same backend as long as the flow lives.
+//! Distributes the flows to one service among backends by consistent hashing, and sends all packets of a flow
+//! to the same backend as long as the flow lives.
 
 mod backends;
 
@@ -123,8 +123,8 @@ impl Balancer {
             return self.flows.get(flow).copied();
         }
         let backend = self.table.choose(key)?;
-        // When the table of flows is full, the lookup table returns the same backend as long as the backends are the
-        // same.
+        // When the table of flows is full, the lookup table returns the same backend as long as the backends
+        // are the same.
         let (flow, evicts) = self.flows.insert_evicting(key, backend, now_ns + stays_ns);
         link.count(EVICTED, evicts.into());
         link.count(MADE, flow.is_some().into());

@@ -1,4 +1,5 @@
-//! Counts packets and bytes, by protocol and by size, and lists the flows with the most bytes; passes all packets on.
+//! Counts packets and bytes, by protocol and by size, and lists the flows with the most bytes; passes all
+//! packets on.
 
 use millrace_nfs::{Clock, Flows, SECOND_NS};
 use nf::{Batch, Handler, Link, Nf, Options};

@@ -1,5 +1,5 @@
-//! ICMP errors: the packet inside them is translated, too, so that the receiver recognizes its own packet (RFC 5508,
-//! section 4).
+//! ICMP errors: the packet inside them is translated, too, so that the receiver recognizes its own packet
+//! (RFC 5508, section 4).
 
 use crate::mappings::Mappings;
 use crate::{MALFORMED, NO_MAPPING, NOT_FOR_US};
@@ -11,8 +11,8 @@ use packet::{Access, view::icmp};
 
 /// Translates an error, outward or inward; else the number of a drop reason.
 ///
-/// The packet inside was sent in the other direction: an error from the outside is about a packet whose source is the
-/// outside address; one from the inside about a packet whose destination is the inside host.
+/// The packet inside was sent in the other direction: an error from the outside is about a packet whose
+/// source is the outside address; one from the inside about a packet whose destination is the inside host.
 pub fn translate(
     packet: &mut Packet,
     net: usize,

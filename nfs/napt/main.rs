@@ -1,5 +1,5 @@
-//! Network address and port translation for IPv4 (RFC 3022), with endpoint-independent mappings (RFC 4787, RFC 5382,
-//! RFC 5508): many inside addresses share one outside address.
+//! Network address and port translation for IPv4 (RFC 3022), with endpoint-independent mappings (RFC 4787,
+//! RFC 5382, RFC 5508): many inside addresses share one outside address.
 
 mod errors;
 mod mappings;

@@ -1,7 +1,7 @@
 //! Mappings: an inside address and port, and the outside port that represents them.
 //!
-//! A mapping does not depend on the outside peer (RFC 4787, REQ-1), and accepts packets of every outside host that
-//! knows it: a firewall in front can filter them.
+//! A mapping does not depend on the outside peer (RFC 4787, REQ-1), and accepts packets of every outside host
+//! that knows it: a firewall in front can filter them.
 
 use millrace_nfs::{Flows, SECOND_NS};
 use packet::FlowKey;
@@ -10,8 +10,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{IpAddr, Ipv4Addr};
 use table::portpool::{PortOrder, PortPool, Preserve};
 
-/// The lifetime of mappings without packets: for UDP as RFC 4787 REQ-5 recommends, for TCP the minimum of RFC 5382
-/// REQ-5, for ICMP as in RFC 5508 REQ-2.
+/// The lifetime of mappings without packets: for UDP as RFC 4787 REQ-5 recommends, for TCP the minimum of RFC
+/// 5382 REQ-5, for ICMP as in RFC 5508 REQ-2.
 const UDP_NS: u64 = 300 * SECOND_NS;
 const TCP_OPEN_NS: u64 = 7_440 * SECOND_NS;
 const TCP_BRIEF_NS: u64 = 240 * SECOND_NS;

@@ -1,4 +1,5 @@
-//! A token bucket, stored as one time: the generic cell rate algorithm (ITU-T I.371, annex A), which needs no refill.
+//! A token bucket, stored as one time: the generic cell rate algorithm (ITU-T I.371, annex A), which needs no
+//! refill.
 
 /// A rate, and the size of a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,8 +29,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Takes a packet; returns when it may leave. `None`, and nothing is taken, when that is later than `most_delay_ns`
-    /// from now.
+    /// Takes a packet; returns when it may leave. `None`, and nothing is taken, when that is later than
+    /// `most_delay_ns` from now.
     pub fn take(&mut self, limit: Limit, bytes: u64, now_ns: u64, most_delay_ns: u64) -> Option<u64> {
         let full_ns = self.full_ns.max(now_ns) + time_ns(bytes, limit.bits_per_s);
         let at = full_ns.saturating_sub(limit.burst_ns).max(now_ns);

@@ -23,8 +23,8 @@ millrace_nfs::numbered! { COUNTERS from 0:
 struct RateLimiter {
     settings: Settings,
     sources: Flows<Bucket>,
-    /// The times at which packets leave, the earliest first, each with a number: packets of a source leave in their
-    /// order.
+    /// The times at which packets leave, the earliest first, each with a number: packets of a source leave in
+    /// their order.
     due: BinaryHeap<Reverse<(u64, u64)>>,
     held: HashMap<u64, Held>,
     next: u64,

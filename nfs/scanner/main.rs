@@ -1,5 +1,5 @@
-//! Searches for many patterns at once in the payload of packets, and drops, reports or counts the packets that contain
-//! them.
+//! Searches for many patterns at once in the payload of packets, and drops, reports or counts the packets
+//! that contain them.
 
 mod patterns;
 

@@ -1,5 +1,5 @@
-//! The patterns, and the automata (Aho and Corasick, by the crate `aho-corasick`) that search for all of them in one
-//! pass: one for case-sensitive patterns, one for the others.
+//! The patterns, and the automata (Aho and Corasick, by the crate `aho-corasick`) that search for all of them
+//! in one pass: one for case-sensitive patterns, one for the others.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use millrace_nfs::configuration::{Keys, read};

@@ -1,7 +1,7 @@
 //! The TOML text that configures an NF, read key by key.
 //!
-//! Serde would stop at the first error. Here the NF reads each key, every error is recorded with its line, and [`read`]
-//! returns all of them at once, including the keys that the NF did not read.
+//! Serde would stop at the first error. Here the NF reads each key, every error is recorded with its line,
+//! and [`read`] returns all of them at once, including the keys that the NF did not read.
 
 use packet::MacAddr;
 use std::cell::RefCell;

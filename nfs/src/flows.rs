@@ -81,8 +81,8 @@ impl<T> Flows<T> {
         Some(flow)
     }
 
-    /// The same, except that in a full table the flow of a sample that would expire first makes room. Returns whether
-    /// one did, too, which does not ensure that there is room.
+    /// The same, except that in a full table the flow of a sample that would expire first makes room. Returns
+    /// whether one did, too, which does not ensure that there is room.
     pub fn insert_evicting(&mut self, key: &FlowKey, value: T, due_ns: u64) -> (Option<RecordId>, bool) {
         let mut flow = self.table.insert(&words(key)).ok();
         let evicts = flow.is_none() && self.evict().is_some();
@@ -128,8 +128,8 @@ impl<T> Flows<T> {
         self.remove(first?.1)
     }
 
-    /// Inspects the next `budget` records, and removes expired flows; `each` receives their values. Called about once a
-    /// batch; each call is short.
+    /// Inspects the next `budget` records, and removes expired flows; `each` receives their values. Called
+    /// about once a batch; each call is short.
     pub fn expire(&mut self, now_ns: u64, mut budget: usize, mut each: impl FnMut(T)) {
         self.table.maintain();
         while let Some(flow) = self.table.step(&mut budget) {

@@ -1,5 +1,5 @@
-//! The common parts of the NFs that ship: configuration, prefixes, tables of flows, and rewriting of IPv4 packets with
-//! their checksums.
+//! The common parts of the NFs that ship: configuration, prefixes, tables of flows, and rewriting of IPv4
+//! packets with their checksums.
 //!
 //! Each NF is a program of its own in a directory beside this one.
 
@@ -17,8 +17,8 @@ use packet::Access;
 use packet::view::{Tcp, protocol};
 use std::time::{Duration, Instant};
 
-/// A list of names, and a constant for the number of each (`_` for none): an NF's drop reasons, numbered from 1, or its
-/// counters, from 0.
+/// A list of names, and a constant for the number of each (`_` for none): an NF's drop reasons, numbered from
+/// 1, or its counters, from 0.
 #[macro_export]
 macro_rules! numbered {
     ($list:ident from $first:literal: $($number:tt $name:literal),+ $(,)?) => {
@@ -65,8 +65,8 @@ pub fn pass_each(
     }
 }
 
-/// The flags of a packet that is TCP with its header at `trans`, 0 for other packets; `None` when the header is
-/// malformed.
+/// The flags of a packet that is TCP with its header at `trans`, 0 for other packets; `None` when the header
+/// is malformed.
 pub fn tcp_flags(packet: &impl Access, number: u8, trans: usize, end: usize) -> Option<u8> {
     match number {
         protocol::TCP => Tcp::at(trans).check(packet, end).ok().map(|facts| facts.flags),

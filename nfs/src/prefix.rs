@@ -47,7 +47,8 @@ impl Prefix {
 impl FromStr for Prefix {
     type Err = String;
 
-    /// `ADDRESS/LENGTH`, or an address alone. Bits after the length must be zero: other bits are mostly typing errors.
+    /// `ADDRESS/LENGTH`, or an address alone. Bits after the length must be zero: other bits are mostly
+    /// typing errors.
     fn from_str(text: &str) -> Result<Prefix, String> {
         let (address, len) = text.split_once('/').map_or((text, None), |(address, len)| (address, Some(len)));
         let address: IpAddr = address

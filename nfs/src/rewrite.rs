@@ -15,8 +15,8 @@ pub enum End {
     Destination,
 }
 
-/// The offset of an end's port in the transport header, and for ICMP that of the identifier, whichever end it is; `None`
-/// for other protocols.
+/// The offset of an end's port in the transport header, and for ICMP that of the identifier, whichever end it
+/// is; `None` for other protocols.
 #[inline]
 pub fn port_at(number: u8, end: End) -> Option<usize> {
     match (number, end) {
@@ -27,11 +27,11 @@ pub fn port_at(number: u8, end: End) -> Option<usize> {
     }
 }
 
-/// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`. With a
-/// port it also rewrites what is at [`port_at`].
+/// Rewrites the address of one end of the IPv4 packet whose header begins at `net`, and whose facts are `ip`.
+/// With a port it also rewrites what is at [`port_at`].
 ///
-/// Returns the change of all words, for an enclosing checksum. `None` when a header is incomplete: the packet may be
-/// half rewritten and must be dropped. A packet in an ICMP error (`embedded`) may lack its checksum.
+/// Returns the change of all words, for an enclosing checksum. `None` when a header is incomplete: the packet
+/// may be half rewritten and must be dropped. A packet in an ICMP error (`embedded`) may lack its checksum.
 pub fn end<A: Access + ?Sized>(
     packet: &mut A,
     net: usize,

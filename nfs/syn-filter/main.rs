@@ -46,7 +46,8 @@ impl Filter {
                 keys.integer("source-packets-per-s", 0..=1_000_000_000, 0),
                 keys.integer("block-s", 0..=86_400, 60) * SECOND_NS,
             );
-            // Both are read before a table is made: without memory for one, the other key would count as unknown.
+            // Both are read before a table is made: without memory for one, the other key would count as
+            // unknown.
             let [connections, sources] =
                 ["connections", "sources"].map(|key| keys.integer(key, 1..=1 << 24, 65_536) as u32);
             let (pending, sources) = (Flows::new(connections)?, Flows::new(sources)?);

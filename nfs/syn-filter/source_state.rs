@@ -10,8 +10,8 @@ const IPV6_BITS: u8 = 64;
 /// The limits of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The mean time between SYNs, and between packets, in nanoseconds; 0 is no limit. A burst may have a second's
-    /// packets.
+    /// The mean time between SYNs, and between packets, in nanoseconds; 0 is no limit. A burst may have a
+    /// second's packets.
     syn_ns: u64,
     packet_ns: u64,
     block_ns: u64,

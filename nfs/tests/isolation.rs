@@ -1,8 +1,9 @@
-//! Attacks of an NF on its host and on other NFs: each attack is performed in the real binary, with an innocent NF
-//! beside the attacker. `docs/isolation.md` lists which line of the threat model each test covers.
+//! Attacks of an NF on its host and on other NFs: each attack is performed in the real binary, with an
+//! innocent NF beside the attacker. `docs/isolation.md` lists which line of the threat model each test
+//! covers.
 //!
-//! After every attack the host runs on, packets and slots are all accounted for, and the innocent NF has lost no
-//! packets. The assertions here about the attacker are in addition to that.
+//! After every attack the host runs on, packets and slots are all accounted for, and the innocent NF has lost
+//! no packets. The assertions here about the attacker are in addition to that.
 
 mod attack;
 
@@ -238,7 +239,8 @@ fn an_nf_does_not_make_its_host_ask_the_whole_network() {
     let made = Attack::new("ask-neighbours").port(port).seconds(2).make();
     let [wanted, refused] = made.neighbours();
     assert!(wanted <= 1024 && refused > 2_000, "wanted {wanted}, refused {refused}");
-    // 128 searches at once and 50 a second, each with three requests; of an L3 interface 100 at once and 200 a second.
+    // 128 searches at once and 50 a second, each with three requests; of an L3 interface 100 at once and 200
+    // a second.
     let asked = made.accounts.element("gone/resolver").made;
     assert!((100..=100 + 200 * 8).contains(&asked), "{asked} questions");
     assert_eq!(made.restarts(), 0, "{:?}", made.accounts.warnings);
@@ -307,8 +309,8 @@ fn an_nf_has_no_descriptor_of_its_hosts_output() {
 fn output_is_taken_at_a_pace() {
     for attack in ["stdout", "stderr"] {
         let made = Attack::new(attack).make();
-        // Output of a second is two and a half mebibytes, in addition to the contents of the pipe; the run takes longer
-        // on a busy machine.
+        // Output of a second is two and a half mebibytes, in addition to the contents of the pipe; the run
+        // takes longer on a busy machine.
         assert!(made.told.len() < 12 << 20, "{attack}: {}", made.told.len());
     }
 }

@@ -1,8 +1,9 @@
-//! NFs are killed repeatedly, at any moment, or end by themselves at every step of the protocol, with children that
-//! continue. After each end every slot is returned to the host, once, and another NF is not affected.
+//! NFs are killed repeatedly, at any moment, or end by themselves at every step of the protocol, with
+//! children that continue. After each end every slot is returned to the host, once, and another NF is not
+//! affected.
 //!
-//! `MILLRACE_SOAK_KILLS` is the number of kills (`scripts/soak` for a thousand). Times are printed, and not checked:
-//! they mean little on a busy machine.
+//! `MILLRACE_SOAK_KILLS` is the number of kills (`scripts/soak` for a thousand). Times are printed, and not
+//! checked: they mean little on a busy machine.
 #![expect(unsafe_code, reason = "the clock that all processes have")]
 
 use chain::Access as NfAccess;
@@ -73,6 +74,17 @@ fn group() -> Arc<OnceLock<Memory>> {
     memory
 }
 
+/// A burst of packets of 60 bytes, and how many there are: as many as the pool has slots for.
+fn burst(pool: &mut NativePool) -> ([Packet; BURST], usize) {
+    let mut packets = [Packet::EMPTY; BURST];
+    let made = pool.alloc(&mut packets);
+    for packet in &mut packets[..made] {
+        assert!(packet.put(60));
+        assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
+    }
+    (packets, made)
+}
+
 impl Lane {
     fn new(
         supervisor: &Supervisor,
@@ -122,12 +134,7 @@ impl Lane {
         if !enqueues || self.under_way >= UNDER_WAY || !self.link.is_up() {
             return self.passed - passed;
         }
-        let mut packets = [Packet::EMPTY; BURST];
-        let made = pool.alloc(&mut packets);
-        for packet in &mut packets[..made] {
-            assert!(packet.put(60));
-            assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
-        }
+        let (packets, made) = burst(pool);
         let list: Vec<u16> = (0..made as u16).collect();
         let enqueued = self.link.enqueue(0, &packets, &list);
         for packet in &packets[..enqueued] {
@@ -277,8 +284,8 @@ fn soak(container: Option<Container>) {
     spread("from its end to the first packet through the next", to_first);
 }
 
-/// A tap is killed at any moment: the packets that were shown to it were sent on long before, and each slot is free
-/// once both the tap and the host have released it.
+/// A tap is killed at any moment: the packets that were shown to it were sent on long before, and each slot
+/// is free once both the tap and the host have released it.
 #[test]
 fn no_slot_is_lost_however_a_tap_ends() {
     let kills = kills();
@@ -365,8 +372,8 @@ fn no_slot_is_lost_however_a_tap_ends() {
     println!("{kills} kills of a tap, which was shown {shown} packets, {busiest} slots in use at most");
 }
 
-/// NFs of a direct-path group are killed at any moment, and the others keep their packets. Each packet that was
-/// enqueued leaves the last NF, or is lost with a killed one, once.
+/// NFs of a direct-path group are killed at any moment, and the others keep their packets. Each packet that
+/// was enqueued leaves the last NF, or is lost with a killed one, once.
 #[test]
 fn no_slot_is_lost_however_one_of_a_party_ends() {
     let kills = kills();
@@ -470,12 +477,7 @@ impl<const MEMBERS: usize> Line<MEMBERS> {
             self.settle(member, pool);
         }
         for (member, input) in [(0, 0), (MEMBERS - 1, 1)].into_iter().filter(|_| enqueues) {
-            let mut packets = [Packet::EMPTY; BURST];
-            let made = pool.alloc(&mut packets);
-            for packet in &mut packets[..made] {
-                assert!(packet.put(60));
-                assert!(PacketBytesMut::new(packet).copy_in(0, &[5; 60]));
-            }
+            let (packets, made) = burst(pool);
             let left = self.enqueue(member, input, &packets[..made]);
             pool.free_all(&packets[made - left..made]);
         }

@@ -1,5 +1,5 @@
-//! A VXLAN gateway (RFC 7348): it encapsulates frames of the local network in UDP for the other end of the tunnel, and
-//! decapsulates those from there.
+//! A VXLAN gateway (RFC 7348): it encapsulates frames of the local network in UDP for the other end of the
+//! tunnel, and decapsulates those from there.
 
 use millrace_nfs::configuration::{ipv4, mac, read};
 use millrace_nfs::{check_pair, pass_each};

@@ -1,6 +1,6 @@
 //! Finds DPDK with pkg-config and compiles the shim over it.
 //!
-//! It reads the version and passes it to the crate; `c/internal.h` handles the differences between versions.
+//! It reads the version; `c/internal.h` describes the differences between versions.
 //!
 //! Without DPDK the crate is built without the shim; opening a DPDK port then reports the package to install.
 
@@ -30,7 +30,6 @@ fn main() {
     if !TRIED.iter().any(|tried| version == *tried || version.starts_with(&format!("{tried}."))) {
         println!("cargo::warning=DPDK {version} was not tried with Millrace; {} was", TRIED.join(", "));
     }
-    println!("cargo::rustc-env=MILLRACE_DPDK_VERSION={version}");
     let folders = pkg_config("--libs-only-L").unwrap_or_default();
     let mut shim = cc::Build::new();
     for flag in flags.split_whitespace() {
@@ -49,6 +48,11 @@ fn main() {
     }
     for library in LIBRARIES {
         println!("cargo::rustc-link-lib=dylib={library}");
+    }
+    // Since 23.11 the log has a library of its own.
+    let all = pkg_config("--libs-only-l").unwrap_or_default();
+    if all.split_whitespace().any(|flag| flag == "-lrte_log") {
+        println!("cargo::rustc-link-lib=dylib=rte_log");
     }
     println!("cargo::rustc-cfg=dpdk");
     // For the test driver's build script, as DEP_DPDK_CFLAGS.

@@ -73,8 +73,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     acl: Option<PathBuf>,
 
-    /// How NFs run that run in this process, each workload in all of these forms, side by side: modular, fused
-    /// (without a flow cache), cached (with one)
+    /// How NFs run that run in this process, each workload in all of these forms, side by side: modular,
+    /// fused (without a flow cache), cached (with one)
     #[arg(long = "as", value_name = "FORM", value_delimiter = ',', default_value = "modular,fused,cached")]
     shapes: Vec<Shape>,
 
@@ -98,8 +98,8 @@ pub struct BenchArgs {
     #[arg(long)]
     gate: bool,
 
-    /// Lays out the chains in the folder of `--keep`, measures nothing, and prints as JSON with which arguments each
-    /// row is measured
+    /// Lays out the chains in the folder of `--keep`, measures nothing, and prints as JSON with which
+    /// arguments each row is measured
     #[arg(long, hide = true, requires = "keep")]
     lay_out: bool,
 
@@ -212,8 +212,8 @@ fn one(args: &BenchArgs, chain: &Path) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Good)
 }
 
-/// The workloads with these names, or whose names begin with them; always with `floor` and `forward`, to which others
-/// are compared.
+/// The workloads with these names, or whose names begin with them; always with `floor` and `forward`, to
+/// which others are compared.
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static workload::Workload>> {
     if names.is_empty() {
         return Ok(workload::all().collect());

@@ -21,26 +21,28 @@ use traffic::SizeMix;
 
 /// Packet slots: for packets being processed, and for the mempool's caches.
 const SLOTS: u32 = 16_384;
-/// The most times that a plan is made and verified. It is repeated if verification fails and the machine's speed
-/// changed meanwhile.
+/// The most times that a plan is made and verified. It is repeated if verification fails and the machine's
+/// speed changed meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to expect.
+/// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to
+/// expect.
 ///
-/// What packets cost is measured here, at the sizes asked for, in a closed loop; how sockets and cores lie is read from
-/// /sys. Exit status 1: this machine does not do it, or `--verify` found that the plan does not hold.
+/// What packets cost is measured here, at the sizes asked for, in a closed loop; how sockets and cores lie is
+/// read from /sys. Exit status 1: this machine does not do it, or `--verify` found that the plan does not
+/// hold.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// Chain file with generated traffic at a port
     chain: PathBuf,
 
-    /// What is to be carried, at all ports together: `5Mpps`, or `10Gbps` on the wire (with 20 bytes of preamble and
-    /// gap for each frame)
+    /// What is to be carried, at all ports together: `5Mpps`, or `10Gbps` on the wire (with 20 bytes of
+    /// preamble and gap for each frame)
     #[arg(long)]
     rate: Rate,
 
-    /// Sizes of frames, FCS counted: `64`, `64:7,594:4,1518:1`, `genome:aaafg` (RFC 6985), `imix`, `data-centre`; as in
-    /// the chain file by default
+    /// Sizes of frames, FCS counted: `64`, `64:7,594:4,1518:1`, `genome:aaafg` (RFC 6985), `imix`,
+    /// `data-centre`; as in the chain file by default
     #[arg(long)]
     size: Option<SizeMix>,
 
@@ -48,8 +50,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::times::nanoseconds)]
     latency: Option<Nanoseconds>,
 
-    /// Runs the plan, or one worker's share of it where this machine has too few cores, and fails where what it carries
-    /// is off by more than 15 % or what frames take by more than a factor of two
+    /// Runs the plan, or one worker's share of it where this machine has too few cores, and fails where what
+    /// it carries is off by more than 15 % or what frames take by more than a factor of two
     #[arg(long)]
     verify: bool,
 
@@ -149,8 +151,8 @@ pub fn run(args: &PlanArgs) -> anyhow::Result<ExitStatus> {
 struct CheckedPlan {
     /// The share of the measuring time in which other threads had the core.
     disturbed: f64,
-    /// Whether, during a part of that time, cores that share packets had different last-level caches (a hypervisor had
-    /// moved them).
+    /// Whether, during a part of that time, cores that share packets had different last-level caches (a
+    /// hypervisor had moved them).
     far: bool,
     plan: CapacityPlan,
     verified: Option<Verified>,
@@ -176,8 +178,8 @@ fn make_and_verify(args: &PlanArgs, topology: &Topology, run: &RunOptions) -> an
     Ok(CheckedPlan { plan, verified, disturbed, far })
 }
 
-/// Offers the load to the chain with the planned number of workers, or one worker's share of it if this machine has too
-/// few cores.
+/// Offers the load to the chain with the planned number of workers, or one worker's share of it if this
+/// machine has too few cores.
 fn put_to_the_test(args: &PlanArgs, plan: &CapacityPlan, run: RunOptions) -> anyhow::Result<Verified> {
     let cores = plan.worker_cores();
     let cores = if plan.fits && cores.len() > 1 { cores } else { run.cores.clone() };

@@ -91,8 +91,8 @@ pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyho
     Ok(Loaded { map, diags, chain, sources })
 }
 
-/// Makes the elements of a chain without opening anything that could change a file or a device; `None` if the chain has
-/// errors.
+/// Makes the elements of a chain without opening anything that could change a file or a device; `None` if the
+/// chain has errors.
 pub fn assemble_dry(
     chain: &Chain,
     evaluator: bool,
@@ -128,8 +128,8 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
     }
 }
 
-/// Reads a chain, assembles it in each form, each with a state of its own, and prints the diagnostics; `None` after an
-/// error.
+/// Reads a chain, assembles it in each form, each with a state of its own, and prints the diagnostics; `None`
+/// after an error.
 ///
 /// # Errors
 /// When the file cannot be read, or the assembly fails for a reason that is not the chain's.

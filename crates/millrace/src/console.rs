@@ -1,8 +1,9 @@
 //! The messages and colours of all commands.
 //!
-//! Messages are `tracing` events for operators: the start and end of chains and NFs, and errors of the system. They are
-//! written to standard error; the daemon writes them to the journal if systemd connected its standard error to that.
-//! The result of a command is not a message and is written to standard output. The packet path emits no messages.
+//! Messages are `tracing` events for operators: the start and end of chains and NFs, and errors of the
+//! system. They are written to standard error; the daemon writes them to the journal if systemd connected its
+//! standard error to that. The result of a command is not a message and is written to standard output. The
+//! packet path emits no messages.
 
 use anyhow::Context;
 use clap::{ArgAction, Args};
@@ -27,8 +28,8 @@ pub struct ConsoleArgs {
     #[arg(long, short, global = true, conflicts_with_all = ["verbose", "log"])]
     quiet: bool,
 
-    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in `warn,nf_host=debug`;
-    /// else what MILLRACE_LOG or RUST_LOG says
+    /// Which messages: a level (off, error, warn, info, debug, trace), or levels by part, as in
+    /// `warn,nf_host=debug`; else what MILLRACE_LOG or RUST_LOG says
     #[arg(long, global = true, value_name = "FILTER", value_parser = filter, conflicts_with = "verbose")]
     log: Option<Targets>,
 
@@ -86,22 +87,22 @@ fn filter(text: &str) -> Result<Targets, String> {
     // `LevelFilter` parses an empty string as `error`.
     let is_level = |part: &str| !part.is_empty() && part.parse::<LevelFilter>().is_ok();
     let is_known = |part: &str| part.contains('=') || is_level(part.trim());
-    // `Targets` would read a word without `=` that is not a level, such as a misspelt level, as a part of the program,
-    // and enable all messages of that part.
+    // `Targets` would read a word without `=` that is not a level, such as a misspelt level, as a part of the
+    // program, and enable all messages of that part.
     if !text.split(',').all(is_known) {
         return Err(SYNTAX.into());
     }
     text.parse().map_err(|_| SYNTAX.into())
 }
 
-/// Whether text on this stream may have colours. In this order decide: `--color`; NO_COLOR, CLICOLOR_FORCE and TERM;
-/// whether the stream is a terminal.
+/// Whether text on this stream may have colours. In this order decide: `--color`; NO_COLOR, CLICOLOR_FORCE
+/// and TERM; whether the stream is a terminal.
 pub fn colours(stream: &impl anstream::stream::RawStream) -> bool {
     anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never
 }
 
-/// Whether systemd connected this stream to the journal: `$JOURNAL_STREAM` has the device and inode of the journal's
-/// stream (systemd.exec(5)).
+/// Whether systemd connected this stream to the journal: `$JOURNAL_STREAM` has the device and inode of the
+/// journal's stream (systemd.exec(5)).
 fn is_journal(stream: &impl AsFd) -> bool {
     let Some(said) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(file) = stream.as_fd().try_clone_to_owned().map(std::fs::File::from) else { return false };

@@ -9,8 +9,8 @@ pub enum ExitStatus {
     Good = 0,
     /// 1: the command was carried out, and its result has a problem.
     Failed = 1,
-    /// 2: the request has mistakes or cannot be satisfied, and nothing was done; also for every error that a command
-    /// returns.
+    /// 2: the request has mistakes or cannot be satisfied, and nothing was done; also for every error that a
+    /// command returns.
     Refused = 2,
 }
 

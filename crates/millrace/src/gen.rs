@@ -222,8 +222,8 @@ fn set<T: Clone>(setting: &mut T, option: &Option<T>) {
 ///
 /// # Errors
 ///
-/// When settings contradict each other, a file cannot be read, or the capture cannot be written completely; the part
-/// written until then is a valid capture.
+/// When settings contradict each other, a file cannot be read, or the capture cannot be written completely;
+/// the part written until then is a valid capture.
 pub fn run(args: GenArgs) -> anyhow::Result<()> {
     let traffic = args.traffic()?;
     let mut frames = traffic.frames()?;
@@ -251,8 +251,8 @@ pub fn run(args: GenArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The summary as text. Sizes are those in the capture, without FCS, unless the text says otherwise; the size classes
-/// count the FCS.
+/// The summary as text. Sizes are those in the capture, without FCS, unless the text says otherwise; the size
+/// classes count the FCS.
 fn describe(summary: &Summary, flows: u64) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -35,12 +35,12 @@ pub struct Launched {
     pub devices: Vec<String>,
 }
 
-/// Reads a chain, makes its elements and opens its ports. The inner error is the texts of a chain that cannot run, with
-/// their errors.
+/// Reads a chain, makes its elements and opens its ports. The inner error is the texts of a chain that cannot
+/// run, with their errors.
 ///
 /// # Errors
-/// When the chain cannot be read or has no elements for packets, a core is not available, or the system refuses a
-/// resource.
+/// When the chain cannot be read or has no elements for packets, a core is not available, or the system
+/// refuses a resource.
 pub fn prepare(
     order: &Order,
     output: NfOutput,
@@ -127,7 +127,8 @@ pub fn flow_cache(cache: Cache) -> FlowCache {
     }
 }
 
-/// Checks that this process may run on these cores. Otherwise the workers would start unpinned, with only a warning.
+/// Checks that this process may run on these cores. Otherwise the workers would start unpinned, with only a
+/// warning.
 fn check_cores(cores: &[usize]) -> anyhow::Result<()> {
     let allowed = runtime::cores::allowed();
     match cores.iter().find(|core| !allowed.contains(core)).filter(|_| !allowed.is_empty()) {

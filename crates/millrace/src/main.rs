@@ -41,29 +41,29 @@ struct Cli {
 enum Command {
     /// Runs a chain: a chain file (TOML) or a Click configuration
     Run(Box<run::RunArgs>),
-    /// Keeps a chain running, which `chain`, `nf`, `stats` and `top` steer and show
+    /// Keeps a chain running, which `chain`, `nf`, `stats` and `top` control and show
     Daemon(daemon::DaemonArgs),
     /// Loads, exchanges, shows and ends the daemon's chain
     Chain(control_client::chain::ChainArgs),
     /// Shows, starts, stops and attaches NFs that run in processes of their own
     Nf(control_client::nf::NfArgs),
-    /// Shows the accounts of the daemon's chain
+    /// Shows the packet accounting of the daemon's chain
     Stats(control_client::stats::StatsArgs),
     /// Shows the daemon's chain live
     Top(control_client::top::TopArgs),
     /// Reports all mistakes of a chain at once, and runs nothing
     Check(check::CheckArgs),
-    /// Shows what becomes of a chain that runs fused: its fused regions, traffic classes, and what they save
+    /// Shows a chain as it runs fused: its fused regions, traffic classes, and what they save
     Synth(synth::SynthArgs),
-    /// Says what a chain does to one packet, and what decides it
+    /// Shows what a chain does to one packet, and which decisions lead to it
     Explain(explain::ExplainArgs),
     /// Writes a capture of generated traffic
     Gen(Box<r#gen::GenArgs>),
     /// Measures cycles per packet, beside dpdk-testpmd
     Bench(Box<bench::BenchArgs>),
-    /// Says how many cores, which burst and which frequency a load asks for, and what latency to expect
+    /// Plans how many cores, which burst and which frequency a load needs, and what latency to expect
     Plan(Box<capacity::PlanArgs>),
-    /// Says what this machine offers and what to do about what it lacks
+    /// Reports what this machine offers, and how to get what it lacks
     Doctor(doctor::DoctorArgs),
     /// Lists the element classes, or shows the page of one
     Elements(elements::ElementsArgs),
@@ -71,8 +71,8 @@ enum Command {
     Fmt(check::FmtArgs),
 }
 
-/// Commands that Millrace starts itself. They are separate from the users' commands, so that no hint for a typing error
-/// names them.
+/// Commands that Millrace starts itself. They are separate from the users' commands, so that no hint for a
+/// typing error names them.
 #[derive(Debug, Parser)]
 enum Internal {
     /// An NF that reads and writes each packet's first bytes and passes it on: what the benchmark measures

@@ -23,7 +23,8 @@ pub struct NfProcessArgs {
 /// Runs the command.
 ///
 /// # Errors
-/// When this process was not started by a host, the NF is not in the chain or has errors, or the session fails.
+/// When this process was not started by a host, the NF is not in the chain or has errors, or the session
+/// fails.
 pub fn run(args: NfProcessArgs) -> anyhow::Result<ExitStatus> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGTERM, Arc::clone(&stop))?;

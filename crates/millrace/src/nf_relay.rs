@@ -8,7 +8,8 @@ use packet::access::Access;
 /// Bytes of an Ethernet header's two addresses.
 const ADDRESSES: usize = 12;
 
-/// Runs the NF: it swaps the addresses of each frame, as EtherMirror does, and passes it on. An observer only reads.
+/// Runs the NF: it swaps the addresses of each frame, as EtherMirror does, and passes it on. An observer only
+/// reads.
 ///
 /// # Errors
 /// When this process was not started as an NF.

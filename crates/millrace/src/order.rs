@@ -28,7 +28,8 @@ pub struct OrderArgs {
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=256))]
     burst: Option<u16>,
 
-    /// Packet threads never sleep: a packet that comes after a pause waits less, and each takes a core for itself
+    /// Packet threads never sleep: a packet that comes after a pause waits less, and each takes a core for
+    /// itself
     #[arg(long)]
     poll: bool,
 

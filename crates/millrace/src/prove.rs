@@ -73,7 +73,8 @@ fn prove(region: &FusedRegion, nodes: &[Node], cuts: &[Cut], limits: &Limits) ->
     held(region, nodes, cuts, &made.program, |of| Ok(shown(of, &prove::prove(of, limits)?, limits)))
 }
 
-/// The initial values of a fused region's cells: those of its elements, then zeros for the cells that count wires.
+/// The initial values of a fused region's cells: those of its elements, then zeros for the cells that count
+/// wires.
 fn cells(region: &FusedRegion, nodes: &[Node]) -> Vec<u64> {
     let own = region.parts.iter().flat_map(|node| nodes[*node].first_cells.iter().copied());
     own.chain(region.linked.flow.counted.iter().map(|_| 0)).collect()
@@ -220,8 +221,8 @@ fn counterexample(of: &prove::FusedSubgraph<'_>, found: &Counterexample) -> Stri
     let whole = |seen: &Observed| Observed { calls: None, ..seen.clone() };
     let sides = [("elements", &three.elements), ("program", &three.program), ("code", &three.code)];
     for (name, seen) in sides {
-        // Machine code with the same result as its program is not shown. It calls tables differently, so calls are not
-        // compared.
+        // Machine code with the same result as its program is not shown. It calls tables differently, so
+        // calls are not compared.
         if name == "code" && whole(seen) == whole(&three.program) {
             continue;
         }
@@ -269,8 +270,9 @@ const SHOWN: &[(field::Field, Option<u64>, &str)] = &[
     (field::ICMP_CODE, Some(1), "icmp.code"),
 ];
 
-/// The fields of [`SHOWN`] that are completely inside the packet. A header that is not set is assumed where it is in an
-/// Ethernet frame: the network header 14 bytes behind the MAC header, the transport header behind the IP header.
+/// The fields of [`SHOWN`] that are completely inside the packet. A header that is not set is assumed where
+/// it is in an Ethernet frame: the network header 14 bytes behind the MAC header, the transport header behind
+/// the IP header.
 fn fields(packet: &Packet, buffer: &[u8]) -> Vec<String> {
     let data = usize::from(packet.data());
     let set = |at: u16, other: usize| if at == NO_HEADER { other } else { usize::from(at) };

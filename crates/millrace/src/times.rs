@@ -1,7 +1,7 @@
 //! Times as users write them on the command line: `500ms`, `2s`, `1min 30s`.
 //!
-//! Every option that takes a time is parsed here. Options that took numbers before they took units still accept a
-//! number alone; the function of each states its unit.
+//! Every option that takes a time is parsed here. Options that took numbers before they took units still
+//! accept a number alone; the function of each states its unit.
 
 use ::bench::units::Nanoseconds;
 use std::time::Duration;
@@ -60,8 +60,8 @@ pub fn nanoseconds(text: &str) -> Result<Nanoseconds, String> {
     Ok(Nanoseconds(time.as_nanos() as f64))
 }
 
-/// A number without a unit, times `unit` seconds: `None` if `text` is no number, `Some(None)` if the number is negative
-/// or too large for a time.
+/// A number without a unit, times `unit` seconds: `None` if `text` is no number, `Some(None)` if the number
+/// is negative or too large for a time.
 fn plain(text: &str, unit: f64) -> Option<Option<Duration>> {
     let number = text.trim().parse::<f64>().ok()?;
     Some(Duration::try_from_secs_f64(number * unit).ok().filter(|time| *time <= LONGEST))

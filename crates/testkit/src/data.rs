@@ -1,4 +1,5 @@
-//! Inputs of others, shipped with the tests: rule sets, captures (`crates/testkit/data`, whose README has their sources).
+//! Inputs of others, shipped with the tests: rule sets, captures (`crates/testkit/data`, whose README has
+//! their sources).
 
 use crate::workspace;
 use flate2::read::GzDecoder;

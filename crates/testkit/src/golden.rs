@@ -1,8 +1,9 @@
 //! Files that tests hold to what is made of them now.
 //!
-//! A [`File`] of a program or a configuration has a command for its test on its first line, `# test COMMAND` or
-//! `// test COMMAND`. What the test makes of the file is the whole file again, with what it expects; the two must be
-//! the same. Texts that a test makes of something else are held to a file of their own by [`hold`].
+//! A [`File`] of a program or a configuration has a command for its test on its first line, `# test COMMAND`
+//! or `// test COMMAND`. What the test makes of the file is the whole file again, with what it expects; the
+//! two must be the same. Texts that a test makes of something else are held to a file of their own by
+//! [`hold`].
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -12,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// What a test of a file ends with.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// A file that is not what is made of it now. Test runners print errors in their `Debug` form: this one keeps its lines.
+/// A file that is not what is made of it now. Test runners print errors in their `Debug` form: this one keeps
+/// its lines.
 struct Different(String);
 
 impl fmt::Display for Different {
@@ -90,8 +92,8 @@ impl File {
         self.source().lines().filter_map(line).map(str::trim).collect()
     }
 
-    /// The source's programs, each from its line `program NAME …` to the next one: its name, and what `read` makes of
-    /// its text.
+    /// The source's programs, each from its line `program NAME …` to the next one: its name, and what `read`
+    /// makes of its text.
     ///
     /// # Errors
     /// When one cannot be read.
@@ -111,8 +113,8 @@ impl File {
         starts.windows(2).map(program).collect()
     }
 
-    /// The end of the wire at each output of the source's program with that number, by lines `# wire FROM OUTPUT -> TO
-    /// INPUT`.
+    /// The end of the wire at each output of the source's program with that number, by lines `# wire FROM
+    /// OUTPUT -> TO INPUT`.
     ///
     /// # Errors
     /// When a line is none of that form, or names a program that there is not.

@@ -34,8 +34,8 @@ pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The names that a file defines: types, traits, modules, functions, constants, fields, variants, and handlers of
-/// elements.
+/// The names that a file defines: types, traits, modules, functions, constants, statics, fields, variants,
+/// handlers of elements and NFs, and metrics.
 ///
 /// # Panics
 /// When the file cannot be read, or is no Rust.
@@ -55,6 +55,17 @@ struct Walk {
 impl Walk {
     fn add(&mut self, kind: &'static str, ident: &proc_macro2::Ident) {
         self.add_text(kind, ident.to_string(), ident.span());
+    }
+
+    /// Adds the text that is the first argument of a call.
+    fn add_first(
+        &mut self,
+        kind: &'static str,
+        args: &syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>,
+    ) {
+        if let Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. })) = args.first() {
+            self.add_text(kind, name.value(), name.span());
+        }
     }
 
     fn add_text(&mut self, kind: &'static str, name: String, span: proc_macro2::Span) {
@@ -87,6 +98,14 @@ impl<'ast> Visit<'ast> for Walk {
         self.add("const", &item.ident);
         visit::visit_item_const(self, item);
     }
+    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+        self.add("static", &item.ident);
+        visit::visit_item_static(self, item);
+    }
+    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
+        self.add("const", &item.ident);
+        visit::visit_impl_item_const(self, item);
+    }
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
         self.add("fn", &item.sig.ident);
         visit::visit_item_fn(self, item);
@@ -110,14 +129,24 @@ impl<'ast> Visit<'ast> for Walk {
         visit::visit_variant(self, item);
     }
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-        let of_row = matches!(&*call.func, syn::Expr::Path(path)
-            if path.path.segments.len() == 2 && path.path.segments[0].ident == "Row");
-        if of_row
-            && let Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. })) = call.args.first()
-        {
-            self.add_text("handler", name.value(), name.span());
+        let of_type = |names: &[&str]| {
+            matches!(&*call.func, syn::Expr::Path(path)
+                if path.path.segments.len() == 2 && names.iter().any(|name| path.path.segments[0].ident == name))
+        };
+        let called = |name: &str| matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name));
+        // Rows of elements, handlers of NFs; and `counter("…")` and `gauge("…")`, by which metrics are made.
+        if of_type(&["Row", "Handler"]) {
+            self.add_first("handler", &call.args);
+        } else if called("counter") || called("gauge") {
+            self.add_first("metric", &call.args);
         }
         visit::visit_expr_call(self, call);
+    }
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if call.method == "register" {
+            self.add_first("metric", &call.args);
+        }
+        visit::visit_expr_method_call(self, call);
     }
 }
 
@@ -155,7 +184,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("a.rs");
         let text = "mod m { pub struct S { f: u8 } enum E { V } impl S { fn g() {} } }\n\
-                    const H: &[Row<S>] = &[Row::read(\"way\", |_, _| None)];";
+                    const H: &[Row<S>] = &[Row::read(\"way\", |_, _| None)];\n\
+                    static T: u8 = 0; fn h() { Handler::named(\"rules\"); registry.register(\"up\", \"\", up); }";
         std::fs::write(&file, text).expect("written");
         let found = defined(&file, folder.path());
         let found: Vec<(&str, &str)> = found.iter().map(|name| (name.kind, &*name.name)).collect();
@@ -168,6 +198,10 @@ mod tests {
             ("fn", "g"),
             ("const", "H"),
             ("handler", "way"),
+            ("static", "T"),
+            ("fn", "h"),
+            ("handler", "rules"),
+            ("metric", "up"),
         ];
         assert_eq!(found, expected);
     }

@@ -24,6 +24,8 @@ pub struct Package {
     pub folder: PathBuf,
     /// The root file of its library, or of its first binary where it has no library.
     pub source: PathBuf,
+    /// The root files of its library and of its binaries.
+    pub sources: Vec<PathBuf>,
     /// The crates of the workspace that it is built from; those of its tests are not among them.
     pub uses: Vec<String>,
 }
@@ -77,12 +79,14 @@ fn read(package: &Value, root: &Path) -> Package {
         .iter()
         .find(|target| is(target, &["lib", "rlib", "staticlib", "cdylib"]))
         .or_else(|| targets.iter().find(|target| is(target, &["bin"])));
+    let roots = targets.iter().filter(|target| is(target, &["lib", "rlib", "staticlib", "cdylib", "bin"]));
     let uses = array(&package["dependencies"]).iter();
     let uses = uses.filter(|dependency| dependency["kind"] != "dev" && !dependency["path"].is_null());
     Package {
         name: text(&package["name"]),
         folder: folder.expect("a member lies below the root").to_owned(),
         source: PathBuf::from(text(&source.expect("a crate has a library or a binary")["src_path"])),
+        sources: roots.map(|target| PathBuf::from(text(&target["src_path"]))).collect(),
         uses: uses.map(|dependency| text(&dependency["name"])).collect(),
     }
 }

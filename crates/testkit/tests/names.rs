@@ -40,8 +40,9 @@ fn is_shipped(file: &Path) -> bool {
     !file.iter().any(|folder| folder == "tests" || folder == "target")
 }
 
-/// Names of definitions that are a word which `docs/TERMS.md` replaces. `names.txt` lists the exceptions: a file (or `*`), a
-/// kind and a name, and behind a colon the reason. `BLESS=1` removes what is not there any more.
+/// Names of definitions that are a word which `docs/TERMS.md` replaces. `names.txt` lists the exceptions: a
+/// file (or `*`), a kind and a name, and behind a colon the reason. `BLESS=1` removes what is not there any
+/// more.
 #[test]
 fn names_are_the_fields_words() {
     let root = root();
@@ -88,12 +89,11 @@ fn names_are_the_fields_words() {
             }
         }
     }
-    for page in
-        std::fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("an entry").path())
-    {
-        if page.extension().is_none_or(|extension| extension != "md") {
-            continue;
-        }
+    let in_folder = |folder: &str| {
+        std::fs::read_dir(root.join(folder)).expect(folder).map(|entry| entry.expect("an entry").path())
+    };
+    let pages = in_folder("").chain(in_folder("docs")).chain(in_folder("docs/adr")).chain(in_folder("nfs"));
+    for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
         for heading in
             std::fs::read_to_string(&page).expect("a page").lines().filter(|line| line.starts_with('#'))
         {

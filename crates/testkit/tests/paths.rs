@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use testkit::names::{defined, rust_files};
 use testkit::workspace::{packages, root};
 
-/// Paths in code spans, such as `worker::fusion::FlowCache`, each with its line from 1. Spans within fenced code are left out.
+/// Paths in code spans, such as `worker::fusion::FlowCache`, each with its line from 1. Spans within fenced
+/// code are left out.
 fn paths(page: &str) -> Vec<(usize, Vec<&str>)> {
     let mut found = vec![];
     let mut is_fenced = false;
@@ -45,7 +46,8 @@ fn exported(root_file: &str) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
-/// Pages that describe the tree as it is name what is there. (Decisions in `docs/adr` stay as they were written.)
+/// Pages that describe the tree as it is name what is there. (Decisions in `docs/adr` stay as they were
+/// written.)
 #[test]
 fn paths_in_pages_exist() {
     let root = root();

@@ -1,4 +1,5 @@
-//! Attacks by descriptors: of packets that it does not have, of packets that it returned, and with impossible values.
+//! Attacks by descriptors: of packets that it does not have, of packets that it returned, and with impossible
+//! values.
 
 use crate::{Attacker, BURST};
 use shm::ring::{Action, Cells, Descriptor};

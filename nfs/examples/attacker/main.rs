@@ -1,9 +1,9 @@
 //! An NF that attacks its host, other NFs, memory that it may only read, and its own rings.
 //!
-//! The first argument names the attack, or the configuration if the argument is `config`. Before the attack it behaves
-//! like an ordinary NF, so that packets flow. It writes each attempt and the system's response to its standard error, a
-//! line each: `attack: WHAT: refused: WHY` or `attack: WHAT: WORKED`. The tests of isolation run it (see
-//! `tests/isolation.rs`).
+//! The first argument names the attack, or the configuration if the argument is `config`. Before the attack
+//! it behaves like an ordinary NF, so that packets flow. It writes each attempt and the system's response to
+//! its standard error, a line each: `attack: WHAT: refused: WHY` or `attack: WHAT: WORKED`. The tests of
+//! isolation run it (see `tests/isolation.rs`).
 //!
 //! - `memory`: attacks on its own memory, and on that of others
 //! - `others`: attacks on other processes, and on the sockets of the daemon

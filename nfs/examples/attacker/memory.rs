@@ -131,7 +131,8 @@ fn scribble(attacker: &mut Attacker, rings: bool, packets: bool) {
         for (start, bytes) in &mapped {
             for _ in 0..64 {
                 let at = attacker.random.below(*bytes as u64 / 8) as usize;
-                // SAFETY: inside the mapping just created, aligned to 8 bytes; others treat the memory as untrusted.
+                // SAFETY: inside the mapping just created, aligned to 8 bytes; others treat the memory as
+                // untrusted.
                 unsafe { (*start as *mut u64).add(at).write_volatile(attacker.random.next()) };
             }
         }

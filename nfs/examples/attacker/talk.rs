@@ -132,8 +132,8 @@ fn flood(attacker: &mut Attacker, mut what: impl FnMut(&mut Attacker) -> FromNf)
     }
 }
 
-/// Requests neighbours for as many addresses as possible, as often as is no flood; and withdraws requests to make
-/// others.
+/// Requests neighbours for as many addresses as possible, as often as is no flood; and withdraws requests to
+/// make others.
 fn ask_neighbours(attacker: &mut Attacker) {
     let end = Instant::now() + Duration::from_secs(2);
     let mut next = 0x0a00_0002u32;

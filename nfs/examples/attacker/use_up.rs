@@ -63,8 +63,8 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Passes packets, in one of several ways that make its end hard to handle: with or without children, until it is
-/// killed or until it ends by itself at a random step. Writes the time of its end into a counter.
+/// Passes packets, in one of several ways that make its end hard to handle: with or without children, until
+/// it is killed or until it ends by itself at a random step. Writes the time of its end into a counter.
 fn soak(attacker: &mut Attacker) {
     if attacker.random.below(3) == 0 {
         for _ in 0..2 {
@@ -100,7 +100,8 @@ fn outlive(attacker: &mut Attacker) -> ! {
     }
 }
 
-/// Ends at once, whatever is open: by a fault, because the first process of a PID namespace ignores its own signals.
+/// Ends at once, whatever is open: by a fault, because the first process of a PID namespace ignores its own
+/// signals.
 fn die() -> ! {
     // SAFETY: none; it must fault.
     unsafe { std::ptr::null_mut::<u8>().write_volatile(1) };
@@ -222,7 +223,8 @@ fn die_at(attacker: &mut Attacker, step: u32) -> bool {
     false
 }
 
-/// Starts children that continue to write packets and descriptors, and ends before them, or stays and is killed.
+/// Starts children that continue to write packets and descriptors, and ends before them, or stays and is
+/// killed.
 fn fork(attacker: &mut Attacker, ends: bool) {
     for _ in 0..4 {
         // SAFETY: the children continue with copies of everything, as intended.

@@ -31,7 +31,8 @@ pub fn attacker() -> PathBuf {
     program
 }
 
-/// Whether this process lacks the rights of root, which NFs with users and namespaces of their own need; prints this.
+/// Whether this process lacks the rights of root, which NFs with users and namespaces of their own need;
+/// prints this.
 pub fn lacks_root(test: &str) -> bool {
     let lacks = !rustix::process::geteuid().is_root();
     if lacks {
@@ -114,11 +115,11 @@ impl<'a> Attack<'a> {
         )
     }
 
-    /// Performs the attack. In any case the host ends by itself, its packet accounting balances, and the innocent NF
-    /// loses no packets.
+    /// Performs the attack. In any case the host ends by itself, its packet accounting balances, and the
+    /// innocent NF loses no packets.
     ///
-    /// One attack runs at a time, because each uses the whole machine. If other tests use it, too, an NF may get no
-    /// core for so long that its packets find no room; an attack with losses is therefore repeated.
+    /// One attack runs at a time, because each uses the whole machine. If other tests use it, too, an NF may
+    /// get no core for so long that its packets find no room; an attack with losses is therefore repeated.
     pub fn make(self) -> Made {
         let lock = std::fs::File::create(std::env::temp_dir().join("millrace-attack.lock")).expect("a file");
         lock.lock().expect("a lock");
@@ -206,7 +207,8 @@ impl Made {
         );
     }
 
-    /// Packets that the innocent NF lost, by reason. Only packets in flight at the end of the run may be lost.
+    /// Packets that the innocent NF lost, by reason. Only packets in flight at the end of the run may be
+    /// lost.
     fn lost_by_others(&self) -> Vec<(String, u64)> {
         let dropped = &self.accounts.element("good/process").dropped;
         dropped.iter().filter(|(reason, count)| *count > 0 && reason != "not-back").cloned().collect()

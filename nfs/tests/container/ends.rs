@@ -1,4 +1,5 @@
-//! Ends of a container: of the first process inside, of the runtime, by the runtime's own command, of the host.
+//! Ends of a container: of the first process inside, of the runtime, by the runtime's own command, of the
+//! host.
 
 use crate::run::millrace;
 use crate::{keys, runtimes, shipped_chain};

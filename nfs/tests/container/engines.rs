@@ -115,7 +115,8 @@ fn whatever_is_done_to_its_container_the_nf_comes_back() {
         assert!(removed.status.success(), "{}", String::from_utf8_lossy(&removed.stderr));
         let third = daemon.await_pid(Some(second));
         daemon.assert_alive();
-        // The host is killed: the NF ends because its socket is closed, and the next host removes the container.
+        // The host is killed: the NF ends because its socket is closed, and the next host removes the
+        // container.
         daemon.child.kill().expect("it runs");
         daemon.child.wait().expect("a child");
         while crate::ends::lives(third) {

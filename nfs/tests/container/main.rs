@@ -1,5 +1,5 @@
-//! NFs in containers, in the real binary: their behaviour, their ends, their isolation, and the messages when no
-//! container can be created.
+//! NFs in containers, in the real binary: their behaviour, their ends, their isolation, and the messages when
+//! no container can be created.
 
 #[path = "../attack/mod.rs"]
 #[expect(dead_code, reason = "isolation.rs makes more attacks")]

@@ -1,5 +1,5 @@
-//! Frames with every kind of damage: no NF ends, loses a packet, or sends a packet with a wrong checksum that the NF
-//! itself computed.
+//! Frames with every kind of damage: no NF ends, loses a packet, or sends a packet with a wrong checksum that
+//! the NF itself computed.
 
 use crate::c;
 use crate::frames::{arp, icmp_error, later_fragment, ping, solicitation, tcp, udp};

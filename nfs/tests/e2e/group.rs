@@ -1,4 +1,5 @@
-//! NFs of one trust group that pass packets on directly: a chain has the same result as with the host in between.
+//! NFs of one trust group that pass packets on directly: a chain has the same result as with the host in
+//! between.
 
 use crate::run::{millrace, shipped};
 use serde::Deserialize;
@@ -27,8 +28,8 @@ struct Node {
 
 const NFS: [&str; 3] = ["first", "filter", "last"];
 
-/// The results of a chain of three NFs with packets in both directions, each NF in a trust group: both captures, and
-/// accounts.
+/// The results of a chain of three NFs with packets in both directions, each NF in a trust group: both
+/// captures, and accounts.
 fn run(trust: [&str; 3], more: &str) -> ([Vec<u8>; 2], Accounts) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = "[[rule]]\naction = \"deny\"\nprotocol = \"udp\"\nto-port = \"0-20000\"\n[[rule]]\naction = \"allow\"\n";

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Runs an NF that is killed 200 ms after its first start; the script defines what it does after a restart. Packets
-/// arrive for 300 ms.
+/// Runs an NF that is killed 200 ms after its first start; the script defines what it does after a restart.
+/// Packets arrive for 300 ms.
 fn run(again: &str) -> (Value, Duration) {
     let folder = tempfile::tempdir().expect("a folder");
     let script = format!(

@@ -1,5 +1,5 @@
-//! The packets that an observer received, those that it missed, and those that it had not read at its end, are all
-//! packets.
+//! The packets that an observer received, those that it missed, and those that it had not read at its end,
+//! are all packets.
 
 use crate::run::{millrace, shipped};
 use std::process::Command;

@@ -204,8 +204,8 @@ impl Setup {
         self
     }
 
-    /// Adds a host behind an interface that returns every packet to its sender: it exchanges addresses and ports, and
-    /// answers pings.
+    /// Adds a host behind an interface that returns every packet to its sender: it exchanges addresses and
+    /// ports, and answers pings.
     pub fn mirror(mut self, interface: &str) -> Setup {
         self.mirror = Some(interface.into());
         self
@@ -371,7 +371,8 @@ impl Outcome {
     }
 }
 
-/// Writes a capture.
+/// Writes a capture. The end-to-end tests of `millrace` have the same function: what both share, `testkit`,
+/// is below every crate and stays without the capture library.
 pub fn write(path: &Path, frames: &[Frame]) {
     let header = PcapHeader {
         ts_resolution: TsResolution::NanoSecond,

@@ -14,8 +14,8 @@ struct Accounts {
     handlers: BTreeMap<String, String>,
 }
 
-/// Inside hosts send packets, outside hosts answer, and the firewall passes the answers. Returns the answers, sorted by
-/// their bytes, and the accounts with the counters of each instance.
+/// Inside hosts send packets, outside hosts answer, and the firewall passes the answers. Returns the answers,
+/// sorted by their bytes, and the accounts with the counters of each instance.
 fn run(keys: &str, instances: &[&str]) -> (Vec<Vec<u8>>, Accounts) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = shipped("firewall").display().to_string();

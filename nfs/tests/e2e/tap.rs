@@ -1,5 +1,5 @@
-//! Taps: the packets that they receive in place, the packets that are sent on, and the cases in which they receive
-//! copies.
+//! Taps: the packets that they receive in place, the packets that are sent on, and the cases in which they
+//! receive copies.
 
 use crate::accounts::Accounts;
 use crate::frames::udp;
@@ -114,7 +114,8 @@ fn a_tap_of_the_only_trust_group_is_shown_copies() {
     assert_eq!(told.why_copies(), ["NF `tap` is shown copies: its trust group works where ports receive"]);
 }
 
-/// Also together with one trust group, to which the tap does not belong: that group does not change the tap's packets.
+/// Also together with one trust group, to which the tap does not belong: that group does not change the tap's
+/// packets.
 #[test]
 fn a_tap_beside_a_trust_group_reads_in_place() {
     let chain = "links = [\"in -> [0]nf[1] -> [0]tap[1] -> out\"]\nPORTS

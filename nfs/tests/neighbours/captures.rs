@@ -117,8 +117,9 @@ fn a_station_without_a_hardware_address_is_refused() {
     assert!(told.contains("port `port-lan` has no hardware address to answer with"), "{told}");
 }
 
-/// A bond is one L3 interface: each of its ports answers requests that it receives, before the bond's elements, and the
-/// bond sends requests by its first port. An observer of the bond's output receives these frames, too.
+/// A bond is one L3 interface: each of its ports answers requests that it receives, before the bond's
+/// elements, and the bond sends requests by its first port. An observer of the bond's output receives these
+/// frames, too.
 #[test]
 fn a_bond_is_one_station() {
     let folder = tempfile::tempdir().expect("a folder");

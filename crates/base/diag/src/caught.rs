@@ -3,10 +3,12 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Does what somebody asked for. A panic ends that alone, and is an answer: whose mistake it is, and what was said.
+/// Does what somebody asked for. A panic ends that alone, and is an answer: whose mistake it is, and what was
+/// said.
 ///
-/// Whoever calls this goes on with what it shares with `work`: that must be fine to use, if perhaps incomplete,
-/// wherever `work` stopped. Nobody waits for a lock for ever: locks are taken though they are poisoned.
+/// Whoever calls this goes on with what it shares with `work`: that must be fine to use, if perhaps
+/// incomplete, wherever `work` stopped. Nobody waits for a lock for ever: locks are taken though they are
+/// poisoned.
 ///
 /// # Errors
 /// When it panics.

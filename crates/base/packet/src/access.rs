@@ -1,17 +1,18 @@
 //! Access to packet bytes by copies, never by a slice.
 //!
-//! Another process may write packet memory while it is read, and a packet may be a chain of segments. [`Access`] hides
-//! both: a caller always gets a private copy. A value that is read once and checked is the value that is used.
+//! Another process may write packet memory while it is read, and a packet may be a chain of segments.
+//! [`Access`] hides both: a caller always gets a private copy. A value that is read once and checked is the
+//! value that is used.
 //!
-//! Invariants of an implementation: [`Access::len`] does not change while it is borrowed; a copy that would reach past
-//! the end copies nothing and fails; no offset or length panics. Two reads of the same bytes may differ, and a copy is
-//! not atomic.
+//! Invariants of an implementation: [`Access::len`] does not change while it is borrowed; a copy that would
+//! reach past the end copies nothing and fails; no offset or length panics. Two reads of the same bytes may
+//! differ, and a copy is not atomic.
 
 /// Bytes of one packet, by offset from its first byte.
 ///
 /// Integers are big-endian, as on the wire. On a slice, `get` is the slice's own method: write
-/// `Access::get::<4>(slice, at)` for this one. On arrays and vectors, `get` is this method if the trait is in scope:
-/// write `vector.as_slice().get(..4)` for the slice's.
+/// `Access::get::<4>(slice, at)` for this one. On arrays and vectors, `get` is this method if the trait is in
+/// scope: write `vector.as_slice().get(..4)` for the slice's.
 pub trait Access {
     /// Length of the packet in bytes, over all its segments.
     fn len(&self) -> usize;

@@ -1,8 +1,8 @@
 //! Click annotations: 48 bytes of metadata of each packet.
 //!
-//! The order is that of Click 2.1's `packet_anno.hh`: the destination address, then paint and the small flags, then the
-//! words. Annotations overlap where Click's do. Multi-byte annotations are integers in the machine's byte order, since
-//! they never leave the machine.
+//! The order is that of Click 2.1's `packet_anno.hh`: the destination address, then paint and the small
+//! flags, then the words. Annotations overlap where Click's do. Multi-byte annotations are integers in the
+//! machine's byte order, since they never leave the machine.
 
 /// Bytes of annotation that each packet carries.
 pub const ANNO_BYTES: usize = 48;

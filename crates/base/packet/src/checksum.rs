@@ -1,12 +1,14 @@
-//! Internet checksums: full checksums of headers and segments (RFC 1071), and incremental updates in [`delta`].
+//! Internet checksums: full checksums of headers and segments (RFC 1071), and incremental updates in
+//! [`delta`].
 //!
-//! A [`Sum`] is a one's complement sum of 16-bit words before it is complemented. Such a sum has two zeros: 0x0000 only
-//! if every word is zero, and 0xffff for every other multiple of 65535. [`Sum::fold`] preserves this distinction, so a
-//! full computation gives the same bits as adding word by word. A header holds the complement.
+//! A [`Sum`] is a one's complement sum of 16-bit words before it is complemented. Such a sum has two zeros:
+//! 0x0000 only if every word is zero, and 0xffff for every other multiple of 65535. [`Sum::fold`] preserves
+//! this distinction, so a full computation gives the same bits as adding word by word. A header holds the
+//! complement.
 //!
-//! All functions read packets through [`Access`], in copies of 64 bytes, and return `None` or [`Validity::Truncated`] if
-//! a range reaches past the end. They do not read length fields: callers check the length of a header or segment and
-//! pass it.
+//! All functions read packets through [`Access`], in copies of 64 bytes, and return `None` or
+//! [`Validity::Truncated`] if a range reaches past the end. They do not read length fields: callers check the
+//! length of a header or segment and pass it.
 
 pub mod delta;
 pub mod partial;
@@ -127,8 +129,8 @@ const fn fold(mut sum: u64) -> u16 {
     sum as u16
 }
 
-/// Running sum of 64-byte chunks in the machine's byte order (RFC 1071 section 2 (B)). The halves of each 64-bit word are
-/// added separately, which needs no carry for 2^32 chunks and can be vectorized.
+/// Running sum of 64-byte chunks in the machine's byte order (RFC 1071 section 2 (B)). The halves of each
+/// 64-bit word are added separately, which needs no carry for 2^32 chunks and can be vectorized.
 #[derive(Default)]
 struct Wide {
     low: u64,
@@ -205,8 +207,8 @@ impl Validity {
     }
 }
 
-/// The checksum over `len_bytes` from `at`. Its field is at the even offset `field` from `at` and counts as zero.
-/// `initial` is the pseudo header, or [`Sum::ZERO`].
+/// The checksum over `len_bytes` from `at`. Its field is at the even offset `field` from `at` and counts as
+/// zero. `initial` is the pseudo header, or [`Sum::ZERO`].
 ///
 /// The field itself is not read. `None` if the range reaches past the end or does not hold the field.
 #[inline]

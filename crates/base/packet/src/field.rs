@@ -1,18 +1,18 @@
 //! The field table: every header field that elements, the IR, the classifier and the synthesizer use.
 //!
-//! A field has a [`Base`] (the header that its offset counts from), a bit offset from the most significant bit of the
-//! base's first byte (RFC 791 notation), and a width in bits. Values are plain integers: only this crate and the code
-//! generator handle the byte order of the wire.
+//! A field has a [`Base`] (the header that its offset counts from), a bit offset from the most significant
+//! bit of the base's first byte (RFC 791 notation), and a width in bits. Values are plain integers: only this
+//! crate and the code generator handle the byte order of the wire.
 //!
-//! Invariants: a field is 1 to 64 bits wide and lies in at most 8 bytes. The table does not tell whether a packet *has*
-//! the header: a program must check that before it reads.
+//! Invariants: a field is 1 to 64 bits wide and lies in at most 8 bytes. The table does not tell whether a
+//! packet *has* the header: a program must check that before it reads.
 
 use crate::access::Access;
 
 /// The header that a field's offset counts from.
 ///
-/// `Data` is the packet's first byte at present (Click's `data()`). The others are the header annotations that
-/// `MarkMACHeader`, `CheckIPHeader`, … set.
+/// `Data` is the packet's first byte at present (Click's `data()`). The others are the header annotations
+/// that `MarkMACHeader`, `CheckIPHeader`, … set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Base {
@@ -124,7 +124,8 @@ impl Field {
         true
     }
 
-    /// Reads the field of the header at `at` in a packet by one copy of its bytes; `None` if it reaches past the end.
+    /// Reads the field of the header at `at` in a packet by one copy of its bytes; `None` if it reaches past
+    /// the end.
     #[inline]
     pub fn load<A: Access + ?Sized>(self, packet: &A, at: usize) -> Option<u64> {
         let mut raw = [0; 8];
@@ -133,8 +134,8 @@ impl Field {
         packet.copy_out(from, bytes).then(|| u64::from_be_bytes(raw) >> self.shift() & self.max_value())
     }
 
-    /// Writes the low bits of `value` into the header at `at`; false, with nothing written, if it reaches past the end.
-    /// Bits of other fields in the same bytes are read and written back.
+    /// Writes the low bits of `value` into the header at `at`; false, with nothing written, if it reaches
+    /// past the end. Bits of other fields in the same bytes are read and written back.
     #[inline]
     pub fn store<A: Access + ?Sized>(self, packet: &mut A, at: usize, value: u64) -> bool {
         let Some(skip) = 8usize.checked_sub(self.byte_len() as usize) else { return false };

@@ -2,10 +2,11 @@
 //!
 //! Both directions of a flow have the same hash, so that both reach the same core. There are two hashes:
 //!
-//! - [`FlowKey::rss_hash`] chooses a queue. It is the Toeplitz hash with the key 0x6d5a repeated
-//!   (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling"). A NIC with
-//!   [`SYMMETRIC_KEY`] computes the same bits, so software and hardware queues agree. With a key of period 16, only the
-//!   XOR of all 16-bit words matters, so this hash has 16 bits of entropy and anybody can aim at a queue.
+//! - [`FlowKey::rss_hash`] chooses a queue. It is the Toeplitz hash with the key 0x6d5a repeated (Woo and
+//!   Park, "Scalable TCP session monitoring with symmetric receive-side scaling"). A NIC with
+//!   [`SYMMETRIC_KEY`] computes the same bits, so software and hardware queues agree. With a key of period
+//!   16, only the XOR of all 16-bit words matters, so this hash has 16 bits of entropy and anybody can aim at
+//!   a queue.
 //! - [`FlowKey::table_hash`] places an entry in a table: 64 bits, seeded.
 //!
 //! Translation changes the key: a NAT must ensure that both directions of a translated flow reach one core.
@@ -24,9 +25,9 @@ use crate::{Access, Layers};
 
 /// The key of a flow in one direction: addresses, protocol and ports.
 ///
-/// Ports are zero for protocols without ports, for truncated headers, and for all fragments including the first, so that
-/// all fragments of a datagram have one key. ICMP and ICMPv6 messages with an identifier have it as both ports, so that
-/// request and reply belong to one flow. ICMP errors have zero.
+/// Ports are zero for protocols without ports, for truncated headers, and for all fragments including the
+/// first, so that all fragments of a datagram have one key. ICMP and ICMPv6 messages with an identifier have
+/// it as both ports, so that request and reply belong to one flow. ICMP errors have zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// Source address.
@@ -69,8 +70,8 @@ impl FlowKey {
 
     /// The hash that chooses a queue: see the module. Equal for both directions.
     ///
-    /// Like a NIC's hash, it covers addresses, and ports if the protocol has them. It covers neither the protocol nor an
-    /// ICMP identifier.
+    /// Like a NIC's hash, it covers addresses, and ports if the protocol has them. It covers neither the
+    /// protocol nor an ICMP identifier.
     #[inline]
     pub fn rss_hash(&self) -> u32 {
         let words = match (self.src, self.dst) {
@@ -97,8 +98,8 @@ impl FlowKey {
     /// Not a cryptographic hash: an outsider who knows the seed can make collisions.
     #[inline]
     pub fn table_hash(&self, seed: u64) -> u64 {
-        // Both directions have the same order of ends. Each port stays with its address, so that (a:1, b:2) and
-        // (a:2, b:1) differ.
+        // Both directions have the same order of ends. Each port stays with its address, so that (a:1, b:2)
+        // and (a:2, b:1) differ.
         let ends = ((self.src, self.src_port), (self.dst, self.dst_port));
         let (low, high) = if ends.0 <= ends.1 { ends } else { (ends.1, ends.0) };
         let ports = u64::from(low.1) << 32 | u64::from(high.1) << 8 | u64::from(self.protocol);

@@ -32,8 +32,8 @@ impl InterfaceAddress {
         same_family && (bits(self.ip).0 ^ bits(ip).0) & mask(self.len) == 0
     }
 
-    /// Whether an address of its prefix cannot be a host's: the network address or the broadcast address of IPv4. In IPv6
-    /// the lowest address of a prefix belongs to its routers (RFC 4291, section 2.6.1).
+    /// Whether an address of its prefix cannot be a host's: the network address or the broadcast address of
+    /// IPv4. In IPv6 the lowest address of a prefix belongs to its routers (RFC 4291, section 2.6.1).
     pub fn is_no_host(&self, ip: IpAddr) -> bool {
         let (value, all) = bits(ip);
         let host = (value & !mask(self.len)) >> (128 - u32::from(all));

@@ -1,10 +1,11 @@
 //! Bounded parse of a frame: the start and kind of each header.
 //!
-//! The parse never fails and never loops: it follows at most two tags and eight IPv6 extension headers, records the first
-//! error in [`Layers::error`], and keeps the layers before it. It reads each byte at most once.
+//! The parse never fails and never loops: it follows at most two tags and eight IPv6 extension headers,
+//! records the first error in [`Layers::error`], and keeps the layers before it. It reads each byte at most
+//! once.
 //!
-//! It is for steering and for descriptions: it checks no checksums, and finds a transport header without checking it. An
-//! invalid frame still has the layers that can be trusted:
+//! It is for steering and for descriptions: it checks no checksums, and finds a transport header without
+//! checking it. An invalid frame still has the layers that can be trusted:
 //!
 //! - a total length past the packet's end is an error, but `trans` is set (captures cut frames off);
 //! - a wrong version, a wrong header length or a truncated header leaves `trans` unset.
@@ -20,11 +21,11 @@ use crate::{Access, Error, Header};
 pub struct Layers {
     /// Where the Ethernet header begins, if the packet has one.
     pub mac: Option<usize>,
-    /// Where the network header begins: the first byte after Ethernet and its tags. Unset if the frame ends there or has
-    /// an 802.3 length.
+    /// Where the network header begins: the first byte after Ethernet and its tags. Unset if the frame ends
+    /// there or has an 802.3 length.
     pub net: Option<usize>,
-    /// Where the transport header begins. Unset for later fragments, for headers that are not IP, and if the IP payload
-    /// is empty.
+    /// Where the transport header begins. Unset for later fragments, for headers that are not IP, and if the
+    /// IP payload is empty.
     pub trans: Option<usize>,
     /// Where the IP packet ends: its announced end or the end of the packet, whichever comes first.
     /// Padding follows. The end of the packet if it is not IP.
@@ -35,8 +36,8 @@ pub struct Layers {
     pub vlan_count: usize,
     /// EtherType after the tags, or the 802.3 length; 0 if the frame is too short.
     pub ethertype: u16,
-    /// IPv4 protocol, or IPv6 next header after the extension headers. Set for IP only. For a later fragment, the protocol
-    /// of the last known header.
+    /// IPv4 protocol, or IPv6 next header after the extension headers. Set for IP only. For a later fragment,
+    /// the protocol of the last known header.
     pub ip_proto: Option<u8>,
     /// Whether it is an IP fragment (an atomic IPv6 fragment is whole).
     pub is_fragment: bool,

@@ -1,11 +1,11 @@
 //! Typed views of headers: one module for each header.
 //!
-//! A view is an offset in a packet, not a borrow of it: each getter and setter takes the packet, reads or writes its
-//! field once by copy, and returns `None` or `false` if the packet ends before. The fields are those of [`crate::field`],
-//! the table that all later stages share.
+//! A view is an offset in a packet, not a borrow of it: each getter and setter takes the packet, reads or
+//! writes its field once by copy, and returns `None` or `false` if the packet ends before. The fields are
+//! those of [`crate::field`], the table that all later stages share.
 //!
-//! A `check` copies the header once, validates the copy, and returns its fields (`…Facts`). Use the facts instead of a
-//! second read: another process may have changed the bytes in between.
+//! A `check` copies the header once, validates the copy, and returns its fields (`…Facts`). Use the facts
+//! instead of a second read: another process may have changed the bytes in between.
 
 pub mod arp;
 pub mod ethernet;

@@ -1,7 +1,7 @@
 //! Prints the cost of a lookup: median cycles and nanoseconds over rounds, with the spread.
 //!
-//! Keys are in random order in bursts of 32 and 64. Each round uses another part of the same sequence, so that the
-//! branch predictor cannot learn it. No other program should run at the same time.
+//! Keys are in random order in bursts of 32 and 64. Each round uses another part of the same sequence, so
+//! that the branch predictor cannot learn it. No other program should run at the same time.
 #![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use flate2::read::GzDecoder;
@@ -130,8 +130,8 @@ fn churn(per_ns: f64) {
 /// Prefixes of a full table: IPv4 and IPv6 as (address, length).
 type Routes = (Vec<(u32, u8)>, Vec<(u128, u8)>);
 
-/// A full table: the file on the command line (compressed by gzip, a prefix a line), else a generated one with the same
-/// distribution of lengths.
+/// A full table: the file on the command line (compressed by gzip, a prefix a line), else a generated one
+/// with the same distribution of lengths.
 fn full_routes() -> Routes {
     let (mut four, mut six) = (Vec::new(), Vec::new());
     if let Some(path) = std::env::args().nth(1) {

@@ -1,10 +1,10 @@
 //! A directory, for all workers, of the worker that owns each key: one word for each key, no locks.
 //!
-//! A key is a 64-bit hash. An entry has its upper 48 bits, the worker's number, and a count of insertions. Another key
-//! has the same bits about once in 2^44. Then a packet is sent to a worker that does not know its flow, as without an
-//! entry. An entry is in the line that its hash selects or, if that is full, in a second one. The first word of a line
-//! counts its entries in second lines, so that nearly always one line is searched. Searches cover whole lines, so that
-//! removal needs no tombstones.
+//! A key is a 64-bit hash. An entry has its upper 48 bits, the worker's number, and a count of insertions.
+//! Another key has the same bits about once in 2^44. Then a packet is sent to a worker that does not know its
+//! flow, as without an entry. An entry is in the line that its hash selects or, if that is full, in a second
+//! one. The first word of a line counts its entries in second lines, so that nearly always one line is
+//! searched. Searches cover whole lines, so that removal needs no tombstones.
 
 use crate::prefetch::prefetch;
 use std::sync::OnceLock;
@@ -115,7 +115,8 @@ impl Directory {
         self.lines.get().is_some()
     }
 
-    /// Records that `worker` owns the key; returns whether there was room. An entry for another worker is replaced.
+    /// Records that `worker` owns the key; returns whether there was room. An entry for another worker is
+    /// replaced.
     pub fn insert(&self, hash: u64, worker: usize) -> bool {
         let lines = self.prepare();
         let new = entry(hash, worker);

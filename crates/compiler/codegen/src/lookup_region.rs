@@ -1,8 +1,9 @@
 //! Cutting a program into regions at its lookups.
 //!
-//! A region is the code of one native function: its *head* block and every block reached from there without passing a
-//! stage boundary ([`Term::is_barrier`]). Blocks that two heads reach are in both regions. A value that is defined
-//! before a boundary and used after it is *carried*: stored in a lane at the boundary, read at the head.
+//! A region is the code of one native function: its *head* block and every block reached from there without
+//! passing a stage boundary ([`Term::is_barrier`]). Blocks that two heads reach are in both regions. A value
+//! that is defined before a boundary and used after it is *carried*: stored in a lane at the boundary, read
+//! at the head.
 
 use ir::analysis::live::live_in;
 use ir::program::{BlockId, Matching, Program, Term, Value};
@@ -21,9 +22,9 @@ pub struct LookupRegion {
     pub carried: BTreeSet<Value>,
     /// Exit lists that it appends to by a constant number.
     pub lists: BTreeSet<usize>,
-    /// The list of the packets that are on none of its other lists, if there is one: the function does not write it.
-    /// Its caller knows the packets that the function processed and their other lists, and most of the time there are
-    /// no others.
+    /// The list of the packets that are on none of its other lists, if there is one: the function does not
+    /// write it. Its caller knows the packets that the function processed and their other lists, and most of
+    /// the time there are no others.
     pub main_list: Option<usize>,
 }
 

@@ -1,9 +1,9 @@
 //! Running a program over a batch: regions as machine code, lookups in between.
 //!
 //! [`run`] upholds the conditions that machine code relies on: the indices in the list are below the vector's length,
-//! every packet is live, lists and lanes have room for a whole vector, there are as many cells as the program declares,
-//! and the keys and records of each table have the sizes that the program declares. The implementation of [`ir::Table`]
-//! is responsible for the addresses of records.
+//! every packet is live, lists and lanes have room for a whole vector, there are as many cells as the program
+//! declares, and the keys and records of each table have the sizes that the program declares. The
+//! implementation of [`ir::Table`] is responsible for the addresses of records.
 #![expect(unsafe_code, reason = "calls machine code")]
 
 use crate::abi::Context;
@@ -61,7 +61,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Reads the addresses of the tables that machine code can walk itself. False if one is too large for that now.
+    /// Reads the addresses of the tables that machine code can walk itself. False if one is too large for
+    /// that now.
     fn find_walks(&mut self, program: &Program, state: &mut EvalState<'_>) -> bool {
         self.walks.clear();
         for (number, decl) in program.tables.iter().enumerate() {
@@ -94,8 +95,8 @@ impl Scratch {
 /// Runs a program on a burst, and sorts its packets into `exits` (ports, reasons, then slow paths).
 ///
 /// # Panics
-/// When an index in the list is outside the vector, the vector is longer than [`LIST_CAPACITY`], there are fewer cells
-/// than the program declares, or a table has keys or records of another size.
+/// When an index in the list is outside the vector, the vector is longer than [`LIST_CAPACITY`], there are
+/// fewer cells than the program declares, or a table has keys or records of another size.
 pub fn run(
     engine: &Engine,
     burst: Burst<'_>,
@@ -109,8 +110,8 @@ pub fn run(
     }
 }
 
-/// The same for callers that can use the list as it is: if all packets leave by one port, as they mostly do, the port
-/// is returned and no list is written.
+/// The same for callers that can use the list as it is: if all packets leave by one port, as they mostly do,
+/// the port is returned and no list is written.
 ///
 /// # Panics
 /// As [`run`].
@@ -170,10 +171,11 @@ fn native(
         check_indices(list, packets.len());
     }
     let region = regions[plan.entries[input]];
-    // SAFETY: the list names packets of the vector (asserted), which are live (the caller's); lists and lanes have room for
-    // `LIST_CAPACITY` packets (`make_room`); cells are as many as the program declares (asserted). The program was verified:
-    // it accesses only bytes, cells and records that exist. Records that it walks to are where `ir::Table` promises, at the
-    // distance that the program declares (`check_table`).
+    // SAFETY: the list names packets of the vector (asserted), which are live (the caller's); lists and lanes
+    // have room for `LIST_CAPACITY` packets (`make_room`); cells are as many as the program declares
+    // (asserted). The program was verified: it accesses only bytes, cells and records that exist. Records
+    // that it walks to are where `ir::Table` promises, at the distance that the program declares
+    // (`check_table`).
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
     let entry = &plan.regions[plan.entries[input]];
     match entry.main_list {
@@ -202,8 +204,8 @@ fn native(
     None
 }
 
-/// Compares a table with the program's declaration, once for each lookup of a batch. A walk steps from record to record
-/// by the declared bytes, so that these must be exact and not only sufficient.
+/// Compares a table with the program's declaration, once for each lookup of a batch. A walk steps from record
+/// to record by the declared bytes, so that these must be exact and not only sufficient.
 #[inline]
 fn check_table(decl: &TableDecl, table: &dyn Table) {
     let declared = usize::from(decl.record_bytes);
@@ -241,7 +243,8 @@ fn check_indices(list: &[u16], packets: usize) {
     assert!(highest.is_none_or(|index| usize::from(index) < packets), "list names {highest:?} of {packets}");
 }
 
-/// Writes the list that the region's function leaves to its caller: the packets that it appended to no other list.
+/// Writes the list that the region's function leaves to its caller: the packets that it appended to no other
+/// list.
 #[inline]
 fn hand_on(layout: &ListLayout, region: &LookupRegion, list: &[u16], exits: &mut Exits) {
     let Some(main) = region.main_list else { return };

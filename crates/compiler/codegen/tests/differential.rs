@@ -61,7 +61,8 @@ fn program(choices: &[(u8, u16, u8, u64)]) -> Verified {
                 values.push(f.eval(anno(place)));
             }
             10 => {
-                // A cell is used on one side of the lookup only: stages run one after the other over the batch.
+                // A cell is used on one side of the lookup only: stages run one after the other over the
+                // batch.
                 let count = cells[usize::from(held.is_some())];
                 f.add_to_cell(count, x);
                 values.push(f.eval(cell(count)));
@@ -207,8 +208,8 @@ enum Skip {
     Even,
 }
 
-/// A frame's first byte is the length to cut it to, after a test that it is at least as long. In between, bytes may be
-/// pulled, or the test may be skipped on one path.
+/// A frame's first byte is the length to cut it to, after a test that it is at least as long. In between,
+/// bytes may be pulled, or the test may be skipped on one path.
 fn cut(pull: bool, skip: Skip) -> Verified {
     let mut f = Builder::new("Cut", 1);
     let short = f.drop_block("short");

@@ -1,9 +1,9 @@
 //! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
 //! - `# test compile`: the regions that the program is cut into, as input of Cranelift
-//! - `# test run`: the results for packets, by the evaluator and by machine code, which must agree. Each line `# packet
-//!   HEX` is one, of at most 256 bytes; its headers are 14 and 34 bytes after its first byte. A line `# record TABLE
-//!   KEY… = HEX` adds a record to a table, with the words of its key in hexadecimal
+//! - `# test run`: the results for packets, by the evaluator and by machine code, which must agree. Each line
+//!   `# packet HEX` is one, of at most 256 bytes; its headers are 14 and 34 bytes after its first byte. A
+//!   line `# record TABLE KEY… = HEX` adds a record to a table, with the words of its key in hexadecimal
 #![expect(unsafe_code, reason = "the rig promises machine code that a table's records are addresses")]
 
 mod rig;

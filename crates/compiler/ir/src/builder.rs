@@ -1,7 +1,7 @@
 //! How elements write programs.
 //!
-//! A [`Builder`] appends instructions to its current block. Ending a block makes a new one current where the path
-//! continues, so that straight code reads from top to bottom. Elements write computations as expressions
+//! A [`Builder`] appends instructions to its current block. Ending a block makes a new one current where the
+//! path continues, so that straight code reads from top to bottom. Elements write computations as expressions
 //! ([`crate::expr`]). Nothing is checked here: [`Builder::finish`] passes the program to the verifier.
 
 use crate::expr::{Expr, Node, csum_update, load};

@@ -1,8 +1,8 @@
 //! The reference evaluator: it defines the meaning of a program, one packet at a time.
 //!
-//! It is written for readability, not for speed, and shares only the table of fields with the machine code: tests
-//! compare the two packet by packet. The evaluator checks every access, too. A program that the verifier should have
-//! refused ends with [`EvalError`], not with a wrong packet.
+//! It is written for readability, not for speed, and shares only the table of fields with the machine code:
+//! tests compare the two packet by packet. The evaluator checks every access, too. A program that the
+//! verifier should have refused ends with [`EvalError`], not with a wrong packet.
 
 use crate::program::{BlockId, Inst, Program, Term, Value};
 use crate::table::{Created, Tables};
@@ -12,7 +12,8 @@ use shm::descriptor::{NO_HEADER, Packet};
 
 /// The bytes that a descriptor refers to.
 pub trait Buffer {
-    /// Copies bytes of the first segment's buffer, from `at` counted from its start; false when they are not all in it.
+    /// Copies bytes of the first segment's buffer, from `at` counted from its start; false when they are not
+    /// all in it.
     fn read(&self, at: usize, out: &mut [u8]) -> bool;
     /// Writes bytes at the same position; false when they are not all in the buffer.
     fn write(&mut self, at: usize, bytes: &[u8]) -> bool;

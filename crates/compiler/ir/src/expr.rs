@@ -1,9 +1,9 @@
 //! Expressions: how elements write what a program computes.
 //!
-//! `f.eval((load(IP_TTL) - 1).at_most(3))` appends a load, two constants, a subtraction and a comparison: operands
-//! before the instruction that uses them, left before right. A number stands for a constant, a [`Value`] for itself.
-//! The builder evaluates an expression at each use. An expression that is used twice is evaluated twice; to evaluate it
-//! once, keep its value ([`Builder::eval`](crate::Builder::eval)).
+//! `f.eval((load(IP_TTL) - 1).at_most(3))` appends a load, two constants, a subtraction and a comparison:
+//! operands before the instruction that uses them, left before right. A number stands for a constant, a
+//! [`Value`] for itself. The builder evaluates an expression at each use. An expression that is used twice is
+//! evaluated twice; to evaluate it once, keep its value ([`Builder::eval`](crate::Builder::eval)).
 
 use crate::program::{BinOp, Inst, Value};
 use packet::anno::Anno;

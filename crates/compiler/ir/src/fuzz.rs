@@ -1,4 +1,5 @@
-//! The fuzzing entry point for program texts: parser, verifier, printer and evaluator; and what tests of programs share.
+//! The fuzzing entry point for program texts: parser, verifier, printer and evaluator; and what tests of
+//! programs share.
 #![expect(unsafe_code, reason = "implements a table for the evaluator")]
 
 use crate::eval::{Buffer, EvalState, run};
@@ -47,7 +48,8 @@ impl Records {
     }
 }
 
-/// The start of a random program on packets with 40 bytes, 20 of the network header and 4 of the transport header.
+/// The start of a random program on packets with 40 bytes, 20 of the network header and 4 of the transport
+/// header.
 pub struct RandomStart {
     /// The program.
     pub f: Builder,
@@ -174,7 +176,8 @@ impl Buffer for Segments {
 
 /// Bytes of a fuzzed packet that describe its position in the slot and its headers; its content follows them.
 const PLACE_BYTES: usize = 8;
-/// The value of a header byte that sets the header at the packet's first byte; smaller values set it before that byte.
+/// The value of a header byte that sets the header at the packet's first byte; smaller values set it before
+/// that byte.
 const AT_START: u8 = 32;
 
 /// The frame of packets without bytes of their own: a UDP datagram in Ethernet.
@@ -183,8 +186,8 @@ const FRAME: &[u8] = &[
     10, 0, 0, 2, 0x9c, 0x40, 0, 53, 0, 20, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 ];
 
-/// The packet that the bytes describe: position, then content. Without a position, it is [`FRAME`] with its headers
-/// set.
+/// The packet that the bytes describe: position, then content. Without a position, it is [`FRAME`] with its
+/// headers set.
 fn packet(bytes: &[u8]) -> (Packet, Segments) {
     let (place, content) = match bytes.split_first_chunk::<PLACE_BYTES>() {
         Some((place, content)) => (*place, content),
@@ -210,7 +213,8 @@ fn packet(bytes: &[u8]) -> (Packet, Segments) {
     (packet, Segments { first, rest: rest.to_vec() })
 }
 
-/// Runs a verified program on a packet twice, so that the second run finds the records that the first one created.
+/// Runs a verified program on a packet twice, so that the second run finds the records that the first one
+/// created.
 fn evaluate(program: &Program, bytes: &[u8]) {
     let mut cells: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
     let table = |decl: &crate::program::TableDecl| Checked {
@@ -236,11 +240,12 @@ fn evaluate(program: &Program, bytes: &[u8]) {
     }
 }
 
-/// Parses arbitrary bytes as a program's text and, after the first byte 0, a packet; runs the program if it verifies.
+/// Parses arbitrary bytes as a program's text and, after the first byte 0, a packet; runs the program if it
+/// verifies.
 ///
 /// # Panics
-/// When this crate breaks an invariant: a verified program whose printed text parses to another program, or that does
-/// something that the verifier should have refused. Any other panic is a bug, too.
+/// When this crate breaks an invariant: a verified program whose printed text parses to another program, or
+/// that does something that the verifier should have refused. Any other panic is a bug, too.
 pub fn fuzz_text(data: &[u8]) {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (source, bytes) = data.split_at(at);

@@ -1,8 +1,8 @@
 //! The data structure of the packet IR.
 //!
-//! All values are unsigned 64-bit integers; arithmetic wraps. A value is either a number or the handle of a table's
-//! record; the verifier keeps the two apart. This module has only the data: [`crate::verify`] lists the invariants of a
-//! program, and [`crate::eval`] defines its meaning.
+//! All values are unsigned 64-bit integers; arithmetic wraps. A value is either a number or the handle of a
+//! table's record; the verifier keeps the two apart. This module has only the data: [`crate::verify`] lists
+//! the invariants of a program, and [`crate::eval`] defines its meaning.
 
 use packet::anno::Anno;
 use packet::field::{Base, Field};
@@ -150,12 +150,12 @@ pub enum Inst {
     RecLoad(Value, u16, u8),
     /// Writes such a number: record, offset, bytes, value.
     RecStore(Value, u16, u8, Value),
-    /// One's complement sum of the IPv4 header, whose own length field gives the length, folded to 16 bits: 0xffff for
-    /// a correct header. 0 when the header is not wholly in the first segment.
+    /// One's complement sum of the IPv4 header, whose own length field gives the length, folded to 16 bits:
+    /// 0xffff for a correct header. 0 when the header is not wholly in the first segment.
     IpSum,
-    /// One's complement sum of the transport segment with its pseudo header (RFC 9293, 768), from the IP header's
-    /// lengths, folded: 0xffff when correct. The sum includes the checksum field. The operand is the protocol number. 0
-    /// when lengths contradict the packet.
+    /// One's complement sum of the transport segment with its pseudo header (RFC 9293, 768), from the IP
+    /// header's lengths, folded: 0xffff when correct. The sum includes the checksum field. The operand is the
+    /// protocol number. 0 when lengths contradict the packet.
     TransportSum(Value),
     /// RFC 1624 equation 3: checksum, old word, new word, of 16 or 32 bits.
     CsumUpdate(Value, Value, Value, u8),
@@ -169,7 +169,8 @@ pub enum Inst {
     SetPacketType(Value),
     /// The flow hash that the port computed, 0 if there is none.
     FlowHash,
-    /// The port that received the packet, as the host numbers ports; `shm::descriptor::NO_PORT` when the host made it.
+    /// The port that received the packet, as the host numbers ports; `shm::descriptor::NO_PORT` when the host
+    /// made it.
     Origin,
 }
 
@@ -216,9 +217,9 @@ pub enum Term {
         table: u16,
         /// The key's words.
         key: Vec<Value>,
-        /// The arguments that the table needs to create the record where there is none; `None` for a lookup that creates
-        /// nothing. A program that creates records of a table should find them this way only: a plain lookup for a later
-        /// packet of the same burst would not find the record that this one created.
+        /// The arguments that the table needs to create the record where there is none; `None` for a lookup
+        /// that creates nothing. A program that creates records of a table should find them this way only: a
+        /// plain lookup for a later packet of the same burst would not find the record that this one created.
         args: Option<Vec<Value>>,
         /// The record, defined in the blocks that `hit` dominates.
         rec: Value,
@@ -358,9 +359,9 @@ pub struct Block {
     pub term: Term,
 }
 
-/// A named 64-bit word of state that a program reads and writes, one for each worker. Machine code runs stage by stage
-/// over a batch. A cell that is read before a lookup and written after it would expose the order of the stages: a
-/// program uses a cell on one side only.
+/// A named 64-bit word of state that a program reads and writes, one for each worker. Machine code runs stage
+/// by stage over a batch. A cell that is read before a lookup and written after it would expose the order of
+/// the stages: a program uses a cell on one side only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cell {
     /// Its name in handlers.
@@ -388,8 +389,8 @@ pub enum Matching {
     /// The program makes no assumption.
     #[default]
     Unknown,
-    /// By the longest prefix of one 32-bit number: a table of IPv4 routes. While it is small, machine code walks it
-    /// itself; see [`crate::table::Table::walk`].
+    /// By the longest prefix of one 32-bit number: a table of IPv4 routes. While it is small, machine code
+    /// walks it itself; see [`crate::table::Table::walk`].
     Prefixes4,
 }
 
@@ -459,8 +460,8 @@ impl Program {
         defined.map(|value| value.0 as usize + 1).max().unwrap_or(0)
     }
 
-    /// Blocks in an order where each precedes its successors, without the blocks that no entry reaches. In a program
-    /// with a cycle the order is arbitrary.
+    /// Blocks in an order where each precedes its successors, without the blocks that no entry reaches. In a
+    /// program with a cycle the order is arbitrary.
     pub fn topological_order(&self) -> Vec<BlockId> {
         self.order_from(&self.entries)
     }

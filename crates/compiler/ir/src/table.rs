@@ -1,8 +1,8 @@
 //! The interface of a lookup table to a program.
 //!
-//! A *record* is a fixed number of bytes; its handle is a number, never 0. Machine code takes the handle for the
-//! record's address and reads and writes there, so that [`Table`] is an unsafe trait: its documentation lists the
-//! guarantees, and each implementation states why they hold.
+//! A *record* is a fixed number of bytes; its handle is a number, never 0. Machine code takes the handle for
+//! the record's address and reads and writes there, so that [`Table`] is an unsafe trait: its documentation
+//! lists the guarantees, and each implementation states why they hold.
 #![expect(unsafe_code, reason = "declares the trait whose addresses machine code follows")]
 
 /// The result of [`Table::create`].
@@ -17,15 +17,16 @@ pub enum Created {
 /// A table's guarantees about the result of a lookup, for a cache that stores it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheValidity {
-    /// How long, in nanoseconds from a program's last access to the record, the key leads to this record and its
-    /// [`Lasting::Fixed`] numbers stay, unless `changes` grows or [`Table::take_gone`] returns the record.
+    /// How long, in nanoseconds from a program's last access to the record, the key leads to this record and
+    /// its [`Lasting::Fixed`] numbers stay, unless `changes` grows or [`Table::take_gone`] returns the
+    /// record.
     pub ns: u64,
     /// Whether the same holds for keys without a record.
     pub misses: bool,
     /// Grows when results change early and the table does not record which.
     pub changes: u64,
-    /// Number of records that were removed or changed early and that [`Table::take_gone`] will return; `None` for
-    /// tables that do not record them and only count changes.
+    /// Number of records that were removed or changed early and that [`Table::take_gone`] will return; `None`
+    /// for tables that do not record them and only count changes.
     pub gone: Option<usize>,
 }
 
@@ -34,7 +35,8 @@ pub struct CacheValidity {
 pub enum Lasting {
     /// Its value never changes.
     Fixed,
-    /// It is the time of a packet's last access. It may be as old as the time given to [`Table::set_cache_validity`].
+    /// It is the time of a packet's last access. It may be as old as the time given to
+    /// [`Table::set_cache_validity`].
     Time,
     /// Its value changes.
     Moving,
@@ -42,8 +44,9 @@ pub enum Lasting {
 
 /// The memory of a small table of IPv4 prefixes, for machine code that walks it packet by packet.
 ///
-/// All are addresses. `root`, `entries` and `above` are those of `table::lpm::Layout4`. A value in them is the number
-/// of a record, and record `n` is at `records` plus `n` times the record's bytes, rounded up to whole words of 8 bytes.
+/// All are addresses. `root`, `entries` and `above` are those of `table::lpm::Layout4`. A value in them is
+/// the number of a record, and record `n` is at `records` plus `n` times the record's bytes, rounded up to
+/// whole words of 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub struct PrefixWalk {
@@ -73,20 +76,23 @@ pub struct TableSize {
 /// A lookup table as programs use it.
 ///
 /// # Safety
-/// Machine code dereferences the addresses that a table returns, without a check. A table whose [`Table::record_bytes`]
-/// is `None` returns no addresses and guarantees nothing: only the evaluator runs programs on it, and calls the table
-/// for each access. Where it is `Some(bytes)`, the implementation guarantees:
+/// Machine code dereferences the addresses that a table returns, without a check. A table whose
+/// [`Table::record_bytes`] is `None` returns no addresses and guarantees nothing: only the evaluator runs
+/// programs on it, and calls the table for each access. Where it is `Some(bytes)`, the implementation
+/// guarantees:
 ///
-/// - **Addresses.** Every handle that [`Table::lookup`], [`Table::lookup_batch`] and [`Table::create`] return is the
-///   address of a record of at least `bytes` initialised bytes, or 0 for none. `lookup_batch` writes `records[i]` for
-///   each `i` of its list, even if it finds no record: the previous content may be a record of another table.
+/// - **Addresses.** Every handle that [`Table::lookup`], [`Table::lookup_batch`] and [`Table::create`] return
+///   is the address of a record of at least `bytes` initialised bytes, or 0 for none. `lookup_batch` writes
+///   `records[i]` for each `i` of its list, even if it finds no record: the previous content may be a record
+///   of another table.
 /// - **Alignment.** None is needed: machine code makes accesses that may be unaligned.
-/// - **Lifetime.** The bytes stay mapped, and stay the table's, until the next call of [`Table::tick`] or of a method
-///   of the implementation's own. A worker calls neither while it processes a burst. A `create` may replace a record of
-///   the same burst by one for another key, but may not move or free memory.
-/// - **Access.** Until then the thread that runs the program may read and write the bytes through the address, while
-///   shared references to the table exist: the bytes are reached by a raw pointer or are in cells (`Cell`, atomics),
-///   never in memory that an `&` to plain data covers. Another thread may read or write them only as atomics.
+/// - **Lifetime.** The bytes stay mapped, and stay the table's, until the next call of [`Table::tick`] or of
+///   a method of the implementation's own. A worker calls neither while it processes a burst. A `create` may
+///   replace a record of the same burst by one for another key, but may not move or free memory.
+/// - **Access.** Until then the thread that runs the program may read and write the bytes through the
+///   address, while shared references to the table exist: the bytes are reached by a raw pointer or are in
+///   cells (`Cell`, atomics), never in memory that an `&` to plain data covers. Another thread may read or
+///   write them only as atomics.
 /// - **Walks.** A [`PrefixWalk`] describes a table in the layout of `table::lpm::Layout4`. All its values are
 ///   `table::lpm::MISS` or numbers of records, for the same lifetime; no thread writes that part.
 ///
@@ -110,8 +116,8 @@ pub unsafe trait Table: Send {
     /// Words of a key.
     fn key_words(&self) -> usize;
 
-    /// Bytes of the record whose address a handle is; `None` where handles are not addresses. Machine code runs only on
-    /// tables whose records have the bytes that its program declares.
+    /// Bytes of the record whose address a handle is; `None` where handles are not addresses. Machine code
+    /// runs only on tables whose records have the bytes that its program declares.
     fn record_bytes(&self) -> Option<usize> {
         None
     }
@@ -119,9 +125,9 @@ pub unsafe trait Table: Send {
     /// The record of a key, or `None`.
     fn lookup(&self, key: &[u64]) -> Option<u64>;
 
-    /// Looks up `list.len()` keys at once, before the burst creates any record. The key of packet `list[i]` is in
-    /// `keys[list[i] * stride ..]`; its record, or 0, is written to `records[list[i]]`. (`stride` may be longer than
-    /// the key: arguments follow it.)
+    /// Looks up `list.len()` keys at once, before the burst creates any record. The key of packet `list[i]`
+    /// is in `keys[list[i] * stride ..]`; its record, or 0, is written to `records[list[i]]`. (`stride` may
+    /// be longer than the key: arguments follow it.)
     fn lookup_batch(&self, keys: &[u64], stride: usize, list: &[u16], records: &mut [u64]) {
         for &index in list {
             let at = usize::from(index) * stride;
@@ -133,8 +139,8 @@ pub unsafe trait Table: Send {
     }
 
     /// The addresses that machine code needs to look up keys itself. Only for a table declared as
-    /// [`crate::program::Matching::Prefixes4`], and only while it is small enough to stay in the nearer caches. Once
-    /// lookups wait for memory, looking up a whole burst at once is faster.
+    /// [`crate::program::Matching::Prefixes4`], and only while it is small enough to stay in the nearer
+    /// caches. Once lookups wait for memory, looking up a whole burst at once is faster.
     fn walk(&self) -> Option<PrefixWalk> {
         None
     }
@@ -164,7 +170,8 @@ pub unsafe trait Table: Send {
         let _ = gone;
     }
 
-    /// Announces that a cache uses results for that many nanoseconds: [`Lasting::Time`] numbers may be as old.
+    /// Announces that a cache uses results for that many nanoseconds: [`Lasting::Time`] numbers may be as
+    /// old.
     fn set_cache_validity(&mut self, ns: u64) {
         let _ = ns;
     }

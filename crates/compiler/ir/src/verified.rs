@@ -1,7 +1,8 @@
 //! Programs that the verifier has accepted.
 //!
-//! Only the verifier makes a [`Verified`], and the program in it cannot be changed, so that its users need not verify
-//! it again. Code generation takes nothing else, because machine code trusts the invariants of [`crate::verify`].
+//! Only the verifier makes a [`Verified`], and the program in it cannot be changed, so that its users need
+//! not verify it again. Code generation takes nothing else, because machine code trusts the invariants of
+//! [`crate::verify`].
 
 use crate::Program;
 use crate::verify::{VerifyError, verify};

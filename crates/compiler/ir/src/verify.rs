@@ -1,15 +1,17 @@
 //! The invariants of a program. [`verify`] checks all of them:
 //!
 //! 1. every block, value, port, reason, cell, table and slow path that is named exists;
-//! 4. a jump passes as many arguments as the block has parameters, and only jumps lead to blocks with parameters;
-//!    entries have none;
-//! 5. a field is read or written only where a [`Term::Need`] on every path has shown its bytes to be there, considering
-//!    the bytes that were pulled, pushed and moved since;
-//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free, or where at least as many bytes
-//!    that were known to be in the packet were pulled;
+//! 2. a value is defined once, and a definition is on every path to each use;
+//! 3. the blocks form no cycle, and every block is reached from an entry;
+//! 4. a jump passes as many arguments as the block has parameters, and only jumps lead to blocks with
+//!    parameters; entries have none;
+//! 5. a field is read or written only where a [`Term::Need`] on every path has shown its bytes to be there,
+//!    considering the bytes that were pulled, pushed and moved since;
+//! 6. bytes are pushed only where a [`Term::Room`] has shown the headroom to be free, or where at least as
+//!    many bytes that were known to be in the packet were pulled;
 //! 7. only records are used as records, and their tables' records contain the bytes that are read;
-//! 8. keys have as many words as their table declares, widths are 1, 2, 4 or 8 bytes, checksum words 16 or 32 bits,
-//!    annotations are inside the annotation area.
+//! 8. keys have as many words as their table declares, widths are 1, 2, 4 or 8 bytes, checksum words 16 or 32
+//!    bits, annotations are inside the annotation area.
 //!
 //! Memory safety of machine code rests on 5, 6 and 7.
 

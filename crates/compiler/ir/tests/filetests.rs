@@ -1,7 +1,7 @@
 //! Programs as files, one test each. `BLESS=1` writes the current results.
 //!
-//! - `# test verify`: the verifier's message is expected after the statement that violates an invariant, as `# error:
-//!   …`; a file without one is accepted
+//! - `# test verify`: the verifier's message is expected after the statement that violates an invariant, as
+//!   `# error: …`; a file without one is accepted
 //! - `# test print`: the text is expected to be the printer's output, without comments
 
 use ir::program::BlockId;

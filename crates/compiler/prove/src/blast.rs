@@ -1,9 +1,10 @@
 //! Expressions of traffic classes as bits.
 //!
-//! Free variables are: bits of packets and annotations, lengths and offsets (within the limits of all packets), cells,
-//! results of lookups, the numbers of records, and sums over headers and payload. Equal lookups (same table, same key,
-//! the same earlier creations) have the same result, and so do sums over the same bytes. If equality is not known in
-//! advance, a clause implies it. All other expressions are computed by gates.
+//! Free variables are: bits of packets and annotations, lengths and offsets (within the limits of all
+//! packets), cells, results of lookups, the numbers of records, and sums over headers and payload. Equal
+//! lookups (same table, same key, the same earlier creations) have the same result, and so do sums over the
+//! same bytes. If equality is not known in advance, a clause implies it. All other expressions are computed
+//! by gates.
 
 use crate::gates::{Bit, Gates, Word};
 use ir::BinOp;

@@ -1,8 +1,8 @@
 //! A fused region's elements, one after the other, as one program: the reference for the fused program.
 //!
-//! This is deliberately not the linker: it follows the wires from the entries, block by block, so that a fault in the
-//! linker shows as a difference. It also renumbers the fused program: outputs, drop reasons, slow paths and tables are
-//! numbered by element here, independent of the linker's numbers.
+//! This is deliberately not the linker: it follows the wires from the entries, block by block, so that a
+//! fault in the linker shows as a difference. It also renumbers the fused program: outputs, drop reasons,
+//! slow paths and tables are numbered by element here, independent of the linker's numbers.
 
 use crate::subgraph::FusedSubgraph;
 use ir::Verified;
@@ -209,8 +209,8 @@ impl Composer<'_> {
     }
 }
 
-/// The fused program with outputs, reasons, slow paths and tables by their elements' numbers; `None` if they are not in
-/// the linker's lists.
+/// The fused program with outputs, reasons, slow paths and tables by their elements' numbers; `None` if they
+/// are not in the linker's lists.
 ///
 /// # Errors
 /// When that breaks the IR's invariants: a bug.

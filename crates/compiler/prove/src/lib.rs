@@ -2,12 +2,14 @@
 //!
 //! Two methods, which share no code:
 //!
-//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared pair by pair; where their
-//!   expressions are not identical, a SAT solver decides bit by bit (`gates`, `blast`, `outcome`, `symbolic`);
-//! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator, through the
-//!   fused program in the evaluator, and through its machine code (`model`, `tables`, `run`).
+//! - *by all packets*: the traffic classes of both ([`synth::classes`]) are compared pair by pair; where
+//!   their expressions are not identical, a SAT solver decides bit by bit (`gates`, `blast`, `outcome`,
+//!   `symbolic`);
+//! - *by packets* of every class and at its boundaries, which run through the elements in the evaluator,
+//!   through the fused program in the evaluator, and through its machine code (`model`, `tables`, `run`).
 //!
-//! The reference is not the linked program but the elements' own programs, composed over the wires (`compose`).
+//! The reference is not the linked program but the elements' own programs, composed over the wires
+//! (`compose`).
 
 mod blast;
 mod compose;
@@ -226,8 +228,8 @@ impl Prover<'_> {
         }
     }
 
-    /// Converts the solution to a packet, adjusts the values that are free only for the solver, and runs it. Returns
-    /// whether the packet is in the class.
+    /// Converts the solution to a packet, adjusts the values that are free only for the solver, and runs it.
+    /// Returns whether the packet is in the class.
     fn try_found(&mut self, blaster: &Blaster<'_>, classes: &Classes, class: &Class) -> bool {
         let made = model::packet(blaster, self.cells, &mut self.rng);
         let tables = model::tables(blaster, &self.reference.tables);
@@ -290,8 +292,8 @@ impl Prover<'_> {
         if most == 0 || self.differs.is_some() || self.broken.is_some() {
             return;
         }
-        // A solver for this class alone, since the class's effects are no conditions on its packets. Sums over headers
-        // are adjusted if that is possible; otherwise the solver computes them.
+        // A solver for this class alone, since the class's effects are no conditions on its packets. Sums
+        // over headers are adjusted if that is possible; otherwise the solver computes them.
         let ways = [(Blaster::new(&classes.pool), most), (Blaster::exact(&classes.pool), most.min(EXACT))];
         let hit =
             ways.into_iter().map(|(mut blaster, most)| self.class_by(&mut blaster, classes, class, most));

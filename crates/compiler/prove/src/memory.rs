@@ -5,8 +5,8 @@ use crate::gates::{Bit, Gates, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use synth::classes::expr::{Bits, Root, Write};
 
-/// The differences of two packets' bytes, and the overlaps that prevent a comparison; if all are 0, the bytes are
-/// equal.
+/// The differences of two packets' bytes, and the overlaps that prevent a comparison; if all are 0, the bytes
+/// are equal.
 pub struct Differences {
     /// Bits that differ.
     pub bits: Vec<Bit>,
@@ -33,8 +33,8 @@ impl Blaster<'_> {
         runs
     }
 
-    /// Compares bytes after writes. With the same ranges in the same order, their values are compared. Otherwise ranges
-    /// from different roots must not overlap.
+    /// Compares bytes after writes. With the same ranges in the same order, their values are compared.
+    /// Otherwise ranges from different roots must not overlap.
     pub fn differences(&mut self, a: &[Run], b: &[Run]) -> Differences {
         let mut all = Differences { bits: vec![], overlaps: vec![] };
         if a == b {

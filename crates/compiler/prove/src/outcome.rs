@@ -171,8 +171,8 @@ pub fn differences(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome) -> Vec<D
     all
 }
 
-/// Records: lookups of both sides correspond by their index in the order. Different keys are reported as a difference
-/// of their own.
+/// Records: lookups of both sides correspond by their index in the order. Different keys are reported as a
+/// difference of their own.
 fn records(blaster: &mut Blaster<'_>, a: &Outcome, b: &Outcome, note: &mut impl FnMut(&str, Bit)) {
     if a.records == b.records && a.record_order == b.record_order {
         return;

@@ -1,8 +1,8 @@
 //! The comparison class by class.
 //!
-//! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with a
-//! different outcome. Identical bits need no question; the solver decides all others. The solver also checks that the
-//! classes cover all packets.
+//! For each class of the elements, it asks whether a packet of it can be in a class of the fused program with
+//! a different outcome. Identical bits need no question; the solver decides all others. The solver also
+//! checks that the classes cover all packets.
 
 use crate::blast::Blaster;
 use crate::gates::{Answer, Bit};
@@ -61,8 +61,8 @@ pub fn of_entry(blaster: &mut Blaster<'_>, classes: &Classes, entry: usize) -> V
         .collect()
 }
 
-/// Compares the classes of one entry. `suspect` is called with the classes, of the elements and of the program, of a
-/// packet that the solver found; it returns whether to continue.
+/// Compares the classes of one entry. `suspect` is called with the classes, of the elements and of the
+/// program, of a packet that the solver found; it returns whether to continue.
 pub fn compare(
     blaster: &mut Blaster<'_>,
     (elements, program): (&[Filtered], &[Filtered]),

@@ -103,8 +103,8 @@ fn put(record: &[AtomicU64], offset: u16, bytes: u8, value: u64) {
     }
 }
 
-// SAFETY: handles are addresses of boxes of atomics, which have the declared bytes rounded up to words, and live as
-// long as the table: no record is ever removed, and moving a box does not move its content.
+// SAFETY: handles are addresses of boxes of atomics, which have the declared bytes rounded up to words, and
+// live as long as the table: no record is ever removed, and moving a box does not move its content.
 unsafe impl Table for TestTable {
     fn key_words(&self) -> usize {
         self.decl.key_words.into()

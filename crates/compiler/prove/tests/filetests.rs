@@ -1,8 +1,9 @@
 //! Fused programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
-//! `# test prove` links and optimises the file's programs, wired by lines `# wire FROM OUTPUT -> TO INPUT`, and
-//! compares the result with them; packets enter the first one. If the last program has the name `fused`, it is compared
-//! with the others instead: its outputs, reasons and cells are the linker's, in the same order.
+//! `# test prove` links and optimises the file's programs, wired by lines `# wire FROM OUTPUT -> TO INPUT`,
+//! and compares the result with them; packets enter the first one. If the last program has the name `fused`,
+//! it is compared with the others instead: its outputs, reasons and cells are the linker's, in the same
+//! order.
 
 use prove::{FusedSubgraph, Limits, Part, prove};
 use std::path::Path;

@@ -181,8 +181,8 @@ fn a_needle_is_found_by_both() {
     }
 }
 
-/// Updates of a checksum in another order are equivalent, which is hard for the solver: it may prove it or leave it
-/// open. A missing update is found.
+/// Updates of a checksum in another order are equivalent, which is hard for the solver: it may prove it or
+/// leave it open. A missing update is found.
 #[test]
 fn checksum_updates_are_compared_with_all_carries() {
     let update = |order: [bool; 2]| {

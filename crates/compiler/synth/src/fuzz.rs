@@ -193,7 +193,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Removes lookups whose outcome is known. (`prove` has the same of its own: it shares no code with this crate's tests.)
+/// Removes lookups whose outcome is known. (`prove` has the same of its own: it shares no code with this
+/// crate's tests.)
 fn once(calls: Vec<Call>) -> Vec<Call> {
     let mut known = vec![];
     let mut kept = vec![];
@@ -257,7 +258,8 @@ fn difference(wanted: &Observed, found: &Observed, sample: &Sample, before: &str
     )
 }
 
-/// Bytes of a fuzzed packet that describe its position in its buffer and its headers; its content follows them.
+/// Bytes of a fuzzed packet that describe its position in its buffer and its headers; its content follows
+/// them.
 const PLACE_BYTES: usize = 6;
 
 /// The frame for programs without a packet: a UDP datagram in Ethernet.
@@ -276,8 +278,8 @@ fn sample(bytes: &[u8]) -> Sample {
     Sample { bytes: content.to_vec(), headers: [mac, net, trans].map(header), headroom, fill }
 }
 
-/// Parses arbitrary bytes as a program's text and, after the first byte 0, a packet; if the program verifies, it is
-/// optimised and compared.
+/// Parses arbitrary bytes as a program's text and, after the first byte 0, a packet; if the program verifies,
+/// it is optimised and compared.
 ///
 /// # Panics
 /// When the optimised program behaves differently. Any other panic is a bug, too.

@@ -1,13 +1,13 @@
 //! Linking: the programs of several elements become one.
 //!
-//! Where a packet leaves an element by a port that is wired inside the fused region, the linked program continues at
-//! the next element's entry. A packet leaves the fused region by an *exit*: a port whose wire leads out of the region,
-//! a drop, a slow path. The program has the cells and tables of all parts. For each packet, it does the same as the
-//! parts one after the other: same exits, same bytes, same state.
+//! Where a packet leaves an element by a port that is wired inside the fused region, the linked program
+//! continues at the next element's entry. A packet leaves the fused region by an *exit*: a port whose wire
+//! leads out of the region, a drop, a slow path. The program has the cells and tables of all parts. For each
+//! packet, it does the same as the parts one after the other: same exits, same bytes, same state.
 //!
-//! Elements then do not count packets themselves. The packets on each wire inside are computed from those that entered
-//! and left (conservation at each part, see [`Flow`]); only where a fused region forks and joins again, some wires need
-//! a counting cell.
+//! Elements then do not count packets themselves. The packets on each wire inside are computed from those
+//! that entered and left (conservation at each part, see [`Flow`]); only where a fused region forks and joins
+//! again, some wires need a counting cell.
 
 mod flow;
 
@@ -285,7 +285,8 @@ fn renumber(block: &mut Block, base: Base) {
     }
 }
 
-/// Removes blocks that no entry reaches: inputs of parts without a wire. Returns the origins of those that stay.
+/// Removes blocks that no entry reaches: inputs of parts without a wire. Returns the origins of those that
+/// stay.
 pub(crate) fn drop_unreached(program: &mut Program, origins: &[usize]) -> Vec<usize> {
     let order = program.topological_order();
     program.keep(&order);

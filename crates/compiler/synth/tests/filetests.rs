@@ -1,9 +1,9 @@
 //! Programs as files, one test each. `BLESS=1` writes the results after `# becomes`.
 //!
-//! - `# test optimize`: the optimised program; both behave the same for packets. `# test optimize frames`: for packets
-//!   that ports deliver
-//! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO INPUT`; packets
-//!   enter the first one. `# test fuse optimize`: the same, optimised
+//! - `# test optimize`: the optimised program; both behave the same for packets. `# test optimize frames`:
+//!   for packets that ports deliver
+//! - `# test fuse`: the linker's output for several programs, wired by lines `# wire FROM OUTPUT -> TO
+//!   INPUT`; packets enter the first one. `# test fuse optimize`: the same, optimised
 //! - `# test classes`: the program's traffic classes. `# test classes frames`: for packets that ports deliver
 
 use std::path::Path;

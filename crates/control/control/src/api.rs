@@ -1,8 +1,8 @@
 //! The types of the daemon's interface, as they are serialized.
 //!
-//! They differ from the types of the command line and of the host; the caller converts. Each response is an [`Answer`]
-//! or a [`Failure`] and contains the number of the format. An unknown field or word is refused, in requests and in
-//! responses. A change of the interface increments [`FORMAT`].
+//! They differ from the types of the command line and of the host; the caller converts. Each response is an
+//! [`Answer`] or a [`Failure`] and contains the number of the format. An unknown field or word is refused, in
+//! requests and in responses. A change of the interface increments [`FORMAT`].
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -35,13 +35,14 @@ pub struct Failure {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// Chain file (TOML) or Click configuration; a relative path is relative to the daemon's working directory.
+    /// Chain file (TOML) or Click configuration; a relative path is relative to the daemon's working
+    /// directory.
     pub chain: PathBuf,
     /// Variables of the configuration, as `NAME=VALUE`.
     #[serde(default)]
     pub defines: Vec<String>,
-    /// Number of workers (packet threads), 1 to 1,024; by default that of the chain file, else one for each core that
-    /// workers are pinned to, at least 1.
+    /// Number of workers (packet threads), 1 to 1,024; by default that of the chain file, else one for each
+    /// core that workers are pinned to, at least 1.
     #[serde(default)]
     pub workers: Option<u16>,
     /// Cores that workers are pinned to; those of the chain file by default.
@@ -278,8 +279,8 @@ impl fmt::Display for Act {
     }
 }
 
-/// The node counters of one element. The host's report has a type of its own with the same fields, so that a change of
-/// that type does not change the interface.
+/// The node counters of one element. The host's report has a type of its own with the same fields, so that a
+/// change of that type does not change the interface.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Element {
@@ -323,8 +324,8 @@ pub struct Stats {
     pub merged: u64,
     /// Packets held.
     pub held: u64,
-    /// Packets that are unaccounted for. While a chain runs, its counters are read one after another, so packets that
-    /// are being processed may appear here. After its end the value is 0.
+    /// Packets that are unaccounted for. While a chain runs, its counters are read one after another, so
+    /// packets that are being processed may appear here. After its end the value is 0.
     pub imbalance: i64,
     /// Whether workers process packets.
     pub running: bool,

@@ -7,7 +7,8 @@
 //! - [`metrics`]: the counters for Prometheus
 //! - [`runtime_dir`]: the folder of the sockets
 //!
-//! No packet thread runs this code. A platform reads counters that packet threads write, and queues requests for them.
+//! No packet thread runs this code. A platform reads counters that packet threads write, and queues requests
+//! for them.
 
 pub mod api;
 pub mod client;

@@ -51,7 +51,8 @@ pub struct Claimed {
 }
 
 impl RuntimeDir {
-    /// The given folder, or the default: `/run/millrace` for root, else `millrace` in the user's runtime directory.
+    /// The given folder, or the default: `/run/millrace` for root, else `millrace` in the user's runtime
+    /// directory.
     pub fn new(folder: Option<&Path>) -> RuntimeDir {
         let folder = folder.map(Path::to_path_buf).unwrap_or_else(|| {
             let of_user = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -77,8 +78,8 @@ impl RuntimeDir {
         self.folder.join("nf.sock")
     }
 
-    /// Makes the folder, checks that no other user can write to it, locks it, and removes the sockets of an earlier
-    /// daemon.
+    /// Makes the folder, checks that no other user can write to it, locks it, and removes the sockets of an
+    /// earlier daemon.
     ///
     /// # Errors
     ///

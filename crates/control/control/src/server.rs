@@ -15,7 +15,8 @@
 //!
 //! Each response is an [`Answer`] or a [`Failure`] with the number of the format, except that to Prometheus.
 //!
-//! The server accepts connections from the daemon's own user and from root only; the kernel reports the peer's user.
+//! The server accepts connections from the daemon's own user and from root only; the kernel reports the
+//! peer's user.
 
 use crate::api::{Act, Answer, ExecutionMode, FORMAT, Failure, Order, Value};
 use crate::metrics;

@@ -1,6 +1,7 @@
 //! Cycles per packet of a configuration between the in-memory generator and sink.
 //!
-//! `cargo run --release -p millrace-runtime --example cycles -- 'FromDevice(in) -> ToDevice(out)' [flows] [burst]`
+//! `cargo run --release -p millrace-runtime --example cycles -- 'FromDevice(in) -> ToDevice(out)' [flows]
+//! [burst]`
 
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;

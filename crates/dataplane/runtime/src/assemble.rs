@@ -1,7 +1,7 @@
 //! Builds a graph for each worker from a flat configuration.
 //!
-//! All errors are collected: unknown wiring, push to pull, bad arguments of any element. Programs of transparent
-//! elements are compiled once; equal programs share their code.
+//! All errors are collected: unknown wiring, push to pull, bad arguments of any element. Programs of
+//! transparent elements are compiled once; equal programs share their code.
 
 use crate::packages;
 use crate::registry::{self, KnownClasses};
@@ -133,8 +133,8 @@ fn assemble_all(
     Ok(Some(Assembly { graphs, regions, cuts, live: Arc::new(live), programs }))
 }
 
-/// Without per-flow state, packets that a device distributed by flow stay with the worker that receives them: no worker
-/// parses and hashes them to find an owner worker.
+/// Without per-flow state, packets that a device distributed by flow stay with the worker that receives them:
+/// no worker parses and hashes them to find an owner worker.
 fn spread_for_state(graphs: &mut [Vec<Node>]) {
     if graphs.iter().flatten().any(|node| node.class.state == StateScope::PerFlow) {
         return;
@@ -280,8 +280,9 @@ fn answers_pull(class: &Class) -> bool {
     class.codes.processing.split('/').next_back().is_some_and(|outputs| outputs.contains('l'))
 }
 
-/// The initial cells, the names of the drop reasons, and the index of the element's own among them. The last two are
-/// the host's: packets at an unwired output, and packets in a loop or in front of a full handoff queue.
+/// The initial cells, the names of the drop reasons, and the index of the element's own among them. The last
+/// two are the host's: packets at an unwired output, and packets in a loop or in front of a full handoff
+/// queue.
 fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Vec<String>, usize) {
     let mut reasons = program.map_or(vec![], |program| program.reasons.clone());
     let own = reasons.len();
@@ -291,7 +292,8 @@ fn reasons_of(element: &dyn Element, program: Option<&Program>) -> (Vec<u64>, Ve
     (cells, reasons, own)
 }
 
-/// Compiles every program once and sets the engine of each node and fused region. Returns the number of programs.
+/// Compiles every program once and sets the engine of each node and fused region. Returns the number of
+/// programs.
 fn compile(
     graphs: &mut [Vec<Node>],
     regions: &mut [Vec<FusedRegion>],

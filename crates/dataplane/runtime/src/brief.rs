@@ -27,8 +27,8 @@ pub struct Brief {
     pub sources: Sources,
 }
 
-/// Returns how the process of each NF is started: the process of a Click configuration is this program, started again
-/// with [`SUBCOMMAND`].
+/// Returns how the process of each NF is started: the process of a Click configuration is this program,
+/// started again with [`SUBCOMMAND`].
 ///
 /// # Errors
 /// If the texts cannot be encoded.

@@ -8,8 +8,8 @@ use diag::Diagnostics;
 use element::configure::Direction;
 use port::MemoryPort;
 
-/// Records the errors of all NFs that run in processes of their own, which would otherwise report them only when they
-/// are started.
+/// Records the errors of all NFs that run in processes of their own, which would otherwise report them only
+/// when they are started.
 ///
 /// # Errors
 /// If machine code cannot be generated.

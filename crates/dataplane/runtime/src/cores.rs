@@ -9,9 +9,9 @@ pub fn allowed() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect()
 }
 
-/// Moves NFs in processes off the cores of packet threads, unless the chain file sets their cores or there are no
-/// others: when the kernel runs both on one core for a while, packets wait for milliseconds. Containers use the cores
-/// that their runtime sets.
+/// Moves NFs in processes off the cores of packet threads, unless the chain file sets their cores or there
+/// are no others: when the kernel runs both on one core for a while, packets wait for milliseconds.
+/// Containers use the cores that their runtime sets.
 pub fn keep_off(chain: &mut Chain, packet_cores: &[usize]) {
     let others: Vec<usize> = allowed().into_iter().filter(|core| !packet_cores.contains(core)).collect();
     if packet_cores.is_empty() || others.is_empty() {

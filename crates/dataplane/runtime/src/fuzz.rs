@@ -1,9 +1,10 @@
-//! Random chains that run modular and fused and must give the same results: for fuzzing and for property tests.
+//! Random chains that run modular and fused and must give the same results: for fuzzing and for property
+//! tests.
 //!
-//! The bytes choose a chain of elements that branches and joins, its frames, and the size of its bursts. Compared are
-//! the frames sent by each port, the counters of every element, and its handlers. Packets that left by different ports
-//! of an element and met again may be in any order. So elements whose result depends on the order of packets are placed
-//! before all branches.
+//! The bytes choose a chain of elements that branches and joins, its frames, and the size of its bursts.
+//! Compared are the frames sent by each port, the counters of every element, and its handlers. Packets that
+//! left by different ports of an element and met again may be in any order. So elements whose result depends
+//! on the order of packets are placed before all branches.
 
 use crate::assemble::{Options, assemble};
 use crate::registry::KnownClasses;
@@ -111,7 +112,8 @@ impl Choices<'_> {
     }
 }
 
-/// A chain of elements. Output 0 of each leads to the next one, its other outputs to later elements or to a port.
+/// A chain of elements. Output 0 of each leads to the next one, its other outputs to later elements or to a
+/// port.
 fn chain(choices: &mut Choices<'_>) -> String {
     let count = 2 + choices.byte() % (MOST_ELEMENTS - 1);
     let (mut text, mut wires) = (String::new(), String::from("FromDevice(in) -> e0;\n"));
@@ -352,8 +354,8 @@ fn without_ages(value: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its handlers
-/// at the end, and the number of packets that the flow cache handled.
+/// Runs a chain that its scripts change while packets of a few flows are repeated. Returns the values of its
+/// handlers at the end, and the number of packets that the flow cache handled.
 #[cfg(test)]
 pub(crate) fn run_changing(
     text: &str,
@@ -368,7 +370,8 @@ pub(crate) fn run_changing(
     // One second for two passes.
     let setup = Setup { text: text.into(), frames, burst: 5, step_ns: 80_000_000 };
     let (seen, hits) = run(&setup, fused, evaluator, cache).expect("frames");
-    // Which of several mappings expires first, and so the place of the next one, depends on times that may lag.
+    // Which of several mappings expires first, and so the place of the next one, depends on times that may
+    // lag.
     let sorted = |value: &str| {
         let mut lines: Vec<&str> = value.lines().collect();
         lines.sort_unstable();
@@ -379,8 +382,8 @@ pub(crate) fn run_changing(
     (handlers.chain(seen.counters.iter().map(|book| format!("{book:?}"))).collect(), hits)
 }
 
-/// Runs the chain that the bytes encode modular, fused, and fused with a flow cache. Returns the number of packets that
-/// the flow cache handled.
+/// Runs the chain that the bytes encode modular, fused, and fused with a flow cache. Returns the number of
+/// packets that the flow cache handled.
 ///
 /// # Panics
 /// If the results differ.
@@ -404,8 +407,8 @@ pub fn fuzz_forms(data: &[u8]) -> u64 {
         for (one, other) in modular.counters.iter().zip(&fused.counters) {
             assert_eq!(one, other, "{told}");
         }
-        // The order of packets of different flows is free, so a queue may hold other ones of them until the next turn;
-        // rates say when packets passed.
+        // The order of packets of different flows is free, so a queue may hold other ones of them until the
+        // next turn; rates say when packets passed.
         let is_timed = |name: &str| name.ends_with("rate") && setup.text.contains("Queue(");
         for (one, other) in modular.handlers.iter().zip(&fused.handlers) {
             assert!(one == other || one.0 == other.0 && is_timed(&one.0), "{one:?} and {other:?}, {told}");

@@ -1,8 +1,8 @@
-//! The handlers of a running chain: those of its elements, through the workers' mailboxes, and those of NFs in
-//! processes of their own.
+//! The handlers of a running chain: those of its elements, through the workers' mailboxes, and those of NFs
+//! in processes of their own.
 //!
-//! A name is `ELEMENT.HANDLER`. The elements of an NF are called `NF/ELEMENT` in every execution mode. The caller waits
-//! for the answer and must not be a packet thread.
+//! A name is `ELEMENT.HANDLER`. The elements of an NF are called `NF/ELEMENT` in every execution mode. The
+//! caller waits for the answer and must not be a packet thread.
 
 use element::Merge;
 use nf_host::handlers::{LastWords, NfHandler, NfHandlers};

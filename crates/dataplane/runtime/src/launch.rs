@@ -1,7 +1,7 @@
 //! From a loaded chain to a running one: its ports, its errors, its elements, its workers.
 //!
-//! A caller that opens ports in its own way builds the elements between [`Launch::resources`] and [`start`] itself, with
-//! [`assemble()`]. [`dry`] builds them and opens nothing.
+//! A caller that opens ports in its own way builds the elements between [`Launch::resources`] and [`start`]
+//! itself, with [`assemble()`]. [`dry`] builds them and opens nothing.
 
 use crate::assemble::{AssembleError, Assembly, Options, assemble};
 use crate::brief::{self, Brief};
@@ -46,7 +46,8 @@ pub struct Launch {
     pub memory: RegionOptions,
     /// Generates the frames of ports with generated traffic.
     pub traffic: MakeTraffic,
-    /// Cores of packet threads, in order; empty if they may use any core. NFs in processes do not use these cores.
+    /// Cores of packet threads, in order; empty if they may use any core. NFs in processes do not use these
+    /// cores.
     pub cores: Vec<usize>,
     /// The most packets of a burst.
     pub burst: usize,
@@ -59,8 +60,8 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// The ports and NFs of a chain, none of them open or started. Records errors of generated traffic and of NFs that
-    /// run in processes of their own.
+    /// The ports and NFs of a chain, none of them open or started. Records errors of generated traffic and of
+    /// NFs that run in processes of their own.
     ///
     /// # Errors
     /// If the texts of the chain cannot be sent, or machine code cannot be generated.
@@ -75,8 +76,8 @@ impl Launch {
     }
 }
 
-/// Builds the elements of a chain and opens nothing that could change a file or a device; `None` if it has errors,
-/// which are recorded.
+/// Builds the elements of a chain and opens nothing that could change a file or a device; `None` if it has
+/// errors, which are recorded.
 ///
 /// # Errors
 /// If machine code cannot be generated.

@@ -1,8 +1,8 @@
 //! The process of an NF that is a Click configuration: its elements, with rings for ports.
 //!
-//! Elements process packets in place. A packet that they drop is returned to the host as dropped. Elements make packets
-//! in slots that the host granted, of which the host keeps some available. A made packet that is dropped leaves its
-//! slot for another one.
+//! Elements process packets in place. A packet that they drop is returned to the host as dropped. Elements
+//! make packets in slots that the host granted, of which the host keeps some available. A made packet that is
+//! dropped leaves its slot for another one.
 
 use crate::assemble::{Options, assemble};
 use crate::running::{Outcome, RunPlan, Running};
@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 
 /// The empty slots that an NF which makes packets needs for each packet that it takes.
 const SPARE: usize = 4;
-/// How long such an NF waits for empty slots. It is longer than a host on a busy machine is without a core, and shorter
-/// than the time after which the watchdog ends an NF. After a wait without success, the NF does not wait again before
-/// it receives slots.
+/// How long such an NF waits for empty slots. It is longer than a host on a busy machine is without a core,
+/// and shorter than the time after which the watchdog ends an NF. After a wait without success, the NF does
+/// not wait again before it receives slots.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// How often the process checks for messages of the host.
 const TURN: Duration = Duration::from_millis(20);
@@ -64,8 +64,8 @@ impl Interior {
         });
     }
 
-    /// How many packets an element may take: an NF that makes packets waits until it has slots for them, but only for a
-    /// limited time.
+    /// How many packets an element may take: an NF that makes packets waits until it has slots for them, but
+    /// only for a limited time.
     fn ready_for(&mut self, wanted: usize) -> usize {
         if !self.makes {
             return wanted;

@@ -1,5 +1,5 @@
-//! The NFs of a chain that run in processes of their own: their start, their supervisor, and the packet memory of each
-//! trust group.
+//! The NFs of a chain that run in processes of their own: their start, their supervisor, and the packet
+//! memory of each trust group.
 
 use chain::{Access, Chain, ExecutionMode, ProcessNf};
 use container::ContainerLauncher;
@@ -37,8 +37,8 @@ pub(crate) struct Nfs {
     direct_groups: DirectGroups,
 }
 
-/// A trust group's name. Each observer is a group of its own, and so is each tap on each worker: two may read a packet
-/// at a time.
+/// A trust group's name. Each observer is a group of its own, and so is each tap on each worker: two may read
+/// a packet at a time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Group {
     Inline(String),
@@ -86,8 +86,8 @@ impl Nfs {
         self.supervisor.as_ref()
     }
 
-    /// Whether NFs process packets in the memory into which ports receive: if there is only one trust group, observers
-    /// included.
+    /// Whether NFs process packets in the memory into which ports receive: if there is only one trust group,
+    /// observers included.
     fn is_worked_on_in_place(&self) -> bool {
         let trusts = |nf: &&ProcessNf| nf.terms.trust == self.processes[0].terms.trust;
         self.processes.iter().all(|nf| trusts(&nf)) && self.processes.iter().any(|nf| !nf.terms.observes())
@@ -99,7 +99,8 @@ impl Nfs {
         RegionOptions { only_for_reading: has_taps && !self.is_worked_on_in_place(), ..self.memory }
     }
 
-    /// Whether a tap may map the memory into which ports receive. Sets the instance's status to the reason if not.
+    /// Whether a tap may map the memory into which ports receive. Sets the instance's status to the reason if
+    /// not.
     fn may_tap(&self, name: &str, worker: usize) -> bool {
         let instances = self.supervisor.as_ref().map_or(vec![], Supervisor::instances);
         let Some(instance) =
@@ -114,8 +115,9 @@ impl Nfs {
         why.is_none()
     }
 
-    /// Sets the memory of each trust group. A single group uses the memory into which ports receive. Several groups get
-    /// memory of their own, and so does an observer, which must not write packets that others read.
+    /// Sets the memory of each trust group. A single group uses the memory into which ports receive. Several
+    /// groups get memory of their own, and so does an observer, which must not write packets that others
+    /// read.
     pub fn share_memory(&self, region: Option<&Arc<PacketRegion>>, worker: &Worker) -> Result<(), PortError> {
         let in_place = self.is_worked_on_in_place();
         // However many groups there are, their shares together leave ports enough slots for receiving.
@@ -158,8 +160,8 @@ impl Nfs {
         notes
     }
 
-    /// A link to a worker's instance of an NF, which may resolve neighbours through these L3 interfaces. Without a
-    /// starter no process is started, and the link has no NF.
+    /// A link to a worker's instance of an NF, which may resolve neighbours through these L3 interfaces.
+    /// Without a starter no process is started, and the link has no NF.
     ///
     /// # Errors
     /// A sentence: there is no such NF, or the supervisor cannot be started.

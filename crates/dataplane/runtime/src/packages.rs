@@ -2,7 +2,8 @@
 
 use diag::{Diagnostics, Spanned, did_you_mean};
 
-/// Click's packages and provisions, FastClick's among them. A missing class of theirs is reported where it is used.
+/// Click's packages and provisions, FastClick's among them. A missing class of theirs is reported where it is
+/// used.
 const KNOWN: &[&str] = &[
     "analysis",
     "app",

@@ -1,4 +1,5 @@
-//! What a chain uses beside its elements: its ports, its L3 interfaces, and its NFs in processes of their own.
+//! What a chain uses beside its elements: its ports, its L3 interfaces, and its NFs in processes of their
+//! own.
 
 use crate::nfs::{Nfs, Starter, Worker};
 use crate::ports::{MakeTraffic, Pools, Ports};
@@ -41,8 +42,8 @@ impl Resources {
         self
     }
 
-    /// Opens ports for a check only, and starts no NF: captures are opened for reading, but no file is written and no
-    /// device started.
+    /// Opens ports for a check only, and starts no NF: captures are opened for reading, but no file is
+    /// written and no device started.
     #[must_use]
     pub fn dry(mut self) -> Resources {
         self.ports.dry();

@@ -17,7 +17,7 @@ use worker::exchange::Exchange;
 use worker::fusion::CacheCounts;
 use worker::profile::Probes;
 use worker::quiescence::{Quiescence, WorkerActivity};
-use worker::report::{Ledger, PortReport, Report};
+use worker::report::{NodeCounterReader, PortReport, Report};
 
 /// The least capacity of a handoff queue, in packets.
 const HANDOFF_PACKETS: usize = 1024;
@@ -64,8 +64,8 @@ pub struct Outcome {
     pub ports: Vec<PortReport>,
     /// The warnings of elements.
     pub warnings: Vec<String>,
-    /// Slots that were not returned to the pool; 0 in a correct run. Until [`Outcome::close`], devices have some in
-    /// their rings.
+    /// Slots that were not returned to the pool; 0 in a correct run. Until [`Outcome::close`], devices have
+    /// some in their rings.
     pub slots_lost: usize,
     /// The workers with their elements as they were at the end.
     pub workers: Vec<Worker>,
@@ -75,8 +75,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Closes all ports and counts the slots again: devices return the slots of their receive and transmit rings.
-    /// Handlers cannot be read after this.
+    /// Closes all ports and counts the slots again: devices return the slots of their receive and transmit
+    /// rings. Handlers cannot be read after this.
     pub fn close(&mut self) {
         self.workers.iter_mut().for_each(|worker| worker.nodes.clear());
         self.slots_lost = slots_lost(&self.workers, &self.report);
@@ -92,8 +92,8 @@ impl Outcome {
         self.report.imbalance() == 0 && self.report.unbalanced().next().is_none()
     }
 
-    /// Reads `element.handler` as it was at the end, merged over the workers. Handlers of NFs in processes are
-    /// available if they were named in [`Running::read_last`].
+    /// Reads `element.handler` as it was at the end, merged over the workers. Handlers of NFs in processes
+    /// are available if they were named in [`Running::read_last`].
     ///
     /// # Errors
     /// The reason as a sentence.
@@ -119,7 +119,7 @@ pub struct Running {
     /// For each worker, its requested execution mode and its number of fused regions.
     forms: Vec<(Arc<AtomicBool>, usize)>,
     probes: Vec<Arc<Probes>>,
-    ledger: Ledger,
+    node_counters: NodeCounterReader,
     stop: Halt,
 }
 
@@ -142,7 +142,7 @@ impl Running {
         plan: &RunPlan,
         mut pool: impl FnMut(usize) -> PacketPool,
     ) -> std::io::Result<Running> {
-        let ledger = Ledger::new(&assembly.graphs);
+        let node_counters = NodeCounterReader::new(&assembly.graphs);
         let stop: Arc<AtomicBool> = Arc::default();
         let finish = Arc::new(Quiescence::new(assembly.graphs.len()));
         let workers = assembly.graphs.len();
@@ -185,7 +185,16 @@ impl Running {
             threads.push(thread);
         }
         let handlers = Arc::new(handlers);
-        Ok(Running { threads, handlers, asked: vec![], activities, forms, probes, ledger, stop: Halt(stop) })
+        Ok(Running {
+            threads,
+            handlers,
+            asked: vec![],
+            activities,
+            forms,
+            probes,
+            node_counters,
+            stop: Halt(stop),
+        })
     }
 
     /// Requests the end of all workers.
@@ -199,8 +208,8 @@ impl Running {
             || self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Sets the execution mode while packets flow: elements run as one program where possible, or one by one. Their
-    /// state is kept. The workers change by themselves.
+    /// Sets the execution mode while packets flow: elements run as one program where possible, or one by one.
+    /// Their state is kept. The workers change by themselves.
     pub fn set_fused(&self, is_fused: bool) {
         self.forms.iter().for_each(|(form, _)| form.store(is_fused, Ordering::Relaxed));
     }
@@ -227,7 +236,7 @@ impl Running {
 
     /// The packet accounting now.
     pub fn report(&self) -> Report {
-        report(&self.ledger, &self.activities)
+        report(&self.node_counters, &self.activities)
     }
 
     /// The chain's handlers, for threads that may wait for answers.
@@ -251,8 +260,8 @@ impl Running {
         self.handlers.write(name, value)
     }
 
-    /// Has the last values of these handlers stored for [`Outcome::read`]: handlers in a process must be read before it
-    /// ends.
+    /// Has the last values of these handlers stored for [`Outcome::read`]: handlers in a process must be read
+    /// before it ends.
     pub fn read_last(&mut self, names: &[String]) {
         self.asked = self.handlers.ask_last(names);
     }
@@ -285,7 +294,7 @@ impl Running {
                 }
             }
         }
-        let report = report(&self.ledger, &activities);
+        let report = report(&self.node_counters, &activities);
         let slots_lost = slots_lost(&workers, &report);
         let last = self.handlers.hear_last(self.asked);
         let handlers = self.handlers;
@@ -294,12 +303,12 @@ impl Running {
 }
 
 /// The report of the workers with these statistics.
-fn report(ledger: &Ledger, activities: &[Arc<WorkerActivity>]) -> Report {
+fn report(node_counters: &NodeCounterReader, activities: &[Arc<WorkerActivity>]) -> Report {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let busy_ns = activities.iter().map(|activity| activity.busy_ns.load(Ordering::Relaxed)).max();
     let waited_ns = activities.iter().map(|activity| activity.waited_ns.load(Ordering::Relaxed)).sum();
     Report {
-        nodes: ledger.nodes(),
+        nodes: node_counters.nodes(),
         busy_s: seconds(busy_ns.unwrap_or(0)),
         waited_s: seconds(waited_ns),
         workers: activities.len(),

@@ -29,8 +29,8 @@ pub fn declared(declared: &TrafficDecl, diags: &mut Diagnostics) -> Option<Arc<F
     frame_set(declared, &Change::default(), diags)
 }
 
-/// Generates the frames of a port: every flow of its `traffic` table equally often. Errors are recorded at their
-/// locations.
+/// Generates the frames of a port: every flow of its `traffic` table equally often. Errors are recorded at
+/// their locations.
 pub fn frame_set(declared: &TrafficDecl, change: &Change, diags: &mut Diagnostics) -> Option<Arc<FrameSet>> {
     let before = diags.errors();
     let mut spec: TrafficSpec = declared.read(diags)?;

@@ -1,9 +1,9 @@
-//! Packet threads allocate nothing in steady state. The test counts allocations for every element class, for a fused
-//! region, and on both sides of an NF in a process of its own.
+//! Packet threads allocate nothing in steady state. The test counts allocations for every element class, for
+//! a fused region, and on both sides of an NF in a process of its own.
 //!
-//! The allocator counts its calls on packet threads while a window is open. A window opens when packets have flowed for
-//! a while; by then, tables have grown to the number of flows. A failure names the configuration and shows the
-//! backtrace of the first allocation.
+//! The allocator counts its calls on packet threads while a window is open. A window opens when packets have
+//! flowed for a while; by then, tables have grown to the number of flows. A failure names the configuration
+//! and shows the backtrace of the first allocation.
 #![expect(unsafe_code, reason = "an allocator")]
 
 use chain::FusedElements;
@@ -114,8 +114,8 @@ const PACKETS: u64 = 2_000;
 /// The longest time for these packets.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Counts allocations while `moved` grows, after a warm-up. Returns the count with a backtrace if there are any, or the
-/// reason why the packets stopped.
+/// Counts allocations while `moved` grows, after a warm-up. Returns the count with a backtrace if there are
+/// any, or the reason why the packets stopped.
 fn window(warm_up: Duration, moved: &dyn Fn() -> u64) -> Result<Option<String>, String> {
     let wait = |from: u64, least: Duration| {
         let start = Instant::now();
@@ -556,8 +556,8 @@ fn a_fused_region_allocates_nothing() {
 /// The packets that an NF in a process receives before its window, and in it.
 const NF_PACKETS: u64 = 20_000;
 
-/// The NF of the test below: this program, started again by the host. It passes packets on, and writes its number of
-/// allocations into the file that its configuration names.
+/// The NF of the test below: this program, started again by the host. It passes packets on, and writes its
+/// number of allocations into the file that its configuration names.
 #[test]
 fn the_nf() {
     if std::env::var_os(nf::ENVIRONMENT).is_none() {

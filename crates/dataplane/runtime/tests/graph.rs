@@ -116,7 +116,8 @@ fn handlers_are_read_and_written_while_packets_flow() {
     assert!(outcome.report.received() >= 10_000);
 }
 
-/// A fused region is compiled for the values of its configuration, and compiled again when a handler changes them.
+/// A fused region is compiled for the values of its configuration, and compiled again when a handler changes
+/// them.
 #[test]
 fn a_region_follows_its_handlers_while_packets_flow() {
     for evaluator in [false, true] {
@@ -277,8 +278,8 @@ fn rules(count: usize, action: &str) -> String {
     rules.chain([format!("{action} src net 10.0.0.0/16"), "deny all".into()]).collect::<Vec<_>>().join(", ")
 }
 
-/// Rules are exchanged at all workers while packets flow, with few rules and with enough rules for a table. No packet
-/// is lost, and none is decided by the old rules after the handler was written.
+/// Rules are exchanged at all workers while packets flow, with few rules and with enough rules for a table.
+/// No packet is lost, and none is decided by the old rules after the handler was written.
 #[test]
 fn rules_are_exchanged_while_packets_flow() {
     for (evaluator, fused, count) in [

@@ -45,8 +45,8 @@ fn wait_for(what: impl Fn() -> bool) {
     }
 }
 
-/// Switches the probes on until this many packets were received, and off again; returns the stages with cycles, by
-/// name.
+/// Switches the probes on until this many packets were received, and off again; returns the stages with
+/// cycles, by name.
 fn probe(running: &Running, packets: u64) -> Vec<(String, StageCycles)> {
     let probes = &running.probes()[0];
     let before = probes.stages();
@@ -86,6 +86,9 @@ fn end(running: Running) {
 #[test]
 fn every_element_has_its_cycles_pushed_or_pulled() {
     if worker::clock::ticks().is_none() {
+        eprintln!(
+            "SKIP: this processor has no counter of cycles that programs can read (x86-64 and aarch64 have one)"
+        );
         return;
     }
     let text = "f :: FromDevice(in) -> c :: Counter -> q :: Queue(512) -> p :: Paint(3) -> u :: Unqueue
@@ -113,6 +116,9 @@ fn every_element_has_its_cycles_pushed_or_pulled() {
 #[test]
 fn a_fused_region_is_one_stage() {
     if worker::clock::ticks().is_none() {
+        eprintln!(
+            "SKIP: this processor has no counter of cycles that programs can read (x86-64 and aarch64 have one)"
+        );
         return;
     }
     let running = start(

@@ -23,8 +23,8 @@ use worker::Worker;
 
 type Frames = Arc<Mutex<VecDeque<Vec<u8>>>>;
 
-/// A port over queues: sent frames are appended to one, received frames are taken from one. Any worker may receive
-/// them.
+/// A port over queues: sent frames are appended to one, received frames are taken from one. Any worker may
+/// receive them.
 struct Line {
     name: String,
     from: Option<Frames>,
@@ -163,8 +163,8 @@ fn shares(outcome: &Outcome, name: &str) -> Vec<u64> {
     outcome.workers.iter().map(of_worker).collect()
 }
 
-/// Runs a chain until as many packets were sent to `back` as were received at `inside`. Returns the frames, and the
-/// packets of `nat` on each worker.
+/// Runs a chain until as many packets were sent to `back` as were received at `inside`. Returns the frames,
+/// and the packets of `nat` on each worker.
 fn round_trip(
     text: &str,
     protocol: u8,
@@ -235,7 +235,8 @@ fn both_directions_of_a_flow_meet_one_state() {
             let (back, shares) = round_trip(&format!("{WAYS} {chain};"), protocol, workers, fused, in_order);
             let told = format!("{workers} workers: {chain}");
             assert!(shares.iter().all(|packets| *packets >= 20), "{shares:?}, {told}");
-            // The offset of a packet's number: in its IP header, or in the header of the packet that an error is about.
+            // The offset of a packet's number: in its IP header, or in the header of the packet that an error
+            // is about.
             let number_at = match protocol {
                 1 => 41,
                 _ if chain.contains("ICMPError") => 14 + 20 + 8 + 5,
@@ -256,7 +257,8 @@ fn both_directions_of_a_flow_meet_one_state() {
     }
 }
 
-/// One worker reads, others process, and one writes the file: at the normal end of a run, every packet is in the file.
+/// One worker reads, others process, and one writes the file: at the normal end of a run, every packet is in
+/// the file.
 #[test]
 fn nothing_is_left_between_workers_at_the_end() {
     for workers in [2, 3, 4] {
@@ -279,8 +281,8 @@ fn nothing_is_left_between_workers_at_the_end() {
     }
 }
 
-/// Packets that a device distributed by flow stay with the worker that received them, unless an element has per-flow
-/// state.
+/// Packets that a device distributed by flow stay with the worker that received them, unless an element has
+/// per-flow state.
 #[test]
 fn packets_go_elsewhere_only_for_state_or_to_share_the_work() {
     let counted = "FromDevice(inside) -> c :: Counter -> ToDevice(back);";

@@ -1,8 +1,8 @@
 //! The packet counters of a node.
 //!
-//! Invariant, for each node whenever no burst is under way: packets in + received + made = out + dropped + sent +
-//! merged + held, where held is the number of kept packets less that of released ones. Only the worker writes the
-//! counters; any thread may read them.
+//! Invariant, for each node when no burst is being processed and fused regions are settled: packets in +
+//! received + made - handed over = out + dropped + sent + merged + held, where held is the number of kept
+//! packets less that of released ones. Only the worker writes the counters; any thread may read them.
 
 use element::work::NodeCounter;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,8 +43,9 @@ pub struct NodeCounters {
 }
 
 impl NodeCounters {
-    /// Packets that the node keeps now. The value may be negative for a moment where NFs pass packets on by direct
-    /// rings: the host may learn that an NF returned a packet before it learns that this NF received it.
+    /// Packets that the node keeps now. The value may be negative for a moment where NFs pass packets on by
+    /// direct rings: the host may learn that an NF returned a packet before it learns that this NF received
+    /// it.
     pub fn held(&self) -> i64 {
         let account = |account: NodeCounter| self.accounts[account as usize].get();
         account(NodeCounter::Held).wrapping_sub(account(NodeCounter::Released)) as i64

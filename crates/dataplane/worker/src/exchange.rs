@@ -1,9 +1,10 @@
 //! Exchanges elements of a running chain for elements with another configuration.
 //!
-//! Writing the handler `config` of an element without state builds another element of its class with its program and
-//! tables, on the thread of the caller. Each worker exchanges the element between two bursts; until then packets run
-//! through the old one. No other element is rebuilt. The fused region that contains the element is compiled again only
-//! if the program differs ([`crate::fusion`]): other rules in its tables need no new program.
+//! Writing the handler `config` of an element without state builds another element of its class with its
+//! program and tables, on the thread of the caller. Each worker exchanges the element between two bursts;
+//! until then packets run through the old one. No other element is rebuilt. The fused region that contains
+//! the element is compiled again only if the program differs ([`crate::fusion`]): other rules in its tables
+//! need no new program.
 
 use crate::graph::{Lowered, Node};
 use crate::mailbox::{Mailbox, Replacement};
@@ -172,8 +173,8 @@ impl Live {
     }
 }
 
-/// Whether a program can run in place of another: counters, cells and slow paths are equal, and the new program does
-/// not write packets if the old one did not.
+/// Whether a program can run in place of another: counters, cells and slow paths are equal, and the new
+/// program does not write packets if the old one did not.
 fn fits(old: &Program, new: &Program) -> bool {
     old.reasons == new.reasons
         && old.cells.len() == new.cells.len()

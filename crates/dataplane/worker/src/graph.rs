@@ -78,8 +78,8 @@ pub struct Node {
     pub outputs: Vec<Option<End>>,
     /// For each input, the output from which packets are pulled; `None` for push inputs.
     pub inputs: Vec<Option<End>>,
-    /// Whether the element answers pulls itself. Else it is in a pull path and processes the packets that it pulls from
-    /// its first input.
+    /// Whether the element answers pulls itself. Else it is in a pull path and processes the packets that it
+    /// pulls from its first input.
     pub answers_pull: bool,
     /// Whether its task runs on this worker.
     pub has_task: bool,

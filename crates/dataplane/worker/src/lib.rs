@@ -1,17 +1,17 @@
 //! A packet thread and its graph.
 //!
-//! A packet's trip: a source's task fills a vector. [`Worker`] runs element after element over index lists into it,
-//! until every packet was sent, dropped or kept. Each worker has its own copy of the graph; [`element::StateScope`]
-//! defines the state that copies of an element share. This crate depends on no element class: the graph holds the
-//! elements.
+//! A packet's trip: a source's task fills a vector. [`Worker`] runs element after element over index lists
+//! into it, until every packet was sent, dropped or kept. Each worker has its own copy of the graph;
+//! [`element::StateScope`] defines the state that copies of an element share. This crate depends on no
+//! element class: the graph holds the elements.
 //!
 //! - [`clock`]: the clocks; [`counters`]: the packet counters of a node
 //! - [`graph`]: an element in a graph, and the wires of its ports
 //! - [`fusion`]: fused regions of elements that run as one program
-//! - [`mailbox`]: requests from other threads to a worker; [`exchange`]: exchanges elements for ones with another
-//!   configuration
-//! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit outside their
-//!   batches
+//! - [`mailbox`]: requests from other threads to a worker; [`exchange`]: exchanges elements for ones with
+//!   another configuration
+//! - [`handoff`]: packets that one worker hands over to another; `deferred`: packets that elements emit
+//!   outside their batches
 //! - [`profile`]: measures a worker's cycles for each element on request
 //! - [`quiescence`]: the workers' progress and the end of a run; [`report`]: the packet accounting
 //! - `worker`: the loop, and the paths of packets through the graph

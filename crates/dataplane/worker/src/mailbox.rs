@@ -1,7 +1,7 @@
 //! Requests to a worker from other threads: handler calls and exchanges of elements.
 //!
-//! Other threads put requests into a worker's [`Mailbox`]; the worker answers them between bursts. In each turn the
-//! worker reads one flag only, so that unused handlers cost nearly nothing.
+//! Other threads put requests into a worker's [`Mailbox`]; the worker answers them between bursts. In each
+//! turn the worker reads one flag only, so that unused handlers cost nearly nothing.
 
 use crate::graph::Lowered;
 use element::BoxElement;

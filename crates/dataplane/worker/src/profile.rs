@@ -1,19 +1,20 @@
 //! Measures a worker's cycles element by element with the time stamp counter, while profiling is requested.
 //!
-//! A worker is at one [`Stage`] at any moment. With probes it reads the counter at each change of stage, once a burst
-//! and not once a packet, and adds the elapsed cycles to the stage that it leaves. So a stage's cycles do not include
-//! those of the elements downstream, and the sum of all stages is the worker's whole time.
+//! A worker is at one [`Stage`] at any moment. With probes it reads the counter at each change of stage, once
+//! a burst and not once a packet, and adds the elapsed cycles to the stage that it leaves. So a stage's
+//! cycles do not include those of the elements downstream, and the sum of all stages is the worker's whole
+//! time.
 //!
-//! A reading has a cost of its own: one such cost ([`Probes::cost`]) lies between two readings. The net cycles of a
-//! stage are its cycles less this cost for each of [`StageCycles::readings`].
+//! A reading has a cost of its own: one such cost ([`Probes::cost`]) lies between two readings. The net
+//! cycles of a stage are its cycles less this cost for each of [`StageCycles::readings`].
 //!
-//! Without probes none of this code runs. The worker's loop is compiled twice, and the variant without probes does not
-//! contain it ([`crate::worker`]). Pushed packets enter the probes by a check that each burst needs anyway: whether a
-//! node has a hook in front of its element ([`crate::graph::Node::is_hooked`]).
+//! Without probes none of this code runs. The worker's loop is compiled twice, and the variant without probes
+//! does not contain it ([`crate::worker`]). Pushed packets enter the probes by a check that each burst needs
+//! anyway: whether a node has a hook in front of its element ([`crate::graph::Node::is_hooked`]).
 //!
-//! The processor may still execute the end of one stage when it reads the counter for the next. Work within a hundred
-//! cycles of a reading may therefore be added to the neighbouring stage. The error of a stage's figure is that, divided
-//! by the burst.
+//! The processor may still execute the end of one stage when it reads the counter for the next. Work within a
+//! hundred cycles of a reading may therefore be added to the neighbouring stage. The error of a stage's
+//! figure is that, divided by the burst.
 
 use crate::clock;
 use crate::counters::Count;
@@ -36,7 +37,8 @@ pub enum Stage {
     Waiting,
     /// Packets that are pushed into an element or pulled out of it.
     Element(usize),
-    /// An element's task or timer: for example, one that receives packets from a port, a queue or an NF in a process.
+    /// An element's task or timer: for example, one that receives packets from a port, a queue or an NF in a
+    /// process.
     Task(usize),
     /// Packets that run through the program of a fused region.
     Program(usize),

@@ -19,8 +19,8 @@ pub struct WorkerActivity {
     pub cache: Mutex<CacheCounts>,
 }
 
-/// The number of workers of a run that have nothing left to do. A worker stays until all are done: another one may
-/// still hand packets over.
+/// The number of workers of a run that have nothing left to do. A worker stays until all are done: another
+/// one may still hand packets over.
 #[derive(Debug)]
 pub struct Quiescence {
     /// Number of workers of the run.

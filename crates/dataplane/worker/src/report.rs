@@ -59,8 +59,8 @@ impl NodeReport {
         self.dropped.iter().map(|(_, count)| count).sum()
     }
 
-    /// In + received + made less out + dropped + sent + merged + held: 0 when no packet was lost. Packets that were
-    /// handed over are counted as input at both workers, and once here.
+    /// In + received + made less out + dropped + sent + merged + held: 0 when no packet was lost. Packets
+    /// that were handed over are counted as input at both workers, and once here.
     pub fn imbalance(&self) -> i128 {
         let left = self.input + self.received + self.made - self.handed_over.min(self.input);
         let out: u64 = self.outputs.iter().sum();
@@ -108,8 +108,8 @@ impl PortReport {
         }
     }
 
-    /// Adds the counters of another element of the same queue. The queue counts for all of them: after a full file, the
-    /// packets cannot be attributed to single elements.
+    /// Adds the counters of another element of the same queue. The queue counts for all of them: after a full
+    /// file, the packets cannot be attributed to single elements.
     pub fn add(&mut self, other: PortReport) {
         self.element = format!("{}, {}", self.element, other.element);
         let sum = |one: (u64, u64), two: (u64, u64)| (one.0 + two.0, one.1 + two.1);
@@ -135,18 +135,18 @@ pub struct Report {
 
 /// The node counters of all workers, readable while they run.
 #[derive(Clone, Default)]
-pub struct Ledger {
+pub struct NodeCounterReader {
     nodes: Vec<(String, String, Vec<Arc<NodeCounters>>)>,
 }
 
-impl Ledger {
+impl NodeCounterReader {
     /// The counters of these graphs, which have the same nodes.
-    pub fn new(graphs: &[Vec<Node>]) -> Ledger {
+    pub fn new(graphs: &[Vec<Node>]) -> NodeCounterReader {
         let node = |(at, node): (usize, &Node)| {
             let counters = graphs.iter().map(|graph| Arc::clone(&graph[at].counters)).collect();
             (node.name.clone(), node.class.name.to_string(), counters)
         };
-        Ledger { nodes: graphs.iter().take(1).flatten().enumerate().map(node).collect() }
+        NodeCounterReader { nodes: graphs.iter().take(1).flatten().enumerate().map(node).collect() }
     }
 
     /// The current counters of every element.

@@ -45,8 +45,8 @@ impl Class {
 }
 
 impl Configure<'_> {
-    /// Makes the transparent element that `read` returns for the arguments. `None` if there were mistakes; an argument
-    /// that `read` does not read is one.
+    /// Makes the transparent element that `read` returns for the arguments. `None` if there were mistakes; an
+    /// argument that `read` does not read is one.
     pub fn transparent<E: Transparent + 'static>(
         &mut self,
         read: impl FnOnce(&mut Args<'_>) -> Option<E>,

@@ -30,8 +30,8 @@ pub enum Scope {
 
 /// The services of the host for elements that are being made.
 pub trait Services {
-    /// Opens this worker's queue of a port. `name` is a port of the chain file, a device or a PCI address. Several
-    /// elements may open the same port, one for each direction.
+    /// Opens this worker's queue of a port. `name` is a port of the chain file, a device or a PCI address.
+    /// Several elements may open the same port, one for each direction.
     ///
     /// # Errors
     /// A sentence that states what is missing and what to do.
@@ -45,7 +45,8 @@ pub trait Services {
         Err(format!("there is no NF `{name}` in a process of its own: chain files say `runs = \"process\"`"))
     }
 
-    /// The L3 interface of that name in the chain file, which resolves neighbours for NFs; `None` if there is none.
+    /// The L3 interface of that name in the chain file, which resolves neighbours for NFs; `None` if there is
+    /// none.
     fn l3_interface(&self, _name: &str) -> Option<Arc<Interface>> {
         None
     }
@@ -74,8 +75,8 @@ pub trait Services {
         make: &mut dyn FnMut() -> Arc<dyn Any + Send + Sync>,
     ) -> Arc<dyn Any + Send + Sync>;
 
-    /// Full name and class of an element in the flat configuration. The name is looked up from the element `from`
-    /// outwards.
+    /// Full name and class of an element in the flat configuration. The name is looked up from the element
+    /// `from` outwards.
     fn element(&self, from: &str, name: &str) -> Option<(String, &'static str)>;
 
     /// Whether elements of that class queue pushed packets until they are pulled.
@@ -83,8 +84,8 @@ pub trait Services {
         false
     }
 
-    /// The queues next to an element, and whether they are downstream: the nearest downstream if it pushes packets out
-    /// of output 0, the nearest upstream if they are pulled.
+    /// The queues next to an element, and whether they are downstream: the nearest downstream if it pushes
+    /// packets out of output 0, the nearest upstream if they are pulled.
     fn queues_near(&self, _element: &str) -> (Vec<String>, bool) {
         (vec![], true)
     }
@@ -119,8 +120,8 @@ impl Configure<'_> {
         Args::new(what, self.config, self.names, self.diags)
     }
 
-    /// The arguments of an element that has a pattern for each output and no other arguments, and what `read` returns for
-    /// each; `None` if there were mistakes.
+    /// The arguments of an element that has a pattern for each output and no other arguments, and what `read`
+    /// returns for each; `None` if there were mistakes.
     pub fn patterns<P>(
         &mut self,
         read: impl Fn(&Spanned, &dyn Names, &mut Diagnostics) -> Option<P>,
@@ -159,8 +160,8 @@ impl Configure<'_> {
         found
     }
 
-    /// State that several elements share, by key and type: the first call makes it. Elements that belong together, such
-    /// as a rewriter and its ICMP companion, use the flat name of one of them as the key.
+    /// State that several elements share, by key and type: the first call makes it. Elements that belong
+    /// together, such as a rewriter and its ICMP companion, use the flat name of one of them as the key.
     pub fn shared<T: Any + Send + Sync>(
         &mut self,
         scope: Scope,

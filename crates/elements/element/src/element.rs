@@ -32,20 +32,20 @@ pub trait Element: Send {
         None
     }
 
-    /// Names of the reasons that [`Batch::drop`] and [`Work::drop`] count. A transparent element's slow paths use them
-    /// beside the reasons of its program.
+    /// Names of the reasons that [`Batch::drop`] and [`Work::drop`] count. A transparent element's slow paths
+    /// use them beside the reasons of its program.
     fn reasons(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Whether its Rust code may change bytes of packets. Packets that others read meanwhile are copied before an element
-    /// that does.
+    /// Whether its Rust code may change bytes of packets. Packets that others read meanwhile are copied
+    /// before an element that does.
     fn writes(&self) -> bool {
         true
     }
 
-    /// Gets, before the first packet, the name of an element downstream that may change bytes of its packets, if there is
-    /// one.
+    /// Gets, before the first packet, the name of an element downstream that may change bytes of its packets,
+    /// if there is one.
     fn note_writer(&mut self, writer: Option<&str>) {}
 
     /// Called before the first packet.
@@ -60,19 +60,20 @@ pub trait Element: Send {
     /// Called after the last packet: drops the packets that it holds, closes files.
     fn stop(&mut self, work: &mut Work<'_>) {}
 
-    /// Whether packets that it holds wait for an event that will come within a bounded time: a run does not end before.
-    /// Called when nothing else is left to do.
+    /// Whether packets that it holds wait for an event that will come within a bounded time: a run does not
+    /// end before. Called when nothing else is left to do.
     fn awaits(&self) -> bool {
         false
     }
 
-    /// Its handlers beside those of every element (`name`, `class`, `config`, …). The program's state cells belong to the
-    /// host, which passes them.
+    /// Its handlers beside those of every element (`name`, `class`, `config`, …). The program's state cells
+    /// belong to the host, which passes them.
     fn handlers(&mut self) -> Handlers<'_> {
         Handlers::default()
     }
 
-    /// New warnings for the user, for example of a capture that ends in the middle of a frame. Each is returned once.
+    /// New warnings for the user, for example of a capture that ends in the middle of a frame. Each is
+    /// returned once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -108,8 +109,8 @@ macro_rules! facts {
     };
 }
 
-/// Declares an element's drop reasons: `REASONS`, their names, and for each of them a constant with its place there; for
-/// example `reasons!(TOO_LONG = "too-long", NO_ROOM = "no-room");`.
+/// Declares an element's drop reasons: `REASONS`, their names, and for each of them a constant with its place
+/// there; for example `reasons!(TOO_LONG = "too-long", NO_ROOM = "no-room");`.
 #[macro_export]
 macro_rules! reasons {
     (@$place:expr;) => {};
@@ -123,7 +124,8 @@ macro_rules! reasons {
     };
 }
 
-/// An element with a program: the host runs it as machine code or by the evaluator, alone or fused with others.
+/// An element with a program: the host runs it as machine code or by the evaluator, alone or fused with
+/// others.
 #[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Transparent: Element {
     /// Builds and names the program.
@@ -143,8 +145,8 @@ pub trait Transparent: Element {
     fn slow(&mut self, path: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {}
 }
 
-/// An element in Rust, which the compiler of programs does not see. Its class's processing code states whether it pushes
-/// or pulls.
+/// An element in Rust, which the compiler of programs does not see. Its class's processing code states
+/// whether it pushes or pulls.
 #[expect(unused_variables, reason = "defaults ignore their arguments")]
 pub trait Opaque: Element {
     /// Processes packets from an input.
@@ -158,8 +160,8 @@ pub trait Opaque: Element {
 
 /// An element with a task: it receives, pulls or makes packets.
 pub trait Task: Element {
-    /// Does a piece of work; the host calls it again and again. Packets that it puts into the empty vector leave by
-    /// output 0.
+    /// Does a piece of work; the host calls it again and again. Packets that it puts into the empty vector
+    /// leave by output 0.
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress;
 
     /// Whether it has work of its own although packets are pushed into it: completions return to it.

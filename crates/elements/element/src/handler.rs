@@ -78,7 +78,8 @@ pub type ReadNumbered<T> = fn(&T, number: usize) -> Option<String>;
 /// Writes a numbered value.
 pub type WriteNumbered<T> = fn(&mut T, number: usize, value: &str, cells: &mut [u64]) -> Result<(), String>;
 
-/// A handler of a `T`: its name, how the values of several workers are merged, and the functions that read and write it.
+/// A handler of a `T`: its name, how the values of several workers are merged, and the functions that read
+/// and write it.
 pub struct Row<T> {
     name: &'static str,
     merge: Merge,
@@ -203,7 +204,8 @@ impl<T> Row<T> {
     }
 }
 
-/// A handler that reads and writes a field of the element, under the field's name; the value is the same on all workers.
+/// A handler that reads and writes a field of the element, under the field's name; the value is the same on
+/// all workers.
 #[macro_export]
 macro_rules! field {
     ($field:ident, $parser:expr) => {

@@ -1,5 +1,6 @@
-//! The interface of elements: ports, arguments, handlers and drop reasons. A *transparent* element lowers to the packet
-//! IR, an *opaque* one processes batches itself. The elements are in the crates `elements` and `elements-click`.
+//! The interface of elements: ports, arguments, handlers and drop reasons. A *transparent* element lowers to
+//! the packet IR, an *opaque* one processes batches itself. The elements are in the crates `elements` and
+//! `elements-click`.
 //!
 //! - [`class`]: element classes
 //! - [`element`]: the traits of elements

@@ -1,7 +1,7 @@
 //! NFs in processes of their own, as the elements that represent them see them.
 //!
-//! The host gives an element of class `ProcessNF` a link to its NF. The element enqueues packets and processes their
-//! completions.
+//! The host gives an element of class `ProcessNF` a link to its NF. The element enqueues packets and
+//! processes their completions.
 
 use shm::Packet;
 use shm::channel::Completion;
@@ -20,8 +20,8 @@ pub trait NfLink: Send {
     /// Enqueues packets from an input, from the front of the list, as many as fit. Returns their number.
     fn enqueue(&mut self, input: usize, packets: &[Packet], list: &[u16]) -> usize;
 
-    /// Whether the NF reads the packets enqueued last in place while the chain forwards them: their descriptors need
-    /// `shm::descriptor::flag::SHARED`.
+    /// Whether the NF reads the packets enqueued last in place while the chain forwards them: their
+    /// descriptors need `shm::descriptor::flag::SHARED`.
     fn shares(&self) -> bool;
 
     /// Allows the NF to read packets in place, or gives the reason why it may not. Called before `start`.
@@ -33,7 +33,8 @@ pub trait NfLink: Send {
     /// Grants empty slots from the front of the list, as many as fit. Returns their number.
     fn grant(&mut self, packets: &[Packet], list: &[u16]) -> usize;
 
-    /// Appends the completions of returned packets and of those that a dead NF held. Every enqueued packet has one.
+    /// Appends the completions of returned packets and of those that a dead NF held. Every enqueued packet
+    /// has one.
     fn collect(&mut self, out: &mut Completions);
 
     /// Ends the NF, and appends the completions of all packets that it held.

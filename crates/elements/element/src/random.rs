@@ -1,7 +1,7 @@
 //! Random numbers inside programs.
 //!
-//! Marsaglia's xorshift (64 bits; shifts 13, 7, 17) in a state cell. Each element and worker has its own sequence, which
-//! is the same in every run.
+//! Marsaglia's xorshift (64 bits; shifts 13, 7, 17) in a state cell. Each element and worker has its own
+//! sequence, which is the same in every run.
 
 use crate::configure::Configure;
 use ir::expr::cell;

@@ -1,11 +1,12 @@
 //! Records of a fixed size for tables that programs read.
 //!
-//! A record's handle is its address as a number, as machine code needs it ([`ir::Table`]). Handles are valid until the
-//! next record is added: tables add and remove records only between bursts, and a program looks its handles up again in
-//! each burst. The memory consists of cells, so that machine code may also write to it while this structure is alive.
+//! A record's handle is its address as a number, as machine code needs it ([`ir::Table`]). Handles are valid
+//! until the next record is added: tables add and remove records only between bursts, and a program looks its
+//! handles up again in each burst. The memory consists of cells, so that machine code may also write to it
+//! while this structure is alive.
 //!
-//! A record is a whole number of 8-byte words; its bytes are little-endian numbers. No code here reads through an
-//! address: a handle is converted to an index and checked, so an invalid handle reads as zero.
+//! A record is a whole number of 8-byte words; its bytes are little-endian numbers. No code here reads
+//! through an address: a handle is converted to an index and checked, so an invalid handle reads as zero.
 
 use std::cell::Cell;
 

@@ -212,7 +212,8 @@ fn make<L: Library>(
     configure(class, "e", config, shape, (0, 1), services)
 }
 
-/// Makes an element of that name, as a worker of so many; the rendered mistakes where its configuration has some.
+/// Makes an element of that name, as a worker of so many; the rendered mistakes where its configuration has
+/// some.
 ///
 /// # Errors
 /// The mistakes, a line each.

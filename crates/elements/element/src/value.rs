@@ -30,7 +30,8 @@ pub fn set<T>(place: &mut T, value: &str, parser: impl Parser<T>) -> Result<(), 
     Ok(())
 }
 
-/// The number in one of a program's state cells, as a handler's value; `None` if the program has no such cell.
+/// The number in one of a program's state cells, as a handler's value; `None` if the program has no such
+/// cell.
 pub fn cell_text(cells: &[u64], cell: u16) -> Option<String> {
     cells.get(usize::from(cell)).map(u64::to_string)
 }
@@ -69,8 +70,8 @@ pub fn true_or_false(text: &Spanned, _names: &dyn Names) -> Parsed<bool> {
     text.as_str().parse().map_err(|_| Diagnostic::error(text.span, "`true` or `false` is expected"))
 }
 
-/// A number with `fraction_bits` bits after the point, with the fewest decimals that distinguish it from its neighbours
-/// (Knuth, TeX: The Program, section 103), as Click writes such numbers.
+/// A number with `fraction_bits` bits after the point, with the fewest decimals that distinguish it from its
+/// neighbours (Knuth, TeX: The Program, section 103), as Click writes such numbers.
 pub fn fixed_point_text(number: u64, fraction_bits: u32) -> String {
     let one = 1u128 << fraction_bits.min(60);
     let mut text = (u128::from(number) / one).to_string();

@@ -20,8 +20,8 @@ pub trait Host {
     fn emit_all(&mut self, node: usize, port: usize, packets: &[Packet]) {
         packets.iter().for_each(|packet| self.emit(node, port, packet));
     }
-    /// Counts packets that left by a port without the host. The first element downstream that does more than forward
-    /// holds them.
+    /// Counts packets that left by a port without the host. The first element downstream that does more than
+    /// forward holds them.
     fn pass(&mut self, _node: usize, _port: usize, _count: usize) {}
     /// Frees packets and counts them as dropped for a reason.
     fn drop(&mut self, node: usize, reason: usize, packets: &[Packet]);

@@ -1,5 +1,5 @@
-//! Elements that Click configurations name and chains do not need: scripts, captures as elements, summary dumps,
-//! generators, shapers, schedulers, active queue management, and printers.
+//! Elements that Click configurations name and chains do not need: scripts, captures as elements, summary
+//! dumps, generators, shapers, schedulers, active queue management, and printers.
 //!
 //! The folders are those of the crate `elements`, which does not use this one.
 

@@ -1,7 +1,8 @@
-//! The elements of chains: devices, headers, filters, rewriters, routes, neighbours, queues, and instances of NFs.
+//! The elements of chains: devices, headers, filters, rewriters, routes, neighbours, queues, and instances of
+//! NFs.
 //!
-//! Each folder is about one subject, and its `mod.rs` lists the classes. The crate `elements-click` has those that only
-//! configurations written for Click use.
+//! Each folder is about one subject, and its `mod.rs` lists the classes. The crate `elements-click` has those
+//! that only configurations written for Click use.
 
 pub mod basic;
 pub mod device;

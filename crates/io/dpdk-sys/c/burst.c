@@ -14,7 +14,13 @@
 #include "internal.h"
 
 /* Flags of an mbuf that say where its data lies; all others speak of offloads. */
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+/* Since then each allocation from a pool of external buffers marks the mbuf as external, which mr_settle took away: the mark
+ * says nothing about a packet. Whether a buffer is of another pool shows in its address. */
+#define MR_KEPT_FLAGS RTE_MBUF_F_INDIRECT
+#else
 #define MR_KEPT_FLAGS (RTE_MBUF_F_EXTERNAL | RTE_MBUF_F_INDIRECT)
+#endif
 /* Flags of a VLAN tag that is in the mbuf and no longer in the frame. */
 #define MR_STRIPPED (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_QINQ_STRIPPED)
 
@@ -184,6 +190,10 @@ MR_WIDE uint32_t mr_alloc(struct mr_pool *pool, struct mr_packet *out, uint32_t 
 	for (uint32_t i = 0; i < got; i++) {
 		uint64_t slot = mr_slot(pool, mr_distance(pool, (uint64_t)mbufs[i]->buf_addr));
 
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+		/* See MR_KEPT_FLAGS: without the mark, freeing looks at no reference count of a buffer. */
+		mbufs[i]->ol_flags = 0;
+#endif
 		mr_fill(&out[i], mbufs[i], slot, &common);
 		out[i].mac = MR_NO_HEADER;
 	}

@@ -7,8 +7,16 @@
 #include "shim.h"
 
 /*
- * Written for, and tried with, DPDK 22.11. No later release was tried. What one changes in a call of the shim is guarded by
- * RTE_VERSION where it is called. Before 22.11 some names of mempool and mbuf are older ones.
+ * Written for, and tried with, DPDK 22.11. No later release was compiled or run. What later ones change was read: "Removed
+ * Items", "API Changes" and "ABI Changes" of the release notes of 23.03 to 25.11 (25.07 before its release), and parts of the
+ * headers of 24.11.6 and of 25.11. Found for what the shim calls:
+ *
+ * - 23.11 moved rte_openlog_stream into librte_log: build.rs links it where pkg-config names it;
+ * - about 25.11 an allocation marks mbufs of pools of external buffers as external again: guarded in burst.c;
+ * - 26.07 (before its release) has net_pcap stamp frames in nanoseconds, where that offload is requested: not guarded, so that
+ *   frames of net_pcap have no time there.
+ *
+ * Before 22.11 some names of mempool and mbuf are older ones.
  */
 #if RTE_VERSION < RTE_VERSION_NUM(22, 11, 0, 0)
 #error "DPDK is too old: Millrace needs 22.11 or later (install libdpdk-dev of Debian 12 or later)"

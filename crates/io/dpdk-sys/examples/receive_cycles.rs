@@ -1,5 +1,6 @@
-//! Measures receiving a burst and freeing it, by the flags that the device sets: nanoseconds per packet, the minimum of
-//! many bursts. The device is net_null with the test driver; each figure includes the cost of both:
+//! Measures receiving a burst and freeing it, by the flags that the device sets: nanoseconds per packet, the
+//! minimum of many bursts. The device is net_null with the test driver; each figure includes the cost of
+//! both:
 //!
 //!     cargo run --release -p millrace-dpdk-sys --example receive_cycles [MILLIONS OF PACKETS [FLAGS]]
 

@@ -1,7 +1,7 @@
 //! Devices and their queues.
 //!
-//! A device is attached by name and started with as many queue pairs as there are workers. It is stopped and detached
-//! when its last user drops it. Each [`Queue`] is used by one thread at a time.
+//! A device is attached by name and started with as many queue pairs as there are workers. It is stopped and
+//! detached when its last user drops it. Each [`Queue`] is used by one thread at a time.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::ffi::{self, DeviceStats, RawBurst, RawDevice, RawQueue};
@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// The smallest and largest number of descriptors in each queue. Drivers adjust the number by themselves.
 const DESCRIPTORS: std::ops::RangeInclusive<u32> = 64..=1024;
 
-/// The number of a pool's packets that each queue may keep filled: a quarter of the queue's share. Drivers allocate
-/// that many at once when they start, and an empty pool would stop all workers.
+/// The number of a pool's packets that each queue may keep filled: a quarter of the queue's share. Drivers
+/// allocate that many at once when they start, and an empty pool would stop all workers.
 fn descriptors(pool: &Mempool, queues: u16) -> u16 {
     let share = pool.raw().capacity / u32::from(queues.max(1)) / 4;
     let rounded = 1 << share.max(1).ilog2();
@@ -52,8 +52,8 @@ pub struct DeviceInfo {
     pub mtu: u16,
     /// Queue pairs that it was started with.
     pub queues: u16,
-    /// Whether the device distributes TCP and UDP flows over its queues by addresses and ports. The hash is symmetric
-    /// if the driver accepts a key.
+    /// Whether the device distributes TCP and UDP flows over its queues by addresses and ports. The hash is
+    /// symmetric if the driver accepts a key.
     pub rss: bool,
     /// Whether it can send packets of several segments.
     pub multi_segment: bool,
@@ -70,8 +70,8 @@ pub struct Received {
     pub bytes: u64,
     /// The number of packets with offload flags.
     pub flagged: u64,
-    /// Packets that were dropped: they were in memory of the driver, or left no room to restore a VLAN tag that the
-    /// device removed.
+    /// Packets that were dropped: they were in memory of the driver, or left no room to restore a VLAN tag
+    /// that the device removed.
     pub foreign: u64,
     /// Packets that took the slow path: several segments, a group address, or flags that need processing.
     pub odd: u64,
@@ -100,7 +100,8 @@ pub struct Device {
 impl Device {
     /// Attaches a device and starts it with `queues` queue pairs that receive into `pool`.
     ///
-    /// `name` is the name of the device (`net_pcap0`, `0000:00:05.0`), `arguments` those of its driver (`iface=eth0`).
+    /// `name` is the name of the device (`net_pcap0`, `0000:00:05.0`), `arguments` those of its driver
+    /// (`iface=eth0`).
     ///
     /// # Errors
     ///
@@ -127,7 +128,8 @@ impl Device {
             return Err(DpdkError::failed("attach", name, code));
         }
         raw.port = port;
-        // SAFETY: the port was attached above; the pool exists until the process ends; this function owns `raw`.
+        // SAFETY: the port was attached above; the pool exists until the process ends; this function owns
+        // `raw`.
         let code =
             unsafe { ffi::mr_device_start(port, queues, descriptors(pool, queues), pool.raw(), &mut raw) };
         let device = Device { bus, name: c_name, raw, pool: Arc::clone(pool) };
@@ -199,8 +201,8 @@ pub struct Queue {
     device: Arc<Device>,
 }
 
-// SAFETY: the pointer in it is to a pool that exists until the process ends and may be used by all threads; the queue
-// itself is used through `&mut`.
+// SAFETY: the pointer in it is to a pool that exists until the process ends and may be used by all threads;
+// the queue itself is used through `&mut`.
 unsafe impl Send for Queue {}
 
 impl Queue {

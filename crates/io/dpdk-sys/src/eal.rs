@@ -1,8 +1,8 @@
 //! DPDK's environment (EAL). It is started once per process and runs until the process ends.
 //!
-//! It probes only PCI devices that were named (otherwise it would take over the machine's own network card), shares no
-//! memory with other processes, and writes no files. Its main thread is a thread of its own that does nothing else,
-//! because the EAL pins the thread that starts it.
+//! It probes only PCI devices that were named (otherwise it would take over the machine's own network card),
+//! shares no memory with other processes, and writes no files. Its main thread is a thread of its own that
+//! does nothing else, because the EAL pins the thread that starts it.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::{BUILT_WITH_DPDK, DpdkError, ffi};
@@ -22,8 +22,8 @@ pub struct EalOptions {
     pub pci: Vec<String>,
     /// Whether its memory is on huge pages: `None` for huge pages if enough of them are free.
     pub huge_pages: Option<bool>,
-    /// Memory for packet headers, rings, and pools of drivers that cannot use the packet region, in MiB. The system
-    /// allocates only the memory that is used.
+    /// Memory for packet headers, rings, and pools of drivers that cannot use the packet region, in MiB. The
+    /// system allocates only the memory that is used.
     pub memory_mib: u32,
 }
 
@@ -50,8 +50,8 @@ impl Eal {
     ///
     /// # Errors
     ///
-    /// When this program was built without DPDK, when DPDK does not start, or when it runs already without a PCI device
-    /// that is requested now. A failed start is not repeated.
+    /// When this program was built without DPDK, when DPDK does not start, or when it runs already without a
+    /// PCI device that is requested now. A failed start is not repeated.
     pub fn start(options: &EalOptions) -> Result<Eal, DpdkError> {
         if !BUILT_WITH_DPDK {
             return Err(DpdkError::NotBuilt);
@@ -129,12 +129,13 @@ fn init(arguments: &[String]) -> c_int {
     let mut pointers: Vec<*mut c_char> = arguments.into_iter().map(CString::into_raw).collect();
     let count = pointers.len() as c_int;
     pointers.push(std::ptr::null_mut());
-    // SAFETY: `pointers` contains `count` C strings that are never freed, and a null pointer after them. The caller
-    // holds the lock, which makes this the only start.
+    // SAFETY: `pointers` contains `count` C strings that are never freed, and a null pointer after them. The
+    // caller holds the lock, which makes this the only start.
     unsafe { ffi::mr_eal_init(count, pointers.leak().as_mut_ptr()) }
 }
 
-/// The names of the network drivers that DPDK has on this machine, as for ports (`net_pcap`, ...). Does not start DPDK.
+/// The names of the network drivers that DPDK has on this machine, as for ports (`net_pcap`, ...). Does not
+/// start DPDK.
 pub fn driver_names() -> Vec<String> {
     let roots = ["/usr/lib/x86_64-linux-gnu/dpdk", "/usr/lib/aarch64-linux-gnu/dpdk", "/usr/lib64/dpdk"];
     let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -116,7 +116,8 @@ macro_rules! shim {
             $( pub fn $name($( $arg: $kind ),*) $( -> $result )?; )*
         }
 
-        /// The stand-ins of a build without DPDK. [`crate::Eal::start`] returns an error before any of them is called.
+        /// The stand-ins of a build without DPDK. [`crate::Eal::start`] returns an error before any of them
+        /// is called.
         #[cfg(not(dpdk))]
         mod absent {
             use super::*;

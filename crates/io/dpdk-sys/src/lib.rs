@@ -1,9 +1,9 @@
 //! DPDK, burst by burst: the only crate that includes its headers.
 //!
-//! A C shim (`c/`) fills descriptors from mbufs and mbufs from descriptors, a burst at a call; this crate wraps it in
-//! safe types. [`Eal`] is the environment, started once per process. [`Mempool`] is packet memory that DPDK drivers
-//! receive into; [`DpdkPool`] is one worker's handle of it. [`Device`] is an attached device, [`Queue`] one worker's
-//! pair of its queues.
+//! A C shim (`c/`) fills descriptors from mbufs and mbufs from descriptors, a burst at a call; this crate
+//! wraps it in safe types. [`Eal`] is the environment, started once per process. [`Mempool`] is packet memory
+//! that DPDK drivers receive into; [`DpdkPool`] is one worker's handle of it. [`Device`] is an attached
+//! device, [`Queue`] one worker's pair of its queues.
 //!
 //! This crate does not choose devices, parse users' texts or count packets (see `port::dpdk`).
 //!

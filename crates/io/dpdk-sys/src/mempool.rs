@@ -1,7 +1,8 @@
 //! Packet memory that DPDK drivers receive into, and a worker's handle of it.
 //!
-//! Headers are in DPDK's memory. Data is in a region of `shm` if the driver accepts one, else behind the headers. A
-//! pool exists until the process ends: a driver may hold packets until then, and does not report when it releases them.
+//! Headers are in DPDK's memory. Data is in a region of `shm` if the driver accepts one, else behind the
+//! headers. A pool exists until the process ends: a driver may hold packets until then, and does not report
+//! when it releases them.
 #![expect(unsafe_code, reason = "calls into C")]
 
 use crate::ffi::{self, RawBurst, RawPool};
@@ -67,7 +68,8 @@ impl Mempool {
             region.map_or((0, 0, 0), |region| (region.address(), region.chains(), region.bytes()));
         // A cache may hold two thirds of a small pool at most.
         let cache = CACHE.min(slots / 3);
-        // SAFETY: the region stays mapped for the life of the process (it is leaked below); this function owns `raw`.
+        // SAFETY: the region stays mapped for the life of the process (it is leaked below); this function
+        // owns `raw`.
         let code = unsafe {
             let (base, chains) = (base as *mut _, chains as *mut _);
             ffi::mr_pool_create(c_name.as_ptr(), base, chains, bytes as u64, page_bytes, slots, cache, raw)
@@ -116,8 +118,8 @@ impl DpdkPool {
             Some(list) => (list.as_ptr(), list.len()),
             None => (std::ptr::null(), packets.len()),
         };
-        // SAFETY: both arrays have the lengths that are passed; the shim checks every index against the count and every
-        // handle against the pools' headers.
+        // SAFETY: both arrays have the lengths that are passed; the shim checks every index against the count
+        // and every handle against the pools' headers.
         unsafe {
             ffi::mr_free(packets.as_ptr(), packets.len() as u32, pointer, listed as u32, &mut burst);
         }
@@ -150,7 +152,8 @@ impl Pool for DpdkPool {
     }
 
     fn share(&mut self, packets: &[Packet]) -> bool {
-        // SAFETY: the array has the length that is passed; the shim checks every handle against the pools' headers.
+        // SAFETY: the array has the length that is passed; the shim checks every handle against the pools'
+        // headers.
         unsafe { ffi::mr_share(packets.as_ptr(), packets.len() as u32) };
         true
     }

@@ -1,7 +1,7 @@
 //! Packets with the flags that NICs set: which of them take the slow path, and the resulting descriptors.
 //!
-//! The device is net_null; the test driver sets flags in its packets. Every test checks that all packets return to the
-//! pool. Each test uses a device name of its own, so that all may run in one process.
+//! The device is net_null; the test driver sets flags in its packets. Every test checks that all packets
+//! return to the pool. Each test uses a device name of its own, so that all may run in one process.
 
 use dpdk_sys::{Bus, Device, DpdkPool, Eal, EalOptions, Mempool, Queue, Received};
 use dpdk_test_driver::{FlaggedQueue, hash, strips};
@@ -43,8 +43,8 @@ impl Bench {
         FlaggedQueue::new(self.name, queue, arguments).expect("known arguments")
     }
 
-    /// Receives bursts with these flags, calls `check` for each packet with its number, and frees all. Returns the
-    /// sums.
+    /// Receives bursts with these flags, calls `check` for each packet with its number, and frees all.
+    /// Returns the sums.
     fn receive(&mut self, arguments: &str, bursts: u64, mut check: impl FnMut(u64, &Packet)) -> Received {
         let mut flagged = self.queue(&format!("frames=1,{arguments}"));
         let mut vector = vec![Packet::EMPTY; BURST];
@@ -199,7 +199,8 @@ fn a_tag_that_the_device_removed_is_put_back() {
     });
     assert_eq!((sum.odd, sum.foreign), (every(3) + every(2) - every(6), 0));
 
-    // Without room for the tag the packet is dropped: without its tag it would appear to belong to another network.
+    // Without room for the tag the packet is dropped: without its tag it would appear to belong to another
+    // network.
     let mut lost = 0;
     let sum = bench.receive("vlan-stripped=3,no-headroom=2", 100, |number, _| {
         lost += u64::from(number.is_multiple_of(6));

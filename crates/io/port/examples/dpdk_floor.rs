@@ -1,5 +1,5 @@
-//! Measures the cycles per packet of receiving from a DPDK device and dropping the packets, or sending them back.
-//! `cargo run --release -p millrace-port --example dpdk_floor -- [--huge] net_null0 ...`
+//! Measures the cycles per packet of receiving from a DPDK device and dropping the packets, or sending them
+//! back. `cargo run --release -p millrace-port --example dpdk_floor -- [--huge] net_null0 ...`
 //!
 //! For comparison: `dpdk-testpmd ... --vdev net_null0 -- --forward-mode=rxonly` (or `io`).
 

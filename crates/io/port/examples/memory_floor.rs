@@ -1,5 +1,5 @@
-//! Measures the cycles per packet of receiving from memory and dropping the packets: the lower bound of every figure
-//! over the in-memory port. `cargo run --release -p millrace-port --example memory_floor`
+//! Measures the cycles per packet of receiving from memory and dropping the packets: the lower bound of every
+//! figure over the in-memory port. `cargo run --release -p millrace-port --example memory_floor`
 
 use port::{FrameSet, MemoryPort, Port};
 use shm::{Packet, PacketPool, PacketRegion, RegionOptions, SharedPool};

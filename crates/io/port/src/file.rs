@@ -1,4 +1,5 @@
-//! Files that a run reads and writes: compares names of one file, and leaves outputs unchanged until the run starts.
+//! Files that a run reads and writes: compares names of one file, and leaves outputs unchanged until the run
+//! starts.
 
 use crate::{PortError, Result};
 use std::fmt::Debug;
@@ -69,8 +70,8 @@ impl OutputSink for Stdout {
     }
 }
 
-/// A file to be written. It is unchanged until [`OutputFile::begin`]. If `begin` is never called, a file that did not
-/// exist before is removed again.
+/// A file to be written. It is unchanged until [`OutputFile::begin`]. If `begin` is never called, a file that
+/// did not exist before is removed again.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! Prepared frames: templates that a generator copies.
 //!
-//! Frames are stored one after another, each aligned and padded to cache lines, so that a frame of up to 64 bytes is
-//! copied as one whole line whatever its length.
+//! Frames are stored one after another, each aligned and padded to cache lines, so that a frame of up to 64
+//! bytes is copied as one whole line whatever its length.
 
 use crate::{PortError, Result};
 use shm::chain::SEGMENT_BYTES;

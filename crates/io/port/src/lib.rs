@@ -35,8 +35,8 @@ pub const LINK_RAW_IP: u32 = 101;
 /// Link type of Linux "cooked" captures (LINKTYPE_LINUX_SLL).
 pub const LINK_LINUX_COOKED: u32 = 113;
 
-/// The packets and bytes that one call moved through a port. The port counts bytes while the descriptors are in the
-/// cache.
+/// The packets and bytes that one call moved through a port. The port counts bytes while the descriptors are
+/// in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Moved {
     /// Packets.
@@ -68,8 +68,8 @@ pub trait Port: Send {
     /// Fills `out` from its front with received packets and returns how many. The caller owns them.
     fn receive(&mut self, pool: &mut PacketPool, out: &mut [Packet]) -> Moved;
 
-    /// Sends the packets of `list`, in its order. Returns how many from the front of `list` the port took; the caller
-    /// still owns the others.
+    /// Sends the packets of `list`, in its order. Returns how many from the front of `list` the port took;
+    /// the caller still owns the others.
     fn send(&mut self, pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> Moved;
 
     /// The counters of the port.
@@ -85,8 +85,8 @@ pub trait Port: Send {
         true
     }
 
-    /// Writes buffered output. Called when the run starts, from time to time, and when it ends; an output file is
-    /// emptied by the first call.
+    /// Writes buffered output. Called when the run starts, from time to time, and when it ends; an output
+    /// file is emptied by the first call.
     ///
     /// # Errors
     ///
@@ -95,7 +95,8 @@ pub trait Port: Send {
         Ok(())
     }
 
-    /// Warnings about problems that did not stop the port: its name, the problem and its effect. Each is returned once.
+    /// Warnings about problems that did not stop the port: its name, the problem and its effect. Each is
+    /// returned once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -112,8 +113,8 @@ pub struct PortInfo {
     pub mtu: Option<u32>,
     /// The link type as captures number it; [`LINK_ETHERNET`] for nearly all ports.
     pub link_type: u32,
-    /// Whether all packets of a flow are received by one of the port's queues, and flows are distributed over all
-    /// queues, as with receive-side scaling.
+    /// Whether all packets of a flow are received by one of the port's queues, and flows are distributed over
+    /// all queues, as with receive-side scaling.
     pub shares_flows: bool,
 }
 

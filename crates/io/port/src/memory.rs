@@ -1,11 +1,11 @@
 //! The in-memory port: a generator of prepared frames and a sink.
 //!
-//! Every emitted packet is a fresh copy of its template, so a frame that an element rewrote is not emitted again:
-//! replayed traffic is the same on every pass. The cost of that copy is part of every figure measured over this port;
-//! [`restore_cost`] measures it.
+//! Every emitted packet is a fresh copy of its template, so a frame that an element rewrote is not emitted
+//! again: replayed traffic is the same on every pass. The cost of that copy is part of every figure measured
+//! over this port; [`restore_cost`] measures it.
 //!
-//! The port is closed-loop: it emits as many packets as are requested and loses none, so it measures saturation. It
-//! reads no clock: packets have no timestamp.
+//! The port is closed-loop: it emits as many packets as are requested and loses none, so it measures
+//! saturation. It reads no clock: packets have no timestamp.
 
 use crate::frames::{Filled, FramePlace, FrameSet, LINE_BYTES, fill};
 use crate::{Moved, Port, PortError, PortInfo, PortStats, Result};
@@ -62,7 +62,8 @@ impl MemoryPort {
         self
     }
 
-    /// Starts with that frame of the set, so that workers that share a set receive different frames at a time.
+    /// Starts with that frame of the set, so that workers that share a set receive different frames at a
+    /// time.
     #[must_use]
     pub fn start_at(mut self, frame: usize) -> MemoryPort {
         self.next = self.frames.as_ref().map_or(0, |frames| frame % frames.count());
@@ -157,8 +158,8 @@ fn finish(packet: &mut Packet, place: FramePlace, origin: u16) {
     (packet.mac, packet.origin, packet.packet_type) = (packet.data(), origin, place.packet_type);
 }
 
-/// Measures the cost of restoring packets from their templates: the time of `rounds` passes over the set with the
-/// template copy alone. The slots are `burst` hot ones, as in a worker. Divide by rounds and frames.
+/// Measures the cost of restoring packets from their templates: the time of `rounds` passes over the set with
+/// the template copy alone. The slots are `burst` hot ones, as in a worker. Divide by rounds and frames.
 ///
 /// # Errors
 ///

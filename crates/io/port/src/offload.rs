@@ -1,14 +1,15 @@
 //! Checksums and segmentation that a sender on the same machine leaves to a device.
 //!
-//! A kernel that sends into a veth pair, or a guest that sends to its virtual NIC, writes only the pseudo header's sum
-//! into a transport checksum, and may send one frame of 64 KiB. It expects a device to complete both. Ports here
-//! deliver finished packets: they complete the checksum, and drop and count a truncated frame.
+//! A kernel that sends into a veth pair, or a guest that sends to its virtual NIC, writes only the pseudo
+//! header's sum into a transport checksum, and may send one frame of 64 KiB. It expects a device to complete
+//! both. Ports here deliver finished packets: they complete the checksum, and drop and count a truncated
+//! frame.
 //!
 //! Drivers that pass on this state set [`flag::PARTIAL_CHECKSUM`] and [`flag::GSO`]. DPDK's net_af_packet and
-//! net_af_xdp do not, so their packets are inspected: a checksum field with exactly the pseudo header's folded sum is
-//! taken for a partial one. One in 65,536 finished checksums has that value; the port checks whether it is finished
-//! before it changes it. A packet whose checksum field was damaged to exactly that value is not recognised: the port
-//! would complete its checksum.
+//! net_af_xdp do not, so their packets are inspected: a checksum field with exactly the pseudo header's
+//! folded sum is taken for a partial one. One in 65,536 finished checksums has that value; the port checks
+//! whether it is finished before it changes it. A packet whose checksum field was damaged to exactly that
+//! value is not recognised: the port would complete its checksum.
 
 use packet::access::Access;
 use packet::checksum::{self, Sum, Validity};
@@ -27,7 +28,8 @@ pub enum Settled {
     Whole,
     /// The transport checksum was partial and is complete now.
     Finished,
-    /// The IP header's length exceeds the frame, or the frame stands for several packets. The caller drops it.
+    /// The IP header's length exceeds the frame, or the frame stands for several packets. The caller drops
+    /// it.
     CutOff,
 }
 

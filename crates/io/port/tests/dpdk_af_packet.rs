@@ -26,7 +26,7 @@ fn fragments_come_as_they_were_on_the_wire() {
     let made =
         ip("link add ours type veth peer name theirs") && ip("link set ours up") && ip("link set theirs up");
     if !made {
-        eprintln!("SKIP: a veth pair cannot be made here");
+        eprintln!("SKIP: a veth pair cannot be made here (needs the kernel module veth)");
         return;
     }
     let Some(dpdk) = start(1024) else { return };
@@ -80,7 +80,8 @@ fn a_kernel_peer_is_understood() {
     let warnings = port.take_warnings();
     assert!(warnings.len() == 1 && warnings[0].contains("ethtool -K"), "{warnings:?}");
 
-    // Sent packets arrive. A chain is linearized for this driver; one that is too long is dropped with a warning.
+    // Sent packets arrive. A chain is linearized for this driver; one that is too long is dropped with a
+    // warning.
     let mac = mac_of("theirs");
     let mut buffer = [0; 9000];
     for len in [1usize, 1000, 1900] {

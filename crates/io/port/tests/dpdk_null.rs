@@ -61,7 +61,8 @@ fn null_receives_into_the_region_and_nothing_leaks() {
     assert_eq!(port.send(&mut pool, &mut [copy], &[0]).packets, 1);
     assert_no_leak(&pool, 0);
 
-    // A packet with another reader is free when both the driver and the reader have released it, in either order.
+    // A packet with another reader is free when both the driver and the reader have released it, in either
+    // order.
     let got = port.receive(&mut pool, &mut vector[..2]).packets;
     assert_eq!(got, 2);
     assert!(pool.share(&vector[..2]) && pool.share(&vector[..1]));

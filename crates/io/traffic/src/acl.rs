@@ -1,8 +1,8 @@
 //! Flows that hit the rules of a rule set.
 //!
-//! From a trace, the headers are used unchanged. From rules alone, flow `i` is a random header of rule `i mod n` that
-//! no earlier rule matches, so that every rule that can decide a packet does. A rule that earlier ones cover gets a
-//! header all the same: its traffic would look like this.
+//! From a trace, the headers are used unchanged. From rules alone, flow `i` is a random header of rule `i mod
+//! n` that no earlier rule matches, so that every rule that can decide a packet does. A rule that earlier
+//! ones cover gets a header all the same: its traffic would look like this.
 
 use std::path::PathBuf;
 
@@ -28,8 +28,8 @@ pub struct AclTraffic {
     pub miss_percent: u8,
 }
 
-/// The number of attempts to draw a header that no earlier rule matches. For a rule that is half covered, all attempts
-/// fail once in 4 billion flows.
+/// The number of attempts to draw a header that no earlier rule matches. For a rule that is half covered, all
+/// attempts fail once in 4 billion flows.
 const DRAWS: u32 = 32;
 
 impl AclTraffic {

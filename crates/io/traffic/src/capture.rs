@@ -1,9 +1,9 @@
 //! Writes generated traffic to a pcap file.
 //!
 //! Frames are streamed: memory does not grow with their number. A regular file is written under a second name
-//! (`OUT.part`) and renamed when it is complete, so an old capture is never partly overwritten. When writing stops
-//! early (a full disk), the partial file is truncated to its last whole frame and stays readable. Pipes and devices are
-//! written directly.
+//! (`OUT.part`) and renamed when it is complete, so an old capture is never partly overwritten. When writing
+//! stops early (a full disk), the partial file is truncated to its last whole frame and stays readable. Pipes
+//! and devices are written directly.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,13 +16,13 @@ use port::{LINK_ETHERNET, OutputFile, PortError};
 use crate::TrafficError;
 use crate::{Frames, Summary};
 
-/// Writes `count` frames to the capture file `path` (`-` is standard output) and returns a summary of them. `progress`
-/// is called from time to time with the number of frames made.
+/// Writes `count` frames to the capture file `path` (`-` is standard output) and returns a summary of them.
+/// `progress` is called from time to time with the number of frames made.
 ///
 /// # Errors
 ///
-/// When the file cannot be created, or writing stopped early; the error then contains the number of readable frames and
-/// the name of their file.
+/// When the file cannot be created, or writing stopped early; the error then contains the number of readable
+/// frames and the name of their file.
 pub fn write_capture(
     path: &Path,
     resolution: Resolution,

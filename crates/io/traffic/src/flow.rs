@@ -1,8 +1,8 @@
 //! Selects the flow of a frame, and computes that flow's 5-tuple.
 //!
-//! Flows are numbered from 0. The 5-tuple of a generated flow is computed from its number (by a keyed permutation of
-//! all 5-tuples in the ranges), so that a million flows use no memory and no two are equal. Flows from a rule set or a
-//! trace are a list.
+//! Flows are numbered from 0. The 5-tuple of a generated flow is computed from its number (by a keyed
+//! permutation of all 5-tuples in the ranges), so that a million flows use no memory and no two are equal.
+//! Flows from a rule set or a trace are a list.
 
 use rand_distr::{Distribution, Zipf};
 
@@ -12,9 +12,9 @@ use crate::protocol::{FlowOrder, ICMP, ICMPV6, ProtocolMix, TCP, UDP};
 use crate::random::{Permutation, Random, mix};
 use crate::range::{AddressRange, PortSet};
 
-// Two multipliers whose multiples are evenly distributed over the unit square (Roberts' R2 sequence: 1/p and 1/p^2 for
-// the plastic number p, as fractions of 2^64). The shares of protocols and families are thus exact to about one flow
-// even for few flows, and are independent of each other.
+// Two multipliers whose multiples are evenly distributed over the unit square (Roberts' R2 sequence: 1/p and
+// 1/p^2 for the plastic number p, as fractions of 2^64). The shares of protocols and families are thus exact
+// to about one flow even for few flows, and are independent of each other.
 const SPREAD_PROTOCOL: u64 = 0xC13F_A9A9_02A6_328F;
 const SPREAD_FAMILY: u64 = 0x91E1_0DA5_C79E_7B1D;
 
@@ -70,8 +70,8 @@ impl FlowSpace {
         let ipv6 = percent < u64::from(self.ipv6_percent);
         let protocol = self.protocols.at(of_2_32(SPREAD_PROTOCOL));
         let ranges = if ipv6 { &self.v6 } else { &self.v4 };
-        // A permutation for each protocol and family. Flow numbers are distinct, so tuples of the same protocol and
-        // family are; other tuples differ in protocol or family.
+        // A permutation for each protocol and family. Flow numbers are distinct, so tuples of the same
+        // protocol and family are; other tuples differ in protocol or family.
         let key = mix(self.seed ^ (u64::from(protocol) << 1 | u64::from(ipv6)));
         let permutation = Permutation::new(ranges.tuples(protocol), key);
         let mut place = permutation.apply(u128::from(index));

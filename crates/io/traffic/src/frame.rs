@@ -1,7 +1,7 @@
 //! Builds the bytes of one frame from its description.
 //!
-//! Invariant: a built frame has exactly the requested length, all its checksums are right, and its IP packet ends where
-//! the frame ends, except that a frame without payload is padded.
+//! Invariant: a built frame has exactly the requested length, all its checksums are right, and its IP packet
+//! ends where the frame ends, except that a frame without payload is padded.
 
 use std::net::IpAddr;
 
@@ -25,8 +25,8 @@ pub struct FiveTuple {
     pub src: IpAddr,
     /// Destination address, of the same family.
     pub dst: IpAddr,
-    /// IP protocol number. For protocols other than TCP, UDP and the family's ICMP, the payload starts with both ports,
-    /// so that a header of a rule set stays recognisable.
+    /// IP protocol number. For protocols other than TCP, UDP and the family's ICMP, the payload starts with
+    /// both ports, so that a header of a rule set stays recognisable.
     pub protocol: u8,
     /// Source port; for ICMP the echo identifier.
     pub src_port: u16,
@@ -68,8 +68,8 @@ pub struct FrameSpec<'a> {
     pub ttl: u8,
     /// Differentiated services code point, 0 to 63.
     pub dscp: u8,
-    /// Payload, used from its start; it must be long enough for the frame. A frame with an empty payload is padded with
-    /// zeros after the IP packet.
+    /// Payload, used from its start; it must be long enough for the frame. A frame with an empty payload is
+    /// padded with zeros after the IP packet.
     pub payload: &'a [u8],
     /// Length of the whole frame without FCS.
     pub len_bytes: usize,
@@ -103,8 +103,8 @@ impl FrameSpec<'_> {
     ///
     /// # Errors
     ///
-    /// When the length is less than [`Self::header_bytes`] or more than an IP length field can hold, the addresses are
-    /// of two families, a tag or the DSCP is out of its range, or the payload is too short.
+    /// When the length is less than [`Self::header_bytes`] or more than an IP length field can hold, the
+    /// addresses are of two families, a tag or the DSCP is out of its range, or the payload is too short.
     pub fn build_into(&self, out: &mut Vec<u8>) -> Result<(), TrafficError> {
         let start = out.len();
         let built = self.append(out);

@@ -213,7 +213,8 @@ impl TcpProgress {
                 };
             }
         }
-        // The peer's frames are not generated, so any sequence number will do; the peer has sent its SYN only.
+        // The peer's frames are not generated, so any sequence number will do; the peer has sent its SYN
+        // only.
         segment.acknowledgement = (!segment.syn).then(|| mix(first.into()) as u32);
         matches!(flags, TcpFlags::Session { .. }) && !segment.psh
     }

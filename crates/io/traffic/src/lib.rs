@@ -1,11 +1,12 @@
 //! Generated traffic: frames, their sizes, flows and rate.
 //!
 //! A [`TrafficSpec`] contains all settings and is the same whether a command line or a TOML file states them.
-//! [`TrafficSpec::frames`] makes the frames one by one; [`TrafficSpec::prepare`] stores a number of them in one buffer
-//! for a generator port. The same specification generates the same bytes everywhere; a test compares a digest of them.
+//! [`TrafficSpec::frames`] makes the frames one by one; [`TrafficSpec::prepare`] stores a number of them in
+//! one buffer for a generator port. The same specification generates the same bytes everywhere; a test
+//! compares a digest of them.
 //!
-//! Deliberately excluded are replies (every flow has one direction), fragments, and malformed frames. Captures of real
-//! traffic and the fuzz targets contain those.
+//! Deliberately excluded are replies (every flow has one direction), fragments, and malformed frames.
+//! Captures of real traffic and the fuzz targets contain those.
 //!
 //! [`write_capture`](capture::write_capture) streams frames to a pcap file, and [`replay`] reads the frames of a
 //! capture with other addresses.

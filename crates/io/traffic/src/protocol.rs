@@ -101,7 +101,8 @@ pub enum FlowOrder {
     RoundRobin,
     /// Each flow with the same probability.
     Uniform,
-    /// Flow number `k` (from 1) with a probability proportional to `1 / k^s`: a few heavy flows and a long tail.
+    /// Flow number `k` (from 1) with a probability proportional to `1 / k^s`: a few heavy flows and a long
+    /// tail.
     Zipf(f64),
 }
 
@@ -148,9 +149,9 @@ pub enum TcpFlags {
     Ack,
     /// Every frame is a SYN: connection attempts only.
     Syn,
-    /// The client's half of connections: SYN, ACK, data frames, and after `data_frames` of them a FIN. The next frame
-    /// of the flow opens the connection again. With zero it is never closed. SYN, ACK and FIN have no payload and are
-    /// the shortest frames, whatever the size mix.
+    /// The client's half of connections: SYN, ACK, data frames, and after `data_frames` of them a FIN. The
+    /// next frame of the flow opens the connection again. With zero it is never closed. SYN, ACK and FIN have
+    /// no payload and are the shortest frames, whatever the size mix.
     Session {
         /// Data frames before the FIN; 0 for a connection that stays open.
         data_frames: u32,

@@ -1,9 +1,9 @@
 //! The random numbers of generated traffic.
 //!
-//! The same seed generates the same bytes on every machine and in every later version. Therefore the generator is a
-//! named one (PCG XSL 128/64 MCG) whose output never changes, and integers are drawn from its raw output here: a
-//! library's range sampling does not guarantee the same numbers. Each purpose (sizes, flows, payload, gaps) has its own
-//! stream: a change of frame sizes does not change the flows.
+//! The same seed generates the same bytes on every machine and in every later version. Therefore the
+//! generator is a named one (PCG XSL 128/64 MCG) whose output never changes, and integers are drawn from its
+//! raw output here: a library's range sampling does not guarantee the same numbers. Each purpose (sizes,
+//! flows, payload, gaps) has its own stream: a change of frame sizes does not change the flows.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{RngCore, SeedableRng};
@@ -30,8 +30,8 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number in `0..bound`; 0 if `bound` is 0. The bias of the multiplication is below bound / 2^64, far below any
-    /// measurable effect on traffic.
+    /// A number in `0..bound`; 0 if `bound` is 0. The bias of the multiplication is below bound / 2^64, far
+    /// below any measurable effect on traffic.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
@@ -57,9 +57,9 @@ pub(crate) fn mix(value: u64) -> u64 {
 
 /// A keyed permutation of `0..size`: distinct inputs have distinct outputs, in no apparent order.
 ///
-/// A balanced Feistel network over the next even number of bits, applied repeatedly until the value is in the range
-/// (four times on average at worst). Flow number `i` can thus be computed and need not be stored, however many flows
-/// there are.
+/// A balanced Feistel network over the next even number of bits, applied repeatedly until the value is in the
+/// range (four times on average at worst). Flow number `i` can thus be computed and need not be stored,
+/// however many flows there are.
 #[derive(Debug, Clone)]
 pub(crate) struct Permutation {
     size: u128,

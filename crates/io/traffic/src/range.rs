@@ -1,8 +1,9 @@
 //! Address and port ranges that flows are made from.
 //!
-//! Addresses are `10.0.0.1`, `10.0.0.1-10.0.0.9` or a prefix `10.0.0.0/16`. The first and last address (network and
-//! broadcast) of an IPv4 prefix up to /30 are excluded, because many functions drop them. Of a range larger than 2^32
-//! addresses, the first 2^32 are used. Ports are a list of numbers and ranges: `80,443,8000-8099`.
+//! Addresses are `10.0.0.1`, `10.0.0.1-10.0.0.9` or a prefix `10.0.0.0/16`. The first and last address
+//! (network and broadcast) of an IPv4 prefix up to /30 are excluded, because many functions drop them. Of a
+//! range larger than 2^32 addresses, the first 2^32 are used. Ports are a list of numbers and ranges:
+//! `80,443,8000-8099`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

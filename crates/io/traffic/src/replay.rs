@@ -1,8 +1,8 @@
 //! Frames of a capture with addresses replaced by those of a traffic table.
 //!
-//! The n-th host of the capture gets the n-th address of `src` where it sends, and of `dst` where it receives, so that
-//! the pairs of communicating hosts are kept. MAC addresses are those of the table. Checksums are computed again:
-//! captures of machines with offloads contain wrong ones.
+//! The n-th host of the capture gets the n-th address of `src` where it sends, and of `dst` where it
+//! receives, so that the pairs of communicating hosts are kept. MAC addresses are those of the table.
+//! Checksums are computed again: captures of machines with offloads contain wrong ones.
 
 use crate::{AddressRange, SHORTEST_WIRE_FRAME_BYTES, TrafficError, TrafficSpec};
 use packet::checksum;

@@ -1,7 +1,7 @@
 //! The sizes of frames: one size, a list, a range, weights, IMIX, the data-centre mix.
 //!
-//! A size is that of the whole Ethernet frame, with VLAN tags, without preamble and gap. [`FcsCounting`] states whether
-//! it counts the four bytes of FCS; the named mixes always count them, as their sources do.
+//! A size is that of the whole Ethernet frame, with VLAN tags, without preamble and gap. [`FcsCounting`]
+//! states whether it counts the four bytes of FCS; the named mixes always count them, as their sources do.
 
 use std::fmt;
 use std::str::FromStr;
@@ -60,14 +60,14 @@ pub enum SizeMix {
 
 const IMIX: [(u16, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
 
-/// The data-centre mix as a cumulative distribution: (size in bytes counting FCS, frames per thousand up to it), linear
-/// between the points.
+/// The data-centre mix as a cumulative distribution: (size in bytes counting FCS, frames per thousand up to
+/// it), linear between the points.
 ///
-/// Niu et al., "Benchmarking NFV Software Dataplanes", section 4.1, publish three figures of the distribution that they
-/// sampled from a web server cluster: the median is about 120 bytes, most frames are shorter than 256 bytes, and 10
-/// Gb/s of it were on average 8.662 Mpps. With 20 bytes of preamble and gap that leaves 124.3 bytes a frame. The
-/// distribution here is this project's own and matches these three: its median is 120, 99.4 per cent are under 256, its
-/// mean is 124.3.
+/// Niu et al., "Benchmarking NFV Software Dataplanes", section 4.1, publish three figures of the distribution
+/// that they sampled from a web server cluster: the median is about 120 bytes, most frames are shorter than
+/// 256 bytes, and 10 Gb/s of it were on average 8.662 Mpps. With 20 bytes of preamble and gap that leaves
+/// 124.3 bytes a frame. The distribution here is this project's own and matches these three: its median is
+/// 120, 99.4 per cent are under 256, its mean is 124.3.
 pub const DATA_CENTRE: [(u16, u32); 8] =
     [(64, 60), (80, 180), (100, 340), (120, 500), (140, 770), (180, 940), (256, 994), (1518, 1000)];
 

@@ -20,8 +20,8 @@ pub enum Spacing {
     Poisson,
 }
 
-/// The specification of generated traffic. The defaults are RFC 2544's: 64-byte UDP frames between 198.18.0.0/16 and
-/// 198.19.0.0/16 (its appendix C.2.2; IPv6 from RFC 5180's 2001:2::/48).
+/// The specification of generated traffic. The defaults are RFC 2544's: 64-byte UDP frames between
+/// 198.18.0.0/16 and 198.19.0.0/16 (its appendix C.2.2; IPv6 from RFC 5180's 2001:2::/48).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TrafficSpec {

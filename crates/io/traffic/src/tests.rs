@@ -49,8 +49,8 @@ fn busy_spec() -> TrafficSpec {
     .expect("valid specification")
 }
 
-/// If these values change, captures that users generate with the same seed change. Such a change must be intended and
-/// named in the changelog.
+/// If these values change, captures that users generate with the same seed change. Such a change must be
+/// intended and named in the changelog.
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     assert_eq!(digest(&TrafficSpec::default(), 2_000), PLAIN_DIGEST);

@@ -1,11 +1,11 @@
 //! One flat configuration of all NFs.
 //!
-//! A device element that is linked to a port gets that port as its device. An element that is linked to another NF or
-//! to a virtual device keeps its name and becomes an element that passes packets on: `Null`, or `Unqueue` where it
-//! pulled the packets that it sent. An idle element becomes `Idle` or `Discard`.
+//! A device element that is linked to a port gets that port as its device. An element that is linked to
+//! another NF or to a virtual device keeps its name and becomes an element that passes packets on: `Null`, or
+//! `Unqueue` where it pulled the packets that it sent. An idle element becomes `Idle` or `Discard`.
 //!
-//! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it. Its own
-//! configuration is stored separately.
+//! An NF that runs in a process of its own is one element, `ProcessNF`, with such device elements around it.
+//! Its own configuration is stored separately.
 
 use super::device::{self, Nfs};
 use super::instances;
@@ -21,8 +21,8 @@ use click::config::quote;
 use click::{ElementId, Graph};
 use std::path::{Path, PathBuf};
 
-/// Composes the NFs of a chain. If the chain has errors, all interfaces without a link are idle: otherwise an error in
-/// one link would be reported again at every element behind it.
+/// Composes the NFs of a chain. If the chain has errors, all interfaces without a link are idle: otherwise an
+/// error in one link would be reported again at every element behind it.
 pub(super) fn compose(
     declared: ChainFile,
     nfs: Vec<Nf>,

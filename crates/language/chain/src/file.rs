@@ -348,7 +348,8 @@ fn read_when_down(text: &Spanned, diags: &mut Diagnostics) -> WhenDown {
         ("drop", WhenDown::Drop),
         ("bypass", WhenDown::Bypass),
         ("hold", WhenDown::Hold),
-        // `steer` sends the packets to the other instances. While all instances are down, packets are dropped.
+        // `steer` sends the packets to the other instances. While all instances are down, packets are
+        // dropped.
         ("steer", WhenDown::Drop),
     ];
     let wrong = format!("packets of an NF that is down cannot be `{text}`");

@@ -26,8 +26,8 @@ impl Texts for OneText {
 /// Reads arbitrary bytes as a chain file; no file is opened. `classes` contains the classes of [`NF`].
 ///
 /// # Panics
-/// When an invariant of this crate is violated: a chain despite errors, a connection to no element, elements that
-/// belong to no NF. Any other panic is a defect, too.
+/// When an invariant of this crate is violated: a chain despite errors, a connection to no element, elements
+/// that belong to no NF. Any other panic is a defect, too.
 pub fn fuzz_chain(data: &[u8], classes: &dyn click::Classes) {
     let mut map = SourceMap::new();
     let mut diags = Diagnostics::new();

@@ -20,7 +20,8 @@ pub fn is_name(image: &Path) -> bool {
     !is_path && find(image).is_none()
 }
 
-/// Whether a text of a chain file is the name of an image in an engine, and not a path relative to the file's folder.
+/// Whether a text of a chain file is the name of an image in an engine, and not a path relative to the file's
+/// folder.
 pub fn is_name_in(folder: &Path, text: &str) -> bool {
     is_name(Path::new(text)) && find(&folder.join(text)).is_none()
 }

@@ -19,20 +19,20 @@ pub(super) fn name(nf: &str, instance: usize) -> String {
     format!("{nf}.{}", instance + 1)
 }
 
-/// Whether a name is that of an NF, or of the first of its instances. A message about the first instance applies to
-/// all.
+/// Whether a name is that of an NF, or of the first of its instances. A message about the first instance
+/// applies to all.
 pub fn is_first(name: &str) -> bool {
     name.split_once('.').is_none_or(|(_, number)| number == "1")
 }
 
-/// The name of an element of an NF in the whole graph. The NF's own name of an element of an instance begins with a
-/// dot.
+/// The name of an element of an NF in the whole graph. The NF's own name of an element of an instance begins
+/// with a dot.
 pub fn element_name(nf: &str, element: &str) -> String {
     if element.starts_with('.') { format!("{nf}{element}") } else { format!("{nf}/{element}") }
 }
 
-/// Reads how many instances an NF has, and how an instance is chosen. `when_down` is the NF's key for the packets of an
-/// instance that is down.
+/// Reads how many instances an NF has, and how an instance is chosen. `when_down` is the NF's key for the
+/// packets of an instance that is down.
 pub(super) fn read(
     keys: &mut Keys<'_>,
     nf: Value<'_>,

@@ -56,16 +56,17 @@
 //! attach = true                        # a program that the host does not start and that attaches to the daemon
 //! ```
 //!
-//! The names of an NF's interfaces are those in `FromDevice(NAME)` and `ToDevice(NAME)` of its Click file; a number is
-//! an index from 0. A Click file alone is a chain, too.
+//! The names of an NF's interfaces are those in `FromDevice(NAME)` and `ToDevice(NAME)` of its Click file; a
+//! number is an index from 0. A Click file alone is a chain, too.
 //!
-//! The modules in the order in which a text passes them ([`load_from()`]): [`table`] reads TOML with locations.
-//! [`mod@file`] reads the declarations, with [`ports`], [`l3_interface`], [`device`] and [`instances`] for their
-//! tables. [`link`] parses the notation of links, and [`nf`] reads the Click files. [`wiring`] resolves the links, and
-//! [`loops`] refuses loops. [`compose`] joins all into one graph, with [`replicate`] for an NF's instances and
-//! [`device`] for virtual devices and ports with addresses. [`model`] and [`spec`] define the values that these modules
-//! exchange, and use none of them. Each stage collects its errors. Invariants: elements keep the locations in their own
-//! files; the elements of an NF are next to each other and are named `nf/...`; no input panics.
+//! The modules in the order in which a text passes them ([`load_from()`]): [`table`] reads TOML with
+//! locations. [`mod@file`] reads the declarations, with [`ports`], [`l3_interface`], [`device`] and
+//! [`instances`] for their tables. [`link`] parses the notation of links, and [`nf`] reads the Click files.
+//! [`wiring`] resolves the links, and [`loops`] refuses loops. [`compose`] joins all into one graph, with
+//! [`replicate`] for an NF's instances and [`device`] for virtual devices and ports with addresses. [`model`]
+//! and [`spec`] define the values that these modules exchange, and use none of them. Each stage collects its
+//! errors. Invariants: elements keep the locations in their own files; the elements of an NF are next to each
+//! other and are named `nf/...`; no input panics.
 //!
 //! This crate opens no port, makes no element and checks no argument; `runtime::assemble` does these.
 

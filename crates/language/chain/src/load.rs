@@ -7,12 +7,13 @@ use click::Classes;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
 use std::path::Path;
 
-/// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables of the command line: `NAME` for
-/// all NFs, `nf.NAME` for one. They override the files' definitions. `classes` are the known element classes. Texts
-/// come from `sources`, which keeps the texts that it reads from files.
+/// Loads a chain file, or a Click file as a chain of one NF. `defines` are variables of the command line:
+/// `NAME` for all NFs, `nf.NAME` for one. They override the files' definitions. `classes` are the known
+/// element classes. Texts come from `sources`, which keeps the texts that it reads from files.
 ///
-/// All errors are collected. A chain is loaded as far as it can be read, also with errors, so that assembling it finds
-/// further errors. A chain with an error must not be run; interfaces whose link has an error are idle.
+/// All errors are collected. A chain is loaded as far as it can be read, also with errors, so that assembling
+/// it finds further errors. A chain with an error must not be run; interfaces whose link has an error are
+/// idle.
 pub fn load_from(
     sources: &mut Sources,
     path: &Path,
@@ -61,7 +62,8 @@ pub(crate) fn read_text(
     Some(compose::compose(declared, nfs, wiring, sound, folder_of(path)))
 }
 
-/// Decides by the extension. Without a known one, a text whose first line is a TOML table or key is a chain file.
+/// Decides by the extension. Without a known one, a text whose first line is a TOML table or key is a chain
+/// file.
 pub(crate) fn is_chain_file(path: &Path, text: &str) -> bool {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("toml") => true,

@@ -1,10 +1,10 @@
 //! Refuses chains with a loop.
 //!
-//! A packet that left an NF by one interface must not return to it by passing on through other NFs. Links are followed
-//! through the elements of each NF, from the interface that a packet enters to those that it can leave by (SNF, section
-//! 4: entry points and loops are properties of interfaces, not of NFs). A packet that returns over the link by which it
-//! arrived is no loop: every router can answer. Paths lead through devices, too: a device that sees outbound traffic
-//! returns packets to the NFs that open it.
+//! A packet that left an NF by one interface must not return to it by passing on through other NFs. Links are
+//! followed through the elements of each NF, from the interface that a packet enters to those that it can
+//! leave by (SNF, section 4: entry points and loops are properties of interfaces, not of NFs). A packet that
+//! returns over the link by which it arrived is no loop: every router can answer. Paths lead through devices,
+//! too: a device that sees outbound traffic returns packets to the NFs that open it.
 
 use super::device::Flow;
 use super::nf::Nf;
@@ -28,9 +28,9 @@ enum VisitState {
     Done,
 }
 
-/// Searches a graph depth first from `starts`, and calls `found` for each edge that closes a loop: with the path to the
-/// edge's node, the edge's number at that node, and the node of the path that it leads back to. `next` has for each
-/// node where its edges lead; `None` for an edge that is not followed.
+/// Searches a graph depth first from `starts`, and calls `found` for each edge that closes a loop: with the
+/// path to the edge's node, the edge's number at that node, and the node of the path that it leads back to.
+/// `next` has for each node where its edges lead; `None` for an edge that is not followed.
 pub fn closing_edges(
     next: &[Vec<Option<usize>>],
     starts: impl IntoIterator<Item = usize>,

@@ -53,7 +53,8 @@ pub(super) struct Interface {
     pub leads_to: Vec<usize>,
 }
 
-/// The direction in which elements of a class use a device, which their first argument names; `None` for other classes.
+/// The direction in which elements of a class use a device, which their first argument names; `None` for
+/// other classes.
 pub fn device_direction(class: &str) -> Option<Direction> {
     match class {
         "FromDevice" | "FromDPDKDevice" => Some(Direction::Receive),
@@ -181,8 +182,9 @@ fn of_program(declared: &NfDecl, chain: &Path, interfaces: &[Spanned]) -> Nf {
     Nf { declared, file, graph, interfaces, pulling: vec![], incomplete: false }
 }
 
-/// The source of Click text inside the chain file: the chain file up to the text's end, with blanks in front of the
-/// text, so that locations in the source are locations in the chain file. A text with escapes is a source of its own.
+/// The source of Click text inside the chain file: the chain file up to the text's end, with blanks in front
+/// of the text, so that locations in the source are locations in the chain file. A text with escapes is a
+/// source of its own.
 fn inline_source(chain: SourceId, text: &Spanned, map: &mut SourceMap) -> SourceId {
     let name = map.name(chain).to_string();
     if !text.is_verbatim() {
@@ -217,7 +219,8 @@ fn describe(graph: &Graph, classes: &dyn Classes) -> (Vec<Interface>, Vec<Elemen
     }
     let spec = |id: ElementId| flow::spec(graph, id, classes);
     let specs: Vec<PortSpec> = graph.ids().map(spec).collect();
-    // Resolving the whole graph reports wiring errors again, under the names of that graph, so these are discarded.
+    // Resolving the whole graph reports wiring errors again, under the names of that graph, so these are
+    // discarded.
     let flow = flow::resolve(graph, &spec, &mut Diagnostics::new());
     let pulls = |id: &ElementId| flow.ports(*id).inputs.first() == Some(&Processing::Pull);
     let pulling = graph.ids().filter(pulls).collect();

@@ -1,8 +1,8 @@
 //! The instances of an NF in the whole graph.
 //!
-//! The NF's elements are replaced by its interfaces, one `Steer`, and the instances. An instance is a `ProcessNF`, or a
-//! copy of the NF's elements whose device elements pass packets on. The interfaces merge the packets that the instances
-//! send.
+//! The NF's elements are replaced by its interfaces, one `Steer`, and the instances. An instance is a
+//! `ProcessNF`, or a copy of the NF's elements whose device elements pass packets on. The interfaces merge
+//! the packets that the instances send.
 
 use super::instances::name;
 use super::nf::Nf;

@@ -1,5 +1,5 @@
-//! The texts that a chain was read from. They are stored, so that a later read of the chain, perhaps on another
-//! machine, uses the same texts.
+//! The texts that a chain was read from. They are stored, so that a later read of the chain, perhaps on
+//! another machine, uses the same texts.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! How a chain file declares that an NF runs: its execution mode, and the parameters of its process.
 //!
-//! Names and values only: the launcher of an NF finds out whether a runtime is installed, or a program exists.
+//! Names and values only: the launcher of an NF finds out whether a runtime is installed, or a program
+//! exists.
 
 use std::path::PathBuf;
 
@@ -66,8 +67,8 @@ impl FusedElements {
 pub struct Terms {
     /// What happens to its packets while it does not run.
     pub when_down: WhenDown,
-    /// Its trust group: the NFs of one group share memory. By default each NF has a group of its own, with the NF's
-    /// name.
+    /// Its trust group: the NFs of one group share memory. By default each NF has a group of its own, with
+    /// the NF's name.
     pub trust: String,
     /// How it accesses its packets.
     pub access: Access,
@@ -87,7 +88,8 @@ pub enum Access {
     Inline,
     /// An observer: it receives copies that it cannot write. Its packets continue without it.
     Observe,
-    /// A tap: an observer that reads the packets in place while no NF writes them. It can read all that ports receive.
+    /// A tap: an observer that reads the packets in place while no NF writes them. It can read all that ports
+    /// receive.
     Tap,
 }
 
@@ -185,7 +187,8 @@ impl RuntimeName {
     }
 }
 
-/// The output opposite an input: with two interfaces that of the other one, with one interface that of the same.
+/// The output opposite an input: with two interfaces that of the other one, with one interface that of the
+/// same.
 pub fn opposite_output(inputs: &[String], outputs: &[String], input: usize) -> Option<usize> {
     let from = inputs.get(input)?;
     let mut names: Vec<&String> = inputs.iter().chain(outputs).collect();

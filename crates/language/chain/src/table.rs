@@ -1,7 +1,7 @@
 //! Reads TOML tables key by key, with a location for every error.
 //!
-//! Serde stops at the first error. Here each reader takes the keys that it uses, and [`Keys::finish`] reports the keys
-//! that no reader took.
+//! Serde stops at the first error. Here each reader takes the keys that it uses, and [`Keys::finish`] reports
+//! the keys that no reader took.
 
 use super::link::is_name;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned, did_you_mean};

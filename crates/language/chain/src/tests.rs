@@ -110,8 +110,8 @@ fn rings_are_refused_and_lines_of_routers_are_not() {
         "r.click",
         "FromDevice(0) -> rt :: Paint(1); FromDevice(1) -> rt; rt -> ToDevice(0); Counter -> ToDevice(1);",
     )];
-    // `rt` sends by interface 0 only. `ToDevice(1)` sends packets of a `Counter` without input, so that no ring leaves
-    // by interface 1.
+    // `rt` sends by interface 0 only. `ToDevice(1)` sends packets of a `Counter` without input, so that no
+    // ring leaves by interface 1.
     let nf = |name: &str| format!("[nf.{name}]\nclick = \"r.click\"\nidle = [\"0\", \"1\"]\n");
     let chain = |links: &str| {
         format!(
@@ -272,8 +272,8 @@ proptest! {
         fuzz_chain(pieces.concat().as_bytes(), &KnownClasses);
     }
 
-    /// Each interface of five NFs sends to at most one other. A packet leaves an NF by the other interface, so that
-    /// following packets finds every ring.
+    /// Each interface of five NFs sends to at most one other. A packet leaves an NF by the other interface,
+    /// so that following packets finds every ring.
     #[test]
     fn exactly_the_chains_with_rings_are_refused(
         to in Just((0..10usize).collect::<Vec<_>>()).prop_shuffle(),
@@ -311,7 +311,8 @@ fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
     assert!(diags.errors() >= 2);
     let chain = chain.expect("a chain to look at");
     let classes: Vec<&str> = chain.graph.elements.iter().map(|element| element.class.as_str()).collect();
-    // A wrongly linked element is idle, so that no port is opened for it. The other elements keep their classes.
+    // A wrongly linked element is idle, so that no port is opened for it. The other elements keep their
+    // classes.
     assert_eq!(classes, ["FromDevice", "Paint", "Discard"]);
     assert_eq!(chain.links.len(), 1);
 }

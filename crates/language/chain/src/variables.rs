@@ -21,7 +21,8 @@ pub(super) fn check_alone(ast: &Ast, defines: &[Define], diags: &mut Diagnostics
     }
 }
 
-/// Checks the variables of a command line and of the NFs' `defines`; `known` contains those of the NFs with a text.
+/// Checks the variables of a command line and of the NFs' `defines`; `known` contains those of the NFs with a
+/// text.
 pub(super) fn check_chain(
     chain: &ChainFile,
     known: &[(&str, Known)],

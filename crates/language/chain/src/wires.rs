@@ -1,4 +1,5 @@
-//! Replaces elements of a graph, for `compose` and `replicate`, and describes the processes that elements represent.
+//! Replaces elements of a graph, for `compose` and `replicate`, and describes the processes that elements
+//! represent.
 
 use super::nf::Nf;
 use crate::model::{Body, ProcessNf};
@@ -25,8 +26,8 @@ pub(crate) fn pass_on(graph: &mut Graph, id: ElementId, class: &str) {
     }
 }
 
-/// A `ToDevice` has outputs for packets that it could not send. Its replacement sends all packets, so an `Idle` feeds
-/// the inputs that these outputs led to.
+/// A `ToDevice` has outputs for packets that it could not send. Its replacement sends all packets, so an
+/// `Idle` feeds the inputs that these outputs led to.
 pub(super) fn idle_outputs(graph: &mut Graph, id: ElementId) {
     let is_wired = graph.connections.iter().any(|wire| wire.from == id);
     let Some(element) = graph.element(id).filter(|_| is_wired) else { return };

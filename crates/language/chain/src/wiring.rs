@@ -1,5 +1,5 @@
-//! Resolves links: which interface of which NF is joined to which port, device or interface. `devices` checks the links
-//! of virtual devices.
+//! Resolves links: which interface of which NF is joined to which port, device or interface. `devices` checks
+//! the links of virtual devices.
 
 mod devices;
 
@@ -303,7 +303,8 @@ impl<'a> Wirer<'a> {
                 let idle = nf.idle.iter().any(|idle| idle.text == interface.name);
                 let from = self.links.iter().any(|link| link.from == end);
                 let to = self.links.iter().any(|link| link.to == end);
-                // A program does not declare in which directions it uses an interface; one linked direction is enough.
+                // A program does not declare in which directions it uses an interface; one linked direction
+                // is enough.
                 let of_program = nf.program().is_some() && (from || to);
                 if nf.incomplete || idle || of_program || is_capture_name(&interface.name) {
                     continue;

@@ -1,5 +1,5 @@
-//! Chain files, one test each: `# test load` compares the comments behind `# becomes` with the errors and the chain
-//! that result from the file. `BLESS=1` writes these comments.
+//! Chain files, one test each: `# test load` compares the comments behind `# becomes` with the errors and the
+//! chain that result from the file. `BLESS=1` writes these comments.
 
 use chain::{Body, Chain, PortKind, PortSource, Program, Sources, load_from};
 use diag::{Diagnostics, SourceMap};

@@ -1,7 +1,7 @@
 //! The syntax tree of a Click file.
 //!
-//! The tree is purely syntactic: [`crate::flatten`], which has the list of classes, decides whether `x` in `a -> x` is
-//! an element or an element class. Every node has its span.
+//! The tree is purely syntactic: [`crate::flatten`], which has the list of classes, decides whether `x` in `a
+//! -> x` is an element or an element class. Every node has its span.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ pub struct Ast {
 }
 
 impl Ast {
-    /// The names of all variables in the text and its libraries, defined or not; `None` when errors may hide some.
+    /// The names of all variables in the text and its libraries, defined or not; `None` when errors may hide
+    /// some.
     pub fn variables(&self) -> Option<BTreeSet<&str>> {
         let mut names = BTreeSet::new();
         self.add_variables(&mut names).then_some(names)
@@ -106,8 +107,8 @@ pub enum StatementKind {
 pub enum Requirement {
     /// `require(package name)` or `require(name)`.
     Package(Spanned),
-    /// `require(library file)` and the statements of the file. `None` when the file was not loaded (an error was
-    /// recorded) or had been loaded before.
+    /// `require(library file)` and the statements of the file. `None` when the file was not loaded (an error
+    /// was recorded) or had been loaded before.
     Library(Spanned, Option<Box<Ast>>),
     /// `require(compact_config)`: accepted and ignored; it makes Click save memory.
     CompactConfig(Span),
@@ -165,8 +166,8 @@ pub enum ElementKind {
     },
     /// `( ... )`: statements with an `input` and an `output`, in the surrounding scope.
     Group(Vec<Statement>),
-    /// An element omitted before the first or after the last arrow: the `input` or `output` of the surrounding compound
-    /// or group.
+    /// An element omitted before the first or after the last arrow: the `input` or `output` of the
+    /// surrounding compound or group.
     Implicit,
 }
 

@@ -1,6 +1,7 @@
 //! The element classes that a configuration may name.
 
-/// The port codes of an element class, in the notation of Click's `element.hh`; [`crate::flow::PortSpec`] parses them.
+/// The port codes of an element class, in the notation of Click's `element.hh`; [`crate::flow::PortSpec`]
+/// parses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortCodes {
     /// The numbers of inputs and outputs (`"1/1-2"`).
@@ -49,8 +50,8 @@ pub trait Classes {
     }
 }
 
-/// Accepts every name that starts with an upper-case letter as a class; for tools that only inspect the structure of a
-/// configuration.
+/// Accepts every name that starts with an upper-case letter as a class; for tools that only inspect the
+/// structure of a configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyClass;
 

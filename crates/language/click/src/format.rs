@@ -1,9 +1,9 @@
 //! The formatter: one layout for every configuration.
 //!
-//! It walks the tokens, so that comments keep their positions, and takes only the ends of statements from the tree. It
-//! keeps names, configuration strings, comments, single blank lines, line breaks before arrows and after commas, and
-//! compounds on one line. Everything else gets a new layout: one statement a line, four spaces for each level, a
-//! semicolon after every statement except `elementclass Name { }`.
+//! It walks the tokens, so that comments keep their positions, and takes only the ends of statements from the
+//! tree. It keeps names, configuration strings, comments, single blank lines, line breaks before arrows and
+//! after commas, and compounds on one line. Everything else gets a new layout: one statement a line, four
+//! spaces for each level, a semicolon after every statement except `elementclass Name { }`.
 //!
 //! A second formatting changes nothing. Formatting never changes the meaning of the configuration.
 
@@ -31,8 +31,8 @@ pub fn format(ast: &Ast) -> String {
     printer.out
 }
 
-/// The ends of statements: the byte after the last token, and whether a semicolon follows it, as it does behind all but
-/// `elementclass Name { }`.
+/// The ends of statements: the byte after the last token, and whether a semicolon follows it, as it does
+/// behind all but `elementclass Name { }`.
 type Ends = HashMap<usize, bool>;
 
 fn add_ends(statements: &[Statement], ends: &mut Ends) {

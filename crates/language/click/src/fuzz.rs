@@ -31,8 +31,8 @@ fn shape(graph: &Graph) -> impl PartialEq + std::fmt::Debug {
 /// Runs every step on arbitrary bytes.
 ///
 /// # Panics
-/// When an invariant of this crate is violated: formatting is not idempotent or changes the graph, or an error has no
-/// location. Any other panic is a defect, too.
+/// When an invariant of this crate is violated: formatting is not idempotent or changes the graph, or an
+/// error has no location. Any other panic is a defect, too.
 pub fn fuzz_parse(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (ast, graph, mut diags, map) = read(&text);

@@ -114,8 +114,8 @@ impl Graph {
         self.connections.push(Connection { from: from.0, from_port, to: to.0, to_port, span });
     }
 
-    /// Adds the elements of another graph and their connections, with other names. Returns the number of the first of
-    /// these elements.
+    /// Adds the elements of another graph and their connections, with other names. Returns the number of the
+    /// first of these elements.
     pub fn append(&mut self, other: &Graph, name: impl Fn(&str) -> String) -> usize {
         let start = self.elements.len();
         let moved = |id: ElementId| ElementId(start + id.0);
@@ -147,22 +147,22 @@ pub struct NameIndex<'a> {
 }
 
 impl NameIndex<'_> {
-    /// The element that `name` refers to in the arguments of the element `context`: the one in the innermost surrounding
-    /// compound.
+    /// The element that `name` refers to in the arguments of the element `context`: the one in the innermost
+    /// surrounding compound.
     pub fn find(&self, name: &str, context: &str) -> Option<ElementId> {
         scopes(context).find_map(|scope| self.ids.get(format!("{scope}{name}").as_str()).copied())
     }
 }
 
-/// The scopes around an element of this flat name, the innermost first: each compound element that contains it, with a
-/// slash (`a/b/`, `a/`), and the file (an empty text).
+/// The scopes around an element of this flat name, the innermost first: each compound element that contains
+/// it, with a slash (`a/b/`, `a/`), and the file (an empty text).
 pub fn scopes(element: &str) -> impl Iterator<Item = &str> {
     let ends = element.rmatch_indices('/').map(|(slash, _)| slash + 1).chain([0]);
     ends.filter_map(|end| element.get(..end))
 }
 
-/// The numbers of inputs and outputs that wires between `count` nodes use, for each node. The ends of a wire are a node
-/// and its port each.
+/// The numbers of inputs and outputs that wires between `count` nodes use, for each node. The ends of a wire
+/// are a node and its port each.
 pub(crate) fn ports_used(
     count: usize,
     wires: impl Iterator<Item = ((usize, u32), (usize, u32))>,

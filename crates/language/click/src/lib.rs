@@ -1,7 +1,7 @@
 //! The Click configuration language, as click(5) and Click's `lib/lexer.cc` define it.
 //!
-//! A text passes four steps. Each of them records its errors in one [`diag::Diagnostics`] and continues as far as it
-//! can:
+//! A text passes four steps. Each of them records its errors in one [`diag::Diagnostics`] and continues as
+//! far as it can:
 //!
 //! 1. [`parse`] (or [`parse_with`], for `require(library ...)`) makes an [`ast::Ast`];
 //! 2. [`flatten`] expands compound elements, groups and variables into a [`Graph`];
@@ -11,9 +11,9 @@
 //! [`filter`] is the language of `IPFilter` and `IPClassifier`, a language of its own inside arguments.
 //! [`format()`] prints an [`ast::Ast`] in the standard layout.
 //!
-//! Invariants: no input makes this crate panic, overflow the stack or use unbounded memory; every error has a location.
-//! The crate contains no element classes: the caller passes the names of classes and their port codes ([`Classes`],
-//! [`flow::PortSpec`]).
+//! Invariants: no input makes this crate panic, overflow the stack or use unbounded memory; every error has a
+//! location. The crate contains no element classes: the caller passes the names of classes and their port
+//! codes ([`Classes`], [`flow::PortSpec`]).
 //!
 //! ```
 //! use diag::{Diagnostics, SourceMap};

@@ -1,5 +1,6 @@
-//! Scanners for the lexer and for the configuration-string functions: they find the end of a comment, a quoted string
-//! or a `\<hex>` string. Positions are byte offsets; every scanner returns an offset inside or at the end of the text.
+//! Scanners for the lexer and for the configuration-string functions: they find the end of a comment, a
+//! quoted string or a `\<hex>` string. Positions are byte offsets; every scanner returns an offset inside or
+//! at the end of the text.
 
 /// White space as in C's `isspace`.
 pub(crate) fn is_space(byte: u8) -> bool {

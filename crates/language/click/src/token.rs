@@ -1,7 +1,7 @@
 //! Tokens of the language, split as Click's `lib/lexer.cc` does.
 //!
-//! Comments are tokens too, and the formatter keeps them. A configuration string is one token: the parser requests it
-//! after the opening `(`, and the lexer only balances parentheses, quotes and comments in it.
+//! Comments are tokens too, and the formatter keeps them. A configuration string is one token: the parser
+//! requests it after the opening `(`, and the lexer only balances parentheses, quotes and comments in it.
 
 use diag::{Diagnostics, SourceId, SourceMap, Span};
 

@@ -1,5 +1,5 @@
-//! Configurations as files, one test each. `BLESS=1` writes the comments behind `// becomes`. Commands of a file's
-//! first line:
+//! Configurations as files, one test each. `BLESS=1` writes the comments behind `// becomes`. Commands of a
+//! file's first line:
 //!
 //! - `check`: the errors, in short form and as users see them
 //! - `flatten`: the flat graph, and which of its ports push and pull

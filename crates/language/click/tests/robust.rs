@@ -1,6 +1,6 @@
-//! No text makes the crate panic, and formatting is idempotent and keeps the meaning (`fuzz_parse` asserts both). The
-//! inputs are random bytes, random tokens, mutated configurations, and every input with which fuzzing found a defect
-//! (`fuzz/regressions/click_parse` at the root).
+//! No text makes the crate panic, and formatting is idempotent and keeps the meaning (`fuzz_parse` asserts
+//! both). The inputs are random bytes, random tokens, mutated configurations, and every input with which
+//! fuzzing found a defect (`fuzz/regressions/click_parse` at the root).
 
 use click::fuzz_parse;
 use proptest::prelude::*;
@@ -68,7 +68,8 @@ fn variables_that_multiply_themselves_stay_bounded() {
     let uses = "Idle($a8);\n".repeat(10_000);
     let (graph, mistakes) = graph_of(&format!("define($a0 lol)\n{laughs}{uses}"));
     assert!(mistakes.contains("the arguments expand to more than 1048576 bytes"), "{mistakes}");
-    // Each use of `$a8` may grow to the limit of a string; all uses together may not exceed that of the configuration.
+    // Each use of `$a8` may grow to the limit of a string; all uses together may not exceed that of the
+    // configuration.
     assert!(mistakes.contains("the configuration expands to more than"), "{mistakes}");
     assert!(graph.elements.is_empty() && mistakes.lines().count() < 200, "it stops there");
 }

@@ -57,8 +57,8 @@ impl Loaded {
         Loaded::from_sources(Sources::of_files(), path, NfOutput::Inherit)
     }
 
-    /// Reads a chain file from `sources`, which may replace texts of files. `output` says where the output of its NFs
-    /// goes.
+    /// Reads a chain file from `sources`, which may replace texts of files. `output` says where the output of
+    /// its NFs goes.
     ///
     /// # Errors
     /// As [`Loaded::read`].
@@ -111,7 +111,8 @@ impl Loaded {
         if self.diags.has_errors() { Err(self.refused()) } else { Ok(resources) }
     }
 
-    /// The frames of the ports with generated traffic, in the order of ports; empty before [`Loaded::resources`].
+    /// The frames of the ports with generated traffic, in the order of ports; empty before
+    /// [`Loaded::resources`].
     pub fn frames(&self) -> Vec<Arc<FrameSet>> {
         self.frames.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -180,8 +181,8 @@ impl RunOptions {
     }
 }
 
-/// A chain that runs in this process. When it goes, its packet threads have ended, and then its devices, processes and
-/// containers.
+/// A chain that runs in this process. When it goes, its packet threads have ended, and then its devices,
+/// processes and containers.
 pub struct RunningChain {
     running: Option<Running>,
     pub(crate) resources: Resources,
@@ -208,8 +209,8 @@ impl RunningChain {
         self.threads = Thread::workers(self.workers);
     }
 
-    /// Whether its cores are further apart than at other times. To be asked beside what is measured, not meanwhile: it
-    /// takes both cores for a moment.
+    /// Whether its cores are further apart than at other times. To be asked beside what is measured, not
+    /// meanwhile: it takes both cores for a moment.
     pub fn is_far(&self) -> bool {
         self.apart.is_far()
     }
@@ -244,7 +245,8 @@ pub(crate) fn failed(error: impl std::fmt::Display) -> BenchError {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// Writes a chain file with generated traffic, one NF and a port that discards; returns its folder and its path.
+    /// Writes a chain file with generated traffic, one NF and a port that discards; returns its folder and
+    /// its path.
     pub fn chain(nf: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("chain.toml");

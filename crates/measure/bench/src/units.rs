@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of preamble, start-of-frame delimiter and inter-frame gap of each Ethernet frame on the wire (IEEE 802.3, RFC
-/// 2544).
+/// Bytes of preamble, start-of-frame delimiter and inter-frame gap of each Ethernet frame on the wire (IEEE
+/// 802.3, RFC 2544).
 pub const WIRE_BYTES: f64 = 20.0;
 
 /// A rate of traffic.

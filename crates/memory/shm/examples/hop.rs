@@ -1,9 +1,9 @@
 //! The cost of passing packets to another process and back: cycles per packet for the round trip.
 //!
-//! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each other, and
-//! on two. For comparison it measures a ring of the same descriptors between two threads of one process, without an
-//! in-flight table, and a bare process switch. All rows run in turn in each round; the program prints the median and
-//! the spread over the rounds.
+//! `cargo run --release -p millrace-shm --example hop`: on one core, where the two processes yield to each
+//! other, and on two. For comparison it measures a ring of the same descriptors between two threads of one
+//! process, without an in-flight table, and a bare process switch. All rows run in turn in each round; the
+//! program prints the median and the spread over the rounds.
 
 mod measure;
 

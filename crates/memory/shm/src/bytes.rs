@@ -1,8 +1,8 @@
 //! The bytes of a packet over all its segments, as `packet`'s [`Access`].
 //!
-//! Both views check the descriptor once when they are created (and walk the chain then, if there is one), so that a
-//! read or write costs one comparison and a copy for nearly every packet. A view of a descriptor that names no packet
-//! memory is empty.
+//! Both views check the descriptor once when they are created (and walk the chain then, if there is one), so
+//! that a read or write costs one comparison and a copy for nearly every packet. A view of a descriptor that
+//! names no packet memory is empty.
 
 use crate::descriptor::{Packet, flag};
 use crate::slot::{Segment, following};
@@ -32,8 +32,8 @@ fn chain_total(packet: &Packet) -> usize {
     segments(packet).map(|(_, segment)| segment.len()).sum()
 }
 
-/// The segments of a packet with their descriptors. Ends after the number of segments in the head, so that a cyclic
-/// chain ends, too.
+/// The segments of a packet with their descriptors. Ends after the number of segments in the head, so that a
+/// cyclic chain ends, too.
 pub(crate) fn segments(packet: &Packet) -> impl Iterator<Item = (Packet, Segment)> + use<> {
     let count = usize::from(packet.segments.max(1));
     std::iter::successors(Some(*packet), following)
@@ -165,7 +165,8 @@ mod tests {
             if from_base {
                 (descriptor.buf, descriptor.region) = (real.buf.wrapping_add(buf % 65_536).wrapping_sub(32_768), real.region);
             }
-            // Whatever the descriptor contains, the copies fail or stay inside, so this process does not crash.
+            // Whatever the descriptor contains, the copies fail or stay inside, so this process does not
+            // crash.
             let mut out = vec![0xa5; size];
             if !PacketBytes::new(&descriptor).copy_out(offset, &mut out) {
                 prop_assert!(out.iter().all(|&byte| byte == 0xa5));

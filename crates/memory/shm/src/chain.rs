@@ -1,17 +1,17 @@
 //! Frames that need more than one slot, and copies of packets.
 //!
-//! A long frame is a chain. The head's descriptor is in a vector; the descriptors of further segments are in a table of
-//! this process, by slot. So no other process can change the segments of a chain. `next` is the number of the next slot
-//! plus one, or 0 in the last segment; `segments` and `total` are valid in the head only. Freeing the head frees the
-//! chain.
+//! A long frame is a chain. The head's descriptor is in a vector; the descriptors of further segments are in
+//! a table of this process, by slot. So no other process can change the segments of a chain. `next` is the
+//! number of the next slot plus one, or 0 in the last segment; `segments` and `total` are valid in the head
+//! only. Freeing the head frees the chain.
 
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, HEADROOM, Packet, flag};
 use crate::pool::{PacketPool, Pool};
 use crate::slot::{Segment, link, prefetch_data};
 
-/// Bytes of a frame in its first segment, behind the headroom. Further segments hold the same number, so that a header
-/// can be pushed in front of any of them.
+/// Bytes of a frame in its first segment, behind the headroom. Further segments hold the same number, so that
+/// a header can be pushed in front of any of them.
 pub const SEGMENT_BYTES: usize = BUF_BYTES - HEADROOM;
 
 /// The most segments of a packet: enough for 64 KiB.
@@ -63,8 +63,8 @@ fn described(copy: Packet, packet: &Packet) -> Packet {
     Packet { mac, net, trans, anno, timestamp_ns, flow_hash, origin, flags, packet_type, ..copy }
 }
 
-/// Copies the first packets of a list into the front of `out`, as [`clone_packet`] does, and returns how many. It stops
-/// when slots or `out` are used up, and before the first packet with several segments.
+/// Copies the first packets of a list into the front of `out`, as [`clone_packet`] does, and returns how
+/// many. It stops when slots or `out` are used up, and before the first packet with several segments.
 pub fn clone_front(pool: &mut PacketPool, packets: &[Packet], list: &[u16], out: &mut [Packet]) -> usize {
     let whole = |packet: &&Packet| packet.segments <= 1;
     let sources = || list.iter().map_while(|index| packets.get(usize::from(*index))).take_while(whole);
@@ -96,8 +96,8 @@ pub fn unshare(pool: &mut PacketPool, packet: &mut Packet) -> bool {
     true
 }
 
-/// Copies a packet into another one's slot: the same bytes at the same offsets, the same annotations. Both have one
-/// segment, and the target's slot is not shared.
+/// Copies a packet into another one's slot: the same bytes at the same offsets, the same annotations. Both
+/// have one segment, and the target's slot is not shared.
 ///
 /// False, and nothing changed, if these conditions do not hold.
 #[must_use]
@@ -154,7 +154,8 @@ fn take_slots<'a>(pool: &mut PacketPool, out: &'a mut [Packet]) -> Option<&'a mu
     Some(out)
 }
 
-/// Joins separate slots to one packet: stores the descriptors of all but the first, from the last to the second.
+/// Joins separate slots to one packet: stores the descriptors of all but the first, from the last to the
+/// second.
 fn join(segments: &mut [Packet]) -> Option<Packet> {
     let total: u32 = segments.iter().map(|segment| segment.len).sum();
     let count = segments.len() as u16;

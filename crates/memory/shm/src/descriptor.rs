@@ -1,30 +1,32 @@
 //! The packet descriptor: the metadata of one packet.
 //!
-//! A [`Packet`] is 128 bytes. While a worker processes a packet, its descriptor is in the worker's *vector*, an array
-//! that stays in the first-level cache. For an NF in another process that uses metadata, the same 128 bytes are in the
-//! metadata block at the head of the slot. The layout is versioned ([`LAYOUT_VERSION`]) and fixed (`repr(C)`): machine
-//! code reads and writes it by the offsets in [`offset`].
+//! A [`Packet`] is 128 bytes. While a worker processes a packet, its descriptor is in the worker's *vector*,
+//! an array that stays in the first-level cache. For an NF in another process that uses metadata, the same
+//! 128 bytes are in the metadata block at the head of the slot. The layout is versioned ([`LAYOUT_VERSION`])
+//! and fixed (`repr(C)`): machine code reads and writes it by the offsets in [`offset`].
 //!
-//! The first cache line holds everything that forwarding needs. `buf` and `handle` are valid in the host only: when a
-//! descriptor returns from shared memory, the host sets them itself and ignores the values there.
+//! The first cache line holds everything that forwarding needs. `buf` and `handle` are valid in the host
+//! only: when a descriptor returns from shared memory, the host sets them itself and ignores the values
+//! there.
 //!
-//! Machine code accesses a packet's bytes by the fields of its descriptor and checks no addresses. So every descriptor
-//! satisfies these invariants:
+//! Machine code accesses a packet's bytes by the fields of its descriptor and checks no addresses. So every
+//! descriptor satisfies these invariants:
 //!
-//! - The [`BUF_BYTES`] bytes from `buf` on stay mapped as long as this process lives (see [`crate::span`]), or `data`
-//!   and `len` are 0.
+//! - The [`BUF_BYTES`] bytes from `buf` on stay mapped as long as this process lives (see [`crate::span`]),
+//!   or `data` and `len` are 0.
 //! - The sum of `data` and `len` is at most [`BUF_BYTES`].
 //! - `total` is at least `len`, and equals it if the packet has one segment.
 //!
-//! The fields in these invariants and those that name the slot are read by methods and changed by checked operations
-//! ([`Packet::push`], [`Packet::pull`], [`Packet::put`], [`Packet::take`], [`Packet::set_ends`] and the like). Three
-//! sources create descriptors: pools; [`crate::claimed`] and [`crate::unpark`], which trust no value that another
-//! process may have written; and [`Packet::from_words`], which is unsafe. Machine code keeps the invariants, too: the
-//! verifier of packet programs allows no push or pull beyond the buffer or the packet.
+//! The fields in these invariants and those that name the slot are read by methods and changed by checked
+//! operations ([`Packet::push`], [`Packet::pull`], [`Packet::put`], [`Packet::take`], [`Packet::set_ends`]
+//! and the like). Three sources create descriptors: pools; [`crate::claimed`] and [`crate::unpark`], which
+//! trust no value that another process may have written; and [`Packet::from_words`], which is unsafe. Machine
+//! code keeps the invariants, too: the verifier of packet programs allows no push or pull beyond the buffer
+//! or the packet.
 //!
-//! Memory safety does not depend on the other fields. Header offsets are counted in bytes from `buf`. Their readers,
-//! machine code included, compare them with the packet's end first, so any value is allowed. The offsets that this
-//! crate sets are between 0 and [`BUF_BYTES`].
+//! Memory safety does not depend on the other fields. Header offsets are counted in bytes from `buf`. Their
+//! readers, machine code included, compare them with the packet's end first, so any value is allowed. The
+//! offsets that this crate sets are between 0 and [`BUF_BYTES`].
 //!
 //! Code outside this crate cannot create a descriptor or change its trusted fields:
 //!
@@ -273,11 +275,11 @@ impl Packet {
         reserved1: 0,
     };
 
-    /// A descriptor of `len` bytes from `data` of a buffer that is in no slot, without header offsets: for evaluators,
-    /// which keep the bytes themselves. `None` when the range exceeds a buffer.
+    /// A descriptor of `len` bytes from `data` of a buffer that is in no slot, without header offsets: for
+    /// evaluators, which keep the bytes themselves. `None` when the range exceeds a buffer.
     ///
-    /// All such descriptors have the address of one scratch buffer of this process, so that machine code that runs on
-    /// one reads and writes there. Views of them are empty, and pools do not take them back.
+    /// All such descriptors have the address of one scratch buffer of this process, so that machine code that
+    /// runs on one reads and writes there. Views of them are empty, and pools do not take them back.
     pub fn detached(data: u16, len: u32) -> Option<Packet> {
         is_inside(data, len).then_some(Packet {
             buf: (&raw const SCRATCH) as u64,
@@ -291,8 +293,8 @@ impl Packet {
 
     /// A packet of one segment at an address, without further metadata.
     ///
-    /// The caller has found `buf` in the table of spans as the buffer of `slot` of `region`, and holds the slot in that
-    /// generation. `None` when the range exceeds a buffer.
+    /// The caller has found `buf` in the table of spans as the buffer of `slot` of `region`, and holds the
+    /// slot in that generation. `None` when the range exceeds a buffer.
     #[inline(always)]
     pub(crate) fn of_slot(
         (region, slot, generation): (u16, u32, u32),
@@ -344,8 +346,8 @@ impl Packet {
         self.data as u32 + self.len
     }
 
-    /// The same packet with its first byte at offset `at` of the buffer: a stripped header may be in front of the
-    /// packet. `None` if `at` is behind the packet's end.
+    /// The same packet with its first byte at offset `at` of the buffer: a stripped header may be in front of
+    /// the packet. `None` if `at` is behind the packet's end.
     #[inline]
     pub fn starting_at(&self, at: u16) -> Option<Packet> {
         let len = self.end().checked_sub(u32::from(at))?;
@@ -353,9 +355,9 @@ impl Packet {
         Some(Packet { data: at, len, total, ..*self })
     }
 
-    /// Corrects a descriptor that was read from memory which other processes write: impossible values are unset. The
-    /// caller has checked that `data` and `len` are inside a buffer. The caller still has to set the fields that only
-    /// this process may set (buffer, slot, generation, handle, further segments).
+    /// Corrects a descriptor that was read from memory which other processes write: impossible values are
+    /// unset. The caller has checked that `data` and `len` are inside a buffer. The caller still has to set
+    /// the fields that only this process may set (buffer, slot, generation, handle, further segments).
     #[inline(always)]
     pub(crate) fn make_sound(&mut self, (data, len): (u16, u32)) {
         debug_assert!(is_inside(data, len), "the caller checks that");

@@ -1,7 +1,8 @@
 //! Moves a packet's ends: pushes and pulls headers, puts and takes tails.
 //!
-//! Header offsets (`mac`, `net`, `trans`) count from the buffer, so they stay valid while the ends move. No operation
-//! here frees or allocates: a chain that is shortened keeps its empty segments until the packet is freed.
+//! Header offsets (`mac`, `net`, `trans`) count from the buffer, so they stay valid while the ends move. No
+//! operation here frees or allocates: a chain that is shortened keeps its empty segments until the packet is
+//! freed.
 
 use crate::bytes::segments;
 use crate::descriptor::{BUF_BYTES, NO_HEADER, Packet, flag, header, is_inside};
@@ -94,8 +95,8 @@ impl Packet {
         debug_assert!(done, "no more than there are");
     }
 
-    /// Moves both ends of the first segment: it has `len` bytes from `data` of its buffer. They keep their old
-    /// contents; further segments stay.
+    /// Moves both ends of the first segment: it has `len` bytes from `data` of its buffer. They keep their
+    /// old contents; further segments stay.
     ///
     /// False, and nothing changed, if the range exceeds the buffer, or there is no segment.
     #[inline]
@@ -109,8 +110,8 @@ impl Packet {
         true
     }
 
-    /// Adds `rest` bytes of a second segment that does not exist to the total, for tests of programs on packets without
-    /// a pool. False, and nothing changed, if the packet has further segments.
+    /// Adds `rest` bytes of a second segment that does not exist to the total, for tests of programs on
+    /// packets without a pool. False, and nothing changed, if the packet has further segments.
     #[must_use]
     pub fn set_rest(&mut self, rest: u32) -> bool {
         // The total cannot overflow, however long the first segment grows.

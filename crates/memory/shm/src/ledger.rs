@@ -1,11 +1,11 @@
 //! The ledger: each slot's generation. Private to the host.
 //!
-//! Freeing a slot increments its generation, so that older descriptors are recognised as stale. The ledger is never in
-//! shared memory. [`InFlightTable`](crate::channel::InFlightTable) has the holders of in-flight slots and the numbers
-//! of their in-flight entries.
+//! Freeing a slot increments its generation, so that older descriptors are recognised as stale. The ledger is
+//! never in shared memory. [`InFlightTable`](crate::channel::InFlightTable) has the holders of in-flight
+//! slots and the numbers of their in-flight entries.
 //!
-//! The owner of a slot writes its entry with plain stores. A slot has one owner at a time, and passing a slot between
-//! threads uses a synchronising operation (a ring, a lock).
+//! The owner of a slot writes its entry with plain stores. A slot has one owner at a time, and passing a slot
+//! between threads uses a synchronising operation (a ring, a lock).
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,16 +1,17 @@
 //! Packet memory: packet regions, slots, pools and packet descriptors.
 //!
-//! A [`PacketRegion`] is one mapped range of memory, divided into slots. A slot is a metadata block followed by a
-//! buffer. A pool allocates slots as [`Packet`] descriptors and takes them back; the [`Ledger`] has each slot's
-//! generation. [`PacketBytes`] and [`PacketBytesMut`] are the only way from a descriptor to the bytes. They check every
-//! range and copy the bytes. They never return a slice, because another process may write the same memory at the same
-//! time.
+//! A [`PacketRegion`] is one mapped range of memory, divided into slots. A slot is a metadata block followed
+//! by a buffer. A pool allocates slots as [`Packet`] descriptors and takes them back; the [`Ledger`] has each
+//! slot's generation. [`PacketBytes`] and [`PacketBytesMut`] are the only way from a descriptor to the bytes.
+//! They check every range and copy the bytes. They never return a slice, because another process may write
+//! the same memory at the same time.
 //!
 //! [`burst`] has the lists into which a burst of packets is sorted, [`ring`] the rings of descriptors between
 //! processes, [`channel`] the host's end of an NF channel, [`page`] an NF's counters.
 //!
-//! Unsafe code is confined to `packet_region`, `ring::mapping` and `ring::file` (mapping), `memfd` (file descriptors by
-//! number), `span` (pointers to spans), `slot` (raw copies), `ring::mapped` and `page` (atomics of mapped memory).
+//! Unsafe code is confined to `packet_region`, `ring::mapping` and `ring::file` (mapping), `memfd` (file
+//! descriptors by number), `span` (pointers to spans), `slot` (raw copies), `ring::mapped` and `page`
+//! (atomics of mapped memory).
 
 pub mod burst;
 pub mod bytes;

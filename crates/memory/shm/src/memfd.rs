@@ -15,11 +15,12 @@ pub(crate) enum Seals {
     Open,
 }
 
-/// Creates a memory file of this size with pages as the flags define; an error names the operation that failed.
+/// Creates a memory file of this size with pages as the flags define; an error names the operation that
+/// failed.
 ///
-/// The file cannot shrink, so that access to a mapped page never raises a bus error. It cannot be sealed further, so
-/// that no process that shares it can keep others from mapping it. Its mode is 0600 from the start: a memfd's default
-/// of 0777 would let another user reopen it through /proc.
+/// The file cannot shrink, so that access to a mapped page never raises a bus error. It cannot be sealed
+/// further, so that no process that shares it can keep others from mapping it. Its mode is 0600 from the
+/// start: a memfd's default of 0777 would let another user reopen it through /proc.
 pub(crate) fn create(
     name: &str,
     bytes: usize,
@@ -36,8 +37,8 @@ pub(crate) fn create(
     Ok(file)
 }
 
-/// Forbids every further writable mapping of a file and every further write, also to its creator and to processes that
-/// open it again. Existing mappings stay writable.
+/// Forbids every further writable mapping of a file and every further write, also to its creator and to
+/// processes that open it again. Existing mappings stay writable.
 pub(crate) fn forbid_writing(file: &OwnedFd) -> Result<(), (&'static str, Errno)> {
     rustix::fs::fchmod(file, Mode::RUSR).map_err(|error| ("protect", error))?;
     let seals = SealFlags::FUTURE_WRITE | SealFlags::SEAL;
@@ -85,8 +86,8 @@ pub(crate) fn check(file: &OwnedFd, bytes: usize) -> Result<(), ShmError> {
     if is_fixed { Ok(()) } else { Err(ShmError::NotSealed { bytes }) }
 }
 
-/// A file descriptor that the parent process left open, by its number: a copy that is closed in programs started from
-/// here.
+/// A file descriptor that the parent process left open, by its number: a copy that is closed in programs
+/// started from here.
 ///
 /// # Errors
 ///

@@ -1,15 +1,15 @@
 //! Packet regions: each is one memfd, mapped and divided into slots.
 //!
-//! Invariants: the file cannot shrink (it is sealed as soon as it has its size), so access to a mapped page never
-//! raises a bus error. The mapping starts at a 2 MiB boundary. The addresses of a dropped region stay mapped, to
-//! anonymous memory instead of the file, until another region reuses them. So a stale descriptor can name wrong bytes,
-//! but never an unmapped address.
+//! Invariants: the file cannot shrink (it is sealed as soon as it has its size), so access to a mapped page
+//! never raises a bus error. The mapping starts at a 2 MiB boundary. The addresses of a dropped region stay
+//! mapped, to anonymous memory instead of the file, until another region reuses them. So a stale descriptor
+//! can name wrong bytes, but never an unmapped address.
 //!
-//! Behind the file's mapping is memory of this process alone. It has a descriptor for each slot, which is used while
-//! the slot is a further segment of a chain. Its untouched pages take no memory.
+//! Behind the file's mapping is memory of this process alone. It has a descriptor for each slot, which is
+//! used while the slot is a further segment of a chain. Its untouched pages take no memory.
 //!
-//! This module does not decide what other processes may do with the file (write seals, read-only file descriptors): it
-//! creates a sealable memfd, and the code that shares it adds its own seals.
+//! This module does not decide what other processes may do with the file (write seals, read-only file
+//! descriptors): it creates a sealable memfd, and the code that shares it adds its own seals.
 #![expect(unsafe_code, reason = "maps memory")]
 
 use crate::ShmError;
@@ -29,8 +29,8 @@ pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 /// The kernel's number for the file system of huge pages.
 const HUGETLBFS: u32 = 0x9584_58f6;
 
-/// The most slots that a region can have: more than any machine has memory for, and few enough that no sum of addresses
-/// overflows.
+/// The most slots that a region can have: more than any machine has memory for, and few enough that no sum of
+/// addresses overflows.
 pub const MOST_SLOTS: u32 = 1 << 28;
 
 /// Whether a region uses 2 MiB huge pages.
@@ -99,8 +99,8 @@ impl PacketRegion {
         Ok(Arc::new(PacketRegion { file, address, bytes, slots: options.slots, number, huge, notes }))
     }
 
-    /// Maps a region that another process created. Without `write` the memory is read-only: an attempt to write it ends
-    /// the process.
+    /// Maps a region that another process created. Without `write` the memory is read-only: an attempt to
+    /// write it ends the process.
     ///
     /// The region's number is this process's own; slots have the same numbers in every process.
     ///
@@ -147,8 +147,8 @@ impl PacketRegion {
         self.address
     }
 
-    /// Address of the descriptors of further segments of chains in this process, one for each slot, for drivers that
-    /// receive chains.
+    /// Address of the descriptors of further segments of chains in this process, one for each slot, for
+    /// drivers that receive chains.
     pub fn chains(&self) -> usize {
         self.address + self.bytes
     }
@@ -159,9 +159,9 @@ impl PacketRegion {
     }
 
     /// A read-only file descriptor of the region, for processes that may read and not write. With
-    /// [`RegionOptions::only_for_reading`], the kernel lets no process write the memory by this descriptor or by
-    /// opening the file again. The file's owner and root could change the file's mode, but even they cannot map it for
-    /// writing.
+    /// [`RegionOptions::only_for_reading`], the kernel lets no process write the memory by this descriptor or
+    /// by opening the file again. The file's owner and root could change the file's mode, but even they
+    /// cannot map it for writing.
     ///
     /// # Errors
     ///
@@ -189,14 +189,15 @@ impl Drop for PacketRegion {
     }
 }
 
-/// The length of the file for this number of slots, and the length with the descriptors of further segments behind it.
+/// The length of the file for this number of slots, and the length with the descriptors of further segments
+/// behind it.
 fn lengths(slots: u32) -> (usize, usize) {
     let bytes = (slots as usize * SLOT_BYTES).next_multiple_of(HUGE_PAGE_BYTES);
     (bytes, bytes + (slots as usize * META_BYTES).next_multiple_of(HUGE_PAGE_BYTES))
 }
 
-/// Registers a region's memory in the table of spans, with the descriptors of further segments behind it, and returns
-/// the region's number. Releases the addresses on failure.
+/// Registers a region's memory in the table of spans, with the descriptors of further segments behind it, and
+/// returns the region's number. Releases the addresses on failure.
 fn enter(address: usize, slots: u32) -> Result<u16, ShmError> {
     let (bytes, whole) = lengths(slots);
     let chains = address + bytes;
@@ -250,8 +251,8 @@ fn vacate(address: usize, bytes: usize) {
 fn map_anonymous(address: usize, bytes: usize) -> Result<(), rustix::io::Errno> {
     let rights = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    // SAFETY: the range is this module's own (from `reserve`). Raw copies through stale descriptors may still reach it;
-    // they find mapped memory with zeros.
+    // SAFETY: the range is this module's own (from `reserve`). Raw copies through stale descriptors may still
+    // reach it; they find mapped memory with zeros.
     unsafe { rustix::mm::mmap_anonymous(address as *mut c_void, bytes, rights, flags) }.map(drop)
 }
 
@@ -291,9 +292,9 @@ fn map_file(
     let seals = if only_for_reading { Seals::Open } else { Seals::Final };
     let file = memfd::create("millrace-region", bytes, pages, seals)?;
     if !pages.is_empty() {
-        // The kernel unmaps the old mapping at a fixed address before it detects that huge pages are missing, and
-        // another thread may map the hole. So a mapping at another address reserves the pages first; they stay reserved
-        // for the file.
+        // The kernel unmaps the old mapping at a fixed address before it detects that huge pages are missing,
+        // and another thread may map the hole. So a mapping at another address reserves the pages first; they
+        // stay reserved for the file.
         // SAFETY: a fresh mapping at an address of the kernel's choice, unmapped at once.
         unsafe {
             let flags = ProtFlags::READ | ProtFlags::WRITE;

@@ -1,5 +1,5 @@
-//! Pages of numbers that one process writes and another reads: an NF's counters, and the slots that NFs of a group are
-//! working on.
+//! Pages of numbers that one process writes and another reads: an NF's counters, and the slots that NFs of a
+//! group are working on.
 #![expect(unsafe_code, reason = "makes atomics of mapped memory")]
 
 use crate::ShmError;
@@ -72,8 +72,8 @@ impl Page {
     }
 
     fn word(&self, number: usize) -> Option<&AtomicU64> {
-        // SAFETY: inside the mapping, aligned to 8 bytes, mapped as long as `self` lives, and only ever seen as an
-        // atomic.
+        // SAFETY: inside the mapping, aligned to 8 bytes, mapped as long as `self` lives, and only ever seen
+        // as an atomic.
         (number < self.words)
             .then(|| unsafe { AtomicU64::from_ptr(self.mapping.start().as_ptr().cast::<u64>().add(number)) })
     }

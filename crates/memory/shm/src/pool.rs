@@ -1,11 +1,11 @@
 //! Pools: the mempools from which packets get their slots.
 //!
-//! A worker has one pool for all its elements; a pool is a handle for one thread. The native pool allocates slots
-//! last-in first-out from a private cache, so that the few slots of a burst stay in the first-level cache, and accesses
-//! the shared list once for [`REFILL`] slots.
+//! A worker has one pool for all its elements; a pool is a handle for one thread. The native pool allocates
+//! slots last-in first-out from a private cache, so that the few slots of a burst stay in the first-level
+//! cache, and accesses the shared list once for [`REFILL`] slots.
 //!
-//! Invariants: a slot is in exactly one place: the shared list, one worker's cache, or in use. A slot that is freed
-//! twice is counted and not taken back twice, as long as the frees do not race.
+//! Invariants: a slot is in exactly one place: the shared list, one worker's cache, or in use. A slot that is
+//! freed twice is counted and not taken back twice, as long as the frees do not race.
 
 use crate::descriptor::{
     HEADROOM, LAYOUT_VERSION, META_BYTES, NO_HEADER, NO_PORT, Packet, PacketType, SLOT_BYTES, flag,
@@ -36,9 +36,9 @@ pub trait Pool: Send {
     /// Takes back all of `packets`.
     fn free_all(&mut self, packets: &[Packet]);
 
-    /// Adds a holder to each packet, for reading only: the slot is free when each holder has freed it. From then on all
-    /// descriptors of the packet must have [`flag::SHARED`]; those in `packets` have it already if the packet was
-    /// shared before.
+    /// Adds a holder to each packet, for reading only: the slot is free when each holder has freed it. From
+    /// then on all descriptors of the packet must have [`flag::SHARED`]; those in `packets` have it already
+    /// if the packet was shared before.
     ///
     /// Packets have one segment. Returns false, and does nothing, if this pool cannot share.
     #[must_use]
@@ -122,7 +122,8 @@ impl Pool for PacketPool {
 }
 
 impl PacketPool {
-    /// Returns the cached slots to the shared list: for a handle that only allocates, or only frees, now and then.
+    /// Returns the cached slots to the shared list: for a handle that only allocates, or only frees, now and
+    /// then.
     pub fn give_back_stock(&mut self) {
         if let PacketPool::Native(pool) = self {
             pool.give_back_stock();
@@ -193,7 +194,8 @@ impl SharedPool {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every statement leaves the data behind these locks consistent, so a panic of another thread did no harm.
+    // Every statement leaves the data behind these locks consistent, so a panic of another thread did no
+    // harm.
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -276,8 +278,8 @@ impl NativePool {
         let Some(holders) = self.shared.holders.get(packet.slot as usize).filter(|_| ours) else {
             return true;
         };
-        // Orders the other holders' reads before this, and the next writes after it. The count never falls below 0; a
-        // holder that frees twice is detected by the generation.
+        // Orders the other holders' reads before this, and the next writes after it. The count never falls
+        // below 0; a holder that frees twice is detected by the generation.
         let left = holders.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| now.checked_sub(1));
         matches!(left, Ok(1) | Err(_))
     }

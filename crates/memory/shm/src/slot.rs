@@ -1,8 +1,8 @@
-//! Slots: the memory of a packet's bytes and of its parked descriptor. Only this module reads and writes packet memory
-//! directly.
+//! Slots: the memory of a packet's bytes and of its parked descriptor. Only this module reads and writes
+//! packet memory directly.
 //!
-//! Every access is checked against the table of spans (see `span`) and against the slot's own end. Bytes are copied
-//! once, into or out of memory that no other process can write.
+//! Every access is checked against the table of spans (see `span`) and against the slot's own end. Bytes are
+//! copied once, into or out of memory that no other process can write.
 #![expect(unsafe_code, reason = "raw copies between packet memory and private memory")]
 
 use crate::descriptor::{BUF_BYTES, HEADROOM, LAYOUT_VERSION, META_BYTES, Packet, is_inside};
@@ -114,9 +114,9 @@ impl Segment {
     }
 }
 
-/// Makes a packet the first `len` bytes of a template. The whole template is copied to the packet's first byte whatever
-/// `len` is, which takes the fewest instructions. False, and nothing changed, if the template exceeds the buffer or the
-/// packet is a chain.
+/// Makes a packet the first `len` bytes of a template. The whole template is copied to the packet's first
+/// byte whatever `len` is, which takes the fewest instructions. False, and nothing changed, if the template
+/// exceeds the buffer or the packet is a chain.
 #[inline(always)]
 pub fn stamp<const TEMPLATE: usize>(packet: &mut Packet, template: &[u8; TEMPLATE], len: u16) -> bool {
     let fits = usize::from(packet.data) + TEMPLATE <= BUF_BYTES && usize::from(len) <= TEMPLATE;
@@ -153,8 +153,8 @@ pub(crate) fn park_in(span: &Span, packet: &Packet) -> bool {
     true
 }
 
-/// Stores the descriptor of a further segment of a chain, for [`linked`]. It is stored in memory of this process alone,
-/// because the code that frees a chain trusts it. False as for [`park`].
+/// Stores the descriptor of a further segment of a chain, for [`linked`]. It is stored in memory of this
+/// process alone, because the code that frees a chain trusts it. False as for [`park`].
 pub(crate) fn link(packet: &Packet) -> bool {
     let Some((_, block)) = span::chained(packet.region, packet.slot).filter(|&(buf, _)| buf == packet.buf)
     else {
@@ -171,8 +171,8 @@ pub(crate) fn linked(region: u16, slot: u32) -> Option<Packet> {
     is_inside(linked.data, linked.len).then_some(Packet { buf, slot, region, ..linked })
 }
 
-/// A descriptor in 64-bit words, the unit of access to shared memory. A volatile access to each field of the structure
-/// compiled to 120 instructions.
+/// A descriptor in 64-bit words, the unit of access to shared memory. A volatile access to each field of the
+/// structure compiled to 120 instructions.
 type Words = [u64; META_BYTES / 8];
 
 impl Packet {
@@ -186,8 +186,8 @@ impl Packet {
     /// A descriptor of unchecked words.
     ///
     /// # Safety
-    /// The words keep to [`crate::descriptor`]: they were a valid descriptor's, or the memory's owner wrote them; or only
-    /// code that checks descriptors (views, pools, ports) gets this one, as in its tests.
+    /// The words keep to [`crate::descriptor`]: they were a valid descriptor's, or the memory's owner wrote
+    /// them; or only code that checks descriptors (views, pools, ports) gets this one, as in its tests.
     #[inline(always)]
     pub unsafe fn from_words(words: [u64; META_BYTES / 8]) -> Packet {
         // SAFETY: every bit pattern is a `Packet`, which holds integers only and has the size of `Words`.
@@ -200,8 +200,9 @@ impl Packet {
 fn write_block(block: u64, packet: &Packet) {
     let block = block as *mut u64;
     for (at, word) in packet.to_words().into_iter().enumerate() {
-        // SAFETY: the callers got the block of a slot that is inside a span, so that its `META_BYTES` are mapped;
-        // blocks are aligned to 64 bytes (`SLOT_BYTES`, `META_BYTES`, and where spans and chains begin, are).
+        // SAFETY: the callers got the block of a slot that is inside a span, so that its `META_BYTES` are
+        // mapped; blocks are aligned to 64 bytes (`SLOT_BYTES`, `META_BYTES`, and where spans and chains
+        // begin, are).
         unsafe { ptr::write_volatile(block.add(at), word) };
     }
 }
@@ -216,8 +217,8 @@ fn read_block(block: u64) -> Packet {
     unsafe { Packet::from_words(words) }
 }
 
-/// Prefetches a slot's metadata block and the start of its data into the nearest cache, which takes a while after
-/// another core wrote them: call it for many slots before the first of them is read.
+/// Prefetches a slot's metadata block and the start of its data into the nearest cache, which takes a while
+/// after another core wrote them: call it for many slots before the first of them is read.
 #[inline(always)]
 pub fn prefetch(region: u16, slot: u32) {
     let span = Span::of(region);
@@ -269,8 +270,8 @@ pub fn buffer(region: u16, slot: u32) -> Option<u64> {
     Span::of(region).buffer(slot)
 }
 
-/// The packet of a ring descriptor, for a process that maps the region and has no other metadata of the packet; `None`
-/// if there is no such slot or the range exceeds it.
+/// The packet of a ring descriptor, for a process that maps the region and has no other metadata of the
+/// packet; `None` if there is no such slot or the range exceeds it.
 #[inline]
 pub fn claimed(region: u16, descriptor: &Descriptor) -> Option<Packet> {
     let Descriptor { slot, generation, data, len, .. } = *descriptor;
@@ -290,11 +291,11 @@ pub fn claimed_with_metadata(region: u16, descriptor: &Descriptor) -> Option<Pac
         .then(|| received((region, slot, generation), buf, (data, len), read_block(block(buf))))
 }
 
-/// Reads the descriptor that is parked in a slot's metadata block; `None` if there is no such slot, or the packet's
-/// range in the block exceeds it.
+/// Reads the descriptor that is parked in a slot's metadata block; `None` if there is no such slot, or the
+/// packet's range in the block exceeds it.
 ///
-/// Another process may write that block: each word is read once, impossible values are unset, and further segments are
-/// ignored.
+/// Another process may write that block: each word is read once, impossible values are unset, and further
+/// segments are ignored.
 #[inline]
 pub fn unpark(region: u16, slot: u32) -> Option<Packet> {
     let buf = Span::of(region).buffer(slot)?;
@@ -322,8 +323,8 @@ fn received(
     Packet { buf, handle: 0, segments: 1, next: 0, slot, generation, region, version, ..parked }
 }
 
-/// Writes bytes into the metadata block of a packet's slot, as any process that maps the memory can. Readers trust
-/// nothing in the block. False, and nothing written, if they do not fit.
+/// Writes bytes into the metadata block of a packet's slot, as any process that maps the memory can. Readers
+/// trust nothing in the block. False, and nothing written, if they do not fit.
 pub fn scribble(packet: &Packet, at: usize, bytes: &[u8]) -> bool {
     let fits = at.checked_add(bytes.len()).is_some_and(|end| end <= META_BYTES);
     if !fits || Span::of(packet.region).buffer(packet.slot) != Some(packet.buf) {

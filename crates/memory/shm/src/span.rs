@@ -1,18 +1,20 @@
 //! The table of spans: the packet memory of this process, against which every access is checked.
 //!
-//! A descriptor contains an address (`buf`) and the number of its region. Neither is trusted: the address must be in
-//! the span that the table has for that number. A span is entered when its memory is mapped, and the memory stays
-//! mapped for the life of the process (the addresses of a dropped region are backed by anonymous memory instead, see
-//! `packet_region`). So an access that passed the check is memory-safe even if the descriptor is stale or invalid.
-//! Whether it names the right packet is checked by the ledger and by `channel::InFlightTable`.
+//! A descriptor contains an address (`buf`) and the number of its region. Neither is trusted: the address
+//! must be in the span that the table has for that number. A span is entered when its memory is mapped, and
+//! the memory stays mapped for the life of the process (the addresses of a dropped region are backed by
+//! anonymous memory instead, see `packet_region`). So an access that passed the check is memory-safe even if
+//! the descriptor is stale or invalid. Whether it names the right packet is checked by the ledger and by
+//! `channel::InFlightTable`.
 //!
-//! Reading the table takes no lock. A span never changes. The table has a pointer to a span for each number; entering
-//! memory replaces it by a pointer to another span, and removing memory replaces it by a pointer to the empty span. So
-//! a reader gets one span or another, and never the length of one with the address of the next, also if a number is
-//! reused between two of its loads. (Words that are written one by one do not ensure that, even if the length is set to
-//! 0 in between: a reader that has loaded the old length may then load the new address. `model` shows both.) Spans live
-//! as long as the memory that they describe: until the process ends. Equal spans are stored once, so that memory which
-//! is released and reused needs no further one.
+//! Reading the table takes no lock. A span never changes. The table has a pointer to a span for each number;
+//! entering memory replaces it by a pointer to another span, and removing memory replaces it by a pointer to
+//! the empty span. So a reader gets one span or another, and never the length of one with the address of the
+//! next, also if a number is reused between two of its loads. (Words that are written one by one do not
+//! ensure that, even if the length is set to 0 in between: a reader that has loaded the old length may then
+//! load the new address. `model` shows both.) Spans live as long as the memory that they describe: until the
+//! process ends. Equal spans are stored once, so that memory which is released and reused needs no further
+//! one.
 #![expect(unsafe_code, reason = "follows pointers to spans that live for ever; vouches for foreign memory")]
 
 use crate::descriptor::{BUF_BYTES, META_BYTES};
@@ -24,8 +26,8 @@ pub const MAX_SPANS: usize = 256;
 
 /// A range of slots: `slots` of them, one every `stride` bytes.
 ///
-/// Memory that is not divided evenly (a driver's own pool) is described with a stride of a cache line: then every cache
-/// line has a slot number, and only those at which a slot starts are used.
+/// Memory that is not divided evenly (a driver's own pool) is described with a stride of a cache line: then
+/// every cache line has a slot number, and only those at which a slot starts are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(64))]
 pub(crate) struct Span {
@@ -33,7 +35,8 @@ pub(crate) struct Span {
     first: u64,
     /// One more than the largest distance of a buffer from it; 0 for the empty span.
     extent: u64,
-    /// Address of the private descriptors of further segments, one for each slot; 0: they are in the metadata blocks.
+    /// Address of the private descriptors of further segments, one for each slot; 0: they are in the metadata
+    /// blocks.
     chains: u64,
     stride: u32,
     slots: u32,
@@ -59,15 +62,15 @@ impl Pointer for AtomicPtr<Span> {
     }
 }
 
-/// An entry of the table: the span that a number has now. It only ever points to spans that live until the process
-/// ends.
+/// An entry of the table: the span that a number has now. It only ever points to spans that live until the
+/// process ends.
 struct SpanEntry<P>(P);
 
 impl<P: Pointer> SpanEntry<P> {
     #[inline(always)]
     fn get(&self) -> &'static Span {
-        // SAFETY: only `set` stores here, beside the start value, and both are pointers to a `&'static Span`. The span
-        // was written before its pointer was stored.
+        // SAFETY: only `set` stores here, beside the start value, and both are pointers to a `&'static Span`.
+        // The span was written before its pointer was stored.
         unsafe { &*self.0.load() }
     }
 
@@ -82,8 +85,8 @@ static SPANS: [SpanEntry<AtomicPtr<Span>>; MAX_SPANS] =
 /// The state of all numbers and spans.
 struct Numbers {
     taken: [bool; MAX_SPANS],
-    /// The number that was used last. Numbers are used in turn, so that a stale descriptor of a dropped region seldom
-    /// meets a new region with the same number.
+    /// The number that was used last. Numbers are used in turn, so that a stale descriptor of a dropped
+    /// region seldom meets a new region with the same number.
     last: usize,
     /// Every span that was ever entered.
     spans: Vec<&'static Span>,
@@ -113,8 +116,8 @@ impl Span {
     }
 }
 
-/// The addresses of a slot's buffer and of the slot's descriptor as a further segment of a chain; `None` if there is no
-/// such slot.
+/// The addresses of a slot's buffer and of the slot's descriptor as a further segment of a chain; `None` if
+/// there is no such slot.
 pub(crate) fn chained(region: u16, slot: u32) -> Option<(u64, u64)> {
     let span = Span::of(region);
     let buf = span.buffer(slot)?;
@@ -124,10 +127,11 @@ pub(crate) fn chained(region: u16, slot: u32) -> Option<(u64, u64)> {
 
 /// Enters a range of memory and returns its number.
 ///
-/// `bytes` is the whole length: the last slot's buffer ends inside it. `chains` is 0, or the address of [`META_BYTES`]
-/// for each slot.
+/// `bytes` is the whole length: the last slot's buffer ends inside it. `chains` is 0, or the address of
+/// [`META_BYTES`] for each slot.
 ///
-/// Only code that mapped the memory for the life of the process may call this; so it is not part of the safe interface.
+/// Only code that mapped the memory for the life of the process may call this; so it is not part of the safe
+/// interface.
 pub(crate) fn enter(base: u64, bytes: u64, stride: u32, chains: u64) -> Option<u16> {
     let last = bytes.checked_sub((META_BYTES + BUF_BYTES) as u64)?;
     let slots = u32::try_from(last / u64::from(stride) + 1).ok()?;
@@ -164,7 +168,8 @@ pub(crate) fn leave(number: u16) {
 ///
 /// The memory is mapped readable and writable from `base` for `bytes`, `base` is aligned to 64, and
 /// it stays mapped until the process ends.
-// SAFETY: nothing is touched here. The caller guarantees the conditions above; accesses to packets rely on them.
+// SAFETY: nothing is touched here. The caller guarantees the conditions above; accesses to packets rely on
+// them.
 pub unsafe fn register_foreign(base: u64, bytes: u64) -> Option<u16> {
     enter(base, bytes, SPAN_STRIDE_BYTES, 0)
 }

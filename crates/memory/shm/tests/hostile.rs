@@ -1,5 +1,5 @@
-//! An NF that writes any value into all memory that it can write: the host keeps running, frees each slot once and
-//! loses none.
+//! An NF that writes any value into all memory that it can write: the host keeps running, frees each slot
+//! once and loses none.
 
 use proptest::prelude::*;
 use shm::channel::{Completion, HostEnd, InFlightTable};

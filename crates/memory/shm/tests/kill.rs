@@ -173,7 +173,8 @@ fn pool() -> Arc<SharedPool> {
 #[test]
 fn an_nf_that_dies_at_a_step_leaves_what_that_step_left() {
     let shared = pool();
-    // Before taking, taken, written, published, released: the numbers of returned, lost and untouched packets.
+    // Before taking, taken, written, published, released: the numbers of returned, lost and untouched
+    // packets.
     let steps = [(32, 0, 68), (32, 32, 36), (32, 32, 36), (64, 0, 36), (64, 0, 36)];
     for ((step, expected), metadata) in (0..).zip(steps).flat_map(|at| [(at, false), (at, true)]) {
         let mut host = Host::start(&shared, step, metadata);

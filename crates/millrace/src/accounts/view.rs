@@ -45,8 +45,8 @@ fn stats(report: &Report, counts: CacheCounts, instances: &[Arc<NfInstance>], si
     }
 }
 
-/// Packets that are held. While a chain runs, its counters are read one after another, and the difference may be
-/// negative for a moment: then 0.
+/// Packets that are held. While a chain runs, its counters are read one after another, and the difference may
+/// be negative for a moment: then 0.
 fn kept(held: i64) -> u64 {
     u64::try_from(held).unwrap_or(0)
 }
@@ -119,10 +119,11 @@ fn state(state: NfState) -> InstanceState {
     }
 }
 
-/// The log lines of an NF's processes, from the number `from` on. Line `n` of process `p` of `count` has the number
-/// `n * count + p`.
+/// The log lines of an NF's processes, from the number `from` on. Line `n` of process `p` of `count` has the
+/// number `n * count + p`.
 pub fn log(instances: &[Arc<NfInstance>], from: u64) -> Log {
-    // With several processes, each line names its process. Lines of different processes are not in the order of time.
+    // With several processes, each line names its process. Lines of different processes are not in the order
+    // of time.
     let are_instances = instances
         .iter()
         .any(|instance| Some(&instance.spec.name) != instances.first().map(|instance| &instance.spec.name));

@@ -18,18 +18,21 @@ const SLOTS: u32 = 16_384;
 
 /// Prints cycles per packet of each stage of a chain: ports, elements, programs, NFs in processes.
 ///
-/// The chain runs in this process as fast as it goes, with probes and without in turn. What the probes cost is measured
-/// and subtracted, and the sum of the stages held against the chain without probes.
+/// The chain runs in this process as fast as it goes, with probes and without in turn. What the probes cost
+/// is measured and subtracted, and the sum of the stages held against the chain without probes.
 #[derive(Debug, Args)]
 pub struct BreakdownArgs {
-    /// Chain file, or a Click configuration, whose ports always have packets: generated traffic, a DPDK device
+    /// Chain file, or a Click configuration, whose ports always have packets: generated traffic, a DPDK
+    /// device
     chain: PathBuf,
 
-    /// How NFs run that run in this process: modular (every element is told), fused (without a flow cache), cached
+    /// How NFs run that run in this process: modular (every element is told), fused (without a flow cache),
+    /// cached
     #[arg(long = "as", value_name = "FORM", default_value = "modular")]
     shape: Shape,
 
-    /// Sizes of generated frames, FCS counted, such as `64`, `imix` or `data-centre`; as in the chain file by default
+    /// Sizes of generated frames, FCS counted, such as `64`, `imix` or `data-centre`; as in the chain file by
+    /// default
     #[arg(long)]
     size: Option<SizeMix>,
 

@@ -24,8 +24,8 @@ pub struct ChainArgs {
     #[arg(value_name = "CHAIN", required_unless_present = "send")]
     file: Option<PathBuf>,
 
-    /// In place of a chain: sends by this device (an interface, a DPDK device, a PCI address) and measures whatever
-    /// stands between it and --receive
+    /// In place of a chain: sends by this device (an interface, a DPDK device, a PCI address) and measures
+    /// whatever stands between it and --receive
     #[arg(long, value_name = "DEVICE", conflicts_with = "file", requires = "receive")]
     send: Option<String>,
 
@@ -49,7 +49,8 @@ pub struct ChainArgs {
     #[arg(long, value_name = "ADDRESSES", requires = "send")]
     dst: Option<AddressRange>,
 
-    /// Other frame sizes than the chain file says: `128`, `64-1518`, `imix`, `data-centre`, … (as in `millrace gen`)
+    /// Other frame sizes than the chain file says: `128`, `64-1518`, `imix`, `data-centre`, … (as in
+    /// `millrace gen`)
     #[arg(long)]
     size: Option<SizeMix>,
 
@@ -57,8 +58,8 @@ pub struct ChainArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     flows: Option<u64>,
 
-    /// Frames of a capture (pcap, pcapng) in place of generated ones: IPv4 over Ethernet, with the addresses that the
-    /// chain file says, as fast as the rate that is offered
+    /// Frames of a capture (pcap, pcapng) in place of generated ones: IPv4 over Ethernet, with the addresses
+    /// that the chain file says, as fast as the rate that is offered
     #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "flows"])]
     capture: Option<PathBuf>,
 
@@ -74,12 +75,13 @@ pub struct ChainArgs {
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     burst: u16,
 
-    /// Frames are handed out only when so many wait, as by a device that interrupts seldom; by default as soon as the
-    /// chain asks
+    /// Frames are handed out only when so many wait, as by a device that interrupts seldom; by default as
+    /// soon as the chain asks
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     batch: Option<u64>,
 
-    /// With --batch: for how long the first frame waits for others at most; a number alone counts microseconds
+    /// With --batch: for how long the first frame waits for others at most; a number alone counts
+    /// microseconds
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = times::microseconds, requires = "batch")]
     wait: Duration,
 

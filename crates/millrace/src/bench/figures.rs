@@ -1,5 +1,5 @@
-//! Shared code of the experiments' commands: the programs that they start, their scratch folder, and the output of
-//! figures.
+//! Shared code of the experiments' commands: the programs that they start, their scratch folder, and the
+//! output of figures.
 
 use crate::exit::ExitStatus;
 use crate::text::print_found;
@@ -73,8 +73,8 @@ pub fn head(what: &str, machine: &Machine) -> String {
     text
 }
 
-/// The items of `all` that one of `names` selects. A name selects the item with this name; if there is none, all items
-/// whose names begin with it. So `l3-10` does not select `l3-10-spread`.
+/// The items of `all` that one of `names` selects. A name selects the item with this name; if there is none,
+/// all items whose names begin with it. So `l3-10` does not select `l3-10-spread`.
 ///
 /// # Errors
 /// When a name selects nothing.

@@ -20,17 +20,17 @@ const SHARES: [(&str, f64); 3] = [("10 % of PDR", 0.1), ("50 % of PDR", 0.5), ("
 
 /// Measures how long frames take through a chain, at rest, at shares of what it carries, and at set rates.
 ///
-/// Every frame says when it was due, and is looked at when the chain sends it: from its arrival in the port's ring, and
-/// whether the chain was ready then or not (corrected for coordinated omission). What is lost, comes twice, or comes
-/// behind a later frame of its flow is counted exactly. The chain runs in this process.
+/// Every frame says when it was due, and is looked at when the chain sends it: from its arrival in the port's
+/// ring, and whether the chain was ready then or not (corrected for coordinated omission). What is lost,
+/// comes twice, or comes behind a later frame of its flow is counted exactly. The chain runs in this process.
 /// With --send and --receive, whatever stands between two devices is measured in its place.
 #[derive(Debug, Args)]
 pub struct LatencyArgs {
     #[command(flatten)]
     chain: ChainArgs,
 
-    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain carries
-    /// with half a percent of loss
+    /// Rates, in frames a second (`100,20kpps`); by default 100, and 10, 50 and 90 percent of what the chain
+    /// carries with half a percent of loss
     #[arg(long, value_delimiter = ',', value_parser = frames_a_second)]
     rate: Vec<f64>,
 
@@ -56,8 +56,8 @@ struct Found {
     machine: Machine,
     /// The chain with its execution mode, or the devices.
     what: String,
-    /// The partial drop rate: stamped frames per second that the chain carries with half a percent of loss. `None` if
-    /// rates were given.
+    /// The partial drop rate: stamped frames per second that the chain carries with half a percent of loss.
+    /// `None` if rates were given.
     pdr: Option<f64>,
     rows: Vec<Row>,
     #[serde(flatten)]

@@ -32,8 +32,9 @@ pub struct How {
 pub enum OwnExperiment {
     /// Measures throughput over how often the NFs of a chain stand in a row, in every form.
     ///
-    /// The NFs of a chain file whose links are one row from generated traffic to a port that discards, once, twice and so
-    /// on: as one function (with a flow cache and without), as elements, and each in a process of its own.
+    /// The NFs of a chain file whose links are one row from generated traffic to a port that discards, once,
+    /// twice and so on: as one function (with a flow cache and without), as elements, and each in a process
+    /// of its own.
     Chain {
         /// Chain file with generated traffic at a port, and a port that discards
         chain: PathBuf,
@@ -49,7 +50,8 @@ pub enum OwnExperiment {
         #[command(flatten)]
         how: How,
     },
-    /// Measures what independent chains carry at once, each on a core of its own, and how much they disturb each other.
+    /// Measures what independent chains carry at once, each on a core of its own, and how much they disturb
+    /// each other.
     Colocation {
         /// Chain files; where there are fewer than chains at once, they are used again in turn
         #[arg(required = true, value_name = "CHAIN")]
@@ -67,7 +69,8 @@ pub enum OwnExperiment {
         #[command(flatten)]
         how: How,
     },
-    /// Measures how a chain's throughput grows with flows, frame sizes, bursts and cores, and fits the growth.
+    /// Measures how a chain's throughput grows with flows, frame sizes, bursts and cores, and fits the
+    /// growth.
     Scale {
         /// Chain file with generated traffic at a port
         chain: PathBuf,
@@ -85,7 +88,8 @@ pub enum OwnExperiment {
         #[command(flatten)]
         how: How,
     },
-    /// Measures how many frames are lost over the offered load, from half to twice what a chain carries (RFC 2544, 26.3).
+    /// Measures how many frames are lost over the offered load, from half to twice what a chain carries (RFC
+    /// 2544, 26.3).
     Loss {
         /// Chain file with generated traffic at a port, and a port that discards
         chain: PathBuf,
@@ -93,7 +97,8 @@ pub enum OwnExperiment {
         #[command(flatten)]
         how: How,
     },
-    /// Measures how many frames may come back to back at the rate of a line before one is lost (RFC 2544, 26.4; RFC 9004).
+    /// Measures how many frames may come back to back at the rate of a line before one is lost (RFC 2544,
+    /// 26.4; RFC 9004).
     BackToBack {
         /// Chain file with generated traffic at a port, and a port that discards
         chain: PathBuf,

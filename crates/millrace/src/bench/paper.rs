@@ -1,4 +1,5 @@
-//! `millrace bench paper` and `millrace bench all`: experiments from papers, and one report of all experiments.
+//! `millrace bench paper` and `millrace bench all`: experiments from papers, and one report of all
+//! experiments.
 
 use super::figures::{self, Scratch};
 use crate::exit::ExitStatus;
@@ -22,7 +23,8 @@ const PEERS: (u64, u16) = (1_000, 64);
 /// How thoroughly to measure.
 #[derive(Debug, Args)]
 pub struct EffortArgs {
-    /// Few rounds and short trials: all experiments in less than half an hour on two cores. This is the default
+    /// Few rounds and short trials: all experiments in less than half an hour on two cores. This is the
+    /// default
     #[arg(long, conflicts_with = "full")]
     quick: bool,
 
@@ -52,7 +54,8 @@ impl EffortArgs {
 
 /// Carries out experiments of papers, in the forms that this machine can run.
 ///
-/// What a paper gives in numbers stands beside as a reference. What this machine cannot do is listed, with the reason.
+/// What a paper gives in numbers stands beside as a reference. What this machine cannot do is listed, with
+/// the reason.
 #[derive(Debug, Args)]
 pub struct PaperArgs {
     /// Experiments, such as `niu-chain`, or the front of their names, such as `niu`
@@ -110,7 +113,8 @@ pub fn run(args: &PaperArgs) -> anyhow::Result<ExitStatus> {
 /// Runs `bench all`.
 ///
 /// # Errors
-/// When the folder cannot be made, the frames for other systems cannot be made, or the report cannot be written.
+/// When the folder cannot be made, the frames for other systems cannot be made, or the report cannot be
+/// written.
 pub fn all(args: &AllArgs) -> anyhow::Result<ExitStatus> {
     // Made first, so that an error shows before the experiments run.
     std::fs::create_dir_all(&args.to).with_context(|| format!("cannot create {}", args.to.display()))?;

@@ -14,10 +14,11 @@ use std::path::PathBuf;
 /// The experiments.
 #[derive(Debug, Subcommand)]
 pub enum ProcessExperiment {
-    /// Measures how long it takes from the order to start an NF until it says hello, and until its first packet comes out.
+    /// Measures how long it takes from the order to start an NF until it says hello, and until its first
+    /// packet comes out.
     ///
-    /// In every way that this machine has: rules exchanged in place, chains exchanged, processes, containers. With a chain
-    /// file, the NFs of that chain are started, one after the other (NetVM, figure 17).
+    /// In every way that this machine has: rules exchanged in place, chains exchanged, processes, containers.
+    /// With a chain file, the NFs of that chain are started, one after the other (NetVM, figure 17).
     Deploy {
         /// Chain file whose NFs are started, with generated traffic at a port
         chain: Option<PathBuf>,
@@ -38,10 +39,12 @@ pub enum ProcessExperiment {
         #[arg(long)]
         json: bool,
     },
-    /// Measures how long it takes until an attack is noticed, a filter brought in, and normal traffic alone gets through.
+    /// Measures how long it takes until an attack is noticed, a filter brought in, and normal traffic alone
+    /// gets through.
     ///
-    /// A flood of SYNs goes to one server among normal flows; what notices it looks at a counter, as an orchestrator would by
-    /// `millrace chain handler`, and writes rules or starts a filter in a process or container (NetVM, figure 18).
+    /// A flood of SYNs goes to one server among normal flows; what notices it looks at a counter, as an
+    /// orchestrator would by `millrace chain handler`, and writes rules or starts a filter in a process or
+    /// container (NetVM, figure 18).
     Dos {
         /// Normal packets a second
         #[arg(long, value_name = "PPS", default_value_t = 50_000.0, value_parser = frames_a_second)]
@@ -69,8 +72,9 @@ pub enum ProcessExperiment {
     },
     /// Measures the packets that each of several instances of an NF gets, and their sum.
     ///
-    /// Once with `steer = "least-filled"` and once with `"flow"`, over 1, 2, 3, … instances in processes (NetVM, figure
-    /// 16). With a chain file, there are several of one of its NFs, which runs as the file says.
+    /// Once with `steer = "least-filled"` and once with `"flow"`, over 1, 2, 3, … instances in processes
+    /// (NetVM, figure 16). With a chain file, there are several of one of its NFs, which runs as the file
+    /// says.
     Steering {
         /// Chain file with generated traffic at a port
         chain: Option<PathBuf>,
@@ -101,7 +105,8 @@ pub enum ProcessExperiment {
     },
     /// Measures throughput over the number of NFs that share a virtual device, as copies, observers and taps.
     ///
-    /// NFs are processes that read, and with copies of their own swap, the addresses of each frame (MVMP, figure 6).
+    /// NFs are processes that read, and with copies of their own swap, the addresses of each frame (MVMP,
+    /// figure 6).
     Taps {
         /// Frame sizes in bytes, with the FCS
         #[arg(long, value_delimiter = ',', default_value = "64,256", value_parser = clap::value_parser!(u32).range(64..=1518))]

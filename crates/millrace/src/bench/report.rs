@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Renders a saved report again: as a page, as plots and as tables.
 ///
-/// Writes report.html, report.md and report.json, and an SVG and a CSV file for each figure. With --markdown alone it
-/// writes no file.
+/// Writes report.html, report.md and report.json, and an SVG and a CSV file for each figure. With --markdown
+/// alone it writes no file.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
     /// The report, a `report.json`

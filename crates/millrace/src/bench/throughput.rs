@@ -14,9 +14,9 @@ const PATIENCE_S: f64 = 3_600.0;
 
 /// Finds the rate that a chain carries: without loss (NDR), and with half a percent (PDR).
 ///
-/// Frames arrive at the chain's ports with generated traffic at a set rate, whether it fetches them or not, and are
-/// lost where a port's ring is full. The search is that of RFC 9971 (MLRsearch). The chain runs in this process. With
-/// --send and --receive, whatever stands between two devices is measured in its place.
+/// Frames arrive at the chain's ports with generated traffic at a set rate, whether it fetches them or not,
+/// and are lost where a port's ring is full. The search is that of RFC 9971 (MLRsearch). The chain runs in
+/// this process. With --send and --receive, whatever stands between two devices is measured in its place.
 #[derive(Debug, Args)]
 pub struct ThroughputArgs {
     #[command(flatten)]

@@ -23,7 +23,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Has the chain's elements run one by one, or as one function, from now on: packets flow on, and state stays
+    /// Has the chain's elements run one by one, or as one function, from now on: packets flow on, and state
+    /// stays
     #[command(alias = "form")]
     Mode {
         /// The execution mode

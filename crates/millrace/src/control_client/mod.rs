@@ -17,7 +17,8 @@ pub struct At {
     at: Option<PathBuf>,
 }
 
-// A command of the control client, and the daemon that it asks. (No documentation: it would be the help of each.)
+// A command of the control client, and the daemon that it asks. (No documentation: it would be the help of
+// each.)
 #[derive(Debug, Args)]
 pub struct Asked<C: Subcommand> {
     #[command(subcommand)]

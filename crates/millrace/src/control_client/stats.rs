@@ -85,7 +85,8 @@ pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
     text
 }
 
-/// Packets received, sent and dropped in millions per second since `last`; `None` if the two cannot be compared.
+/// Packets received, sent and dropped in millions per second since `last`; `None` if the two cannot be
+/// compared.
 pub fn rates(stats: &Stats, last: &Stats) -> Option<String> {
     let seconds = stats.up_s - last.up_s;
     // `last` is of another chain.

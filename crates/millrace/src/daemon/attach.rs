@@ -71,8 +71,8 @@ fn next(listener: &OwnedFd) -> Option<OwnedFd> {
     rustix::net::accept_with(listener, SocketFlags::CLOEXEC).ok()
 }
 
-/// Checks an external NF's user, receives its hello, and offers it to the instances of the NF that it names. The first
-/// instance without a process accepts it.
+/// Checks an external NF's user, receives its hello, and offers it to the instances of the NF that it names.
+/// The first instance without a process accepts it.
 fn welcome(external: OwnedFd, controller: &ChainController) {
     let (peer, pidfd) = (rustix::net::sockopt::socket_peercred(external.as_fd()), peer::pidfd(&external));
     let socket = Socket::new(external);

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How often the thread checks whether the chain has ended, while there are no requests.
 const TURN: Duration = Duration::from_millis(50);
-/// How long an NF may take to start or stop, and fused regions to change their mode, before the request fails.
+/// How long an NF may take to start or stop, and fused regions to change their mode, before the request
+/// fails.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request to the controller thread.
@@ -102,8 +103,8 @@ impl ChainController {
         answer.recv().map_err(|_| ending())?
     }
 
-    /// The NF instances in processes that `nf` names: one for each worker; of an NF with several instances, those of
-    /// all.
+    /// The NF instances in processes that `nf` names: one for each worker; of an NF with several instances,
+    /// those of all.
     pub fn instances(&self, nf: &str) -> Result<Vec<Arc<Instance>>, Refusal> {
         let nf = nf.to_string();
         self.ask(move |owner| owner.instances(&nf))
@@ -349,7 +350,8 @@ impl Platform for ChainController {
             tracing::info!("the chain's elements are to run {}", if is_fused { "fused" } else { "modular" });
             Ok(())
         })?;
-        // The caller's thread waits, because compilation takes long: the controller thread serves other requests.
+        // The caller's thread waits, because compilation takes long: the controller thread serves other
+        // requests.
         let end = Instant::now() + PATIENCE;
         loop {
             let status = self.ask(|owner| owner.status().chain.ok_or_else(no_chain))?;
@@ -374,7 +376,8 @@ impl Platform for ChainController {
                 (None, None) => Err(no_chain()),
             }
         })?;
-        // The caller's thread reads, because an NF may answer late: the controller thread serves other requests.
+        // The caller's thread reads, because an NF may answer late: the controller thread serves other
+        // requests.
         ended.unwrap_or_else(|handlers| handlers.read(handler)).map_err(Refusal::Unknown)
     }
 

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// Keeps a chain running, which `millrace chain`, `nf`, `stats` and `top` steer and show.
 ///
-/// Ends at Ctrl-C (SIGINT, SIGTERM). A daemon that was killed leaves nothing that the next one minds; NFs that attach
-/// by themselves attach anew.
+/// Ends at Ctrl-C (SIGINT, SIGTERM). A daemon that was killed leaves nothing that the next one minds; NFs
+/// that attach by themselves attach anew.
 #[derive(Debug, Args)]
 pub struct DaemonArgs {
     /// Chain file or Click configuration to start with

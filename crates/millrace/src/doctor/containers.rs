@@ -24,8 +24,8 @@ fn docker(machine: &Machine<'_>) -> Vec<Finding> {
     runtime(machine, "docker", "apt install docker.io")
 }
 
-/// Whether a container runtime is installed and can create containers: runc and crun create one that does nothing, and
-/// remove it; an engine (podman, docker) only has to answer.
+/// Whether a container runtime is installed and can create containers: runc and crun create one that does
+/// nothing, and remove it; an engine (podman, docker) only has to answer.
 fn runtime(machine: &Machine<'_>, program: &str, install: &str) -> Vec<Finding> {
     let version = match version(machine, program) {
         Ok(version) => version,

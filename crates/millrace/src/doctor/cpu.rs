@@ -1,5 +1,5 @@
-//! The processor: cores, instruction sets, caches, frequency, cycle counter, isolation of pinned workers, performance
-//! counters.
+//! The processor: cores, instruction sets, caches, frequency, cycle counter, isolation of pinned workers,
+//! performance counters.
 
 use std::collections::HashSet;
 

@@ -50,8 +50,8 @@ pub trait Kernel: Sync {
     /// The mechanisms that can confine NFs.
     fn confinement(&self) -> Vec<confine::Offer>;
 
-    /// Whether this container runtime can run NFs in containers, else the reason; `None` if Millrace does not support
-    /// the runtime.
+    /// Whether this container runtime can run NFs in containers, else the reason; `None` if Millrace does not
+    /// support the runtime.
     fn makes_containers(&self, runtime: &str) -> Option<Result<(), String>>;
 }
 
@@ -138,7 +138,8 @@ impl<'a> Machine<'a> {
         self.capability_in("CapEff", number)
     }
 
-    /// Whether a set of capabilities of `/proc/self/status` has this one: `CapEff`, or `CapBnd` of those within reach.
+    /// Whether a set of capabilities of `/proc/self/status` has this one: `CapEff`, or `CapBnd` of those
+    /// within reach.
     pub fn capability_in(&self, set: &str, number: u32) -> bool {
         let bits = self.field("/proc/self/status", set).unwrap_or_default();
         u64::from_str_radix(&bits, 16).is_ok_and(|bits| bits >> number & 1 == 1)

@@ -1,10 +1,10 @@
 //! `millrace doctor`: the features of this machine, with remedies for missing ones.
 //!
-//! A list of probes, each of which examines one feature and returns findings. Invariants: a probe leaves the machine
-//! unchanged, needs no root (a finding states where a feature is denied to this user), never panics, and ends within
-//! its time limit; all probes together take less than two seconds, unless a container runtime does not answer. Probes
-//! read files below a root folder, which tests replace by a tree of their own, and ask the running kernel only through
-//! [`machine::Kernel`].
+//! A list of probes, each of which examines one feature and returns findings. Invariants: a probe leaves the
+//! machine unchanged, needs no root (a finding states where a feature is denied to this user), never panics,
+//! and ends within its time limit; all probes together take less than two seconds, unless a container runtime
+//! does not answer. Probes read files below a root folder, which tests replace by a tree of their own, and
+//! ask the running kernel only through [`machine::Kernel`].
 //!
 //! It does not measure; `millrace bench` does.
 
@@ -22,8 +22,8 @@ use clap::Args;
 use machine::{LiveKernel, Machine};
 use report::{Finding, Probe};
 
-/// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes, confinement)
-/// and what to do about what it lacks. Changes nothing and needs no root.
+/// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes,
+/// confinement) and what to do about what it lacks. Changes nothing and needs no root.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Findings as JSON

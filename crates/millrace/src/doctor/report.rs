@@ -32,7 +32,8 @@ pub struct Finding {
 
 impl Finding {
     fn new(status: Status, name: impl Into<String>, finding: impl Into<String>) -> Self {
-        // Names and versions come from other programs: they must not contain control sequences for the terminal.
+        // Names and versions come from other programs: they must not contain control sequences for the
+        // terminal.
         let plain = |text: String| text.replace(char::is_control, " ");
         Self { name: plain(name.into()), finding: plain(finding.into()), status, remedy: None }
     }

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use walk::{Hop, Walk, Walker};
 use worker::graph::Node;
 
-/// Says what a chain that has just started does to one packet, and which element decides each step: element by
-/// element, and fused. Runs nothing.
+/// Says what a chain that has just started does to one packet, and which element decides each step: element
+/// by element, and fused. Runs nothing.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Chain file (TOML) or Click configuration
@@ -72,7 +72,8 @@ fn doors(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
     doors.collect()
 }
 
-/// The element at which the packet enters: the only one that receives from a port, or the one that `wanted` names.
+/// The element at which the packet enters: the only one that receives from a port, or the one that `wanted`
+/// names.
 fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<PacketEntrance> {
     let mut doors = doors(chain, nodes);
     let list =

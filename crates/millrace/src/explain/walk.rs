@@ -1,8 +1,8 @@
 //! The path of a packet through a graph: element by element, or with fused regions as one program.
 //!
-//! The evaluator runs the programs; the traffic class of the packet gives the reasons for the result. Opaque elements
-//! and slow paths are not run: the path continues behind an opaque element only if its element class is known to pass
-//! packets on.
+//! The evaluator runs the programs; the traffic class of the packet gives the reasons for the result. Opaque
+//! elements and slow paths are not run: the path continues behind an opaque element only if its element class
+//! is known to pass packets on.
 
 use super::packet::Held;
 use crate::synth::classes::{Group, Walked};
@@ -98,8 +98,8 @@ pub struct Walker<'a> {
 }
 
 impl<'a> Walker<'a> {
-    /// For a chain that has just been assembled. Its fused regions, if any, are walked as programs, with at most
-    /// `max_classes` traffic classes for each kind of entry.
+    /// For a chain that has just been assembled. Its fused regions, if any, are walked as programs, with at
+    /// most `max_classes` traffic classes for each kind of entry.
     pub fn new(graph: &'a click::Graph, assembly: Assembly, max_classes: usize) -> Walker<'a> {
         let (nodes, regions) = (&assembly.graphs[0], &assembly.regions[0]);
         let of_nodes = nodes.iter().map(|node| node.first_cells.clone()).collect();
@@ -239,9 +239,9 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// Records the step by a program that ended with `exit`, which is an exit of an element: its node, and the exit's
-    /// number there. Continues behind it. `region`: the number of the fused region whose program it was, and of its
-    /// classes.
+    /// Records the step by a program that ended with `exit`, which is an exit of an element: its node, and
+    /// the exit's number there. Continues behind it. `region`: the number of the fused region whose program
+    /// it was, and of its classes.
     fn step(
         &mut self,
         region: Option<(usize, usize)>,

@@ -1,5 +1,5 @@
-//! Faults are planted into the fused programs of the examples. Both the comparison of classes and the packets must find
-//! each of them, without the other.
+//! Faults are planted into the fused programs of the examples. Both the comparison of classes and the packets
+//! must find each of them, without the other.
 
 use super::{cells, held};
 use crate::check;
@@ -125,8 +125,8 @@ fn a_lost_write_is_found() {
     });
 }
 
-/// Exchanges the first two adjacent writes of a linked program whose order changes the result for a packet; the
-/// comparison of classes must find that, too. Optimised programs have fewer writes.
+/// Exchanges the first two adjacent writes of a linked program whose order changes the result for a packet;
+/// the comparison of classes must find that, too. Optimised programs have fewer writes.
 #[test]
 fn a_wrong_order_is_found() {
     let is_write = |inst: &Inst| !inst.has_result() || matches!(inst, Inst::Load(_));
@@ -385,8 +385,8 @@ fn mutate(program: &mut Program, rng: &mut Pcg64) {
     }
 }
 
-/// Random changes: the comparison of classes finds a packet that differs, or proves that the change has no effect, and
-/// then no packet may differ.
+/// Random changes: the comparison of classes finds a packet that differs, or proves that the change has no
+/// effect, and then no packet may differ.
 #[test]
 fn random_faults_are_told_from_changes_that_do_nothing() {
     let (mut differ, mut equal, mut open) = (0, 0, 0);

@@ -105,8 +105,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::of(sound && outcome.warnings.is_empty()))
 }
 
-/// A flag that is set by the signals that end a run, after which its packet accounting is printed: SIGINT (Ctrl-C),
-/// SIGTERM (`kill`), and SIGHUP (the terminal is closed) unless it is ignored, as under `nohup`.
+/// A flag that is set by the signals that end a run, after which its packet accounting is printed: SIGINT
+/// (Ctrl-C), SIGTERM (`kill`), and SIGHUP (the terminal is closed) unless it is ignored, as under `nohup`.
 ///
 /// # Errors
 /// When the system refuses.

@@ -53,7 +53,12 @@ pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool)
     out.push_str(&accounts::elements(&stats.elements, all));
     out.push_str(&accounts::sum(&stats));
     for node in report.unbalanced() {
-        writeln!(out, "  the books of {} are off by {}", node.name, node.imbalance())?;
+        writeln!(
+            out,
+            "  the counters of {} do not balance: they are off by {}",
+            node.name,
+            node.imbalance()
+        )?;
     }
     if outcome.slots_lost > 0 {
         writeln!(out, "  {} packet slots did not come back", outcome.slots_lost)?;

@@ -14,8 +14,8 @@ use worker::graph::Node;
 
 /// The classes of a fused region.
 pub struct Walked {
-    /// The classes of entries that only ports feed, and those of the other entries, whose packets may have any headers
-    /// set.
+    /// The classes of entries that only ports feed, and those of the other entries, whose packets may have
+    /// any headers set.
     pub groups: Vec<Group>,
     /// Names of the fused region's elements.
     pub names: Vec<String>,
@@ -86,8 +86,8 @@ impl ClassShown {
     }
 }
 
-/// Whether a node emits frames as a port received them or a capture has them: the MAC header is at the first byte, no
-/// other header is set (unless it has FORCE_IP).
+/// Whether a node emits frames as a port received them or a capture has them: the MAC header is at the first
+/// byte, no other header is set (unless it has FORCE_IP).
 pub fn is_entrance(node: &Node) -> bool {
     device_direction(node.class.name) == Some(Direction::Receive) || node.class.name == "FromDump"
 }
@@ -125,7 +125,8 @@ impl Walked {
         let cells = program.cells.len() - linked.flow.counted.len();
         let settled: Vec<u64> = program.cells.iter().map(|cell| cell.init).collect();
         for (at, cell) in program.cells.iter_mut().take(cells).enumerate() {
-            // The last part whose first cell is not behind this one: parts before it with the same start have no cells.
+            // The last part whose first cell is not behind this one: parts before it with the same start have
+            // no cells.
             let part = linked.cells.partition_point(|start| *start <= at).saturating_sub(1);
             cell.name = format!("{}.{}", names[part], cell.name);
         }

@@ -31,7 +31,8 @@ fn has(conditions: &[Asked], holds: &dyn Fn(&Asked) -> bool) -> bool {
     })
 }
 
-/// The kind of a class; `None` if the conditions do not show it: something else is tested before the IP header.
+/// The kind of a class; `None` if the conditions do not show it: something else is tested before the IP
+/// header.
 pub fn kind(class: &ClassShown) -> Option<Kind> {
     let text =
         |wanted: &'static str| move |asked: &Asked| matches!(asked, Asked::Is { text, .. } if text == wanted);
@@ -122,14 +123,14 @@ pub fn is_checked(of: &str, intervals: &[(u64, u64)], text: &str) -> bool {
     }
 }
 
-/// The parts of a condition's text that a check of the IP header does not test. A condition on both ends of a value has
-/// two parts.
+/// The parts of a condition's text that a check of the IP header does not test. A condition on both ends of a
+/// value has two parts.
 pub fn unchecked(text: &str) -> Vec<&str> {
     text.split(", ").filter(|end| !CHECKED.contains(end)).collect()
 }
 
-/// The field of a condition, with intervals of its value. For the first bits of an IP address (`ip.src[0:8]`), these
-/// are the address and the corresponding intervals of addresses.
+/// The field of a condition, with intervals of its value. For the first bits of an IP address
+/// (`ip.src[0:8]`), these are the address and the corresponding intervals of addresses.
 pub fn whole_field<'a>(of: &'a str, intervals: &[(u64, u64)]) -> (&'a str, Vec<(u64, u64)>) {
     let bits = |bits: &str| bits.parse::<u32>().ok().filter(|bits| (1..32).contains(bits));
     let front = of.strip_suffix(']').and_then(|of| of.split_once("[0:"));

@@ -24,7 +24,8 @@ pub struct RegionShown {
     tables: Vec<TableShown>,
     blocks: usize,
     instructions: usize,
-    /// Wires whose packets are counted by a cell, because paths split and join: other wires do not give their count.
+    /// Wires whose packets are counted by a cell, because paths split and join: other wires do not give their
+    /// count.
     counted_wires: usize,
     /// Operations in the program.
     program: BeforeAfter,

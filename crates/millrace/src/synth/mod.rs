@@ -113,8 +113,8 @@ struct Synthesis {
 /// Runs the command.
 ///
 /// # Errors
-/// When a file cannot be read or written, a program cannot be compiled, or the chain cannot be written in the requested
-/// language.
+/// When a file cannot be read or written, a program cannot be compiled, or the chain cannot be written in the
+/// requested language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
     let form = [FusedElements::All];
     let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, form, false)?

@@ -1,16 +1,16 @@
-//! A chain's classification as OpenFlow 1.3 rules (SNF paper, hardware-accelerated section): a switch in front of the
-//! server drops what the chain is sure to drop, and lets everything else through unchanged.
+//! A chain's classification as OpenFlow 1.3 rules (SNF paper, hardware-accelerated section): a switch in
+//! front of the server drops what the chain is sure to drop, and lets everything else through unchanged.
 //!
-//! The rules are derived from the traffic classes, and from the rule list that they look up first, if there is one. The
-//! server gets the packets of every class that depends on state or on a condition that a switch does not have. It also
-//! gets fragments and tagged frames, of which a switch sees other fields than the chain does, and packets from port 0,
-//! because a switch shows port 0 if it found no ports. The chain behind the switch does to each packet that it gets
-//! what it does without the switch. The switch's counters count the packets that the switch dropped; the chain's do
-//! not.
+//! The rules are derived from the traffic classes, and from the rule list that they look up first, if there
+//! is one. The server gets the packets of every class that depends on state or on a condition that a switch
+//! does not have. It also gets fragments and tagged frames, of which a switch sees other fields than the
+//! chain does, and packets from port 0, because a switch shows port 0 if it found no ports. The chain behind
+//! the switch does to each packet that it gets what it does without the switch. The switch's counters count
+//! the packets that the switch dropped; the chain's do not.
 //!
-//! Ranges of ports become numbers in the metadata: two tables divide the ports where ranges begin and end, and a range
-//! is a few prefixes of these numbers. The order of a list becomes priorities; adjacent rules with the same action
-//! share one.
+//! Ranges of ports become numbers in the metadata: two tables divide the ports where ranges begin and end,
+//! and a range is a few prefixes of these numbers. The order of a list becomes priorities; adjacent rules
+//! with the same action share one.
 
 mod class;
 mod matches;
@@ -29,8 +29,8 @@ use std::fmt::Write;
 use table::acl::{FiveTuple, RuleList};
 use worker::graph::Node;
 
-/// The switch's port to the server has the number of the port to the network plus this, or plus a multiple of it if
-/// there are more ports.
+/// The switch's port to the server has the number of the port to the network plus this, or plus a multiple of
+/// it if there are more ports.
 const SERVER: usize = 100;
 /// The flow table that drops or forwards.
 const DECIDES: usize = 3;
@@ -100,8 +100,8 @@ fn part(port: usize, enters: &str, classes: &[&ClassShown], nodes: &[Node], is_w
     });
     // The classes that the switch cannot match: for each reason, their numbers.
     let mut unseen: Vec<(String, Vec<usize>)> = vec![];
-    // The switch may apply the list only if it can separate the packets that the chain does not look up in it; else why
-    // it cannot.
+    // The switch may apply the list only if it can separate the packets that the chain does not look up in
+    // it; else why it cannot.
     let mut not_list = None;
     for (class, said) in classes.iter().zip(&switch.said) {
         let why = match said {
@@ -217,8 +217,9 @@ fn boxed(five: &FiveTuple) -> Vec<Match> {
     found
 }
 
-/// Matches for the protocols of a box with port ranges whose ports a switch does not see. From this box on, packets of
-/// these protocols are left to the server, whatever the list decides; `left` has the protocols so far.
+/// Matches for the protocols of a box with port ranges whose ports a switch does not see. From this box on,
+/// packets of these protocols are left to the server, whatever the list decides; `left` has the protocols so
+/// far.
 fn unseen(five: &FiveTuple, left: &mut [bool; 256]) -> Vec<(Match, bool)> {
     if !asks_ports(five) {
         return vec![];

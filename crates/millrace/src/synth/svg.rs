@@ -1,5 +1,5 @@
-//! Fused regions as a picture: their elements from left to right, on every wire a coloured line for each output that it
-//! leads to, and the traffic classes below in the colour of their output.
+//! Fused regions as a picture: their elements from left to right, on every wire a coloured line for each
+//! output that it leads to, and the traffic classes below in the colour of their output.
 
 use super::classes::ClassShown;
 use super::fused_region::RegionShown;
@@ -42,8 +42,8 @@ fn fit(text: &str, most: usize) -> String {
     }
 }
 
-/// Text in lines of about [`LINE_CHARS`] characters, broken at spaces; `…` replaces the text behind [`MOST_LINES`]
-/// lines.
+/// Text in lines of about [`LINE_CHARS`] characters, broken at spaces; `…` replaces the text behind
+/// [`MOST_LINES`] lines.
 fn lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -100,8 +100,8 @@ impl Graph {
                 }
             }
         }
-        // An element's column is behind those of all elements that feed it. An element outside that the region feeds
-        // may feed the region again: such a wire closes a loop and does not count.
+        // An element's column is behind those of all elements that feed it. An element outside that the
+        // region feeds may feed the region again: such a wire closes a loop and does not count.
         let mut columns = vec![0i64; nodes.len()];
         for _ in 0..inside.len() + 2 {
             let mut moved = false;
@@ -149,8 +149,8 @@ impl Graph {
         graph
     }
 
-    /// The mean row of the elements that feed this one, in thousandths of a row. A higher output port counts as lower
-    /// down.
+    /// The mean row of the elements that feed this one, in thousandths of a row. A higher output port counts
+    /// as lower down.
     fn pull(&self, node: usize) -> i64 {
         let before = self.wires.iter().filter(|wire| wire.to == node);
         let rows: Vec<i64> = before

@@ -112,8 +112,9 @@ inline = \"FromDevice(0) -> SetTimestamp -> Queue(4000) -> DelayUnqueue(20ms) ->
     for (row, frames) in [(0, 200), (1, 1_000)] {
         let row = &found["rows"][row];
         assert_eq!((&row["frames"], &row["lost"], &row["reordered"]), (&frames.into(), &0.into(), &0.into()));
-        // The machine may be busy. That adds to the least only when it never lets go, and it takes from the median only
-        // when it stops the worker between its look at the clock and the receipt for most of the frames.
+        // The machine may be busy. That adds to the least only when it never lets go, and it takes from the
+        // median only when it stops the worker between its look at the clock and the receipt for most of the
+        // frames.
         let of = |what: &str| row["latency_ns"][what].as_u64().expect("a time");
         assert!(of("min") < 60_000_000 && of("p50") >= 19_000_000, "{row:#}");
     }
@@ -178,7 +179,8 @@ fn a_saved_report_is_rendered() {
     assert!(folder.path("again/rates.svg").exists());
 }
 
-/// Linux and Millrace forward frames on the same ports; a system that is not there is told, and a file adds one.
+/// Linux and Millrace forward frames on the same ports; a system that is not there is told, and a file adds
+/// one.
 #[test]
 fn systems_are_compared_on_the_same_ports() {
     let folder = Folder::new();

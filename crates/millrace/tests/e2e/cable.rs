@@ -108,8 +108,8 @@ fn datagrams_come_back(host: &Host, to: SocketAddr) {
     }
 }
 
-/// A wire between two hosts whose kernels finish the checksums of what they send, or leave that to their devices:
-/// datagrams have come back over it.
+/// A wire between two hosts whose kernels finish the checksums of what they send, or leave that to their
+/// devices: datagrams have come back over it.
 fn wired(offload: &str) -> (Host, Host, Folder, Started) {
     let (one, two) = hosts();
     for host in [&one, &two] {

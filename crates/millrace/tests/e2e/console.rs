@@ -102,9 +102,9 @@ fn wait_for_daemon(folder: &Folder) {
     }
 }
 
-/// Where systemd has connected standard error to the journal, messages go to the journal's socket, with their levels. A
-/// journal of the test's own takes the place of the system's, in a mount namespace.
-/// The fields of a message in the journal's native protocol: `NAME=value` on a line, or `NAME`, the value's length as eight
+/// Where systemd has connected standard error to the journal, messages go to the journal's socket, with their
+/// levels. A journal of the test's own takes the place of the system's, in a mount namespace. The fields of a
+/// message in the journal's native protocol: `NAME=value` on a line, or `NAME`, the value's length as eight
 /// bytes, little-endian, and the value.
 fn journal_fields(mut message: &[u8]) -> HashMap<String, String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

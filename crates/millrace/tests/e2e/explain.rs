@@ -32,8 +32,8 @@ const FILTER: Chain = Chain {
     writes: &[("by tcp.pcap", "tcp.pcap")],
 };
 
-/// Explains packets of the office's capture one by one, and runs each alone. Gives how many were sent, dropped, and
-/// not followed to their end.
+/// Explains packets of the office's capture one by one, and runs each alone. Gives how many were sent,
+/// dropped, and not followed to their end.
 fn compare(chain: &Chain, every: usize) -> [usize; 3] {
     let folder = Folder::with_examples(&["captures", "nat-firewall-balancer", "router"]);
     std::fs::copy(examples().join("first.click"), folder.path("first.click")).expect("copied");

@@ -1,7 +1,8 @@
-//! Extreme numbers as arguments of every element class: whatever they are, `check` says what is wrong with them.
+//! Extreme numbers as arguments of every element class: whatever they are, `check` says what is wrong with
+//! them.
 //!
-//! The binary under test checks its arithmetic, so that a number that wraps ends it. Keywords and forms of arguments are
-//! taken from the classes' own pages, so that what is new is tried, too.
+//! The binary under test checks its arithmetic, so that a number that wraps ends it. Keywords and forms of
+//! arguments are taken from the classes' own pages, so that what is new is tried, too.
 
 use crate::program::Folder;
 
@@ -127,7 +128,8 @@ fn no_number_is_too_large_for_an_element_to_refuse_it() {
         let click: String =
             lists.iter().map(|list| format!("Idle -> {class}({list}) -> Discard;\n")).collect();
         folder.write("extreme.click", &click);
-        // As a configuration, and as an NF of a chain file. No command ends by a panic: `Finished` sees to that.
+        // As a configuration, and as an NF of a chain file. No command ends by a panic: `Finished` sees to
+        // that.
         let alone = folder.millrace(&["check", "extreme.click", "--short"]);
         assert!(matches!(alone.code, Some(0..=2)), "{class}: {}", alone.stderr);
         if turn % 8 == 0 {

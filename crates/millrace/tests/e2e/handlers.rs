@@ -207,11 +207,10 @@ fn an_nf_that_is_stopped_or_killed_holds_up_nobody_but_who_asks() {
     };
     let pid = process();
     kill_process(pid, Signal::STOP).expect("it runs");
-    let asked = start(&daemon, "nf/c.count");
+    let mut asked = start(&daemon, "nf/c.count");
     // The daemon, its other elements and its packets go on meanwhile.
-    let began = Instant::now();
     let other = daemon.ask(&["chain", "handler", "other/c.count"]).sound().text();
-    assert!(other.trim().parse::<u64>().is_ok() && began.elapsed() < Duration::from_secs(1), "{other}");
+    assert!(other.trim().parse::<u64>().is_ok() && !asked.has_ended(), "{other}");
     daemon.ask(&["stats"]).sound();
     let told = asked.wait();
     assert!(told.stderr.contains("NF `nf` has not answered within 2 s"), "{}", told.stderr);
@@ -232,8 +231,8 @@ fn an_nf_that_is_stopped_or_killed_holds_up_nobody_but_who_asks() {
     daemon.stop();
 }
 
-/// Rules of an NF are exchanged while packets flow, in any form; a file of rules is read again. Mistakes are told where
-/// they are, and change nothing.
+/// Rules of an NF are exchanged while packets flow, in any form; a file of rules is read again. Mistakes are
+/// told where they are, and change nothing.
 #[test]
 fn rules_are_exchanged_while_packets_flow() {
     for form in ["runs = \"modular\"", "runs = \"fused\"", "runs = \"process\"\nreads = [\"list\"]"] {

@@ -231,8 +231,8 @@ out = { write = \"out.pcap\" }
 click = \"nf.click\"
 ";
 
-/// What a chain sends when it gets these frames, sorted: packets of one burst that go different ways do not keep their
-/// order, and bursts are others behind a switch.
+/// What a chain sends when it gets these frames, sorted: packets of one burst that go different ways do not
+/// keep their order, and bursts are others behind a switch.
 fn sent(folder: &Folder, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     captures::write(&folder.path("in.pcap"), frames.iter().map(Vec::as_slice));
     let run: Finished = folder.millrace(&["run", "chain.toml"]);
@@ -242,7 +242,8 @@ fn sent(folder: &Folder, frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Runs a chain with and without a switch in front of it; how many frames there were, and how many the server got.
+/// Runs a chain with and without a switch in front of it; how many frames there were, and how many the server
+/// got.
 fn compare(folder: &Folder, click: &str, classes: &[(&str, u64)]) -> Option<(usize, usize)> {
     folder.write("chain.toml", CHAIN);
     folder.write("nf.click", click);
@@ -301,7 +302,8 @@ fn a_long_list_of_rules_stands_in_a_switch() {
     assert!(passed < all * 4 / 5, "{passed} of {all} frames get to the server");
 }
 
-/// Chains of which a switch sees less than it seems: by how long frames are, and with headers that nobody checked.
+/// Chains of which a switch sees less than it seems: by how long frames are, and with headers that nobody
+/// checked.
 #[test]
 fn what_looks_simple_is_not_dropped_by_mistake() {
     let chains = [

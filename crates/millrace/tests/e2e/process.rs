@@ -112,8 +112,8 @@ fn an_nf_is_killed_again_and_again_and_nobody_else_notices() {
     let expected = ["nf-down", "ring-full", "not-taken", "lost-with-nf", "not-back"];
     assert!(mortal.iter().all(|reason| expected.contains(&reason.as_str())), "{mortal:?}");
     assert!(mortal.iter().any(|reason| reason == "nf-down" || reason == "not-taken"), "{mortal:?}");
-    // What is under way when the run is interrupted does not come back in time; and on a machine with much else
-    // to do a process may get no core for long.
+    // What is under way when the run is interrupted does not come back in time; and on a machine with much
+    // else to do a process may get no core for long.
     assert!(other.iter().all(|reason| reason == "not-back" || reason == "ring-full"), "{other:?}");
     assert!(accounts.port("gone").sent.0 > 1_000 && accounts.port("there").sent.0 > 1_000);
 }

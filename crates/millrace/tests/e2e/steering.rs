@@ -222,7 +222,8 @@ fn instances_come_and_go_while_traffic_flows() {
     let all = [1366, 1365, 1365];
     assert_eq!(numbers(&daemon, "nf/steer.buckets"), all);
 
-    // One is stopped: what was its own goes to both others, nothing else moves, and nothing is dropped anywhere.
+    // One is stopped: what was its own goes to both others, nothing else moves, and nothing is dropped
+    // anywhere.
     let stopped = daemon.ask(&["nf", "stop", "nf.2"]).sound().text();
     assert!(
         stopped.contains("nf.2") && stopped.contains("stopped") && !stopped.contains("nf.1"),

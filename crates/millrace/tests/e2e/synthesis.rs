@@ -1,4 +1,5 @@
-//! What `millrace synth` shows of chains: golden texts, JSON, pictures, and Click configurations that do the same.
+//! What `millrace synth` shows of chains: golden texts, JSON, pictures, and Click configurations that do the
+//! same.
 
 use crate::accounts::Accounts;
 use crate::captures;

@@ -1,6 +1,6 @@
-//! Measures how long a start takes until the program executes, unconfined and confined: `cargo run --release -p
-//! millrace-confine --example latency -- MIB`, as root for all mechanisms. MIB is memory of this program, whose page
-//! tables a start copies; those of shared memory are not copied.
+//! Measures how long a start takes until the program executes, unconfined and confined: `cargo run --release
+//! -p millrace-confine --example latency -- MIB`, as root for all mechanisms. MIB is memory of this program,
+//! whose page tables a start copies; those of shared memory are not copied.
 
 use confine::Confinement;
 use std::process::{Command, Stdio};

@@ -46,7 +46,8 @@ pub(crate) fn can_clone_into_group() -> bool {
 pub(crate) fn can_make_pid_namespace() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
-        // A separate thread, because it could create no further threads: a namespace is a property of each thread.
+        // A separate thread, because it could create no further threads: a namespace is a property of each
+        // thread.
         // SAFETY: affects only the children of the calling thread, and it has none.
         let unshare = || unsafe { libc::unshare(libc::CLONE_NEWPID) } == 0;
         has_clone3()

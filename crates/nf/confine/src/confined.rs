@@ -80,8 +80,8 @@ impl Confined {
         self.pid.as_raw_nonzero().get() as u32
     }
 
-    /// Becomes readable when its first process ends. Processes that it started may still run for a moment: check
-    /// [`Confined::try_wait`].
+    /// Becomes readable when its first process ends. Processes that it started may still run for a moment:
+    /// check [`Confined::try_wait`].
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -110,8 +110,8 @@ impl Confined {
         killed
     }
 
-    /// Its exit status, once nothing of it runs any more; `None` until then. Never waits. Kills processes that outlive
-    /// the first one.
+    /// Its exit status, once nothing of it runs any more; `None` until then. Never waits. Kills processes
+    /// that outlive the first one.
     ///
     /// # Errors
     ///

@@ -17,18 +17,19 @@ pub enum Sockets {
 /// The rights and limits of an NF. The default is as narrow as possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
-    /// The user and the group that it runs as; it is in no other group. By default it has no user id of its own. Each
-    /// NF needs one: processes of the same user may send each other signals and share the limit on processes.
+    /// The user and the group that it runs as; it is in no other group. By default it has no user id of its
+    /// own. Each NF needs one: processes of the same user may send each other signals and share the limit on
+    /// processes.
     pub user: Option<(u32, u32)>,
     /// The sockets that it may use.
     pub sockets: Sockets,
-    /// Files, and directories with everything in them, that it may read beside the system's programs and libraries.
-    /// User ids and modes of files still apply.
+    /// Files, and directories with everything in them, that it may read beside the system's programs and
+    /// libraries. User ids and modes of files still apply.
     pub reads: Vec<PathBuf>,
     /// The same for reading and writing; in a directory it may also create and remove files.
     pub writes: Vec<PathBuf>,
-    /// Memory that all its processes together may use, in bytes; `None` for no limit. A page of shared memory counts
-    /// for the process that touches it first: the host touches packet memory before it shares it.
+    /// Memory that all its processes together may use, in bytes; `None` for no limit. A page of shared memory
+    /// counts for the process that touches it first: the host touches packet memory before it shares it.
     pub memory_bytes: Option<u64>,
     /// The most processes and threads that it may have at a time.
     pub processes: u32,
@@ -38,9 +39,10 @@ pub struct Confinement {
     pub cpu_weight: u32,
     /// Whether it runs in a PID namespace of its own, as the first process; true by default.
     ///
-    /// The kernel then kills everything of the NF when its first process ends, also when the host is killed. The price
-    /// is that a first process ignores signals without a handler. A fault still kills it, but `abort()` appears as a
-    /// segmentation fault, and a write to a closed pipe is an error instead of a signal that kills.
+    /// The kernel then kills everything of the NF when its first process ends, also when the host is killed.
+    /// The price is that a first process ignores signals without a handler. A fault still kills it, but
+    /// `abort()` appears as a segmentation fault, and a write to a closed pipe is an error instead of a
+    /// signal that kills.
     pub own_pids: bool,
 }
 

@@ -11,9 +11,9 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// A PID and a mount namespace for a program that the host trusts, a container runtime. Everything that the runtime
-/// starts, in whatever further namespaces, ends with it, and it ends with the host. It keeps the host's rights, and
-/// sees everything that the host sees except file systems hidden by [`Enclosure::hide`].
+/// A PID and a mount namespace for a program that the host trusts, a container runtime. Everything that the
+/// runtime starts, in whatever further namespaces, ends with it, and it ends with the host. It keeps the
+/// host's rights, and sees everything that the host sees except file systems hidden by [`Enclosure::hide`].
 #[derive(Debug, Default)]
 pub struct Enclosure(Mounts);
 
@@ -45,8 +45,8 @@ impl Enclosure {
     ///
     /// # Errors
     ///
-    /// When the machine or this process's rights do not allow such namespaces, or the program cannot be executed. No
-    /// process is left then.
+    /// When the machine or this process's rights do not allow such namespaces, or the program cannot be
+    /// executed. No process is left then.
     pub fn spawn(self, command: Command) -> Result<Confined, Error> {
         let (notes, report) = spawner::notes().map_err(Error::Spawner)?;
         let mounts = Some(self.0);

@@ -1,8 +1,8 @@
 //! The files that an NF may open, as a Landlock ruleset, which also restricts signals and sockets.
 //!
-//! Landlock does not restrict names, sizes and modes of files, or open files. It does not restrict descriptors of
-//! shared memory either: whether an NF may reopen such a file for writing, through `/proc/self/fd`, depends on the
-//! file's mode and on the NF's user id.
+//! Landlock does not restrict names, sizes and modes of files, or open files. It does not restrict
+//! descriptors of shared memory either: whether an NF may reopen such a file for writing, through
+//! `/proc/self/fd`, depends on the file's mode and on the NF's user id.
 
 use crate::ask;
 use crate::confinement::{Confinement, Sockets};
@@ -19,8 +19,8 @@ use std::path::Path;
 const SYSTEM: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// The files of `/etc` that programs need to start. NFs of the superuser get only these, because file modes do not
-/// restrict them.
+/// The files of `/etc` that programs need to start. NFs of the superuser get only these, because file modes
+/// do not restrict them.
 const START: [&str; 5] =
     ["/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/nsswitch.conf"];
 

@@ -1,7 +1,7 @@
 //! Mounts of a process in its own mount namespace, between fork and exec.
 //!
-//! Invariant: nothing here allocates, see `steps`; all strings are prepared before. No mount is visible outside of the
-//! process's mount namespace, because all mounts are made private first.
+//! Invariant: nothing here allocates, see `steps`; all strings are prepared before. No mount is visible
+//! outside of the process's mount namespace, because all mounts are made private first.
 #![expect(unsafe_code, reason = "system calls of a process that may not allocate")]
 
 use std::ffi::{CStr, CString};

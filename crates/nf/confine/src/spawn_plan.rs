@@ -18,18 +18,19 @@ use std::process::Command;
 const LAST_CAPABILITY: u32 = 40;
 
 impl Confinement {
-    /// Starts a program under this confinement, as far as the machine has the mechanisms; [`Confined::applied`] lists
-    /// them.
+    /// Starts a program under this confinement, as far as the machine has the mechanisms;
+    /// [`Confined::applied`] lists them.
     ///
-    /// The command's own settings apply, except for user, group and process group, which this replaces. Descriptors
-    /// that are not close-on-exec are inherited. A start takes about three milliseconds, and one more for each ten
-    /// megabytes of the host's own memory, whose page tables are copied (not those of shared memory; `MADV_DONTFORK`
-    /// excludes large private tables, too); about 12 ms more where there are only control groups of version 1.
+    /// The command's own settings apply, except for user, group and process group, which this replaces.
+    /// Descriptors that are not close-on-exec are inherited. A start takes about three milliseconds, and one
+    /// more for each ten megabytes of the host's own memory, whose page tables are copied (not those of
+    /// shared memory; `MADV_DONTFORK` excludes large private tables, too); about 12 ms more where there are
+    /// only control groups of version 1.
     ///
     /// # Errors
     ///
-    /// When a granted path cannot be opened, a step of the confinement fails, or the program cannot be executed. No
-    /// process is left then.
+    /// When a granted path cannot be opened, a step of the confinement fails, or the program cannot be
+    /// executed. No process is left then.
     pub fn spawn(&self, command: Command) -> Result<Confined, Error> {
         let capabilities = ask::capabilities();
         let limits =
@@ -87,7 +88,8 @@ impl Confinement {
             (Resource::Nice, 0),
             (Resource::Msgqueue, 0),
         ];
-        // The kernel counts processes for each user. With a user that others share, their processes would count, too.
+        // The kernel counts processes for each user. With a user that others share, their processes would
+        // count, too.
         if has_own_user {
             limits.push((Resource::Nproc, u64::from(self.processes)));
         }

@@ -1,9 +1,9 @@
 //! The thread that starts processes.
 //!
-//! The kernel ties "end with the host" to the thread that created a process, not to the program: an NF that a worker
-//! started would end with the worker. This thread lives as long as the program. It uses the allowed cores of the
-//! requesting thread; namespaces and priority are those of this thread, and so of the thread that started the first
-//! process.
+//! The kernel ties "end with the host" to the thread that created a process, not to the program: an NF that a
+//! worker started would end with the worker. This thread lives as long as the program. It uses the allowed
+//! cores of the requesting thread; namespaces and priority are those of this thread, and so of the thread
+//! that started the first process.
 #![expect(unsafe_code, reason = "runs steps in the forked process")]
 
 use crate::error::Error;

@@ -1,12 +1,12 @@
 //! The steps that the new process performs between fork and exec.
 //!
-//! Invariant: nothing here allocates, locks, panics or unwinds, because other threads of the host may have been in the
-//! middle of any operation at the fork. Everything is prepared in [`Steps`]. Each step either succeeds or ends the
-//! start: no program runs with less confinement than planned.
+//! Invariant: nothing here allocates, locks, panics or unwinds, because other threads of the host may have
+//! been in the middle of any operation at the fork. Everything is prepared in [`Steps`]. Each step either
+//! succeeds or ends the start: no program runs with less confinement than planned.
 //!
-//! The order is forced. Groups and limits are first, while the process still has the rights to set them. Then it
-//! changes its user id; after that it requests the signal at the host's death, because a change of user id clears the
-//! request. Landlock and the filter are last, because they would prevent the earlier steps.
+//! The order is forced. Groups and limits are first, while the process still has the rights to set them. Then
+//! it changes its user id; after that it requests the signal at the host's death, because a change of user id
+//! clears the request. Landlock and the filter are last, because they would prevent the earlier steps.
 #![expect(unsafe_code, reason = "system calls of a process that may not allocate")]
 
 use crate::ask;
@@ -157,8 +157,9 @@ impl Steps {
         let _ = rustix::io::write(&self.report, &bytes);
     }
 
-    /// Creates the process again, as a child of the host, in its groups: moving a process into a control group waits
-    /// for all cores, about 12 ms, and only processes that are created in a PID namespace belong to it.
+    /// Creates the process again, as a child of the host, in its groups: moving a process into a control
+    /// group waits for all cores, about 12 ms, and only processes that are created in a PID namespace belong
+    /// to it.
     fn place(&self) -> io::Result<()> {
         /// `CLONE_INTO_CGROUP`, of linux/sched.h.
         const INTO_GROUP: u64 = 1 << 33;
@@ -178,13 +179,13 @@ impl Steps {
         let flags = flags as u64 | if self.group.is_some() { INTO_GROUP } else { 0 };
         // Its process id in the host's PID namespace.
         let mut pid = 0u32;
-        // In the order of `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size,
-        // tls, set_tid, set_tid_size, cgroup.
+        // In the order of `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack,
+        // stack_size, tls, set_tid, set_tid_size, cgroup.
         let group = self.group.as_ref().map_or(0, |group| group.as_raw_fd() as u64);
         let args: [u64; 11] = [flags, 0, 0, (&raw mut pid) as u64, 0, 0, 0, 0, 0, 0, group];
-        // SAFETY: the kernel reads the arguments, whose size is right, and writes the number before the new process
-        // runs; both live for the call. The C library's cached thread id is wrong in the new process, and nothing uses
-        // it before exec.
+        // SAFETY: the kernel reads the arguments, whose size is right, and writes the number before the new
+        // process runs; both live for the call. The C library's cached thread id is wrong in the new process,
+        // and nothing uses it before exec.
         let answer = unsafe { go_on_in_clone(args.as_ptr(), size_of_val(&args)) };
         if answer < 0 {
             return Err(io::Error::from_raw_os_error(-answer as i32));
@@ -209,8 +210,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Clears the bounding set, so that no executed program can gain a capability. This is a second barrier besides
-    /// [`give_up_privileges`], for a process that has the right to clear it.
+    /// Clears the bounding set, so that no executed program can gain a capability. This is a second barrier
+    /// besides [`give_up_privileges`], for a process that has the right to clear it.
     fn bound(&self) -> io::Result<()> {
         // A kernel without ambient capabilities returns an error, which does not matter.
         let _ = prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as u64);
@@ -220,8 +221,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Changes user and group by system calls: the C library's functions would change all threads, and here is only
-    /// one.
+    /// Changes user and group by system calls: the C library's functions would change all threads, and here
+    /// is only one.
     fn become_user(&self) -> io::Result<()> {
         let Some((user, group)) = self.user else { return Ok(()) };
         // SAFETY: numbers only; the list of groups is empty, so none is read.
@@ -263,9 +264,9 @@ impl Steps {
     }
 }
 
-/// Returns in a new process on the same stack, which the calling process does not change: it waits until the new
-/// process has executed or ended, and then ends itself. Returns a negative number in the calling process if no process
-/// could be created.
+/// Returns in a new process on the same stack, which the calling process does not change: it waits until the
+/// new process has executed or ended, and then ends itself. Returns a negative number in the calling process
+/// if no process could be created.
 ///
 /// # Safety
 ///
@@ -316,7 +317,8 @@ unsafe extern "C" fn go_on_in_clone(args: *const u64, size: usize) -> i64 {
 
 /// Gives up all capabilities of this process, and sets no-new-privileges, so that no program file grants any.
 fn give_up_privileges() -> io::Result<()> {
-    /// `_LINUX_CAPABILITY_VERSION_3` and this process; then effective, permitted and inheritable, twice 32 bits.
+    /// `_LINUX_CAPABILITY_VERSION_3` and this process; then effective, permitted and inheritable, twice 32
+    /// bits.
     const HEADER: [u32; 2] = [0x2008_0522, 0];
     let none = [0u32; 6];
     // SAFETY: the kernel reads the two, which have the sizes of this version and live for the call.

@@ -15,7 +15,8 @@ pub struct ContainerParts {
     pub enclosure: Enclosure,
 }
 
-/// The start of the runtime's command line: the NF's socket, which is the standard input, becomes descriptor 3.
+/// The start of the runtime's command line: the NF's socket, which is the standard input, becomes descriptor
+/// 3.
 pub const WITH_SOCKET: [&str; 4] = ["/bin/sh", "-c", "exec \"$@\" 3<&0 </dev/null", "millrace-nf"];
 
 /// The configuration of a bundle.

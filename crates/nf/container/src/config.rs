@@ -2,8 +2,8 @@
 //!
 //! [`of_program`] is the configuration of a container with a program alone; images and bundles have their own.
 //! [`complete`] then adds to each what Millrace needs. A confined container gets the confinement of a confined process:
-//! no capabilities and no way to gain any, a user that owns no files, the system calls of an ordinary program,
-//! namespaces and limits of its own.
+//! no capabilities and no way to gain any, a user that owns no files, the system calls of an ordinary
+//! program, namespaces and limits of its own.
 
 use crate::identity::Ids;
 use chain::{Rights, Terms};
@@ -53,10 +53,11 @@ const REPLACED: [(&str, TypeCheck); 9] = [
     ("/linux/resources/cpu", is::<Map<String, Value>>),
 ];
 
-/// All that a confined container keeps of its `config.json` besides mounts, with the types. Not kept are, among others,
-/// annotations, because crun takes filters, groups and handlers from them; scheduling and caches, which are shares of
-/// the machine; network devices; fields that no version of the specification had when this was written, and those that
-/// only one of the runtimes takes for a known one, because it ignores case.
+/// All that a confined container keeps of its `config.json` besides mounts, with the types. Not kept are,
+/// among others, annotations, because crun takes filters, groups and handlers from them; scheduling and
+/// caches, which are shares of the machine; network devices; fields that no version of the specification had
+/// when this was written, and those that only one of the runtimes takes for a known one, because it ignores
+/// case.
 const KEPT: [(&str, TypeCheck); 15] = [
     ("/ociVersion", is::<String>),
     ("/hostname", is::<String>),
@@ -192,7 +193,8 @@ pub fn complete(config: &mut Value, terms: &Terms, ids: Ids, root: &Path, contro
     let mut environment: Vec<String> = read(config, "/process/env");
     environment.retain(|entry| !entry.starts_with("MILLRACE_NF="));
     environment.push(format!("{}={SOCKET}", nf::ENVIRONMENT));
-    // The end of the first process must end the container; in a PID namespace shared with others it would not.
+    // The end of the first process must end the container; in a PID namespace shared with others it would
+    // not.
     let mut namespaces: Vec<Value> = read(config, "/linux/namespaces");
     namespaces.retain(|namespace| namespace["type"] != "pid");
     namespaces.push(namespace("pid"));
@@ -257,12 +259,12 @@ fn confined(config: &Value, rights: &Rights, ids: Ids) -> Value {
     confined
 }
 
-/// The mounts of a configuration, changed so that they are possible in a user namespace, and without other user ids
-/// than those of the confinement.
+/// The mounts of a configuration, changed so that they are possible in a user namespace, and without other
+/// user ids than those of the confinement.
 fn confined_mounts(config: &Value, rights: &Rights) -> Vec<Mount> {
     let mut mounts: Vec<Mount> = read(config, "/mounts");
-    // The kernel mounts /sys only for the owner of the network namespace; an NF needs no control groups. Runtimes know
-    // those by the source or the place, too, and give them to the container's user.
+    // The kernel mounts /sys only for the owner of the network namespace; an NF needs no control groups.
+    // Runtimes know those by the source or the place, too, and give them to the container's user.
     let is_cgroup = |word: &Option<String>| matches!(word.as_deref(), Some("cgroup" | "cgroup2"));
     mounts.retain(|mount| {
         let mut place = PathBuf::new();
@@ -279,7 +281,8 @@ fn confined_mounts(config: &Value, rights: &Rights) -> Vec<Mount> {
             && (mount.kind.as_deref() != Some("sysfs") || !rights.network)
     });
     for mount in &mut mounts {
-        // Mappings of the files' users. Runtimes take `bind` among the options for the type, whatever the type is.
+        // Mappings of the files' users. Runtimes take `bind` among the options for the type, whatever the
+        // type is.
         let ids = ["idmap", "ridmap"].iter();
         // Groups and users that do not exist inside.
         let ids =

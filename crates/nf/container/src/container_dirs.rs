@@ -1,8 +1,9 @@
 //! The directories and control groups of containers, and their removal.
 //!
-//! `/run/millrace-nfs/HOST/NUMBER-NF/` belongs to a container; `HOST` belongs to a host, which keeps `HOST.lock` beside
-//! it locked as long as it lives. The next host that starts a container removes the directories whose lock is free: by
-//! then no process of those containers runs any more, because their enclosures ended with their host.
+//! `/run/millrace-nfs/HOST/NUMBER-NF/` belongs to a container; `HOST` belongs to a host, which keeps
+//! `HOST.lock` beside it locked as long as it lives. The next host that starts a container removes the
+//! directories whose lock is free: by then no process of those containers runs any more, because their
+//! enclosures ended with their host.
 
 use confine::{control_group_trees, remove_control_group};
 use std::fs::File;
@@ -15,8 +16,8 @@ use std::time::SystemTime;
 
 /// The directory of all hosts.
 const ALL: &str = "/run/millrace-nfs";
-/// The prefix of containers' control groups. None is the child of another, because a parent might be removed while its
-/// child is created. Groups with the prefix `millrace-` belong to the crate `confine`.
+/// The prefix of containers' control groups. None is the child of another, because a parent might be removed
+/// while its child is created. Groups with the prefix `millrace-` belong to the crate `confine`.
 const GROUP: &str = "container-of-millrace-";
 /// A file that records that an engine was used.
 const ENGINE: &str = "engine";
@@ -44,7 +45,8 @@ pub struct Folder {
     host: Arc<Host>,
 }
 
-/// Creates a directory that other users may pass through but not read: by name they can open what they have access to.
+/// Creates a directory that other users may pass through but not read: by name they can open what they have
+/// access to.
 fn make_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o711).create(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o711))
@@ -72,7 +74,8 @@ impl Host {
         make_folder(all)?;
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let name = format!("{}-{:x}", std::process::id(), since.as_micros());
-        // The lock is created before the directory, so that another host that sees the directory finds the lock taken.
+        // The lock is created before the directory, so that another host that sees the directory finds the
+        // lock taken.
         let lock = File::create(all.join(format!("{name}.lock")))?;
         lock.try_lock().map_err(io::Error::from)?;
         let folder = all.join(&name);
@@ -89,8 +92,8 @@ impl Drop for Host {
     }
 }
 
-/// Removes the directories and groups of hosts that have ended, unless this host has done so already; `engines` removes
-/// the containers of engines, for a host's name.
+/// Removes the directories and groups of hosts that have ended, unless this host has done so already;
+/// `engines` removes the containers of engines, for a host's name.
 pub fn sweep_all(engines: &dyn Fn(&str)) {
     let is_known = Host::known().upgrade().is_some();
     if !is_known {

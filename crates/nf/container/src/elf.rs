@@ -1,7 +1,8 @@
 //! The headers of an ELF program file: its processor, its loader, and the libraries that it is linked with.
 //!
 //! The file is untrusted, and is only ever read. Every read is within the file, and its size is bounded
-//! ([`MOST_BYTES`]), and so is the number of names ([`MOST_NAMES`]). An inconsistency is recorded in [`Elf::broken`].
+//! ([`MOST_BYTES`]), and so is the number of names ([`MOST_NAMES`]). An inconsistency is recorded in
+//! [`Elf::broken`].
 
 use object::LittleEndian;
 use object::elf::{self, FileHeader64, ProgramHeader64};
@@ -278,8 +279,8 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Overwrites a program where its headers, its dynamic section and its names are, or truncates it: each time
-        /// the reader must return a result.
+        /// Overwrites a program where its headers, its dynamic section and its names are, or truncates it:
+        /// each time the reader must return a result.
         #[test]
         fn no_file_makes_it_panic(
             places in proptest::collection::vec((0..3_usize, 0..512_usize, 0..9_usize), 1..12),

@@ -1,9 +1,10 @@
 //! Images by name, which podman or docker stores and runs.
 //!
-//! These engines pass no descriptors on, and start containers outside of any enclosure. The NF attaches at a socket
-//! that is mounted into its container, and is accepted if the kernel reports that it is inside. The NF has ended, as
-//! always, when nothing in its PID namespace runs. The difference is that a killed host does not end it: it ends by
-//! itself when its socket is closed, as the SDK does, and otherwise the next host removes it.
+//! These engines pass no descriptors on, and start containers outside of any enclosure. The NF attaches at a
+//! socket that is mounted into its container, and is accepted if the kernel reports that it is inside. The NF
+//! has ended, as always, when nothing in its PID namespace runs. The difference is that a killed host does
+//! not end it: it ends by itself when its socket is closed, as the SDK does, and otherwise the next host
+//! removes it.
 
 use crate::container_dirs::{Folder, pid_namespace};
 use crate::runtime::{Chosen, Installed, Runtime};
@@ -120,8 +121,8 @@ pub fn sweep(host: &str) {
     }
 }
 
-/// Starts the container of an instance, and waits until its NF has attached. Returns its directory, the socket to the NF
-/// and the thread that reads its output, too.
+/// Starts the container of an instance, and waits until its NF has attached. Returns its directory, the
+/// socket to the NF and the thread that reads its output, too.
 pub fn spawn(
     instance: &Arc<Instance>,
     command: &Command,
@@ -312,7 +313,8 @@ fn first_process(peer: &OwnedFd, cid: &Path) -> Result<(u64, OwnedFd), String> {
     let first = first.ok_or_else(|| format!("process {peer} is alone in its PID namespace"))?;
     let raw = i32::try_from(first).ok().and_then(Pid::from_raw).ok_or("a process without a number")?;
     let pidfd = pidfd_open(raw, PidfdFlags::empty()).map_err(|error| error.to_string())?;
-    // While the pidfd is open, the process id still belongs to it, or the process has ended, which the pidfd reports.
+    // While the pidfd is open, the process id still belongs to it, or the process has ended, which the pidfd
+    // reports.
     if pid_namespace(first).as_ref() != Some(&inside) {
         return Err(format!("process {first} has ended"));
     }

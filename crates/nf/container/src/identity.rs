@@ -18,7 +18,8 @@ impl Ids {
         Ids { user, root: user + TO_ROOT }
     }
 
-    /// The ids inside, each with the machine's id: that of the NF, and 0, which the runtime uses for the setup.
+    /// The ids inside, each with the machine's id: that of the NF, and 0, which the runtime uses for the
+    /// setup.
     pub fn mapped(self, inside: u32) -> Vec<(u32, u32)> {
         if inside == 0 { vec![(0, self.user)] } else { vec![(0, self.root), (inside, self.user)] }
     }

@@ -1,8 +1,8 @@
 //! OCI images: layouts and archives, unpacked once and stored by their digests.
 //!
-//! Everything in an image is checked against its digest: the manifest, the configuration, each layer. No name in a
-//! layer leads out of the root file system, with any symbolic links. Owners are not stored, and every user inside may
-//! read all files: an image has no secrets from the NF that it is for.
+//! Everything in an image is checked against its digest: the manifest, the configuration, each layer. No name
+//! in a layer leads out of the root file system, with any symbolic links. Owners are not stored, and every
+//! user inside may read all files: an image has no secrets from the NF that it is for.
 
 mod digest;
 mod image_source;
@@ -26,8 +26,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// The directory of unpacked images, unless the environment names another. Any of it may be removed while no chain
-/// runs.
+/// The directory of unpacked images, unless the environment names another. Any of it may be removed while no
+/// chain runs.
 const CACHE: &str = "/var/cache/millrace/images";
 /// The environment variable with the directory.
 const CACHE_ENVIRONMENT: &str = "MILLRACE_IMAGES";

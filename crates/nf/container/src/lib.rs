@@ -1,18 +1,19 @@
 //! NFs in containers: `runs = "container"`.
 //!
-//! A container runtime ([`runtime`]) starts the NF's program. That is a program of this machine, for which a bundle is
-//! created ([`program`]), a bundle of the user's, or an image, which is unpacked ([`image`]). [`config`] writes its
-//! `config.json`. [`container_dirs`] manages the directories and control groups, and removes those of a killed host.
-//! [`check`] detects errors before anything is started.
+//! A container runtime ([`runtime`]) starts the NF's program. That is a program of this machine, for which a
+//! bundle is created ([`program`]), a bundle of the user's, or an image, which is unpacked ([`image`]).
+//! [`config`] writes its `config.json`. [`container_dirs`] manages the directories and control groups, and
+//! removes those of a killed host. [`check`] detects errors before anything is started.
 //!
-//! The NF inherits its socket as a descriptor, and receives everything else over it, as every process does. Invariants:
+//! The NF inherits its socket as a descriptor, and receives everything else over it, as every process does.
+//! Invariants:
 //!
-//! - **The kernel decides when a container has ended.** The runtime runs in an [`Enclosure`], a PID namespace whose end
-//!   is the end of everything in it, including the container's own PID namespace; it ends with the host. Nothing
-//!   depends on reports of the runtime, or on the runtime being alive.
+//! - **The kernel decides when a container has ended.** The runtime runs in an [`Enclosure`], a PID namespace
+//!   whose end is the end of everything in it, including the container's own PID namespace; it ends with the
+//!   host. Nothing depends on reports of the runtime, or on the runtime being alive.
 //! - **Mounts for a container are visible to it alone**, and end with it.
-//! - **A confined container has the confinement of a confined process** (`config` writes it), whatever its bundle
-//!   contains.
+//! - **A confined container has the confinement of a confined process** (`config` writes it), whatever its
+//!   bundle contains.
 
 mod bundle;
 pub mod check;
@@ -127,8 +128,8 @@ fn users_bundle(command: &Command, terms: &Terms, folder: &Folder) -> Result<Con
     Ok(ContainerParts { config, enclosure })
 }
 
-/// Creates the directories for mount points, as a runtime that is root inside would. The runtime reports those that are
-/// missing.
+/// Creates the directories for mount points, as a runtime that is root inside would. The runtime reports
+/// those that are missing.
 fn make_mount_points(mounts: &[Mount], rootfs: &Path) {
     let places: Vec<&Path> = mounts.iter().map(|mount| Path::new(&mount.destination)).collect();
     let is_below = |place: &Path| places.iter().any(|other| place != *other && place.starts_with(other));
@@ -244,7 +245,8 @@ impl NfProcess for Contained {
     }
 }
 
-/// The exit status of the first process inside, from that of the runtime: like a shell, it returns 128 plus the signal.
+/// The exit status of the first process inside, from that of the runtime: like a shell, it returns 128 plus
+/// the signal.
 fn of_inside(status: ExitStatus) -> ExitStatus {
     match status.code() {
         Some(code @ 129..=192) => ExitStatus::from_raw(code - 128),

@@ -1,12 +1,14 @@
-//! The files that a program needs to be loaded: those that its loader would find, found without running anything.
+//! The files that a program needs to be loaded: those that its loader would find, found without running
+//! anything.
 //!
-//! The search follows ld.so(8), in its order: `DT_RPATH` of the file and of those that needed it, `LD_LIBRARY_PATH`,
-//! `DT_RUNPATH` of the file, the loader's cache, the system's directories; for musl, its own directories instead of the
-//! cache. If a library exists in several builds for one processor (`glibc-hwcaps`), all are taken, and the loader
-//! inside chooses. Relative directories are relative to `/`, where a container of a program starts.
+//! The search follows ld.so(8), in its order: `DT_RPATH` of the file and of those that needed it,
+//! `LD_LIBRARY_PATH`, `DT_RUNPATH` of the file, the loader's cache, the system's directories; for musl, its
+//! own directories instead of the cache. If a library exists in several builds for one processor
+//! (`glibc-hwcaps`), all are taken, and the loader inside chooses. Relative directories are relative to `/`,
+//! where a container of a program starts.
 //!
-//! Programs and the directories that they name are untrusted: files and lookups are counted, and end at [`MOST_FILES`]
-//! and [`MOST_LOOKUPS`].
+//! Programs and the directories that they name are untrusted: files and lookups are counted, and end at
+//! [`MOST_FILES`] and [`MOST_LOOKUPS`].
 
 use crate::elf::Elf;
 use rustc_hash::FxHashSet;
@@ -237,8 +239,8 @@ fn read_bounded(path: &Path) -> Vec<u8> {
     read.map(|_| bytes).unwrap_or_default()
 }
 
-/// The names and paths in glibc's cache, in its format since version 2.2. A truncated cache or one of another format
-/// ends at the first inconsistency.
+/// The names and paths in glibc's cache, in its format since version 2.2. A truncated cache or one of another
+/// format ends at the first inconsistency.
 fn cache(bytes: &[u8]) -> Vec<(String, PathBuf)> {
     const OLD: &[u8] = b"ld.so-1.7.0";
     const NEW: &[u8] = b"glibc-ld.so.cache1.1";

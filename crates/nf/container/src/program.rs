@@ -1,5 +1,5 @@
-//! A bundle for a program of this machine: a root file system with the program, its loader and its libraries, all at
-//! their paths outside, read-only, and nothing else.
+//! A bundle for a program of this machine: a root file system with the program, its loader and its libraries,
+//! all at their paths outside, read-only, and nothing else.
 
 use crate::bundle::ContainerParts;
 use crate::config;
@@ -54,7 +54,8 @@ pub fn needs(program: &Path) -> Result<Needs, String> {
     Ok(Needs { loader: Some(loader), libraries })
 }
 
-/// Checks that a file can be a loader; else the reason. It is only read: it runs nowhere but in the container.
+/// Checks that a file can be a loader; else the reason. It is only read: it runs nowhere but in the
+/// container.
 fn check_loader(loader: &Path) -> Result<(), String> {
     match Elf::of(loader) {
         Err(error) => Err(format!("which cannot be read: {error}")),
@@ -96,7 +97,8 @@ pub fn make(command: &Command, terms: &Terms, folder: &Folder) -> Result<Contain
     Ok(ContainerParts { config, enclosure })
 }
 
-/// This program's file. If it was replaced meanwhile, it is copied: a restarted NF runs the same program as this host.
+/// This program's file. If it was replaced meanwhile, it is copied: a restarted NF runs the same program as
+/// this host.
 fn itself(folder: &Folder) -> io::Result<PathBuf> {
     let (file, running) = (std::fs::read_link(ITSELF)?, std::fs::metadata(ITSELF)?);
     if std::fs::metadata(&file)
@@ -120,8 +122,8 @@ pub fn bind_rootfs(
     enclosure.bind(rootfs, &folder.root(), access).map_err(|error| format!("{}: {error}", rootfs.display()))
 }
 
-/// Mounts the granted paths at the same paths inside. `makes`: whether mount points that do not exist in the root file
-/// system are created.
+/// Mounts the granted paths at the same paths inside. `makes`: whether mount points that do not exist in the
+/// root file system are created.
 pub fn bind_granted(
     enclosure: &mut Enclosure,
     rootfs: &Path,

@@ -27,8 +27,8 @@ pub trait Installed {
     /// Its program, if it is installed.
     fn program(self) -> Option<PathBuf>;
 
-    /// Whether containers can be created with it here, or why not. The first call creates a container that does
-    /// nothing.
+    /// Whether containers can be created with it here, or why not. The first call creates a container that
+    /// does nothing.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// The requested runtime, or the first that works: for an image by name one of the engines, otherwise one of the
-    /// others.
+    /// The requested runtime, or the first that works: for an image by name one of the engines, otherwise one
+    /// of the others.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl Chosen {
         Err(format!("{what} works here: {}", lacks.join("; ")))
     }
 
-    /// Writes a container's configuration; returns its enclosure, and the command that runs it with its socket as the
-    /// standard input.
+    /// Writes a container's configuration; returns its enclosure, and the command that runs it with its
+    /// socket as the standard input.
     ///
     /// # Errors
     ///
@@ -165,8 +165,8 @@ impl Chosen {
         words
     }
 
-    /// A file system that is hidden from it. crun refuses to work with hierarchies of both versions, and needs only
-    /// those of version 1, which have the controllers in this case.
+    /// A file system that is hidden from it. crun refuses to work with hierarchies of both versions, and
+    /// needs only those of version 1, which have the controllers in this case.
     fn must_not_see(&self) -> Option<PathBuf> {
         (self.runtime == Runtime::Crun && Chosen::sees_both_versions()).then(|| UNIFIED.into())
     }

@@ -49,7 +49,8 @@ extern "C" fn millrace_run(
         return fail(Code::Host, error);
     }
     if let Some(start) = callbacks.start {
-        // SAFETY: the C function is called as the header specifies; the link is not used here until it returns.
+        // SAFETY: the C function is called as the header specifies; the link is not used here until it
+        // returns.
         if unsafe { start(&raw mut link, user) } != 0 {
             let why = link.failure.take().unwrap_or_else(|| {
                 let why = "its start callback refused without a reason: have it call millrace_fail";
@@ -102,8 +103,8 @@ fn answer_calls(link: &mut CallerLink, call: Option<Call>, user: *mut c_void) {
         let (handler, value) = (called.handler.clone(), called.value.clone());
         let value = value.as_ref().map_or(std::ptr::null(), |value| value.as_ptr());
         let Some(call) = call else { continue };
-        // SAFETY: the C function is called as the header specifies, with texts that end with NUL and outlive the call;
-        // the link is not used here until it returns.
+        // SAFETY: the C function is called as the header specifies, with texts that end with NUL and outlive
+        // the call; the link is not used here until it returns.
         unsafe { call(&raw mut *link, handler.as_ptr(), value, user) };
     }
 }

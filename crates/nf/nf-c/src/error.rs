@@ -48,8 +48,8 @@ pub fn text<'a>(text: *const c_char, what: &str) -> Option<&'a str> {
         null(what);
         return None;
     }
-    // SAFETY: it is not NULL, and the header requires a text that ends with NUL and lives until the call returns; no
-    // reference outlives the call.
+    // SAFETY: it is not NULL, and the header requires a text that ends with NUL and lives until the call
+    // returns; no reference outlives the call.
     let text = unsafe { CStr::from_ptr(text) };
     let text = text.to_str();
     text.inspect_err(|_| _ = fail(Code::Argument, format_args!("{what} is no UTF-8"))).ok()

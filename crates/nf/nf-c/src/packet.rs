@@ -23,8 +23,8 @@ fn many<'a>(packets: *mut CallerPacket, count: usize) -> Option<&'a mut [CallerP
         null("packets");
         return None;
     }
-    // SAFETY: not NULL, no longer than memory can be, and the header requires an array of so many structs that no other
-    // code uses during the call. Any bits are a valid struct.
+    // SAFETY: not NULL, no longer than memory can be, and the header requires an array of so many structs
+    // that no other code uses during the call. Any bits are a valid struct.
     Some(unsafe { std::slice::from_raw_parts_mut(packets, count) })
 }
 
@@ -38,8 +38,8 @@ fn bytes(bytes: *const c_void, count: usize, zeros: &mut Vec<u8>) -> &[u8] {
     unsafe { std::slice::from_raw_parts(bytes.cast(), count) }
 }
 
-/// Takes packets from the caller one by one and passes them to `each`; 0, or the code of the last one that cannot be
-/// taken.
+/// Takes packets from the caller one by one and passes them to `each`; 0, or the code of the last one that
+/// cannot be taken.
 fn give(
     link: Option<&mut CallerLink>,
     packets: *mut CallerPacket,

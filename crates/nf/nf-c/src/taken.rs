@@ -1,8 +1,8 @@
 //! The packets that the NF has.
 //!
-//! A C NF has a packet as a struct that it can copy, use too late, or overwrite. So the packet itself is stored here,
-//! and the struct refers to it by index and serial number: a packet that was sent or dropped is not found a second
-//! time.
+//! A C NF has a packet as a struct that it can copy, use too late, or overwrite. So the packet itself is
+//! stored here, and the struct refers to it by index and serial number: a packet that was sent or dropped is
+//! not found a second time.
 
 use nf::{Held, Packet};
 use packet::Access;

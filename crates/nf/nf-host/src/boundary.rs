@@ -1,11 +1,13 @@
 //! The trust boundary of a trust group: packets cross it as copies.
 //!
-//! An NF maps the memory of its own trust group and no other. In a chain with several groups each group has a region of
-//! its own. An enqueued packet is copied into that region, and a returned packet is copied back, so that the NF cannot
-//! change it later. Meanwhile the original stays in its slot. An observer returns no packets.
+//! An NF maps the memory of its own trust group and no other. In a chain with several groups each group has a
+//! region of its own. An enqueued packet is copied into that region, and a returned packet is copied back, so
+//! that the NF cannot change it later. Meanwhile the original stays in its slot. An observer returns no
+//! packets.
 //!
-//! A tap reads the memory that ports receive into. Packets are shown to it in place, each with one more reference,
-//! while no other holder may write them. All other packets it receives as copies in the same memory.
+//! A tap reads the memory that ports receive into. Packets are shown to it in place, each with one more
+//! reference, while no other holder may write them. All other packets it receives as copies in the same
+//! memory.
 
 use crate::memory::Copies;
 use shm::channel::Completion;
@@ -67,8 +69,8 @@ impl Boundary {
         Boundary { in_place: Some(region), ..self }
     }
 
-    /// Whether it is a tap's. Packets that a tap returns belong to the pool that ports receive from, as all freed
-    /// packets do.
+    /// Whether it is a tap's. Packets that a tap returns belong to the pool that ports receive from, as all
+    /// freed packets do.
     pub fn is_taps(&self) -> bool {
         self.in_place.is_some()
     }
@@ -83,8 +85,9 @@ impl Boundary {
         std::mem::take(&mut self.copied)
     }
 
-    /// Lets the front packets of a list cross. They are the packets that can be shown in place, or else copies: as many
-    /// as there are slots, up to the first packet with several segments. Returns the packets to enqueue and their list.
+    /// Lets the front packets of a list cross. They are the packets that can be shown in place, or else
+    /// copies: as many as there are slots, up to the first packet with several segments. Returns the packets
+    /// to enqueue and their list.
     pub fn cross(
         &mut self,
         packets: &[Packet],
@@ -124,8 +127,8 @@ impl Boundary {
         count
     }
 
-    /// Adds a reference to the front packets of a list, up to the first packet that another holder may still write, or
-    /// that was shown and not yet returned; returns how many.
+    /// Adds a reference to the front packets of a list, up to the first packet that another holder may still
+    /// write, or that was shown and not yet returned; returns how many.
     fn show(&mut self, packets: &[Packet], list: &[u16], in_flight: &InFlightTable) -> usize {
         let Some(region) = self.in_place else { return 0 };
         let there = list.iter().map_while(|index| packets.get(usize::from(*index)));
@@ -153,8 +156,8 @@ impl Boundary {
         }
     }
 
-    /// Replaces returned copies by their originals. An original that continues gets the bytes as the NF left them; any
-    /// other stays as it was. False for an observer's copies, which are freed.
+    /// Replaces returned copies by their originals. An original that continues gets the bytes as the NF left
+    /// them; any other stays as it was. False for an observer's copies, which are freed.
     pub fn leave(&mut self, packets: &mut [Packet], completions: &[Completion]) -> bool {
         if self.observes {
             self.pool.free_all(packets);
@@ -180,8 +183,8 @@ impl Boundary {
     }
 }
 
-/// Whether a packet of a region stays unchanged until all readers have released it: it has one segment, no work on it
-/// is left before it is sent, and it is not in the same in-flight table.
+/// Whether a packet of a region stays unchanged until all readers have released it: it has one segment, no
+/// work on it is left before it is sent, and it is not in the same in-flight table.
 fn stays(packet: &Packet, region: u16, in_flight: &InFlightTable) -> bool {
     let is_whole = packet.segments() == 1 && packet.region() == region;
     is_whole && packet.flags & !flag::SHARED == 0 && in_flight.is_free(packet.slot())

@@ -1,5 +1,5 @@
-//! Calls of an NF's handlers: a caller queues them at the NF instance, and the supervisor sends them and receives the
-//! answers.
+//! Calls of an NF's handlers: a caller queues them at the NF instance, and the supervisor sends them and
+//! receives the answers.
 
 use crate::member::lock;
 use nf::handler::Text;

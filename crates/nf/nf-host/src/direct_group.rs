@@ -1,14 +1,15 @@
-//! A direct-path group: NFs of one trust group and one worker that pass packets to each other by direct rings, without
-//! the host.
+//! A direct-path group: NFs of one trust group and one worker that pass packets to each other by direct
+//! rings, without the host.
 //!
-//! A direct ring has one NF as writer and another as reader. The host creates it and reads its indices ([`Witness`]): a
-//! packet counts as the reader's once the reader has taken it. While the reader does not run, the host reads the ring
-//! in its place and emits the packets as if there were no direct ring. A ring lives as long as its writer's process;
-//! the ring of the writer's next process is read once the old ring is empty.
+//! A direct ring has one NF as writer and another as reader. The host creates it and reads its indices
+//! ([`Witness`]): a packet counts as the reader's once the reader has taken it. While the reader does not
+//! run, the host reads the ring in its place and emits the packets as if there were no direct ring. A ring
+//! lives as long as its writer's process; the ring of the writer's next process is read once the old ring is
+//! empty.
 //!
-//! In the in-flight table a direct-path group is one holder. When a member dies, the rings show which packets it held:
-//! a packet that another member holds, or that is in a ring to another member, is not the dead member's
-//! ([`DirectGroup::others`]).
+//! In the in-flight table a direct-path group is one holder. When a member dies, the rings show which packets
+//! it held: a packet that another member holds, or that is in a ring to another member, is not the dead
+//! member's ([`DirectGroup::others`]).
 
 use crate::boundary::Boundary;
 use crate::member::{MemberState, lock};
@@ -160,8 +161,8 @@ impl DirectGroup {
         *self.holder.get_or_init(next)
     }
 
-    /// The count of packets inside the group, of which each NF may hold `quota`. All of them fit into one ring, so that
-    /// no ring stays full for long.
+    /// The count of packets inside the group, of which each NF may hold `quota`. All of them fit into one
+    /// ring, so that no ring stays full for long.
     pub fn inside(&self, quota: u64) -> Arc<Inside> {
         let most = (quota * self.members.len() as u64).min(u64::from(RING_CLAIMS));
         Arc::clone(self.inside.get_or_init(|| Arc::new(Inside::new(most))))
@@ -207,13 +208,14 @@ impl DirectGroup {
         }
     }
 
-    /// Which slots belong to other members than a dead one, by number: enqueued to them, in a ring to them or from
-    /// them, or noted. `taken` are the packets that the dead member had taken from others and not released.
+    /// Which slots belong to other members than a dead one, by number: enqueued to them, in a ring to them or
+    /// from them, or noted. `taken` are the packets that the dead member had taken from others and not
+    /// released.
     ///
-    /// A packet may be in several rings, because a member releases a packet only once it is in the next ring. The
-    /// position with the most hops counts. The other members go on working during the search. A packet that moves is
-    /// missed if the next ring was searched before, at most once for each direct ring on its path. So there is one pass
-    /// more than there are direct rings.
+    /// A packet may be in several rings, because a member releases a packet only once it is in the next ring.
+    /// The position with the most hops counts. The other members go on working during the search. A packet
+    /// that moves is missed if the next ring was searched before, at most once for each direct ring on its
+    /// path. So there is one pass more than there are direct rings.
     pub fn others(&self, dead: u8, taken: &[Descriptor], in_flight: &InFlightTable) -> Vec<bool> {
         // One more than the hops of the latest known position, and whether that position is another member's.
         let mut places = vec![(0, false); in_flight.slots() as usize];
@@ -237,8 +239,9 @@ impl DirectGroup {
                 }
             }
         };
-        // A member writes a noted packet into a ring before it deletes the note, so the notes are searched first. A
-        // member notes a packet from a ring before it releases it, so the notes are searched last, too.
+        // A member writes a noted packet into a ring before it deletes the note, so the notes are searched
+        // first. A member notes a packet from a ring before it releases it, so the notes are searched last,
+        // too.
         look_at_notes(&mut mark);
         for pass in 0..=self.direct_rings.len() {
             let mut look = |ring: &Mapped| {
@@ -274,8 +277,9 @@ impl DirectRing {
         state.go_on();
     }
 
-    /// Gives the ring to the reader's process, once all packets that were enqueued to it before are in its own ring,
-    /// and if both sides agree about metadata. Returns the ring and the index of the first descriptor.
+    /// Gives the ring to the reader's process, once all packets that were enqueued to it before are in its
+    /// own ring, and if both sides agree about metadata. Returns the ring and the index of the first
+    /// descriptor.
     pub fn open(&self, metadata: bool) -> Option<(OwnedFd, u32)> {
         if self.writer.load(Relaxed) != kind(metadata) {
             return None;
@@ -303,8 +307,8 @@ impl DirectRing {
         self.pending.load(Relaxed)
     }
 
-    /// The writer's side of a turn: while the host reads, calls `read` for the packets; while an NF reads, reads the
-    /// indices.
+    /// The writer's side of a turn: while the host reads, calls `read` for the packets; while an NF reads,
+    /// reads the indices.
     pub fn turn(&self, read: impl FnOnce(&mut Consumer<Mapped>)) -> Turn {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -345,8 +349,9 @@ impl DirectRing {
         turn
     }
 
-    /// Ends the writer's side: calls `read` for the packets that no other reader takes. Packets in a ring that an NF
-    /// reads are that NF's from now on; returns how many packets became the reader's since the last turn.
+    /// Ends the writer's side: calls `read` for the packets that no other reader takes. Packets in a ring
+    /// that an NF reads are that NF's from now on; returns how many packets became the reader's since the
+    /// last turn.
     pub fn end(&self, mut read: impl FnMut(&mut Consumer<Mapped>)) -> u64 {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -374,9 +379,9 @@ impl DirectRing {
         passed
     }
 
-    /// Ends the reader's side: the host reads from the index where the reader stopped. If the writer has ended, too,
-    /// the packets in the ring are lost with the reader. Packets that the reader had taken and not released are added
-    /// to `taken`.
+    /// Ends the reader's side: the host reads from the index where the reader stopped. If the writer has
+    /// ended, too, the packets in the ring are lost with the reader. Packets that the reader had taken and
+    /// not released are added to `taken`.
     pub fn take_over(&self, taken: &mut Vec<Descriptor>) {
         let mut state = lock(&self.state);
         let state = &mut *state;

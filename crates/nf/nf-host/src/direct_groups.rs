@@ -1,5 +1,5 @@
-//! The direct-path groups of a chain: NFs of one trust group that are linked pass packets to each other by direct
-//! rings.
+//! The direct-path groups of a chain: NFs of one trust group that are linked pass packets to each other by
+//! direct rings.
 
 use crate::direct_group::{DirectGroup, MOST_EXITS, MOST_MEMBERS, Stop};
 use chain::{Chain, End, ProcessNf};
@@ -41,8 +41,8 @@ fn stop(chain: &Chain, end: End) -> Option<(&ProcessNf, &String)> {
     Some((process, info.interfaces.get(interface)?))
 }
 
-/// Adds a direct ring, which may merge two direct-path groups. A link beyond the limits of a group has no direct ring,
-/// and the host passes its packets.
+/// Adds a direct ring, which may merge two direct-path groups. A link beyond the limits of a group has no
+/// direct ring, and the host passes its packets.
 fn join(plans: &mut Vec<GroupPlan>, from: (&str, usize), to: (&str, usize)) {
     let find = |plans: &[GroupPlan], name: &str| {
         plans.iter().position(|plan| plan.members.iter().any(|member| member == name))

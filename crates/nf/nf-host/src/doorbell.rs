@@ -4,8 +4,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Wakes the thread that polls for it. Threads ring it when they changed what an NF should do. Copies are the same
-/// doorbell.
+/// Wakes the thread that polls for it. Threads ring it when they changed what an NF should do. Copies are the
+/// same doorbell.
 #[derive(Clone, Debug)]
 pub struct Doorbell(Arc<OwnedFd>);
 

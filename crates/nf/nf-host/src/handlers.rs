@@ -1,9 +1,10 @@
-//! Handlers of NFs in processes of their own: of the elements of a Click configuration, and those that programs offer.
+//! Handlers of NFs in processes of their own: of the elements of a Click configuration, and those that
+//! programs offer.
 //!
-//! A caller queues its call at the NF instance and waits, on a thread of its own. The supervisor sends the call over
-//! the NF's socket and passes the answer to the caller without a look at its contents. No packet thread is involved. An
-//! answer is bounded in time ([`PATIENCE`]) and size ([`nf::handler::MOST_TEXT_BYTES`]), and a slow NF delays only the
-//! caller.
+//! A caller queues its call at the NF instance and waits, on a thread of its own. The supervisor sends the
+//! call over the NF's socket and passes the answer to the caller without a look at its contents. No packet
+//! thread is involved. An answer is bounded in time ([`PATIENCE`]) and size
+//! ([`nf::handler::MOST_TEXT_BYTES`]), and a slow NF delays only the caller.
 
 use crate::calls::{PATIENCE, Raw};
 use crate::doorbell::Doorbell;
@@ -48,8 +49,8 @@ impl NfHandlers {
         instances.first().is_some_and(|instance| !instance.spec.has_elements).then_some(instances)
     }
 
-    /// A handler of a program, by the element that represents it. Only the program's hello message shows whether it has
-    /// the handler.
+    /// A handler of a program, by the element that represents it. Only the program's hello message shows
+    /// whether it has the handler.
     pub fn of_program(&self, element: &str, handler: &str) -> Option<NfHandler<'_>> {
         let instances = self.program(element)?;
         Some(NfHandler { instances, called: handler.into(), doorbell: self.doorbell.as_ref() })
@@ -97,7 +98,8 @@ fn offered(instance: &Instance) -> Vec<Handler> {
 }
 
 impl NfHandler<'_> {
-    /// Reads or writes the handler at all workers' processes. Returns the merged answer, and how it was merged.
+    /// Reads or writes the handler at all workers' processes. Returns the merged answer, and how it was
+    /// merged.
     ///
     /// # Errors
     /// A sentence that explains why the call failed.
@@ -152,7 +154,8 @@ impl NfHandler<'_> {
         self.merge(&words.replies, answer).map(|(_, text)| text)
     }
 
-    /// Checks that a program has this handler for reading or writing. The process itself checks handlers of elements.
+    /// Checks that a program has this handler for reading or writing. The process itself checks handlers of
+    /// elements.
     fn check_access(&self, instance: &Instance, writes: bool) -> Result<(), String> {
         let known = offered(instance).into_iter().find(|known| known.name == self.called);
         let allows = |known: Handler| if writes { known.access.writes() } else { known.access.reads() };

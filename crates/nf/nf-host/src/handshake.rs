@@ -1,4 +1,5 @@
-//! The host's side of the handshake: it checks an NF's hello message, and sends memory, rings and configuration.
+//! The host's side of the handshake: it checks an NF's hello message, and sends memory, rings and
+//! configuration.
 
 use crate::direct_group::{DirectGroup as Group, DirectRing};
 use crate::instance::{Instance, NfSession};

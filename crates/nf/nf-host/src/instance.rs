@@ -1,8 +1,9 @@
 //! An NF instance of a chain, with or without a process that runs it.
 //!
-//! Two threads share it. The worker that enqueues packets (see [`super::link`]) takes over the sessions that the
-//! supervisor started, and reclaims the slots of ended ones. The supervisor (see [`super::supervisor`]) starts, watches
-//! and ends processes. Neither waits for the other on the packet path: each reads one atomic word.
+//! Two threads share it. The worker that enqueues packets (see [`super::link`]) takes over the sessions that
+//! the supervisor started, and reclaims the slots of ended ones. The supervisor (see [`super::supervisor`])
+//! starts, watches and ends processes. Neither waits for the other on the packet path: each reads one atomic
+//! word.
 
 use crate::calls::Calls;
 use crate::direct_group::DirectGroup;
@@ -157,8 +158,8 @@ pub struct Instance {
     to_say: Mutex<Vec<(ToNf, OwnedFd)>>,
     /// Handler calls for the process.
     pub(crate) calls: Calls,
-    /// Its number as a holder of slots. All its processes have the same number: the slots of each are reclaimed before
-    /// the next starts.
+    /// Its number as a holder of slots. All its processes have the same number: the slots of each are
+    /// reclaimed before the next starts.
     holder: OnceLock<Option<u16>>,
     changes: AtomicU8,
     came: Mutex<Option<NfSession>>,
@@ -266,8 +267,8 @@ impl Instance {
         }
     }
 
-    /// Sets the state of an NF that has no process, and returns whether one should run. It is read once: with the state
-    /// `Stopped` published, another thread may want a process again, and that one does not wait.
+    /// Sets the state of an NF that has no process, and returns whether one should run. It is read once: with
+    /// the state `Stopped` published, another thread may want a process again, and that one does not wait.
     pub fn set_down(&self) -> bool {
         let wanted = self.is_wanted();
         self.set_state(if wanted { NfState::Down } else { NfState::Stopped });
@@ -411,7 +412,8 @@ impl Instance {
         self.changes.load(Ordering::Relaxed) != 0
     }
 
-    /// Takes the new session, if any, and whether the last one ended, since the last call. Called by the link.
+    /// Takes the new session, if any, and whether the last one ended, since the last call. Called by the
+    /// link.
     pub fn take_events(&self) -> (Option<NfSession>, bool) {
         let events = self.changes.swap(0, Ordering::AcqRel);
         let came = lock(&self.came).take();

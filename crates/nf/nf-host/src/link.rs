@@ -1,5 +1,5 @@
-//! The worker's side of an NF in a process of its own: it enqueues packets, takes completions, and reclaims the packets
-//! of an NF that died.
+//! The worker's side of an NF in a process of its own: it enqueues packets, takes completions, and reclaims
+//! the packets of an NF that died.
 //!
 //! The supervisor manages the processes. The link and the supervisor share an [`Instance`].
 
@@ -140,7 +140,8 @@ impl ProcessLink {
         }
     }
 
-    /// The trust boundary that packets cross into the memory of the NF's trust group, if that has its own memory.
+    /// The trust boundary that packets cross into the memory of the NF's trust group, if that has its own
+    /// memory.
     fn find_boundary(&self) -> Option<Arc<Mutex<Boundary>>> {
         let memory = self.instance.memory.get()?;
         let (copies, region) = (memory.copies.as_ref()?, &memory.region);
@@ -245,7 +246,8 @@ impl ProcessLink {
         enqueued
     }
 
-    /// Ends an NF that wrote impossible indices or too many bad descriptors: its packets cannot be trusted any more.
+    /// Ends an NF that wrote impossible indices or too many bad descriptors: its packets cannot be trusted
+    /// any more.
     #[cold]
     fn evict(&mut self, what: &str) {
         if !std::mem::replace(&mut self.evicted, true) {
@@ -294,7 +296,8 @@ impl ProcessLink {
         let Some(current) = &mut self.current else { return };
         let mut waiting = 0;
         for (seen, way) in self.came.iter_mut().zip(entrances(&group, member)) {
-            // Packets that wait for room here are older than those in the direct ring, and must be enqueued first.
+            // Packets that wait for room here are older than those in the direct ring, and must be enqueued
+            // first.
             if !self.refused
                 && self.instance.is_wanted()
                 && let Some((file, index)) = way.open(current.host_end.has_metadata())
@@ -347,8 +350,8 @@ fn entrances(group: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<Direc
     group.direct_rings.iter().filter(move |way| way.to.0 == member)
 }
 
-/// Counts the drops among the completions, and replaces copies by the originals on the host's side of the trust
-/// boundary; returns how many packets continue. Adds the copies that this made to `copied`.
+/// Counts the drops among the completions, and replaces copies by the originals on the host's side of the
+/// trust boundary; returns how many packets continue. Adds the copies that this made to `copied`.
 fn receive(
     instance: &Instance,
     boundary: Option<&Mutex<Boundary>>,

@@ -1,8 +1,8 @@
 //! The output of NF processes, line by line: into a log, or to standard error.
 //!
-//! A process gets a pipe and never a descriptor that this process uses, too. Through a shared descriptor it could set
-//! the file non-blocking, read a terminal, or truncate the file. The pipe is read no faster than [`PACE`]: a process
-//! that writes more blocks.
+//! A process gets a pipe and never a descriptor that this process uses, too. Through a shared descriptor it
+//! could set the file non-blocking, read a terminal, or truncate the file. The pipe is read no faster than
+//! [`PACE`]: a process that writes more blocks.
 
 use crate::member::lock;
 use rustix::fd::OwnedFd;
@@ -66,7 +66,8 @@ impl LogBuffer {
     }
 }
 
-/// Creates a pipe for an NF's output. A thread reads its other end until no process has the pipe open any more.
+/// Creates a pipe for an NF's output. A thread reads its other end until no process has the pipe open any
+/// more.
 ///
 /// # Errors
 ///

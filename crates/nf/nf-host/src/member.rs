@@ -1,6 +1,8 @@
-//! The state of an NF that more threads than its own link and supervisor use: its activity, and requests to evict it.
+//! The state of an NF that more threads than its own link and supervisor use: its activity, and requests to
+//! evict it.
 //!
-//! The links of a direct-path group share it: the link of one member may find out that another member broke a ring.
+//! The links of a direct-path group share it: the link of one member may find out that another member broke a
+//! ring.
 
 use crate::watchdog::NfActivity;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -8,8 +8,8 @@ use shm::pool::{PacketPool, SharedPool};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Slots for each NF of a trust group with its own memory: for two full rings, for packets that the NF makes, and for
-/// those that it keeps.
+/// Slots for each NF of a trust group with its own memory: for two full rings, for packets that the NF makes,
+/// and for those that it keeps.
 const SLOTS_PER_NF: u32 = 4 * RING_CLAIMS;
 
 /// The pool that copies are allocated from.
@@ -62,13 +62,15 @@ impl Memory {
         Memory { region, in_flight, holders: AtomicU16::new(0), quota, copies: None }
     }
 
-    /// The packets that each of `nfs` NFs may have in work, and as many again held: half of `slots` for all together.
+    /// The packets that each of `nfs` NFs may have in work, and as many again held: half of `slots` for all
+    /// together.
     pub fn share(slots: u32, nfs: usize) -> u64 {
         let share = u64::from(slots) / (4 * nfs.max(1) as u64);
         share.clamp(32, 4 * u64::from(RING_CLAIMS))
     }
 
-    /// The own memory of a trust group of `nfs` NFs, which packets enter as copies. Observers cannot write it.
+    /// The own memory of a trust group of `nfs` NFs, which packets enter as copies. Observers cannot write
+    /// it.
     ///
     /// # Errors
     ///
@@ -80,8 +82,8 @@ impl Memory {
         Ok(Memory { copies: Some(Copies::Group(pool)), ..Memory::new(region, nfs) })
     }
 
-    /// The memory of a tap: the memory that ports receive into, with an in-flight table of its own, because other NFs
-    /// hold the same packets.
+    /// The memory of a tap: the memory that ports receive into, with an in-flight table of its own, because
+    /// other NFs hold the same packets.
     pub fn of_tap(region: Arc<PacketRegion>, worker: Arc<dyn Fn() -> PacketPool + Send + Sync>) -> Memory {
         Memory { copies: Some(Copies::Ports(worker)), ..Memory::new(region, 1) }
     }
@@ -91,8 +93,8 @@ impl Memory {
         matches!(self.copies, Some(Copies::Ports(_)))
     }
 
-    /// The same with a quota of at most `quota` packets: the originals of copied packets occupy slots that ports
-    /// receive into.
+    /// The same with a quota of at most `quota` packets: the originals of copied packets occupy slots that
+    /// ports receive into.
     #[must_use]
     pub fn with_at_most(self, quota: u64) -> Memory {
         Memory { quota: self.quota.min(quota), ..self }

@@ -1,9 +1,9 @@
 //! The neighbours that an NF process requested, and the answers that it received.
 //!
-//! The tables of its L3 interfaces ([`port::interface`]) resolve neighbours. This module records the requests and the
-//! pending answers. An answer has the state of the table at the time when it is sent, so a slow process may miss states
-//! in between, but never the last one. The number of neighbours that an NF may request, and of searches that it starts
-//! in a second, is bounded. Further requests are refused and counted.
+//! The tables of its L3 interfaces ([`port::interface`]) resolve neighbours. This module records the requests
+//! and the pending answers. An answer has the state of the table at the time when it is sent, so a slow
+//! process may miss states in between, but never the last one. The number of neighbours that an NF may
+//! request, and of searches that it starts in a second, is bounded. Further requests are refused and counted.
 
 use crate::instance::Instance;
 use nf::message::{Change, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop, ToNf};
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Searches that an NF may start at once, and in a second. An L3 interface may send more requests than that, so that
-/// other NFs get a share.
+/// Searches that an NF may start at once, and in a second. An L3 interface may send more requests than that,
+/// so that other NFs get a share.
 const BURST: u32 = 128;
 const PER_S: u32 = 50;
 /// Refusals that may wait to be sent; an NF that still needs the neighbour has to request it again.

@@ -1,5 +1,5 @@
-//! Which process is at the other end of a socket, as a pidfd: a process id may belong to another process by the time it
-//! is used.
+//! Which process is at the other end of a socket, as a pidfd: a process id may belong to another process by
+//! the time it is used.
 #![expect(unsafe_code, reason = "there is no safe function for this socket option")]
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,8 +10,8 @@ use std::io;
 /// `SO_PEERPIDFD`, since Linux 6.5.
 const PEER_PIDFD: libc::c_int = 77;
 
-/// The process that connected. Before Linux 6.5 it is found by the process id that the kernel recorded at that time. If
-/// that process has ended since, a process with the same id is taken for it.
+/// The process that connected. Before Linux 6.5 it is found by the process id that the kernel recorded at
+/// that time. If that process has ended since, a process with the same id is taken for it.
 ///
 /// # Errors
 ///

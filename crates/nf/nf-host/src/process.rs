@@ -1,10 +1,10 @@
 //! The start and end of NF processes: launchers, the processes that they return, and confinement.
 //!
-//! A [`Launcher`] starts NFs of one execution mode, and returns an [`NfProcess`]. [`ProcessLauncher`] starts programs
-//! of this machine, confined or not; other launchers are in crates of their own.
+//! A [`Launcher`] starts NFs of one execution mode, and returns an [`NfProcess`]. [`ProcessLauncher`] starts
+//! programs of this machine, confined or not; other launchers are in crates of their own.
 //!
-//! Invariants: a descriptor for one process reaches no other process ([`alone`]). An NF has ended when the kernel
-//! reports the end of everything that it started ([`NfProcess::exit_status`]).
+//! Invariants: a descriptor for one process reaches no other process ([`alone`]). An NF has ended when the
+//! kernel reports the end of everything that it started ([`NfProcess::exit_status`]).
 
 use crate::instance::{ExternalNf, Instance};
 use crate::log;
@@ -43,14 +43,14 @@ pub trait NfProcess: Send {
     /// Waits for its end, not much longer than `patience`.
     fn wait(&mut self, patience: Duration);
 
-    /// The process id of the NF's first process, where the started process is another one that starts the NF; `None`
-    /// before the NF's process exists.
+    /// The process id of the NF's first process, where the started process is another one that starts the NF;
+    /// `None` before the NF's process exists.
     fn init_pid(&self) -> Option<u64> {
         None
     }
 
-    /// Reads whether it exceeded its memory limit. To be called as soon as the process [`NfProcess::init_pid`] has
-    /// ended, because the kernel soon discards this information.
+    /// Reads whether it exceeded its memory limit. To be called as soon as the process
+    /// [`NfProcess::init_pid`] has ended, because the kernel soon discards this information.
     fn observe_memory(&mut self) {}
 
     /// Whether the kernel killed it because it exceeded its memory limit; known once it has ended.
@@ -173,8 +173,8 @@ fn spawn(instance: &Arc<Instance>) -> Result<Launched, LaunchError> {
     let (ours, theirs) = Socket::pair().map_err(|error| failed("make a socket", &error))?;
     let _one = alone();
     let (output, errors, log) = outputs(instance)?;
-    // The program is started by a descriptor of its file: the NF's user may not have access to the directories above
-    // it.
+    // The program is started by a descriptor of its file: the NF's user may not have access to the
+    // directories above it.
     let shown = command.program.display();
     let path = program::find(&command.program).ok_or_else(|| failed("start", &"there is no such program"))?;
     let file = rustix::fs::open(&path, OFlags::PATH, Mode::empty());
@@ -318,8 +318,8 @@ pub(crate) fn receive(external: ExternalNf) -> Result<(Launched, Hello), String>
     Ok((Launched { process: Box::new(ExternalProcess(pidfd)), pid, socket, log: None }, hello))
 }
 
-/// Locks the start of processes. While the lock is held, no descriptor that is open now, including those of driver
-/// libraries, stays open in a started program, and no other thread starts one.
+/// Locks the start of processes. While the lock is held, no descriptor that is open now, including those of
+/// driver libraries, stays open in a started program, and no other thread starts one.
 pub fn alone() -> MutexGuard<'static, ()> {
     let one = lock(&STARTING);
     close_on_exec();
@@ -352,8 +352,8 @@ pub const EVEN_SHARE: u32 = 100;
 /// The first of the user ids that NFs run as: above those of people, services and user namespaces.
 pub const FIRST_USER: u32 = 1_000_000_000;
 
-/// A user id that no other NF of this machine has, as far as the host can know: derived from the host's process id and
-/// the instance's number.
+/// A user id that no other NF of this machine has, as far as the host can know: derived from the host's
+/// process id and the instance's number.
 pub fn user(instance: &Instance) -> u32 {
     FIRST_USER + std::process::id() % 1_000_000 * 1_000 + instance.number % 1_000
 }

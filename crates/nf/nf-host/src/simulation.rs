@@ -1,5 +1,5 @@
-//! A simulation of a direct-path group in one process. Its NFs take, keep, return packets and die at random times. The
-//! links must never lose a slot, never take a slot from a living NF, and count each packet once.
+//! A simulation of a direct-path group in one process. Its NFs take, keep, return packets and die at random
+//! times. The links must never lose a slot, never take a slot from a living NF, and count each packet once.
 
 use crate::direct_group::{DirectGroup, Stop};
 use crate::handshake::welcome;
@@ -64,8 +64,8 @@ struct Lane {
     instance: Arc<Instance>,
     link: ProcessLink,
     nf: Option<Nf>,
-    /// The balance of the element's counters: packets in, less those out, passed on, dropped and lost. The next NF's
-    /// balance counts packets passed on.
+    /// The balance of the element's counters: packets in, less those out, passed on, dropped and lost. The
+    /// next NF's balance counts packets passed on.
     held: i64,
 }
 

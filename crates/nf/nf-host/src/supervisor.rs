@@ -1,7 +1,8 @@
-//! The supervisor: a thread that has NF processes started, performs the handshake, watches the processes and ends them.
+//! The supervisor: a thread that has NF processes started, performs the handshake, watches the processes and
+//! ends them.
 //!
-//! No packet thread does any of this, and no NF can block the supervisor for long. A process has ended when the kernel
-//! reports the end of everything that it started. Only then does the link reclaim its packets.
+//! No packet thread does any of this, and no NF can block the supervisor for long. A process has ended when
+//! the kernel reports the end of everything that it started. Only then does the link reclaim its packets.
 
 use crate::calls::Open;
 use crate::doorbell::Doorbell;
@@ -33,8 +34,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 /// After a lifetime of this length the wait is the shortest again.
 const LONG_LIFE: Duration = Duration::from_millis(100);
-/// The shortest and the longest wait after an eviction, which doubles in the same way: each misbehaviour delays the
-/// next start.
+/// The shortest and the longest wait after an eviction, which doubles in the same way: each misbehaviour
+/// delays the next start.
 const PENALTY: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// After a lifetime of this length without an eviction, the penalty is zero again.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
@@ -143,7 +144,8 @@ struct Process {
     body: Box<dyn NfProcess>,
     /// The process id.
     pid: u64,
-    /// The pidfd of the first process in a container, until that has ended: the process that started it ends later.
+    /// The pidfd of the first process in a container, until that has ended: the process that started it ends
+    /// later.
     inside: Option<OwnedFd>,
     socket: Socket,
     since: Instant,
@@ -164,7 +166,8 @@ impl Process {
         Process { body, pid, inside: None, socket, since, stage, deaf_since, heard, calls, watch }
     }
 
-    /// Reads how a container's first process ended, as soon as it has ended: the kernel soon discards this information.
+    /// Reads how a container's first process ended, as soon as it has ended: the kernel soon discards this
+    /// information.
     fn look_inside(&mut self) {
         if self.inside.take_if(|inside| peer::has_ended(inside)).is_some() {
             self.body.observe_memory();
@@ -233,7 +236,8 @@ fn run(shared: &Shared, launchers: &Launchers) {
     }
 }
 
-/// Waits until a process sends a message or ends, the doorbell rings, or the time for the next check is reached.
+/// Waits until a process sends a message or ends, the doorbell rings, or the time for the next check is
+/// reached.
 fn await_something(shared: &Shared, watched: &[Watched], resolving: bool) {
     let mut polls = vec![PollFd::new(&shared.doorbell, PollFlags::IN)];
     let mut busy = resolving;
@@ -303,8 +307,8 @@ impl Watched {
         }
     }
 
-    /// Stores a warning that may contain text of the NF. The number of warnings for each NF is bounded, and control
-    /// characters are removed.
+    /// Stores a warning that may contain text of the NF. The number of warnings for each NF is bounded, and
+    /// control characters are removed.
     fn tell(&mut self, warning: String) -> String {
         let text: String = log::plain(&warning).chars().take(WARNING_CHARACTERS).collect();
         self.reported += usize::from(!self.instance.status().warnings.contains(&text));

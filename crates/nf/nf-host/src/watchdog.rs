@@ -1,13 +1,14 @@
 //! The watchdog of an NF: whether it returns packets, and whether its loop runs.
 //!
-//! The worker that enqueues to an NF records its activity ([`NfActivity`]). The NF counts its turns in a word of its
-//! page (the heartbeat). The supervisor reads both periodically ([`Watch`]). An NF of the SDK counts at least every 10
-//! ms, with or without packets. An NF that has packets, returns none and does not count for [`QUIET_PATIENCE`] has
-//! missed hundreds of turns: it is blocked, or it loops, which its CPU time shows. An NF that still counts may keep
-//! packets on purpose (a delay, a shaper). It is ended only if it has used up its quota while other packets wait for
-//! room, for [`HOARD_PATIENCE`].
+//! The worker that enqueues to an NF records its activity ([`NfActivity`]). The NF counts its turns in a word
+//! of its page (the heartbeat). The supervisor reads both periodically ([`Watch`]). An NF of the SDK counts
+//! at least every 10 ms, with or without packets. An NF that has packets, returns none and does not count for
+//! [`QUIET_PATIENCE`] has missed hundreds of turns: it is blocked, or it loops, which its CPU time shows. An
+//! NF that still counts may keep packets on purpose (a delay, a shaper). It is ended only if it has used up
+//! its quota while other packets wait for room, for [`HOARD_PATIENCE`].
 //!
-//! An NF can forge all values that are read here. It can then run for longer, but never hold more than its quota.
+//! An NF can forge all values that are read here. It can then run for longer, but never hold more than its
+//! quota.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -1,14 +1,14 @@
 //! Measures the cycles for each hop when an NF passes a packet to the next one of its trust group.
 //!
-//! `cargo run --release -p millrace-nf --example pass`: two processes pass the same packets to each other and back,
-//! with the library that NFs link, on one core, where they yield to each other, and on two. For comparison, two threads
-//! of one process do the same with a ring of the same descriptors. The rows alternate from round to round; the median
-//! and the spread are reported.
+//! `cargo run --release -p millrace-nf --example pass`: two processes pass the same packets to each other and
+//! back, with the library that NFs link, on one core, where they yield to each other, and on two. For
+//! comparison, two threads of one process do the same with a ring of the same descriptors. The rows alternate
+//! from round to round; the median and the spread are reported.
 
 #[path = "../../../memory/shm/examples/measure/mod.rs"]
 mod measure;
 
-use measure::{ROUNDS, pin, spread, ticks_per_ns};
+use measure::{ROUNDS, median_and_range, pin, ticks_per_ns};
 use nf::ends::{Ends, Received};
 use nf::message::{DirectGroup, FromNf, ToNf, Welcome};
 use nf::socket::Socket;
@@ -213,6 +213,6 @@ fn main() {
     println!("cycles for each hop, bursts of {BURST}, {ROUNDS} rounds, {ticks:.3} cycles per ns");
     println!("{:<28}cores  median  spread", "");
     for (name, two_cores, _, figures) in &mut rows {
-        println!("{name:<28}{:>5} {}", 1 + u8::from(*two_cores), spread(figures));
+        println!("{name:<28}{:>5} {}", 1 + u8::from(*two_cores), median_and_range(figures));
     }
 }

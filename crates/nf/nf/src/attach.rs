@@ -31,8 +31,8 @@ impl Options {
         Options { hello, host: None }
     }
 
-    /// Adds a drop reason. Drops name it by its number; the first is 1. Reasons beyond [`MOST_REASONS`] are omitted,
-    /// and their drops count as [`UNSTATED`](crate::message::UNSTATED).
+    /// Adds a drop reason. Drops name it by its number; the first is 1. Reasons beyond [`MOST_REASONS`] are
+    /// omitted, and their drops count as [`UNSTATED`](crate::message::UNSTATED).
     #[must_use]
     pub fn reason(mut self, name: &str) -> Options {
         if self.hello.reasons.len() + 1 < MOST_REASONS {
@@ -62,8 +62,8 @@ impl Options {
         self
     }
 
-    /// Adds a handler, which [`crate::Nf::read`] and [`crate::Nf::write`] answer, or [`crate::Link::answer`]. Operators
-    /// call it by `NF/process.NAME`.
+    /// Adds a handler, which [`crate::Nf::read`] and [`crate::Nf::write`] answer, or [`crate::Link::answer`].
+    /// Operators call it by `NF/process.NAME`.
     #[must_use]
     pub fn handler(mut self, handler: Handler) -> Options {
         if self.hello.handlers.len() < MOST_HANDLERS {
@@ -146,8 +146,8 @@ pub struct GroupFiles {
     pub outputs: Vec<(u16, RingFile<1>)>,
 }
 
-/// Performs the handshake with the host, and maps the memory of the welcome message. The NF sends [`FromNf::Ready`]
-/// when it is ready.
+/// Performs the handshake with the host, and maps the memory of the welcome message. The NF sends
+/// [`FromNf::Ready`] when it is ready.
 ///
 /// # Errors
 ///
@@ -201,10 +201,12 @@ fn open(options: &Options) -> Result<Socket, NfError> {
     let host = host.filter(|host| !host.is_empty()).ok_or(NfError::NoHost)?;
     match host.strip_prefix("fd:") {
         Some(number) => {
-            // If the host dies, the memory that this process uses has no owner any more. In a confined process the call
-            // is refused: the host has set this signal already, and the process must not remove it.
+            // If the host dies, the memory that this process uses has no owner any more. In a confined
+            // process the call is refused: the host has set this signal already, and the process must not
+            // remove it.
             let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
-            // The host executes the program by a descriptor, whose number would otherwise be the thread's name.
+            // The host executes the program by a descriptor, whose number would otherwise be the thread's
+            // name.
             if let Ok(name) = std::ffi::CString::new(options.hello.kind.as_str()) {
                 let _ = rustix::thread::set_name(&name);
             }

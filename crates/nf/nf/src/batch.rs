@@ -79,12 +79,12 @@ pub trait Nf {
     /// Processes a batch.
     fn batch(&mut self, batch: &mut Batch<'_>);
 
-    /// Called in every turn without packets, and at least after every 64 batches: for timers, and for held packets that
-    /// are due.
+    /// Called in every turn without packets, and at least after every 64 batches: for timers, and for held
+    /// packets that are due.
     fn idle(&mut self, _link: &mut Link) {}
 
-    /// Returns the value of a handler that the NF named ([`Options::handler`]). Packets wait during the call, so long
-    /// computations should be done beforehand.
+    /// Returns the value of a handler that the NF named ([`Options::handler`]). Packets wait during the call,
+    /// so long computations should be done beforehand.
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ pub trait Nf {
         Err(format!("`{handler}` cannot be written"))
     }
 
-    /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host has room for
-    /// them.
+    /// Called once, when the NF is to end: packets that are sent here still leave, as far as the host has
+    /// room for them.
     fn stop(&mut self, _link: &mut Link) {}
 }
 
@@ -125,8 +125,8 @@ pub fn run(options: &Options, nf: impl Nf) -> Result<(), NfError> {
     run_with(options, |_| Ok(nf))
 }
 
-/// The same for an NF that is built from its configuration ([`Link::config`]) and interfaces, before the first packet.
-/// `start` returns the NF, or a sentence for the operator that explains why it cannot run.
+/// The same for an NF that is built from its configuration ([`Link::config`]) and interfaces, before the
+/// first packet. `start` returns the NF, or a sentence for the operator that explains why it cannot run.
 ///
 /// # Errors
 ///

@@ -1,8 +1,8 @@
 //! The direct rings of an NF to and from the other NFs of its direct-path group.
 //!
-//! The host created the rings and can read all of them; when an NF dies, they show which NF holds each packet. A packet
-//! that an NF keeps beyond its burst is in no ring. The NF therefore notes the packet as its own ([`Direct::record`])
-//! before it releases the descriptor in the ring that the packet arrived by.
+//! The host created the rings and can read all of them; when an NF dies, they show which NF holds each
+//! packet. A packet that an NF keeps beyond its burst is in no ring. The NF therefore notes the packet as its
+//! own ([`Direct::record`]) before it releases the descriptor in the ring that the packet arrived by.
 
 use crate::NfError;
 use crate::attach::GroupFiles;
@@ -61,7 +61,8 @@ pub(crate) struct Entrance {
     /// The interface by which its packets arrive.
     pub input: u16,
     pub from: Consumer<Mapped>,
-    /// The index up to which the host's ring was published when this ring was opened: those packets are older.
+    /// The index up to which the host's ring was published when this ring was opened: those packets are
+    /// older.
     after: Option<u32>,
     _file: RingFile<1>,
 }
@@ -94,8 +95,8 @@ impl Direct {
         Ok(())
     }
 
-    /// Has packets pass through the host from now on. Whether earlier packets are still in the rings, which they must
-    /// not overtake.
+    /// Has packets pass through the host from now on. Whether earlier packets are still in the rings, which
+    /// they must not overtake.
     pub fn close_exits(&mut self) -> bool {
         let is_open = !std::mem::replace(&mut self.closed, true);
         is_open && !self.is_drained()
@@ -129,9 +130,9 @@ impl Direct {
         exit.wait(descriptor)
     }
 
-    /// Publishes the sent packets to the other NFs. Calls `went` for waiting descriptors that find room now. Returns
-    /// the waiting descriptors of a ring that its reader broke; they pass through the host. No NF is woken before
-    /// [`Direct::wake`], so that NFs on the same core do not switch with every burst.
+    /// Publishes the sent packets to the other NFs. Calls `went` for waiting descriptors that find room now.
+    /// Returns the waiting descriptors of a ring that its reader broke; they pass through the host. No NF is
+    /// woken before [`Direct::wake`], so that NFs on the same core do not switch with every burst.
     pub fn flush(&mut self, mut went: impl FnMut(&Descriptor)) -> Vec<Descriptor> {
         let mut back = vec![];
         for place in &mut self.exits {

@@ -1,7 +1,7 @@
 //! An NF's ends of its rings: packets that the host enqueued, and packets that the NF returns.
 //!
-//! A packet is a [`Received`] here or, with its metadata, a [`shm::Packet`]. Both can be copied: the caller must return
-//! each packet once ([`crate::Link`] ensures this by its types).
+//! A packet is a [`Received`] here or, with its metadata, a [`shm::Packet`]. Both can be copied: the caller
+//! must return each packet once ([`crate::Link`] ensures this by its types).
 
 use crate::NfError;
 use crate::attach::Attached;
@@ -21,15 +21,16 @@ use std::time::Duration;
 
 /// Descriptors that are taken at a time.
 const BURST: usize = 64;
-/// Bursts after which sleeping NFs of the direct-path group are woken; when no packet arrives, they are woken at once.
+/// Bursts after which sleeping NFs of the direct-path group are woken; when no packet arrives, they are woken
+/// at once.
 const WAKE_AFTER: usize = 16;
 /// The word of the page that contains the heartbeat.
 pub const HEARTBEAT: usize = 0;
 /// The first word of the page that is one of the NF's own counters.
 pub const FIRST_COUNTER: usize = 8;
 
-/// A packet that the host enqueued: the values that are needed to access its bytes and to return it. A [`Packet`] is
-/// four times as large, and an NF copies these values often.
+/// A packet that the host enqueued: the values that are needed to access its bytes and to return it. A
+/// [`Packet`] is four times as large, and an NF copies these values often.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Received {
     /// Address of the slot's buffer in this process.
@@ -75,8 +76,8 @@ impl Received {
     }
 }
 
-/// Marks of a slot: the host keeps its packet for the NF; the slot was granted and is still with the NF; (in a
-/// direct-path group) the NF has its packet; the packet is noted.
+/// Marks of a slot: the host keeps its packet for the NF; the slot was granted and is still with the NF; (in
+/// a direct-path group) the NF has its packet; the packet is noted.
 const HELD: u16 = 1;
 const GRANTED: u16 = 2;
 const HERE: u16 = 4;
@@ -132,7 +133,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// The ends of an NF that the host has welcomed. The host enqueues packets once it receives [`FromNf::Ready`].
+    /// The ends of an NF that the host has welcomed. The host enqueues packets once it receives
+    /// [`FromNf::Ready`].
     pub fn new(attached: Attached) -> Ends {
         let Attached { socket, welcome, region, rings, page, metadata, group, .. } = attached;
         let [from, to, grants] = rings.rings();
@@ -193,7 +195,8 @@ impl Ends {
         &self.page
     }
 
-    /// Whether the host enqueues no more packets: it requested the end, closed the socket, or broke its rings.
+    /// Whether the host enqueues no more packets: it requested the end, closed the socket, or broke its
+    /// rings.
     pub fn is_over(&self) -> bool {
         self.over || self.broken
     }
@@ -203,8 +206,9 @@ impl Ends {
         !self.backlog.is_empty() || self.direct.as_ref().is_some_and(Direct::is_backed_up)
     }
 
-    /// Fetches up to 64 packets that the host enqueued, each with the number of its input; returns how many. The
-    /// descriptors of the previous call are released: the caller must have sent those packets or keep them on purpose.
+    /// Fetches up to 64 packets that the host enqueued, each with the number of its input; returns how many.
+    /// The descriptors of the previous call are released: the caller must have sent those packets or keep
+    /// them on purpose.
     pub fn fetch(&mut self, mut each: impl FnMut(u16, Packet)) -> usize {
         let (input, region) = (self.fetch_claims(), self.region.number());
         self.prefetch();
@@ -217,8 +221,8 @@ impl Ends {
         self.fetched
     }
 
-    /// Prefetches the bytes, and the metadata where the NF uses them, of the packets that were fetched last. Another
-    /// core wrote them.
+    /// Prefetches the bytes, and the metadata where the NF uses them, of the packets that were fetched last.
+    /// Another core wrote them.
     #[inline]
     fn prefetch(&self) {
         let prefetch = if self.metadata { shm::prefetch } else { shm::prefetch_data };
@@ -301,8 +305,8 @@ impl Ends {
                     self.last_count = direct.take(turn, &mut self.last[..], self.from.index());
                     input
                 }
-                // While packets wait for room in the ring to another NF, none are taken from the host. Packets of other
-                // NFs are still taken: those NFs may be the ones whose rings are full.
+                // While packets wait for room in the ring to another NF, none are taken from the host.
+                // Packets of other NFs are still taken: those NFs may be the ones whose rings are full.
                 None if !waits => {
                     self.last_count = self.take_enqueued();
                     None
@@ -375,8 +379,8 @@ impl Ends {
         (!self.metadata || shm::park(&packet)).then(|| Received::of(&packet))
     }
 
-    /// Has all packets pass through the host from now on. A packet that the NF made or kept must pass through the host,
-    /// and must not overtake others.
+    /// Has all packets pass through the host from now on. A packet that the NF made or kept must pass through
+    /// the host, and must not overtake others.
     #[inline]
     fn close_exits(&mut self) {
         if let Some(direct) = &mut self.direct {
@@ -418,8 +422,8 @@ impl Ends {
         self.marks.get(slot as usize).copied().unwrap_or_default()
     }
 
-    /// Frees a packet: a granted slot is reused; any other packet is returned to the host with the number of a drop
-    /// reason.
+    /// Frees a packet: a granted slot is reused; any other packet is returned to the host with the number of
+    /// a drop reason.
     pub fn free(&mut self, packet: &Packet, reason: u16) {
         self.free_received(&Received::of(packet), reason);
     }
@@ -439,8 +443,8 @@ impl Ends {
         self.held < self.welcome.quota
     }
 
-    /// Has the host keep a packet that stays with the NF. False, without effect, when the quota is used up. A packet
-    /// that is sent later is kept no longer.
+    /// Has the host keep a packet that stays with the NF. False, without effect, when the quota is used up. A
+    /// packet that is sent later is kept no longer.
     pub fn hold(&mut self, received: &Received) -> bool {
         let is_held = self.marks(received.slot) & HELD != 0;
         // Holding it again would be a bad descriptor.
@@ -629,8 +633,8 @@ impl Ends {
         self.calls.pop_front()
     }
 
-    /// Answers a call: with the handler's value and how to merge it with those of other processes, or with the reason
-    /// of a failure.
+    /// Answers a call: with the handler's value and how to merge it with those of other processes, or with
+    /// the reason of a failure.
     pub fn answer(&self, call: &Call, answer: Result<(Merge, String), String>) {
         let call = call.number;
         let packed = answer.and_then(|(merge, text)| Ok((merge, Text::pack(text)?)));

@@ -1,7 +1,7 @@
 //! Handlers of NFs: values that operators read and write by name, over the NF's socket.
 //!
-//! The host sends a [`Call`], and the NF answers with the call's number. A text has up to [`MOST_TEXT_BYTES`]; a text
-//! that is too long for a message is sent in a memory file ([`Text`]).
+//! The host sends a [`Call`], and the NF answers with the call's number. A text has up to
+//! [`MOST_TEXT_BYTES`]; a text that is too long for a message is sent in a memory file ([`Text`]).
 
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -123,7 +123,8 @@ impl Handler {
         Handler::new(name, HandlerAccess::Read, Merge::Concat)
     }
 
-    /// A read handler whose value is lines of a name and a number; the numbers of a name are added over the workers.
+    /// A read handler whose value is lines of a name and a number; the numbers of a name are added over the
+    /// workers.
     pub fn named(name: &str) -> Handler {
         Handler::new(name, HandlerAccess::Read, Merge::Named)
     }
@@ -172,8 +173,8 @@ impl Text {
         }
     }
 
-    /// The text, read from the file if it is there. The other side may have sent any file: this function does not block
-    /// on it, and maps nothing.
+    /// The text, read from the file if it is there. The other side may have sent any file: this function does
+    /// not block on it, and maps nothing.
     ///
     /// # Errors
     ///
@@ -194,15 +195,16 @@ impl Text {
     }
 }
 
-/// A memory file with this content. It has no seals, because a confined NF may not add any: it is read, never mapped.
+/// A memory file with this content. It has no seals, because a confined NF may not add any: it is read, never
+/// mapped.
 fn file_with(content: &[u8]) -> io::Result<OwnedFd> {
     let file = File::from(rustix::fs::memfd_create("millrace-text", MemfdFlags::CLOEXEC)?);
     file.write_all_at(content, 0)?;
     Ok(file.into())
 }
 
-/// The first bytes of a file that the other side created. Only a memory file has seals that can be queried: a read of
-/// any other file might block for ever.
+/// The first bytes of a file that the other side created. Only a memory file has seals that can be queried: a
+/// read of any other file might block for ever.
 fn content(file: OwnedFd, bytes: usize) -> io::Result<Vec<u8>> {
     rustix::fs::fcntl_get_seals(&file)?;
     let mut content = vec![0; bytes];

@@ -1,8 +1,9 @@
-//! The library that a network function links: it receives packets by descriptor, and reads and writes them in place.
+//! The library that a network function links: it receives packets by descriptor, and reads and writes them in
+//! place.
 //!
-//! A program that Millrace starts, or that attaches to it, receives packets from the host and returns every one of
-//! them: sent out of an interface, dropped for a reason, or held for later. There are two interfaces. [`run`] calls a
-//! function for each batch (NetVM's NetLib):
+//! A program that Millrace starts, or that attaches to it, receives packets from the host and returns every
+//! one of them: sent out of an interface, dropped for a reason, or held for later. There are two interfaces.
+//! [`run`] calls a function for each batch (NetVM's NetLib):
 //!
 //! ```no_run
 //! # fn main() -> Result<(), nf::NfError> {
@@ -18,8 +19,8 @@
 //! [`Link`] gives packets to a loop of the NF (MVMP's mvAPI): [`Link::receive`], [`Link::send`],
 //! [`Link::drop_for`], [`Link::hold`], [`Link::make`].
 //!
-//! An NF never frees a slot: it has no access to a free list (design: "NFs never touch a free list"). A [`Packet`] that
-//! is dropped as a Rust value counts as a packet dropped by the NF.
+//! An NF never frees a slot: it has no access to a free list (design: "NFs never touch a free list"). A
+//! [`Packet`] that is dropped as a Rust value counts as a packet dropped by the NF.
 //!
 //! - [`message`] and [`socket`]: the handshake, over a UNIX socket that passes memory
 //! - `attach`: the NF's side of the handshake
@@ -28,8 +29,8 @@
 //! - [`handler`]: values that operators read and write
 //! - `link`, `batch`, `packet`, `metadata`: the interface that NFs use
 //!
-//! Invariants: every packet that was received is returned once. Slots that the host granted for new packets are used
-//! for nothing else. Data that an NF can write is never used as data of the host.
+//! Invariants: every packet that was received is returned once. Slots that the host granted for new packets
+//! are used for nothing else. Data that an NF can write is never used as data of the host.
 
 mod attach;
 mod batch;
@@ -55,15 +56,15 @@ pub use link::{Held, Link};
 pub use metadata::Metadata;
 pub use neighbours::Neighbour;
 
-/// The environment variable with the address of the host: `fd:N`, a socket that this program inherited, or the path of
-/// a daemon's socket.
+/// The environment variable with the address of the host: `fd:N`, a socket that this program inherited, or
+/// the path of a daemon's socket.
 pub const ENVIRONMENT: &str = "MILLRACE_NF";
 
 /// The environment variable with the name of the NF in the chain, which a daemon needs.
 pub const NAME_ENVIRONMENT: &str = "MILLRACE_NF_NAME";
 
-/// An error between an NF and its host. Its `Debug` text is the same sentence, because a `main` that returns the error
-/// prints it by `Debug`.
+/// An error between an NF and its host. Its `Debug` text is the same sentence, because a `main` that returns
+/// the error prints it by `Debug`.
 #[derive(thiserror::Error)]
 pub enum NfError {
     /// The program was not started by Millrace.

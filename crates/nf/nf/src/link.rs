@@ -14,16 +14,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Receives without packets for which an NF polls before it yields the processor, and for which it yields before it
-/// sleeps.
+/// Receives without packets for which an NF polls before it yields the processor, and for which it yields
+/// before it sleeps.
 const SPINS: u32 = 8;
 const YIELDS: u32 = 80;
 /// The longest sleep: after it the NF checks for messages of the host.
 const SLEEP: Duration = Duration::from_millis(10);
 /// The shortest sleep: putting a thread to sleep and waking it takes about as long.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
-/// The longest sleep while the host resolves a neighbour, and receives after which an NF that always finds packets then
-/// checks for the answer.
+/// The longest sleep while the host resolves a neighbour, and receives after which an NF that always finds
+/// packets then checks for the answer.
 const SHORT_SLEEP: Duration = Duration::from_millis(1);
 const ANSWER_AFTER: u32 = 16;
 /// Receives after which an NF that always finds packets checks for messages of the host.
@@ -31,7 +31,8 @@ const LISTEN_AFTER: u32 = 1024;
 /// How long a stopping NF waits for room to return its packets.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A packet that is kept for later. [`Link::release`] returns it to work; one that goes out of scope is dropped.
+/// A packet that is kept for later. [`Link::release`] returns it to work; one that goes out of scope is
+/// dropped.
 #[derive(Debug)]
 pub struct Held(Packet);
 
@@ -53,7 +54,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// Performs the handshake with the host that the environment names. The host may enqueue packets from now on.
+    /// Performs the handshake with the host that the environment names. The host may enqueue packets from now
+    /// on.
     ///
     /// # Errors
     ///
@@ -114,8 +116,8 @@ impl Link {
         &self.config
     }
 
-    /// The L3 interface of an interface: the Ethernet address and the addresses of the port or virtual device behind
-    /// it. `None` if that has no addresses, and if something else is behind the interface.
+    /// The L3 interface of an interface: the Ethernet address and the addresses of the port or virtual device
+    /// behind it. `None` if that has no addresses, and if something else is behind the interface.
     pub fn l3_interface(&self, interface: usize) -> Option<&InterfaceFacts> {
         self.ends.known_neighbours().l3_interface(interface)
     }
@@ -126,9 +128,9 @@ impl Link {
         self.l3_interface(interface)
     }
 
-    /// The Ethernet address of a next hop on an interface. The first call has the host resolve it, and keep it up to
-    /// date as long as this NF calls at least once a minute. Later calls cost a table lookup. [`Link::receive`] and
-    /// [`Link::wait`] apply the host's answers.
+    /// The Ethernet address of a next hop on an interface. The first call has the host resolve it, and keep
+    /// it up to date as long as this NF calls at least once a minute. Later calls cost a table lookup.
+    /// [`Link::receive`] and [`Link::wait`] apply the host's answers.
     ///
     /// [`Neighbour::Unreachable`] also if no port or device with addresses is behind the interface, and for addresses
     /// that cannot be a neighbour's.
@@ -158,8 +160,8 @@ impl Link {
         self.ends.welcome().quota
     }
 
-    /// Has SIGTERM and SIGINT end the NF as the host does: [`Link::is_over`] is true from then on. [`run`](crate::run)
-    /// calls this by itself.
+    /// Has SIGTERM and SIGINT end the NF as the host does: [`Link::is_over`] is true from then on.
+    /// [`run`](crate::run) calls this by itself.
     ///
     /// # Errors
     ///
@@ -172,20 +174,20 @@ impl Link {
         Ok(())
     }
 
-    /// Whether the NF is to end. [`Link::close`] returns the packets that it still has, and so does the link when it
-    /// goes out of scope.
+    /// Whether the NF is to end. [`Link::close`] returns the packets that it still has, and so does the link
+    /// when it goes out of scope.
     pub fn is_over(&self) -> bool {
         self.ends.is_over() || self.stop.load(Ordering::Relaxed)
     }
 
-    /// Reports that the NF has nothing left to do. The host shows this to the operator; it does not end the run of
-    /// other NFs for a program.
+    /// Reports that the NF has nothing left to do. The host shows this to the operator; it does not end the
+    /// run of other NFs for a program.
     pub fn ask_end(&self) {
         self.ends.say(&FromNf::Over);
     }
 
-    /// Appends the next packets, up to 64, and returns how many. Never waits. Publishes to the host the packets that
-    /// were sent since the last call.
+    /// Appends the next packets, up to 64, and returns how many. Never waits. Publishes to the host the
+    /// packets that were sent since the last call.
     #[inline]
     pub fn receive(&mut self, packets: &mut impl Extend<Packet>) -> usize {
         self.free_abandoned();
@@ -207,8 +209,8 @@ impl Link {
         count
     }
 
-    /// Waits a moment, after [`Link::receive`] found no packet. The wait is longer the more calls in a row found none:
-    /// at most 10 ms, or until the time that [`Link::wake_at`] set.
+    /// Waits a moment, after [`Link::receive`] found no packet. The wait is longer the more calls in a row
+    /// found none: at most 10 ms, or until the time that [`Link::wake_at`] set.
     #[inline]
     pub fn wait(&mut self) {
         let wake = self.wake.take();
@@ -231,8 +233,8 @@ impl Link {
         }
     }
 
-    /// Limits the next [`Link::wait`] to this time, for packets that are held, and for timers. Of several calls before
-    /// it the earliest time counts.
+    /// Limits the next [`Link::wait`] to this time, for packets that are held, and for timers. Of several
+    /// calls before it the earliest time counts.
     pub fn wake_at(&mut self, time: Instant) {
         self.wake = Some(self.wake.map_or(time, |wake| wake.min(time)));
     }
@@ -244,8 +246,9 @@ impl Link {
         self.ends.give_received(&packet.give(), Action::Emit, interface);
     }
 
-    /// Sends a packet out of the opposite interface: with two interfaces, the one that it was not received from; with
-    /// one interface, that one. With more there is no opposite interface, and the packet is dropped.
+    /// Sends a packet out of the opposite interface: with two interfaces, the one that it was not received
+    /// from; with one interface, that one. With more there is no opposite interface, and the packet is
+    /// dropped.
     #[inline]
     pub fn pass(&mut self, packet: Packet) {
         match (self.interfaces().len(), packet.interface()) {
@@ -262,8 +265,8 @@ impl Link {
         self.ends.free_received(&packet.give(), reason);
     }
 
-    /// Keeps a packet for later. While [`Link::can_hold`] is true, the host counts it against a separate quota, and the
-    /// packet is not lost if this NF dies. Otherwise it counts as a packet in work.
+    /// Keeps a packet for later. While [`Link::can_hold`] is true, the host counts it against a separate
+    /// quota, and the packet is not lost if this NF dies. Otherwise it counts as a packet in work.
     pub fn hold(&mut self, packet: Packet) -> Held {
         let (input, known) = (packet.interface() as u16, packet.is_known());
         let received = packet.give();
@@ -316,16 +319,17 @@ impl Link {
         self.ends.wake_others();
     }
 
-    /// The next call of a handler that the NF named ([`Options::handler`]); to be answered by [`Link::answer`] within
-    /// two seconds. Calls arrive while the NF receives and waits, and once more when it is to end. A loop of the NF's
-    /// own checks for them after both; [`run`](crate::run) does that by itself.
+    /// The next call of a handler that the NF named ([`Options::handler`]); to be answered by
+    /// [`Link::answer`] within two seconds. Calls arrive while the NF receives and waits, and once more when
+    /// it is to end. A loop of the NF's own checks for them after both; [`run`](crate::run) does that by
+    /// itself.
     #[inline]
     pub fn next_call(&mut self) -> Option<Call> {
         self.ends.next_call()
     }
 
-    /// Answers a call: with the handler's value, up to 1 MiB (empty for a write), or with a sentence that explains why
-    /// there is none.
+    /// Answers a call: with the handler's value, up to 1 MiB (empty for a write), or with a sentence that
+    /// explains why there is none.
     pub fn answer(&mut self, call: Call, answer: Result<String, String>) {
         let known = self.handlers.iter().find(|handler| handler.name == call.handler());
         let merge = known.map_or(Merge::First, |handler| handler.merge);

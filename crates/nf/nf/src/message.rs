@@ -1,8 +1,8 @@
 //! The messages between an NF and its host.
 //!
-//! The NF sends [`FromNf::Hello`]. The host answers with [`ToNf::Welcome`] and the descriptors of memory. The NF maps
-//! the memory and sends [`FromNf::Ready`]. From then on packets pass through the rings; the socket carries rare
-//! messages, and its closing reports a failure. Each message is one datagram of JSON.
+//! The NF sends [`FromNf::Hello`]. The host answers with [`ToNf::Welcome`] and the descriptors of memory. The
+//! NF maps the memory and sends [`FromNf::Ready`]. From then on packets pass through the rings; the socket
+//! carries rare messages, and its closing reports a failure. Each message is one datagram of JSON.
 
 use crate::handler::{Handler, Merge, Text};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,8 @@ pub enum FromNf {
     },
     /// The NF has nothing left to do, and requests the end of the run.
     Over,
-    /// The NF requests neighbours until it withdraws the request or ends: the host reports the changes of each.
+    /// The NF requests neighbours until it withdraws the request or ends: the host reports the changes of
+    /// each.
     Resolve {
         /// The neighbours, [`MOST_CHANGES`] at most.
         hops: Vec<NextHop>,
@@ -157,16 +158,17 @@ pub struct Hello {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub enum ToNf {
-    /// The host accepts the NF. The message has the descriptors of packet memory, of the rings, of the page of
-    /// counters, and, where `config_bytes` is not 0, of its configuration.
+    /// The host accepts the NF. The message has the descriptors of packet memory, of the rings, of the page
+    /// of counters, and, where `config_bytes` is not 0, of its configuration.
     Welcome(Welcome),
     /// The host refuses the NF.
     Refused {
         /// A sentence that explains why.
         why: String,
     },
-    /// The descriptor of a direct ring that another NF of the direct-path group writes. The NF reads it from an index
-    /// on, once it has taken the packets that the host enqueued before. An earlier ring of the same number is closed.
+    /// The descriptor of a direct ring that another NF of the direct-path group writes. The NF reads it from
+    /// an index on, once it has taken the packets that the host enqueued before. An earlier ring of the same
+    /// number is closed.
     Direct {
         /// The number of the direct ring.
         ring: u16,
@@ -243,8 +245,8 @@ pub struct DirectGroup {
     pub outputs: Vec<u16>,
 }
 
-/// The note of an NF for a slot whose packet it keeps without the host's knowledge. `hops` is the number of NFs of the
-/// direct-path group that had the packet before.
+/// The note of an NF for a slot whose packet it keeps without the host's knowledge. `hops` is the number of
+/// NFs of the direct-path group that had the packet before.
 pub fn stamp(member: u8, generation: u32, hops: u8) -> u64 {
     u64::from(generation) | (u64::from(member) + 1) << 32 | u64::from(hops) << 48
 }

@@ -3,12 +3,12 @@
 use ::packet::anno::ANNO_BYTES;
 use shm::descriptor::NO_HEADER;
 
-/// The metadata of a packet, for NFs that requested it ([`crate::Options::metadata`]); for other NFs it is empty.
-/// Metadata that another NF wrote is as untrusted as the packet's bytes.
+/// The metadata of a packet, for NFs that requested it ([`crate::Options::metadata`]); for other NFs it is
+/// empty. Metadata that another NF wrote is as untrusted as the packet's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Metadata {
-    /// Offset of the network header in bytes from the packet's first byte; `None` when it is unknown or the header was
-    /// removed.
+    /// Offset of the network header in bytes from the packet's first byte; `None` when it is unknown or the
+    /// header was removed.
     pub network: Option<usize>,
     /// The same for the transport header.
     pub transport: Option<usize>,

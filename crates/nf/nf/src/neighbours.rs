@@ -1,8 +1,9 @@
 //! An NF's table of neighbours: next hops, whose Ethernet addresses the host resolves.
 //!
-//! A lookup on the packet path reads a table of this process: no system call, no lock, no clock. A neighbour that is
-//! not in the table is requested. Requests are sent between batches, and the host's answers are received then, too. The
-//! table is bounded: neighbours that were not looked up are replaced, and are removed after a time.
+//! A lookup on the packet path reads a table of this process: no system call, no lock, no clock. A neighbour
+//! that is not in the table is requested. Requests are sent between batches, and the host's answers are
+//! received then, too. The table is bounded: neighbours that were not looked up are replaced, and are removed
+//! after a time.
 
 use crate::message::{
     Change, FromNf, InterfaceFacts, MOST_CHANGES, MOST_NEIGHBOURS, NeighbourState, NextHop,
@@ -16,8 +17,8 @@ use table::flow::{FlowConfig, FlowTable, RecordId};
 
 /// Words of a key: interface and family, and the address.
 const KEY_WORDS: usize = 3;
-/// How long requests wait for further ones, to send few messages: the host treats more than a thousand a second as a
-/// flood.
+/// How long requests wait for further ones, to send few messages: the host treats more than a thousand a
+/// second as a flood.
 const GATHER: Duration = Duration::from_millis(5);
 /// How long a neighbour stays in the table without a lookup.
 const UNUSED: Duration = Duration::from_secs(60);
@@ -160,7 +161,8 @@ impl Neighbours {
         Neighbour::Resolving
     }
 
-    /// Whether there is room for one more entry, if necessary by replacing one that was not looked up for a while.
+    /// Whether there is room for one more entry, if necessary by replacing one that was not looked up for a
+    /// while.
     fn has_room(&mut self) -> bool {
         if self.index.as_ref().is_some_and(|index| index.len() < MOST_NEIGHBOURS) {
             return true;
@@ -240,8 +242,8 @@ impl Neighbours {
         !self.wishes.is_empty()
     }
 
-    /// The work between batches: sends requests to the host, and removes entries that were not looked up. `say` sends a
-    /// message, and returns whether the host's socket accepted it.
+    /// The work between batches: sends requests to the host, and removes entries that were not looked up.
+    /// `say` sends a message, and returns whether the host's socket accepted it.
     pub fn attend(&mut self, mut say: impl FnMut(&FromNf) -> bool) {
         if self.index.is_none() {
             return;

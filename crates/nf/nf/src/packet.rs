@@ -14,9 +14,10 @@ thread_local! {
 
 /// A packet that belongs to the NF until the NF sends or drops it. One that goes out of scope is dropped.
 ///
-/// Bytes are read and written by offset from the packet's first byte, in place, through [`Access`]; the views of the
-/// crate `millrace-packet` use it. Other NFs of the same trust group map the same memory, so a second read of a byte
-/// may differ from the first. An observer's packets cannot be written: the functions that write return false.
+/// Bytes are read and written by offset from the packet's first byte, in place, through [`Access`]; the views
+/// of the crate `millrace-packet` use it. Other NFs of the same trust group map the same memory, so a second
+/// read of a byte may differ from the first. An observer's packets cannot be written: the functions that
+/// write return false.
 #[derive(Debug)]
 pub struct Packet {
     received: Received,
@@ -125,8 +126,8 @@ impl Packet {
         known.as_ref().map_or_else(Metadata::default, Metadata::of)
     }
 
-    /// Changes the metadata, for the next receiver of the packet. Without [`crate::Options::metadata`] this has no
-    /// effect.
+    /// Changes the metadata, for the next receiver of the packet. Without [`crate::Options::metadata`] this
+    /// has no effect.
     pub fn set_metadata(&mut self, metadata: &Metadata) {
         // An observer cannot write the metadata block.
         if self.known
@@ -138,8 +139,8 @@ impl Packet {
         }
     }
 
-    /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the headroom and
-    /// tailroom around them, until the packet is sent or dropped.
+    /// The address of its first byte in this process, for C. Valid for [`Access::len`] bytes, and for the
+    /// headroom and tailroom around them, until the packet is sent or dropped.
     pub fn address(&self) -> usize {
         self.received.buf as usize + self.headroom()
     }

@@ -131,7 +131,8 @@ fn look_up(modules: &[Module], module: usize, name: &str, depth: usize) -> BTree
     found
 }
 
-/// The two modules, around or at `from` and `to`, that stand beside each other; none where one is around the other.
+/// The two modules, around or at `from` and `to`, that stand beside each other; none where one is around the
+/// other.
 fn below_common(modules: &[Module], from: usize, to: usize) -> Option<Ends> {
     let way = |mut module: usize| {
         let mut way = vec![];

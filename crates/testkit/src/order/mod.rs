@@ -1,9 +1,9 @@
 //! Which way dependencies point.
 //!
 //! Between crates: `members` of the root `Cargo.toml` is the order, a crate uses crates above it
-//! ([`against_the_order`]). Inside a crate there must be an order, whichever: neither files nor sibling modules use
-//! each other in a circle ([`circles`]). What counts is where a name is defined, not where it is re-exported; code
-//! for tests, fuzzing and models (`cfg(test)`, `cfg(fuzzing)`, `cfg(loom)`) does not count.
+//! ([`against_the_order`]). Inside a crate there must be an order, whichever: neither files nor sibling
+//! modules use each other in a circle ([`circles`]). What counts is where a name is defined, not where it is
+//! re-exported; code for tests, fuzzing and models (`cfg(test)`, `cfg(fuzzing)`, `cfg(loom)`) does not count.
 
 mod circle;
 mod module;
@@ -31,7 +31,7 @@ mod tests {
 
     fn package(name: &str, uses: &[&str]) -> Package {
         let uses = uses.iter().map(|used| (*used).to_owned()).collect();
-        Package { name: name.to_owned(), folder: "".into(), source: "".into(), uses }
+        Package { name: name.to_owned(), folder: "".into(), source: "".into(), sources: vec![], uses }
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! Incremental checksum update (RFC 1624, equation 3): HC' = ~(~HC + ~m + m').
 //!
-//! A [`Delta`] collects the changes of any number of words, and is applied once to each checksum that covers them. A NAT
-//! builds one for its addresses, applies it to the IPv4 header, adds the ports and applies it to TCP or UDP.
+//! A [`Delta`] collects the changes of any number of words, and is applied once to each checksum that covers
+//! them. A NAT builds one for its addresses, applies it to the IPv4 header, adds the ports and applies it to
+//! TCP or UDP.
 //!
-//! The two zeros. RFC 1624 section 3 shows why equation 2 of RFC 1141 is wrong: it can give 0xffff for a header whose
-//! recomputed checksum is 0x0000. Equation 3 equals a full recomputation, with one exception that no incremental method
-//! avoids, since it does not read the other words:
-//! **if every covered word is zero after the change**, it gives 0x0000 and a recomputation 0xffff.
-//! An IPv4 header (version) and a pseudo header (protocol) are never all zero. An ICMP message can be:
-//! an echo reply with identifier, sequence number and payload all zero. Code that changes an ICMP message
-//! to type 0, code 0 must use [`Delta::apply_icmp`] or recompute the checksum.
+//! The two zeros. RFC 1624 section 3 shows why equation 2 of RFC 1141 is wrong: it can give 0xffff for a
+//! header whose recomputed checksum is 0x0000. Equation 3 equals a full recomputation, with one exception
+//! that no incremental method avoids, since it does not read the other words: **if every covered word is zero
+//! after the change**, it gives 0x0000 and a recomputation 0xffff. An IPv4 header (version) and a pseudo
+//! header (protocol) are never all zero. An ICMP message can be: an echo reply with identifier, sequence
+//! number and payload all zero. Code that changes an ICMP message to type 0, code 0 must use
+//! [`Delta::apply_icmp`] or recompute the checksum.
 //!
-//! If the stored checksum was wrong, the result is wrong by the same amount: an update does not hide the error.
+//! If the stored checksum was wrong, the result is wrong by the same amount: an update does not hide the
+//! error.
 
 use super::{fold, udp_on_wire};
 
@@ -54,10 +56,11 @@ impl Delta {
         Delta(self.0 + fold(other.0) as u64)
     }
 
-    /// The change as one word, to be stored with a flow: `Delta::from_word(d.to_word())` is equivalent to `d`.
+    /// The change as one word, to be stored with a flow: `Delta::from_word(d.to_word())` is equivalent to
+    /// `d`.
     ///
-    /// A change that sums up to zero (0xffff here) differs from no change (0): see the module on the two zeros. Folding
-    /// preserves the difference.
+    /// A change that sums up to zero (0xffff here) differs from no change (0): see the module on the two
+    /// zeros. Folding preserves the difference.
     #[inline]
     #[must_use]
     pub const fn to_word(self) -> u16 {
@@ -87,8 +90,9 @@ impl Delta {
 
     /// The checksum after the change, for ICMP messages that may have become all zero.
     ///
-    /// Where equation 3 gives 0x0000, this gives 0xffff. For a message that is not all zero a receiver accepts both, and
-    /// for one that is only 0xffff. So the result is always valid, but may differ from a full recomputation.
+    /// Where equation 3 gives 0x0000, this gives 0xffff. For a message that is not all zero a receiver
+    /// accepts both, and for one that is only 0xffff. So the result is always valid, but may differ from a
+    /// full recomputation.
     #[inline]
     #[must_use]
     pub const fn apply_icmp(self, check: u16) -> u16 {
@@ -124,8 +128,8 @@ pub const fn update_udp32(check: u16, old: u32, new: u32) -> u16 {
     Delta::NONE.change32(old, new).apply_udp(check)
 }
 
-/// The checksum after the words `old` became `new`. The shorter slice is extended by zero words, so words may also be
-/// added or removed.
+/// The checksum after the words `old` became `new`. The shorter slice is extended by zero words, so words may
+/// also be added or removed.
 #[inline]
 #[must_use]
 pub fn update(check: u16, old: &[u16], new: &[u16]) -> u16 {

@@ -31,8 +31,8 @@ pub fn toeplitz(key: &[u8], input: &[u8]) -> u32 {
 
 /// The hash with [`SYMMETRIC_KEY`] of an input whose 16-bit words have the XOR `word`.
 ///
-/// The key repeats every 16 bits, so it is the same for every word of the input. The hash is linear, so it is that of the
-/// XOR of all words. Its two halves are equal for the same reason.
+/// The key repeats every 16 bits, so it is the same for every word of the input. The hash is linear, so it is
+/// that of the XOR of all words. Its two halves are equal for the same reason.
 #[inline]
 pub fn symmetric(word: u16) -> u32 {
     let half = HIGH[usize::from(word >> 8)] ^ LOW[usize::from(word & 0xff)];

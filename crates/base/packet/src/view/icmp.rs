@@ -115,7 +115,8 @@ pub struct Embedded {
     pub net: usize,
     /// Where its transport header begins, if it is not a later fragment and at least one byte is present.
     pub trans: Option<usize>,
-    /// Bytes of its payload that are present, transport header included: at least 8 if the sender obeys RFC 792.
+    /// Bytes of its payload that are present, transport header included: at least 8 if the sender obeys RFC
+    /// 792.
     pub payload_bytes: usize,
 }
 

@@ -130,8 +130,8 @@ impl Ipv4Facts {
 }
 
 impl Ipv4 {
-    /// The header's facts, if version and lengths are valid. [`Ipv4Facts::check_sum`] checks the checksum, and
-    /// [`Ipv4Facts::options`] parses options.
+    /// The header's facts, if version and lengths are valid. [`Ipv4Facts::check_sum`] checks the checksum,
+    /// and [`Ipv4Facts::options`] parses options.
     ///
     /// # Errors
     ///

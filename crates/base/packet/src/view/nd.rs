@@ -1,5 +1,5 @@
-//! Neighbour solicitation and advertisement (RFC 4861 sections 4.3 and 4.4), with their option on Ethernet: a link-layer
-//! address. Router messages are not parsed.
+//! Neighbour solicitation and advertisement (RFC 4861 sections 4.3 and 4.4), with their option on Ethernet: a
+//! link-layer address. Router messages are not parsed.
 
 use std::net::Ipv6Addr;
 
@@ -47,8 +47,8 @@ impl Neighbor {
 
     /// Parses the ICMPv6 message at `at`, which ends at `end`.
     ///
-    /// The message itself is validated as in RFC 4861 section 7.1. The caller checks the hop limit, the checksum and the
-    /// addresses of the IPv6 header.
+    /// The message itself is validated as in RFC 4861 section 7.1. The caller checks the hop limit, the
+    /// checksum and the addresses of the IPv6 header.
     ///
     /// # Errors
     ///
@@ -103,8 +103,8 @@ impl Neighbor {
         if self.link_addr.is_some() { MESSAGE_BYTES } else { FIXED_BYTES }
     }
 
-    /// Writes the message at `at`, with its checksum for a packet from `src` to `dst`; false, with nothing written, if
-    /// there is no room.
+    /// Writes the message at `at`, with its checksum for a packet from `src` to `dst`; false, with nothing
+    /// written, if there is no room.
     #[must_use]
     pub fn write<A: Access + ?Sized>(self, packet: &mut A, at: usize, src: Ipv6Addr, dst: Ipv6Addr) -> bool {
         let mut message = [0; MESSAGE_BYTES];

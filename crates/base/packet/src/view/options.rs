@@ -1,5 +1,5 @@
-//! Options of IPv4 and TCP headers, which have the same encoding: kind 0 ends the list, kind 1 is one byte of padding,
-//! and every other kind has a length byte that also counts kind and length.
+//! Options of IPv4 and TCP headers, which have the same encoding: kind 0 ends the list, kind 1 is one byte of
+//! padding, and every other kind has a length byte that also counts kind and length.
 //!
 //! The options are copied once ([`OptionArea`]) and parsed in the copy.
 

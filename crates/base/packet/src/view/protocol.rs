@@ -1,5 +1,5 @@
-//! IP protocol numbers (IANA "Assigned Internet Protocol Numbers"): IPv4's protocol and IPv6's next header. EtherTypes are
-//! in [`super::ethernet`].
+//! IP protocol numbers (IANA "Assigned Internet Protocol Numbers"): IPv4's protocol and IPv6's next header.
+//! EtherTypes are in [`super::ethernet`].
 
 /// IPv6 hop-by-hop options; means HOPOPT in IPv4 too.
 pub const HOP_BY_HOP: u8 = 0;

@@ -1,5 +1,5 @@
-//! The operands of vector comparisons: a packet's values, rules (single or in blocks of sixteen), separators. Each
-//! fills cache lines.
+//! The operands of vector comparisons: a packet's values, rules (single or in blocks of sixteen), separators.
+//! Each fills cache lines.
 
 use super::rule::{MAX_DIMS, Rule, Schema};
 
@@ -26,8 +26,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Lanes after the schema's dimensions match any value. With fewer than eight dimensions the `lo` of the last lane
-    /// is not needed for matching, and contains the rule's index.
+    /// Lanes after the schema's dimensions match any value. With fewer than eight dimensions the `lo` of the
+    /// last lane is not needed for matching, and contains the rule's index.
     pub(super) fn new(schema: &Schema, rule: &Rule, id: u32) -> Self {
         let mut row = Self { lo: [0; MAX_DIMS], span: [u32::MAX; MAX_DIMS] };
         for ((lo, span), range) in row.lo.iter_mut().zip(&mut row.span).zip(&rule.ranges).take(schema.dims())

@@ -1,11 +1,11 @@
-//! Prefetches the memory that changes to a table will read: the cache misses of several flows at once instead of one
-//! after the other.
+//! Prefetches the memory that changes to a table will read: the cache misses of several flows at once instead
+//! of one after the other.
 
 use super::{FlowTable, RecordId};
 
 impl<const W: usize> FlowTable<W> {
-    /// Prefetches the memory that removing these flows reads: the first two lines of their records, up to two keys
-    /// each, and the buckets of those keys. A few dozen at a time are best.
+    /// Prefetches the memory that removing these flows reads: the first two lines of their records, up to two
+    /// keys each, and the buckets of those keys. A few dozen at a time are best.
     pub fn fetch_for_removal(&self, records: &[RecordId]) {
         let flows = &self.records;
         records.iter().for_each(|&record| flows.fetch(record));

@@ -1,20 +1,20 @@
 //! Longest-prefix match for IPv4 and IPv6 routes.
 //!
-//! A multibit trie: a root indexed by the first 16 bits, then nodes of 256 entries for 8 bits each. An entry means "as
-//! above" unless a longer prefix covers it, so a change touches the entries of one node (or the root) and no lower
-//! node. An IPv4 lookup reads the root and one node; only addresses under prefixes longer than /24 read one node more.
+//! A multibit trie: a root indexed by the first 16 bits, then nodes of 256 entries for 8 bits each. An entry
+//! means "as above" unless a longer prefix covers it, so a change touches the entries of one node (or the
+//! root) and no lower node. An IPv4 lookup reads the root and one node; only addresses under prefixes longer
+//! than /24 read one node more.
 //!
-//! - Memory: 576 KiB for the root, 1.25 KiB for each node. A full IPv4 table takes 26 thousand nodes. DIR-24-8 needs as
-//!   many reads but always 64 MiB or more for its first level; compressed tries are smaller and need more work per
-//!   lookup and per update.
-//! - Changes (insert, replace, remove) take microseconds; a default route 100 µs. Nodes are reserved address space that
-//!   the system backs when it is touched, so the table does not pause to grow (below 2^18 nodes; each doubling above
-//!   that copies the nodes once).
+//! - Memory: 576 KiB for the root, 1.25 KiB for each node. A full IPv4 table takes 26 thousand nodes.
+//!   DIR-24-8 needs as many reads but always 64 MiB or more for its first level; compressed tries are smaller
+//!   and need more work per lookup and per update.
+//! - Changes (insert, replace, remove) take microseconds; a default route 100 µs. Nodes are reserved address
+//!   space that the system backs when it is touched, so the table does not pause to grow (below 2^18 nodes;
+//!   each doubling above that copies the nodes once).
 //! - Values are at most [`MAX_VALUE`]; a batched lookup writes [`MISS`] where nothing matches.
 //!
-//! Not here: the meaning of a value; sharing between cores (the core that owns the table makes a handler's change,
-//! between bursts).
-//! Figures: `cargo run --release -p millrace-table --example lookup_cycles`.
+//! Not here: the meaning of a value; sharing between cores (the core that owns the table makes a handler's
+//! change, between bursts). Figures: `cargo run --release -p millrace-table --example lookup_cycles`.
 
 #[cfg(test)]
 mod tests;

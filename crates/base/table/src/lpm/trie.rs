@@ -185,7 +185,8 @@ impl<A: Address> Lpm<A> {
         self.routes.get(&(prefix.prefix(len), len)).copied()
     }
 
-    /// Makes `prefix/len` lead to `value`; returns the value it replaces. Bits of `prefix` after `len` are ignored.
+    /// Makes `prefix/len` lead to `value`; returns the value it replaces. Bits of `prefix` after `len` are
+    /// ignored.
     ///
     /// # Errors
     ///

@@ -107,9 +107,9 @@ impl Lowering<'_, '_> {
         self.f.ins().bxor_imm_s(folded, 0xffff)
     }
 
-    /// The same for a constant change: `step` is its one's complement sum. With it, the equation is an addition with an
-    /// end-around carry, in any byte order (RFC 1071 section 2 B). It is done in the packet's byte order, so that a
-    /// checksum that is read from the packet and written back is not swapped.
+    /// The same for a constant change: `step` is its one's complement sum. With it, the equation is an
+    /// addition with an end-around carry, in any byte order (RFC 1071 section 2 B). It is done in the
+    /// packet's byte order, so that a checksum that is read from the packet and written back is not swapped.
     fn checksum_step(&mut self, sum: Value, step: Sum) -> clif::Value {
         let sum = self.value(sum);
         let sum = self.swap_16(sum);

@@ -36,8 +36,8 @@ impl Lowering<'_, '_> {
         let fixed = self.five_words(net);
         self.f.ins().jump(done, &[fixed.into()]);
 
-        // Options, or an invalid header length. This block sums the header from its start, with a pointer of its own:
-        // sharing values would take registers from packets that do not need this block.
+        // Options, or an invalid header length. This block sums the header from its start, with a pointer of
+        // its own: sharing values would take registers from packets that do not need this block.
         self.f.set_cold_block(long);
         self.f.switch_to_block(long);
         let buf = self.f.ins().load(types::I64, flags(), self.packet, offset::BUF);
@@ -84,8 +84,8 @@ impl Lowering<'_, '_> {
         self.header_sums.contains_key(&sum) && self.bounds.constant(other) == Some(0xffff)
     }
 
-    /// Whether a sum folds to 0xffff, that is, whether it is a multiple of that and not 0. One multiplication tests
-    /// that, without folding.
+    /// Whether a sum folds to 0xffff, that is, whether it is a multiple of that and not 0. One multiplication
+    /// tests that, without folding.
     pub(super) fn is_right_sum(&mut self, sum: Value) -> clif::Value {
         let sum = self.header_sums[&sum];
         let quotient = self.f.ins().imul_imm_s(sum, INVERSE as i64);

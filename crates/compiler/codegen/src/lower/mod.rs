@@ -1,9 +1,10 @@
 //! A region as a native function: the loop over the batch, the blocks and their terminators.
 //!
-//! The function is `for i in list { packet = packets[i]; … }`. The addresses and offsets of the headers that the region
-//! touches and the first segment's length are variables that the compiler keeps in registers; instructions that move
-//! them ([`super::lower::access`]) update both the variable and the descriptor. An unset header has offset 0xffff,
-//! which is after the end of every buffer, so the bounds check of `need` refuses it without a check of its own.
+//! The function is `for i in list { packet = packets[i]; … }`. The addresses and offsets of the headers that
+//! the region touches and the first segment's length are variables that the compiler keeps in registers;
+//! instructions that move them ([`super::lower::access`]) update both the variable and the descriptor. An
+//! unset header has offset 0xffff, which is after the end of every buffer, so the bounds check of `need`
+//! refuses it without a check of its own.
 
 mod access;
 mod arith;
@@ -62,8 +63,8 @@ pub(crate) struct Lowering<'a, 'b> {
     known: Known,
     /// Sums of IP headers before they were folded.
     header_sums: BTreeMap<Value, clif::Value>,
-    /// Ends of lists that only this region appends to while it runs. They are in registers, since a count in memory
-    /// would make each packet wait for the one before.
+    /// Ends of lists that only this region appends to while it runs. They are in registers, since a count in
+    /// memory would make each packet wait for the one before.
     ends: BTreeMap<usize, Variable>,
     /// Cells that the program never writes, with their values at the function's start.
     cells: BTreeMap<u16, clif::Value>,
@@ -74,11 +75,12 @@ pub(crate) struct Lowering<'a, 'b> {
 /// The maximum number of lists whose ends are kept in registers: more would displace hotter values.
 const REGISTER_ENDS: usize = 2;
 
-/// Regions of more blocks have more live values than there are registers: some values are then kept in memory.
+/// Regions of more blocks have more live values than there are registers: some values are then kept in
+/// memory.
 const CROWDED_BLOCKS: usize = 15;
 
-/// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others at each use, since
-/// each would take a register from values that all packets need.
+/// Pointers of [`Context`]. Those that every packet needs are read once, before the loop; the others at each
+/// use, since each would take a register from values that all packets need.
 #[derive(Clone, Copy)]
 struct Pointers {
     context: clif::Value,
@@ -174,8 +176,8 @@ pub(crate) fn region(
     let packets = packets.unwrap_or_else(|| load_pointer(f, context.context, packets_at));
     let packet = match crowded {
         false => f.ins().iadd(packets, from_first),
-        // The compiler does not split the sum of an instruction with two results into base and index at each access to
-        // the descriptor, which would take two registers instead of one.
+        // The compiler does not split the sum of an instruction with two results into base and index at each
+        // access to the descriptor, which would take two registers instead of one.
         true => f.ins().uadd_overflow(from_first, packets).0,
     };
     let bases = [(); 4].map(|()| f.declare_var(types::I64));
@@ -237,7 +239,8 @@ struct ListWalk {
 }
 
 impl ListWalk {
-    /// Ends a block with the test for another packet. Each exit has its own copy: one jump less for each packet.
+    /// Ends a block with the test for another packet. Each exit has its own copy: one jump less for each
+    /// packet.
     fn go_on(self, f: &mut FunctionBuilder<'_>, context: clif::Value) {
         let at = f.use_var(self.position);
         let end = self.end.unwrap_or_else(|| load_pointer(f, context, offset_of!(Context, list_end)));

@@ -1,5 +1,5 @@
-//! Prefix lookups that machine code does itself, packet by packet, in a table small enough to stay in the nearer
-//! caches. They need no sorting of the batch and no carried values.
+//! Prefix lookups that machine code does itself, packet by packet, in a table small enough to stay in the
+//! nearer caches. They need no sorting of the batch and no carried values.
 
 use super::Lowering;
 use super::memory::{flags, load_pointer};

@@ -47,8 +47,8 @@ fn bytes_of(record: &[AtomicU64]) -> Vec<u8> {
     record.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect()
 }
 
-// SAFETY: handles are addresses of boxes of atomics, as many bytes as `record_bytes` returns, which live as long as the
-// table: no record is removed, and the map moves the boxes only.
+// SAFETY: handles are addresses of boxes of atomics, as many bytes as `record_bytes` returns, which live as
+// long as the table: no record is removed, and the map moves the boxes only.
 unsafe impl Table for BoxTable {
     fn key_words(&self) -> usize {
         self.key_words
@@ -121,8 +121,8 @@ pub struct Seen {
     pub tables: Vec<Contents>,
 }
 
-/// Runs a program on the same packets, once for each clock value, with headers after 14 bytes of Ethernet and 20 of
-/// IPv4.
+/// Runs a program on the same packets, once for each clock value, with headers after 14 bytes of Ethernet and
+/// 20 of IPv4.
 pub fn run(
     program: &Program,
     engine: &Engine,

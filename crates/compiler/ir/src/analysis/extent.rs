@@ -1,11 +1,12 @@
 //! The bytes that a packet is known to have: after each header, and as headroom in front.
 //!
-//! The analysis keeps two facts about bytes. *Accessible*: a test has once shown that the bytes are there. Cutting the
-//! packet's tail does not remove them from its slot. *In the packet*: the bytes are between the header and the current
-//! end of the first segment. Only bytes in the packet can be pulled for certain, and only pulled bytes become headroom.
+//! The analysis keeps two facts about bytes. *Accessible*: a test has once shown that the bytes are there.
+//! Cutting the packet's tail does not remove them from its slot. *In the packet*: the bytes are between the
+//! header and the current end of the first segment. Only bytes in the packet can be pulled for certain, and
+//! only pulled bytes become headroom.
 //!
-//! All numbers are lower bounds. The caller reports tests ([`Extent::need`], [`Extent::free`]); [`Extent::pass`]
-//! derives the effect of an instruction, [`Extent::after`] that of a block's end.
+//! All numbers are lower bounds. The caller reports tests ([`Extent::need`], [`Extent::free`]);
+//! [`Extent::pass`] derives the effect of an instruction, [`Extent::after`] that of a block's end.
 
 use crate::program::{BlockId, Inst, Program, Term, Value};
 use packet::field::Base;
@@ -90,7 +91,8 @@ impl Extent {
         (self.accessible[base as usize], self.in_packet[base as usize]) = (0, 0);
     }
 
-    /// Bytes are removed from the front, at most those that are in the packet. The packet's end does not move.
+    /// Bytes are removed from the front, at most those that are in the packet. The packet's end does not
+    /// move.
     pub fn pull(&mut self, by: Option<u64>) {
         let data = Base::Data as usize;
         if let Some(by) = by.filter(|by| u64::from(self.in_packet[data]) >= *by) {
@@ -118,8 +120,8 @@ impl Extent {
     }
 }
 
-/// The facts at the start of each block of an order, in which each precedes its successors; `number` returns the values
-/// that are known.
+/// The facts at the start of each block of an order, in which each precedes its successors; `number` returns
+/// the values that are known.
 pub fn at_blocks(program: &Program, order: &[BlockId], number: impl Fn(Value) -> Option<u64>) -> Vec<Extent> {
     let mut at: Vec<Option<Extent>> = vec![None; program.blocks.len()];
     program.entries.iter().for_each(|entry| at[entry.index()] = Some(Extent::default()));

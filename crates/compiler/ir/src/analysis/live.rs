@@ -3,8 +3,8 @@
 use crate::program::{BlockId, Program, Value};
 use std::collections::BTreeSet;
 
-/// For each block of an order, in which each precedes its successors: the values that it, or a block after it, reads
-/// and that are defined before it.
+/// For each block of an order, in which each precedes its successors: the values that it, or a block after
+/// it, reads and that are defined before it.
 pub fn live_in(program: &Program, order: &[BlockId]) -> Vec<BTreeSet<Value>> {
     let mut live = vec![BTreeSet::new(); program.blocks.len()];
     for id in order.iter().rev() {

@@ -1,6 +1,6 @@
-//! Facts about a program, derived without running it, each analysis once. Code generation, the optimiser, traffic
-//! classes and packet filters take the effect of each step from here, and walk over the program themselves where their
-//! question is their own.
+//! Facts about a program, derived without running it, each analysis once. Code generation, the optimiser,
+//! traffic classes and packet filters take the effect of each step from here, and walk over the program
+//! themselves where their question is their own.
 //!
 //! - [`extent`]: the bytes that a packet is known to have after each header, and in front
 //! - [`interval`]: intervals and sets of numbers, and the effect of instructions on them

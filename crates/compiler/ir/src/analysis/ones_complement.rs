@@ -1,27 +1,30 @@
 //! Sums modulo 0xffff: the effect of numbers on one's complement checksums (RFC 1071).
 //!
-//! 2^16 is 1 modulo 0xffff. A number of any width is therefore congruent to the sum of its 16-bit words, and each bit
-//! has the weight of its position in its word. Complements of whole words, folds and end-around carries are plain
-//! arithmetic. Zero has two 16-bit representations, 0 and 0xffff; folding yields 0 for 0 only.
+//! 2^16 is 1 modulo 0xffff. A number of any width is therefore congruent to the sum of its 16-bit words, and
+//! each bit has the weight of its position in its word. Complements of whole words, folds and end-around
+//! carries are plain arithmetic. Zero has two 16-bit representations, 0 and 0xffff; folding yields 0 for 0
+//! only.
 //!
-//! **RFC 1624, equation 3.** Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff) and `T`
-//! for `(0xffff - sum) + (m - old) + new`, of a checksum and words truncated to their widths. The updated checksum is
-//! `0xffff - fold(T)`. Folding keeps the remainder modulo 0xffff, and yields 0 for 0 only. So the result is congruent
-//! to `sum + old - new` and in 0..=0xfffe, and it is the only such number, except where `T` is 0: then the result is
-//! 0xffff. `T` is 0 only where `sum` is 0xffff, `old` is `m` and `new` is 0.
+//! **RFC 1624, equation 3.** Write `m` for the largest word (0xffff or 0xffff_ffff, both multiples of 0xffff)
+//! and `T` for `(0xffff - sum) + (m - old) + new`, of a checksum and words truncated to their widths. The
+//! updated checksum is `0xffff - fold(T)`. Folding keeps the remainder modulo 0xffff, and yields 0 for 0
+//! only. So the result is congruent to `sum + old - new` and in 0..=0xfffe, and it is the only such number,
+//! except where `T` is 0: then the result is 0xffff. `T` is 0 only where `sum` is 0xffff, `old` is `m` and
+//! `new` is 0.
 
 /// The modulus of the sums.
 pub const MODULUS: u64 = 0xffff;
 
-/// `x * INVERSE` is `x / MODULUS` for multiples of the modulus, and larger than [`MOST_QUOTIENT`] for all other numbers.
+/// `x * INVERSE` is `x / MODULUS` for multiples of the modulus, and larger than [`MOST_QUOTIENT`] for all
+/// other numbers.
 pub const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
 /// The largest multiple of [`MODULUS`], divided by it.
 pub const MOST_QUOTIENT: u64 = u64::MAX / MODULUS;
 
 const _: () = assert!(INVERSE.wrapping_mul(MODULUS) == 1);
 
-/// The largest result of adding the upper bits of a number up to `most` to its low 16 bits: that of `most`, or of the
-/// largest number below it whose low half is 0xffff.
+/// The largest result of adding the upper bits of a number up to `most` to its low 16 bits: that of `most`,
+/// or of the largest number below it whose low half is 0xffff.
 pub fn largest_fold(most: u64) -> u64 {
     let (high, low) = (most >> 16, most & 0xffff);
     (high + low).max(high.saturating_sub(1) + 0xffff * u64::from(high > 0))
@@ -37,8 +40,8 @@ pub fn times(by: i128) -> u64 {
     by.rem_euclid(i128::from(MODULUS)) as u64
 }
 
-/// A number plus multiples of terms, modulo 0xffff. Equal residues are equal values; two unequal residues may be
-/// congruent for some values of their terms.
+/// A number plus multiples of terms, modulo 0xffff. Equal residues are equal values; two unequal residues may
+/// be congruent for some values of their terms.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Residue<T> {
     /// Below [`MODULUS`].

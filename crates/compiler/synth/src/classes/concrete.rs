@@ -1,7 +1,7 @@
 //! Classes applied to one packet: whether it is in a class, and the result of the class for it.
 //!
-//! Conditions are evaluated in the filter's order, each expression once: a condition that creates a record creates it
-//! as the program would. Values are those before any write of the class.
+//! Conditions are evaluated in the filter's order, each expression once: a condition that creates a record
+//! creates it as the program would. Values are those before any write of the class.
 
 use super::expr::{Atom, Bits, Find, Id, Log, Node, Pool, Root, Write};
 use super::filter::{Factor, Filter};
@@ -79,8 +79,8 @@ pub(super) fn write_bits(bit: i64, width: u8, value: u64, mut byte: impl FnMut(u
     }
 }
 
-/// The first bit at an offset, which may be before the start of a buffer. Packets that are tried may have numbers that
-/// are not offsets.
+/// The first bit at an offset, which may be before the start of a buffer. Packets that are tried may have
+/// numbers that are not offsets.
 pub(super) fn first_bit(place: u64) -> Option<i64> {
     i32::try_from(place as i64).ok().map(|place| i64::from(place) * 8)
 }
@@ -169,8 +169,8 @@ impl<'a, B: Buffer + ?Sized> Concrete<'a, B> {
         })
     }
 
-    /// The decisions of its class for this packet. If the class was merged from several paths, decisions of other paths
-    /// that do not hold for the packet are left out.
+    /// The decisions of its class for this packet. If the class was merged from several paths, decisions of
+    /// other paths that do not hold for the packet are left out.
     pub fn decided<'c>(&mut self, class: &'c Class) -> Vec<&'c Step> {
         let holds = |step: &&Step| self.value(step.of).is_some_and(|value| step.set.contains(value));
         class.steps.iter().filter(holds).collect()

@@ -1,11 +1,12 @@
 //! Values that depend on a packet as it arrived: a graph of shared expressions.
 //!
-//! Equal expressions are one node, so that behaviours are compared by comparing numbers. Only [`super::simplify`] makes
-//! nodes, in a normal form: wide numbers are concatenations of fields ([`Node::Cat`]), arithmetic is linear
-//! ([`Node::Sum`]), and every condition on one value is a set of numbers ([`Node::In`]).
+//! Equal expressions are one node, so that behaviours are compared by comparing numbers. Only
+//! [`super::simplify`] makes nodes, in a normal form: wide numbers are concatenations of fields
+//! ([`Node::Cat`]), arithmetic is linear ([`Node::Sum`]), and every condition on one value is a set of
+//! numbers ([`Node::In`]).
 //!
-//! Offsets in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is the offset of the first
-//! byte of the packet as it arrived.
+//! Offsets in packets are counted from the start of the buffer, in bytes; [`Atom::Room`] is the offset of the
+//! first byte of the packet as it arrived.
 
 use ir::BinOp;
 use ir::analysis::interval::{Interval, IntervalSet, ones};
@@ -182,8 +183,8 @@ pub enum Node {
     Const(u64),
     /// A property of the packet as it arrived.
     Atom(Atom),
-    /// Adjacent parts: each with the position of its lowest bit. A constant part, if there is one, is first and at
-    /// position 0.
+    /// Adjacent parts: each with the position of its lowest bit. A constant part, if there is one, is first
+    /// and at position 0.
     Cat(Box<[(u8, Id)]>),
     /// Bits of a number: the lowest bit, and the number of bits.
     Slice(Id, u8, u8),
@@ -314,8 +315,8 @@ impl Pool {
         self.max(id) <= 1
     }
 
-    /// Two truth values of which both must hold ([`BinOp::And`]), or one ([`BinOp::Or`]). A number masked by a truth
-    /// value is excluded: 2 is not 0, and yet its lowest bit is 0.
+    /// Two truth values of which both must hold ([`BinOp::And`]), or one ([`BinOp::Or`]). A number masked by
+    /// a truth value is excluded: 2 is not 0, and yet its lowest bit is 0.
     pub fn connective(&self, id: Id) -> Option<(BinOp, Id, Id)> {
         match *self.node(id) {
             Node::Bin(op @ (BinOp::And | BinOp::Or), a, b) if self.is_truth(a) && self.is_truth(b) => {

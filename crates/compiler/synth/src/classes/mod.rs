@@ -1,11 +1,11 @@
 //! Traffic classes: the behaviour of a packet program, class by class (SNF's traffic class units).
 //!
 //! [`Classes::of`] walks a program with expressions for values. A [`Class`] is a set of packets, given by a filter over
-//! the packets as they arrived. The program treats them alike: the same exit, the same final value of every field,
-//! annotation, cell and record, as expressions over the packet as it arrived.
+//! the packets as they arrived. The program treats them alike: the same exit, the same final value of every
+//! field, annotation, cell and record, as expressions over the packet as it arrived.
 //!
-//! Invariants: no packet is in two classes; each is in one, if every path was followed ([`Classes::left`]). Lookups
-//! stay lookups: a table of thousands of rules is one condition, with the record as parameter.
+//! Invariants: no packet is in two classes; each is in one, if every path was followed ([`Classes::left`]).
+//! Lookups stay lookups: a table of thousands of rules is one condition, with the record as parameter.
 //!
 //! - [`expr`], [`simplify`]: expressions over the packet as it arrived, and their normal form
 //! - [`facts`]: the facts about a path; [`filter`]: its conditions
@@ -14,8 +14,8 @@
 //! - [`concrete`]: a class applied to one packet; [`packets`]: packets of a class
 //! - [`show`]: classes as text and as data, with `names`, `fields` and `count`
 //!
-//! Packets are assumed to be in one slot of a mempool each; packets of several segments have bytes after the first
-//! segment.
+//! Packets are assumed to be in one slot of a mempool each; packets of several segments have bytes after the
+//! first segment.
 
 pub mod concrete;
 mod count;

@@ -155,7 +155,8 @@ pub fn first_field(pool: &Pool, bits: Bits) -> u8 {
     found.unwrap_or(0) as u8
 }
 
-/// The number of bits, from the first one, that belong to a field that starts before the first one; 0 if there is none.
+/// The number of bits, from the first one, that belong to a field that starts before the first one; 0 if
+/// there is none.
 pub fn rest_of_field(pool: &Pool, bits: Bits) -> u8 {
     let Root::At(root) = bits.root else { return 0 };
     let found = headers(pool, root, bits.bit).into_iter().find_map(|(base, bit)| {

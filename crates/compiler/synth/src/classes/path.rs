@@ -19,8 +19,8 @@ pub struct Options<'a> {
     pub origins: &'a [usize],
     /// Packets come from a port: the first header is the MAC header, the others are not known.
     pub frames: bool,
-    /// Values of cells that no program writes; only handlers change them, which requires another walk. `None`: their
-    /// values are unknown.
+    /// Values of cells that no program writes; only handlers change them, which requires another walk.
+    /// `None`: their values are unknown.
     pub settled_cells: Option<&'a [u64]>,
     /// The maximum number of paths that are followed at once, and of classes.
     pub max_paths: usize,

@@ -1,8 +1,9 @@
 //! The validity of a header checksum after writes to the header.
 //!
-//! A one's complement sum is a number modulo 65535. The writes since the sum was last known to be correct change it by
-//! a sum of expressions; if that sum is 0, it is still correct. A sum is known to be correct where a test has shown it,
-//! and where the checksum was computed anew: it is the complement of the header's sum with a checksum of 0.
+//! A one's complement sum is a number modulo 65535. The writes since the sum was last known to be correct
+//! change it by a sum of expressions; if that sum is 0, it is still correct. A sum is known to be correct
+//! where a test has shown it, and where the checksum was computed anew: it is the complement of the header's
+//! sum with a checksum of 0.
 
 use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
 use super::simplify::Maker;
@@ -109,8 +110,8 @@ impl Header {
         shown.collect()
     }
 
-    /// The writes after which the checksum was computed anew, as far as the checksum after `bytes` derives from one
-    /// that was.
+    /// The writes after which the checksum was computed anew, as far as the checksum after `bytes` derives
+    /// from one that was.
     fn renewed(self, make: &mut Maker<'_>, bytes: &[Write], shown: &[Vec<Write>]) -> Vec<Vec<Write>> {
         let mut open = vec![read(make, bytes, self.at(CHECKSUM, 16))];
         let (mut met, mut renewed) = (vec![], vec![]);
@@ -149,8 +150,8 @@ impl Header {
     }
 }
 
-/// Whether the sum of the IPv4 header at `net` is correct after the writes `bytes`, in a first segment that ends at
-/// `end`.
+/// Whether the sum of the IPv4 header at `net` is correct after the writes `bytes`, in a first segment that
+/// ends at `end`.
 pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> bool {
     let (root, by) = make.root(net);
     let header = Header { net, root, by };

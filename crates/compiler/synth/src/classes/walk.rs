@@ -456,7 +456,8 @@ impl<'a> Walker<'a> {
             targets.entry(to).or_default().push((case, case));
         }
         targets.remove(&default);
-        // The default gets the remaining packets: lazy subtraction. A condition that is split leaves several paths.
+        // The default gets the remaining packets: lazy subtraction. A condition that is split leaves several
+        // paths.
         let mut remaining = vec![path];
         for (to, numbers) in targets {
             let set = IntervalSet::from_intervals(numbers);

@@ -1,8 +1,9 @@
 //! Computes how many packets passed each wire of a fused region, from those that entered and left.
 //!
-//! At each part, packets in equal packets out, over wires, exits, drops and slow paths. Entries and exits are counted
-//! by their lists anyway. The wires inside are unknown: those of a spanning forest follow from the others, leaf by
-//! leaf, and cells count the rest, the *chords*. A chain without branches that join again has no chords.
+//! At each part, packets in equal packets out, over wires, exits, drops and slow paths. Entries and exits are
+//! counted by their lists anyway. The wires inside are unknown: those of a spanning forest follow from the
+//! others, leaf by leaf, and cells count the rest, the *chords*. A chain without branches that join again has
+//! no chords.
 
 /// A wire between two parts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,8 +46,9 @@ pub enum Side {
 }
 
 impl Flow {
-    /// Computes the packets on each wire. `balance` has, for each part, the packets from entries minus those that left
-    /// the fused region there; `counted` has the values of the cells. All numbers wrap. `balance` is used up.
+    /// Computes the packets on each wire. `balance` has, for each part, the packets from entries minus those
+    /// that left the fused region there; `counted` has the values of the cells. All numbers wrap. `balance`
+    /// is used up.
     pub fn solve(&self, balance: &mut [u64], counted: &[u64], passed: &mut Vec<u64>) {
         passed.clear();
         passed.resize(self.wires.len(), 0);

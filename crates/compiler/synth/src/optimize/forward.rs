@@ -1,9 +1,9 @@
 //! One walk over a program from its entries to its exits, which rewrites it.
 //!
-//! At each instruction the walk knows bases, contents of locations and values ([`OptimizerState`]). It writes no
-//! instruction for a value that is available already, and computes a value from others if that takes fewer
-//! instructions. A test with a known outcome becomes a jump, and blocks that no path reaches any more are not walked.
-//! Blocks keep their numbers; [`super::shape`] simplifies the graph.
+//! At each instruction the walk knows bases, contents of locations and values ([`OptimizerState`]). It writes
+//! no instruction for a value that is available already, and computes a value from others if that takes fewer
+//! instructions. A test with a known outcome becomes a jump, and blocks that no path reaches any more are not
+//! walked. Blocks keep their numbers; [`super::shape`] simplifies the graph.
 
 use super::Known;
 use super::byte_range::{Anchors, ByteRange, Point};
@@ -344,8 +344,8 @@ impl Forward<'_> {
         }
     }
 
-    /// Writes an instruction that reads the packet's extent; one in this block is not repeated. Machine code can use
-    /// the outcome of a test on it only if both are in one block.
+    /// Writes an instruction that reads the packet's extent; one in this block is not repeated. Machine code
+    /// can use the outcome of a test on it only if both are in one block.
     pub(super) fn read_here(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let here = self.here;
         let homes = self.homes.get(&number);

@@ -1,13 +1,13 @@
 //! The sum over the IPv4 header.
 //!
-//! The result of [`Inst::IpSum`] is 0xffff when the sum of the header's 16-bit words is a multiple of 0xffff and not 0.
-//! Once a test has shown that, every write to the header changes the sum by a difference that [`Linear`] derives from
-//! the old and the new content. Where all changes together are congruent to 0, the next test has the same outcome. That
-//! the sum is not 0 needs no proof: the first byte contains the header's length, which is not 0, and a write to it
-//! discards the facts about the sum.
+//! The result of [`Inst::IpSum`] is 0xffff when the sum of the header's 16-bit words is a multiple of 0xffff
+//! and not 0. Once a test has shown that, every write to the header changes the sum by a difference that
+//! [`Linear`] derives from the old and the new content. Where all changes together are congruent to 0, the
+//! next test has the same outcome. That the sum is not 0 needs no proof: the first byte contains the header's
+//! length, which is not 0, and a write to it discards the facts about the sum.
 //!
-//! An update by RFC 1624 is congruent to the change that it stands for, whichever of 0 and 0xffff it yields (see
-//! `Values::csum`), so it makes no difference which of the two is in the header.
+//! An update by RFC 1624 is congruent to the change that it stands for, whichever of 0 and 0xffff it yields
+//! (see `Values::csum`), so it makes no difference which of the two is in the header.
 
 use super::byte_range::{ByteRange, Point};
 use super::forward::Forward;
@@ -98,8 +98,8 @@ impl Forward<'_> {
         }
     }
 
-    /// Whether a write corrects the header's checksum for every content of the header: it stores the complement of its
-    /// sum, computed while the checksum was 0.
+    /// Whether a write corrects the header's checksum for every content of the header: it stores the
+    /// complement of its sum, computed while the checksum was 0.
     fn renews_sum(&mut self, place: ByteRange, value: Vn) -> bool {
         let at = self.state.at[Base::Net as usize];
         let Some((header, number)) = self.state.ip_sum else { return false };

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 /// Facts about a program's packets and state that are not in the program.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Known {
-    /// The MAC header, where it is set at an entry, is the packet's first byte, as in frames that ports deliver.
+    /// The MAC header, where it is set at an entry, is the packet's first byte, as in frames that ports
+    /// deliver.
     pub mac_at_data: bool,
-    /// Cells that keep this value while the program runs. If a handler writes one, the program has to be compiled
-    /// again.
+    /// Cells that keep this value while the program runs. If a handler writes one, the program has to be
+    /// compiled again.
     pub cells: BTreeMap<u16, u64>,
 }

@@ -1,9 +1,9 @@
 //! Value numbering: expressions that always yield the same value have the same number.
 //!
-//! A number stands for the value of an expression in one run of a program for one packet. That is well defined for
-//! every number, since blocks form no cycle and run once. The expression of a number is valid everywhere. Facts that
-//! hold on some paths only are in [`Facts`]; a simplification that uses them yields a number that is valid at that
-//! point only.
+//! A number stands for the value of an expression in one run of a program for one packet. That is well
+//! defined for every number, since blocks form no cycle and run once. The expression of a number is valid
+//! everywhere. Facts that hold on some paths only are in [`Facts`]; a simplification that uses them yields a
+//! number that is valid at that point only.
 
 use ir::BinOp;
 use ir::analysis::interval::{Interval, fill};
@@ -66,7 +66,8 @@ fn is_truth(fact: &(Vn, Interval)) -> bool {
     fact.1.hi <= 1
 }
 
-/// Beyond this number facts are discarded, the oldest outcomes of tests first: the work per block stays bounded.
+/// Beyond this number facts are discarded, the oldest outcomes of tests first: the work per block stays
+/// bounded.
 const MOST_FACTS: usize = 96;
 /// The depth to which intervals are derived again from facts about operands.
 const RANGE_DEPTH: u32 = 4;

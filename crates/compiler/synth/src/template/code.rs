@@ -85,8 +85,8 @@ impl Code {
         self.guards.iter().any(|(guard, is_set)| *is_set && says(*guard))
     }
 
-    /// `a < b` and `a <= b` where `b` is a value minus a number, as a condition on the value: the TTL tests of ten
-    /// routers become one.
+    /// `a < b` and `a <= b` where `b` is a value minus a number, as a condition on the value: the TTL tests
+    /// of ten routers become one.
     fn of_whole(&self, op: BinOp, a: TermUse, b: TermUse) -> Option<(TermUse, TermUse)> {
         let (BinOp::Lt | BinOp::Le, Is::Same, Is::Packet(left)) = (op, a.is, b.is) else { return None };
         let Inst::Bin(BinOp::Sub, whole, taken) = self.inst(left) else { return None };
@@ -343,9 +343,9 @@ fn width(bits: u8) -> u8 {
     }
 }
 
-/// Bits that a result may have set. Fewer than 64 bits of a sum, a difference or a shifted number also say that it did
-/// not wrap ([`super::linear`] relies on it). An interval does not say that: a result that always wraps can have a small
-/// one, too.
+/// Bits that a result may have set. Fewer than 64 bits of a sum, a difference or a shifted number also say
+/// that it did not wrap ([`super::linear`] relies on it). An interval does not say that: a result that always
+/// wraps can have a small one, too.
 fn bits(op: BinOp, a: TermUse, b: TermUse) -> u8 {
     let by = (b.is == Is::Same).then(|| b.number.min(64) as u8);
     match op {

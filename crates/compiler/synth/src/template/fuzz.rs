@@ -22,8 +22,8 @@ pub struct Tried {
     pub guarded: usize,
 }
 
-/// Records a packet's path through a program, and runs the program and the template on it and on packets of the same
-/// flow, each from the same state.
+/// Records a packet's path through a program, and runs the program and the template on it and on packets of
+/// the same flow, each from the same state.
 ///
 /// # Panics
 /// When the results differ, or a packet is changed that may not use the template.
@@ -114,8 +114,8 @@ fn entries(decl: &TableDecl, key: &[u64; KEY_WORDS]) -> Noting {
 
 type Quick = (Exit, Option<crate::fuzz::Left>, Vec<u64>);
 
-/// The result of the program of templates; or, for a packet that has to run through the whole program, whether it is
-/// unchanged.
+/// The result of the program of templates; or, for a packet that has to run through the whole program,
+/// whether it is unchanged.
 fn template(
     front: &Program,
     input: usize,

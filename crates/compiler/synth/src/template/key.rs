@@ -1,7 +1,7 @@
 //! The bytes of a packet that identify its flow.
 //!
-//! The meaning of the bytes does not matter: results for a flow are derived from them, and guards check everything
-//! else. The offsets of the headers are therefore guessed from one packet.
+//! The meaning of the bytes does not matter: results for a flow are derived from them, and guards check
+//! everything else. The offsets of the headers are therefore guessed from one packet.
 
 use ir::eval::Buffer;
 use packet::field::{Base, Field};

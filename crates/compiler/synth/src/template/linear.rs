@@ -13,8 +13,8 @@ const ONES: u64 = 0xffff;
 /// The depth to which values are examined.
 const DEPTH: u32 = 24;
 
-/// A sum of bytes, each with a factor, and a number, modulo 0xffff. Bytes are identified by their offsets in the packet
-/// as it arrived.
+/// A sum of bytes, each with a factor, and a number, modulo 0xffff. Bytes are identified by their offsets in
+/// the packet as it arrived.
 pub(super) type Linear = Residue<u16>;
 
 /// The bytes of a field that a mask of whole bytes keeps.

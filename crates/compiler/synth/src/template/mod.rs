@@ -1,20 +1,20 @@
 //! Flow-cache templates: the operations of a program on the packets of a known flow.
 //!
-//! Most of a chain's effect on a packet follows from its flow: matching rules, results of lookups, new addresses and
-//! ports. [`Recorder::record`] walks a program along the path of one packet and separates two kinds of results. Those
-//! that follow from the *flow key* (addresses, ports, protocol) and from the guarantees of tables
-//! ([`ir::CacheValidity`]) are computed once. Operations that depend on the packet remain. Of these, decisions become
-//! *guards*, and writes follow all guards: a packet for which a guard fails is unchanged and runs through the whole
-//! program. The remaining operations are a [`Template`], the same for many flows; the numbers of one flow for it are
-//! its *entry*.
+//! Most of a chain's effect on a packet follows from its flow: matching rules, results of lookups, new
+//! addresses and ports. [`Recorder::record`] walks a program along the path of one packet and separates two
+//! kinds of results. Those that follow from the *flow key* (addresses, ports, protocol) and from the
+//! guarantees of tables ([`ir::CacheValidity`]) are computed once. Operations that depend on the packet
+//! remain. Of these, decisions become *guards*, and writes follow all guards: a packet for which a guard
+//! fails is unchanged and runs through the whole program. The remaining operations are a [`Template`], the
+//! same for many flows; the numbers of one flow for it are its *entry*.
 //!
 //! [`program`] makes a program of templates: one lookup of the flow key in a table of entries, guards, writes, exit. A
-//! chain of any length then costs one lookup. The idea is from the megaflow cache of Open vSwitch (Pfaff et al., NSDI
-//! 2015). In contrast, entries here contain rewrites and depend on state, and they are derived from the program, not
-//! provided by elements.
+//! chain of any length then costs one lookup. The idea is from the megaflow cache of Open vSwitch (Pfaff et
+//! al., NSDI 2015). In contrast, entries here contain rewrites and depend on state, and they are derived from
+//! the program, not provided by elements.
 //!
-//! Times in records ([`ir::Lasting::Time`]) are updated once in half a cache validity: that packet of the flow runs
-//! through the whole program, and the entry stays valid.
+//! Times in records ([`ir::Lasting::Time`]) are updated once in half a cache validity: that packet of the
+//! flow runs through the whole program, and the entry stays valid.
 
 pub mod cache_entry;
 mod code;

@@ -36,10 +36,10 @@ struct Writer {
     whole: BlockId,
 }
 
-/// A program that looks up the entry of a packet's flow and runs its template. Packets without an entry, or whose
-/// guards fail, leave unchanged by the slow path after those of `whole`: they run through that program. `layouts` has
-/// one layout for each entry point, `None` if all its packets are to run through the whole program. Templates are
-/// identified by their index in the list, and belong to an entry point.
+/// A program that looks up the entry of a packet's flow and runs its template. Packets without an entry, or
+/// whose guards fail, leave unchanged by the slow path after those of `whole`: they run through that program.
+/// `layouts` has one layout for each entry point, `None` if all its packets are to run through the whole
+/// program. Templates are identified by their index in the list, and belong to an entry point.
 ///
 /// # Errors
 /// When it breaks the IR's invariants: a bug.
@@ -102,8 +102,8 @@ impl Writer {
             f.store_record(rec, cache_entry::END_NS, 8, 0);
             f.jump(*whole);
         });
-        // A packet that renews the entry, unless that has expired. All guards hold, so that the whole program has the
-        // same result for it as the template, and updates the time in every record.
+        // A packet that renews the entry, unless that has expired. All guards hold, so that the whole program
+        // has the same result for it as the template, and updates the time in every record.
         let late = f.aside(|f| {
             f.check(now_ns().less_than(record(rec, cache_entry::END_NS, 8)), *whole);
             let now = f.eval(now_ns());

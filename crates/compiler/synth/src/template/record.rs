@@ -74,8 +74,8 @@ impl Recorder {
         Recorder { values: vec![TermUse::same(0); program.value_count()], ..Recorder::default() }
     }
 
-    /// Records the path of a packet that entered by an input. Nothing is changed: neither the packet, nor cells or
-    /// records.
+    /// Records the path of a packet that entered by an input. Nothing is changed: neither the packet, nor
+    /// cells or records.
     ///
     /// # Errors
     /// If there is no template for the packet, now or ever.
@@ -244,7 +244,8 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
     fn rec_load(&mut self, record: TermUse, offset: u16, bytes: u8) -> Recorded<TermUse> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;
-        // A value that counts a flow's first packets soon becomes stable: few additional templates are needed.
+        // A value that counts a flow's first packets soon becomes stable: few additional templates are
+        // needed.
         if lasting == Lasting::Moving && bytes == 1 {
             return Ok(TermUse::same(number));
         }
@@ -252,8 +253,8 @@ impl<B: Buffer + ?Sized> Walk<'_, '_, B> {
         Ok(self.code.flow(TermSource::Record(at, offset, bytes), number, bytes * 8, moves))
     }
 
-    /// Packets of the flow do not write to records: the record already contains the value, or the value is a time that
-    /// may lag.
+    /// Packets of the flow do not write to records: the record already contains the value, or the value is a
+    /// time that may lag.
     fn rec_store(&mut self, record: TermUse, offset: u16, bytes: u8, value: TermUse) -> Recorded<()> {
         let (at, record) = self.record(record)?;
         let (number, lasting) = self.read(record, offset, bytes)?;

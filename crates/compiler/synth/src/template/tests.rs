@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::cell::Cell;
 
-/// A change of a packet that keeps its flow: new values of bytes, another change by its kind, and a number for that.
+/// A change of a packet that keeps its flow: new values of bytes, another change by its kind, and a number
+/// for that.
 type Change = (Vec<(u8, u8)>, u8, u8);
 
 fn changed(first: &Sample, (bytes, kind, number): &Change) -> Sample {

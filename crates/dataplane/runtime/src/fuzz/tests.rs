@@ -56,8 +56,8 @@ const CHANGING: &[&str] = &[
      f[1] -> b :: Counter -> Discard;
      Script(wait 0.9, write f.config '1 dst port 53, allow all', wait 0.8, write f.config 'deny all', wait 0.8,
      write f.config 'allow dst port 53 or 443, deny all');",
-    // Packets without an entry, and packets that fail the guards of their entry, run through the program in their
-    // order.
+    // Packets without an entry, and packets that fail the guards of their entry, run through the program in
+    // their order.
     "FromDevice(in) -> CheckLength(90) -> r :: RoundRobinSwitch;
      r[0] -> a :: CheckIPHeader(14) -> Discard; r[1] -> b :: IPClassifier(udp, -) -> Discard; b[1] -> Discard;
      r[2] -> c :: Counter -> Discard;",

@@ -1,11 +1,11 @@
 //! An element's handle of a port's queue.
 //!
-//! An element that uses a queue alone calls the port directly. Only elements that share one (`FromDevice(eth0)` and
-//! `ToDevice(eth0)` on a worker, all workers' writers of a capture) lock it, once per burst. The handle decides this at
-//! the first burst: all elements exist by then.
+//! An element that uses a queue alone calls the port directly. Only elements that share one
+//! (`FromDevice(eth0)` and `ToDevice(eth0)` on a worker, all workers' writers of a capture) lock it, once per
+//! burst. The handle decides this at the first burst: all elements exist by then.
 //!
-//! Invariant: the statistics of all handles of a queue add up to those of the port: in each direction the first handle
-//! reports them.
+//! Invariant: the statistics of all handles of a queue add up to those of the port: in each direction the
+//! first handle reports them.
 
 use element::configure::Direction;
 use port::{Moved, Port, PortError, PortInfo, PortStats};

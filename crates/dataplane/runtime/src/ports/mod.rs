@@ -1,12 +1,13 @@
 //! The ports of a chain: resolves their names in configurations, opens them, and gives each worker its queue.
 //!
-//! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of the
-//! machine, resolved in that order ([`target`]). A device has a queue for each worker. A capture is read by worker 0;
-//! all workers write a capture through one writer. Each worker generates the packets of its own flows. Elements that
-//! use the same queue share it ([`handle`]).
+//! A name is a port of the chain file, its number, a capture file, a DPDK device, or a network interface of
+//! the machine, resolved in that order ([`target`]). A device has a queue for each worker. A capture is read
+//! by worker 0; all workers write a capture through one writer. Each worker generates the packets of its own
+//! flows. Elements that use the same queue share it ([`handle`]).
 //!
-//! If any port is a DPDK device, all packets come from DPDK's pool ([`Resources::pools`](crate::resources::Resources::pools)): with another pool, each packet
-//! would be copied.
+//! If any port is a DPDK device, all packets come from DPDK's pool
+//! ([`Resources::pools`](crate::resources::Resources::pools)): with another pool, each packet would be
+//! copied.
 
 mod handle;
 mod share;
@@ -110,8 +111,8 @@ impl Ports {
         self.dry = true;
     }
 
-    /// Generates all traffic now, and records its errors at their locations. Otherwise traffic is generated when its
-    /// port is opened.
+    /// Generates all traffic now, and records its errors at their locations. Otherwise traffic is generated
+    /// when its port is opened.
     pub fn prepare(&mut self, diags: &mut Diagnostics) {
         for number in 0..self.declared.len() {
             self.frames(number, diags);

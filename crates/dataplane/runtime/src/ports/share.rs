@@ -5,7 +5,8 @@ use element::steering::worker_of;
 use port::FrameSet;
 use std::sync::Arc;
 
-/// The frames of a worker, and its share of the number of packets that all generate together; `None` if it has none.
+/// The frames of a worker, and its share of the number of packets that all generate together; `None` if it
+/// has none.
 pub(super) fn share(
     frames: &Arc<FrameSet>,
     count: Option<u64>,

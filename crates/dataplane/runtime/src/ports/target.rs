@@ -73,8 +73,8 @@ pub(super) fn interface_mac(name: &str) -> Option<MacAddr> {
 /// Virtual devices whose driver is in a plug-in with another name.
 const IN_OTHER_PLUG_INS: [&str; 1] = ["net_tun"];
 
-/// The reason why a virtual device cannot be created: DPDK has no driver of that name here. `None` also if there are no
-/// plug-ins to compare with.
+/// The reason why a virtual device cannot be created: DPDK has no driver of that name here. `None` also if
+/// there are no plug-ins to compare with.
 fn driver_is_missing(device: &str, drivers: &[String]) -> Option<String> {
     let name = device.split(',').next().unwrap_or_default();
     let mut known = drivers.iter().map(String::as_str).chain(IN_OTHER_PLUG_INS);
@@ -90,8 +90,8 @@ fn driver_is_missing(device: &str, drivers: &[String]) -> Option<String> {
     Some(format!("DPDK has no driver for `{name}` on this machine; {remedy}"))
 }
 
-/// The DPDK device string for the value of `device = "..."` or a device name in a configuration: a network interface is
-/// opened through a packet socket, with a queue for each worker.
+/// The DPDK device string for the value of `device = "..."` or a device name in a configuration: a network
+/// interface is opened through a packet socket, with a queue for each worker.
 pub(super) fn device_spec(device: &str, workers: usize) -> Result<String, String> {
     if DpdkSpec::is_meant(device) {
         return match driver_is_missing(device, &driver_names()) {

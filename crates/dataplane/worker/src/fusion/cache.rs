@@ -1,13 +1,13 @@
 //! The flow cache of a fused region: each entry stores what the program does with the packets of one flow.
 //!
-//! See [`synth::template`]. Packets enter the program of the templates first. A packet without an entry, or one that
-//! fails a guard of its entry, runs through the whole program of the fused region. The cache records some of these
-//! packets and inserts entries for their flows. The time for recording is limited in each millisecond, and recording
-//! becomes rarer while it yields no entries. For a new template, a separate thread compiles the cache's program again;
-//! until then the template's flows run through the whole program.
+//! See [`synth::template`]. Packets enter the program of the templates first. A packet without an entry, or
+//! one that fails a guard of its entry, runs through the whole program of the fused region. The cache records
+//! some of these packets and inserts entries for their flows. The time for recording is limited in each
+//! millisecond, and recording becomes rarer while it yields no entries. For a new template, a separate thread
+//! compiles the cache's program again; until then the template's flows run through the whole program.
 //!
-//! A table that changes an earlier result invalidates entries: those that use a removed record, or all entries if the
-//! table does not report which record changed.
+//! A table that changes an earlier result invalidates entries: those that use a removed record, or all
+//! entries if the table does not report which record changed.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::cpu::{aside, compiled};
@@ -42,7 +42,8 @@ pub enum FlowCache {
 const CAPACITY: u32 = 1 << 20;
 /// The most templates.
 const MOST_TEMPLATES: usize = 64;
-/// The time in each millisecond for recording packets: while recording yields entries, and for trying whether it does.
+/// The time in each millisecond for recording packets: while recording yields entries, and for trying whether
+/// it does.
 const LEARNING: Duration = Duration::from_micros(400);
 const TRYING: Duration = Duration::from_micros(100);
 /// The most milliseconds between two attempts, while recording yields no entries.
@@ -80,10 +81,10 @@ impl Entries {
     }
 }
 
-// SAFETY: handles are addresses in the flow table's own mapping, accessed by a raw pointer. The table reserves the
-// whole mapping when it is created; the mapping neither moves nor is unmapped before the table is dropped, and all its
-// bytes are initialised. Each record has the number of bytes that `new` was given. Methods of `Cache` insert, remove
-// and replace entries between bursts; `create` inserts none.
+// SAFETY: handles are addresses in the flow table's own mapping, accessed by a raw pointer. The table
+// reserves the whole mapping when it is created; the mapping neither moves nor is unmapped before the table
+// is dropped, and all its bytes are initialised. Each record has the number of bytes that `new` was given.
+// Methods of `Cache` insert, remove and replace entries between bursts; `create` inserts none.
 unsafe impl Table for Entries {
     fn key_words(&self) -> usize {
         KEY_WORDS
@@ -233,8 +234,8 @@ impl Cache {
         CacheCounts { flows, templates: self.templates.len() as u64, ..self.counts }
     }
 
-    /// Invalidates the entries that use a record which a table removed before its validity ended, or all entries if the
-    /// table does not report the record.
+    /// Invalidates the entries that use a record which a table removed before its validity ended, or all
+    /// entries if the table does not report the record.
     pub(crate) fn heed(&mut self, tables: &mut dyn Tables) {
         if self.entries.as_ref().is_none_or(|entries| entries.0.is_empty()) {
             return;
@@ -298,7 +299,8 @@ impl Cache {
         Some((&front.engine, self.entries.as_mut()?))
     }
 
-    /// Counts the packets that ran through the templates' program only, and those that needed the whole program.
+    /// Counts the packets that ran through the templates' program only, and those that needed the whole
+    /// program.
     pub(crate) fn count(&mut self, hits: usize, whole: usize) {
         self.counts.hits += hits as u64;
         self.counts.whole += whole as u64;

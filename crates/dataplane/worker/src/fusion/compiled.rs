@@ -1,8 +1,8 @@
 //! The program that a fused region runs, compiled for the present values of its cells.
 //!
-//! A cell that no program writes is a part of the configuration: a colour, an Ethernet address. It changes only when a
-//! handler is written, which is rare. The program is specialized for such values. When one changes, a separate thread
-//! compiles the program again; until then the elements run one by one.
+//! A cell that no program writes is a part of the configuration: a colour, an Ethernet address. It changes
+//! only when a handler is written, which is rare. The program is specialized for such values. When one
+//! changes, a separate thread compiles the program again; until then the elements run one by one.
 
 use codegen::Engine;
 use ir::{Inst, Program, Verified};
@@ -26,8 +26,8 @@ pub struct CompiledRegion {
 pub(crate) type Config = BTreeMap<u16, u64>;
 
 impl CompiledRegion {
-    /// The program of a fused region whose cells have the values `cells`; the evaluator runs it until it has machine
-    /// code.
+    /// The program of a fused region whose cells have the values `cells`; the evaluator runs it until it has
+    /// machine code.
     pub fn of(linked: &Verified, cells: &[u64]) -> CompiledRegion {
         let config = config_cells(linked, cells);
         let known = Known { cells: config.clone(), ..Known::default() };

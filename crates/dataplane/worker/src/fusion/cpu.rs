@@ -5,8 +5,8 @@ use rustix::process::getpid;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use std::thread::JoinHandle;
 
-/// Runs a long operation on a thread outside the packet path; `None` if no thread can be started. The thread may run on
-/// any core that the program may use: it inherits the one core of the packet thread.
+/// Runs a long operation on a thread outside the packet path; `None` if no thread can be started. The thread
+/// may run on any core that the program may use: it inherits the one core of the packet thread.
 pub(crate) fn aside<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,

@@ -43,8 +43,8 @@ pub fn find(nodes: &[Node], wanted: &FusedElements, workers: usize) -> (Vec<Vec<
     (regions, cuts)
 }
 
-/// Whether a node can be part of a fused region: it has a program and push ports, and no single one of several workers
-/// owns its state.
+/// Whether a node can be part of a fused region: it has a program and push ports, and no single one of
+/// several workers owns its state.
 fn can_be_part(node: &Node, workers: usize) -> bool {
     let has_inputs = node.lowered.as_ref().is_some_and(|lowered| !lowered.program.entries.is_empty());
     let is_pushed = node.inputs.iter().all(Option::is_none) && !node.answers_pull;
@@ -68,8 +68,8 @@ fn cuts(nodes: &[Node], can: &[bool], before: &[Vec<usize>]) -> Vec<Cut> {
     cuts
 }
 
-/// Inputs at which packets enter a fused region, as node and input: from outside, or by a wire that is cut. `places`
-/// has an index for each node that is a part of the region.
+/// Inputs at which packets enter a fused region, as node and input: from outside, or by a wire that is cut.
+/// `places` has an index for each node that is a part of the region.
 pub(super) fn entries(nodes: &[Node], places: &[Option<usize>], cuts: &[Cut]) -> Vec<(usize, usize)> {
     let mut entries = vec![];
     for (at, node) in nodes.iter().enumerate() {

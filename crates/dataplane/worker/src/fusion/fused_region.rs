@@ -1,5 +1,5 @@
-//! A fused region of one worker's graph: the linked program of its elements, the compiled program, and the values for
-//! which it is compiled again.
+//! A fused region of one worker's graph: the linked program of its elements, the compiled program, and the
+//! values for which it is compiled again.
 
 use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
@@ -66,8 +66,8 @@ pub struct FusedRegion {
     pub(crate) inputs: Vec<(usize, usize)>,
     /// The range of its cells among the worker's.
     pub(crate) cells: Range<usize>,
-    /// For each part, the packets that entered it less those that left the fused region from it, since the counters
-    /// were last settled.
+    /// For each part, the packets that entered it less those that left the fused region from it, since the
+    /// counters were last settled.
     pub(crate) balance: Vec<u64>,
     /// The values of the counting cells when the counters were last settled.
     pub(crate) counted: Vec<u64>,
@@ -186,8 +186,8 @@ impl FusedRegion {
         }
     }
 
-    /// Keeps a flow cache only while the program runs: the elements' own code may change records without invalidating
-    /// entries.
+    /// Keeps a flow cache only while the program runs: the elements' own code may change records without
+    /// invalidating entries.
     fn follow_cache(&mut self) {
         let is_wanted = self.is_ready && self.cache_wanted != FlowCache::Off;
         if is_wanted != self.cache.is_some() {
@@ -198,9 +198,9 @@ impl FusedRegion {
         }
     }
 
-    /// Compiles the program for the values of these cells if it is `wanted`: after a handler was written, and regularly
-    /// while a compilation is in progress. Packets do not wait for the compilation. While a burst is `under_way`, the
-    /// old program stays in place until the burst has left it.
+    /// Compiles the program for the values of these cells if it is `wanted`: after a handler was written, and
+    /// regularly while a compilation is in progress. Packets do not wait for the compilation. While a burst
+    /// is `under_way`, the old program stays in place until the burst has left it.
     pub(crate) fn update(&mut self, cells: &[u64], wanted: bool, under_way: bool) {
         self.is_wanted = wanted;
         let cells = &cells[self.cells.clone()];
@@ -253,8 +253,9 @@ impl FusedRegion {
         }
     }
 
-    /// Replaces the program of a node whose element was exchanged. If the new program equals the old one, only the
-    /// tables changed. Else the region is linked again before it next runs as one program, see [`FusedRegion::update`].
+    /// Replaces the program of a node whose element was exchanged. If the new program equals the old one,
+    /// only the tables changed. Else the region is linked again before it next runs as one program, see
+    /// [`FusedRegion::update`].
     pub(crate) fn replace(&mut self, node: usize, program: &Arc<Verified>) {
         let Some(part) = self.parts.iter().position(|part| *part == node) else { return };
         // The entries store results of the old tables.

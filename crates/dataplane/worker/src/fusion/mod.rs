@@ -1,13 +1,14 @@
 //! Fused regions of transparent elements that run as one program.
 //!
-//! A *fused region* is a set of push elements with programs that are wired to each other. Packets that enter it from
-//! outside run through the linked program ([`synth::link`]) and leave it at its exits: a wire to an element outside the
-//! region, a drop, a slow path. The elements stay in the graph: they own the tables, answer handlers and have the slow
-//! paths. Packets that enter the region in its middle run through the elements one by one. Such packets are rare: a
-//! slow path released them, or an element emitted them by itself. Both execution modes use the same cells, see
-//! [`crate::graph::Node::cells`].
+//! A *fused region* is a set of push elements with programs that are wired to each other. Packets that enter
+//! it from outside run through the linked program ([`synth::link`]) and leave it at its exits: a wire to an
+//! element outside the region, a drop, a slow path. The elements stay in the graph: they own the tables,
+//! answer handlers and have the slow paths. Packets that enter the region in its middle run through the
+//! elements one by one. Such packets are rare: a slow path released them, or an element emitted them by
+//! itself. Both execution modes use the same cells, see [`crate::graph::Node::cells`].
 //!
-//! - [`FusedRegion`]: a fused region of one worker, and the programs from which it is linked (`region_source`)
+//! - [`FusedRegion`]: a fused region of one worker, and the programs from which it is linked
+//!   (`region_source`)
 //! - [`find()`]: the fused regions in a graph
 //! - [`CompiledRegion`]: the program that runs; `cpu`: the threads that compile it
 //! - `cache`: its flow cache, and `users`: the entries that use each table record

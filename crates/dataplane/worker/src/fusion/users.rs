@@ -1,8 +1,8 @@
 //! The reverse index of a flow cache: the entries that use each table record.
 //!
-//! It has only the records of tables that report early removals. A mapping is used by one or two entries as a rule. A
-//! record with more entries than fit is marked; its removal invalidates all entries. Every operation is short: the
-//! table grows by small steps, and stale index records are removed a few at a time.
+//! It has only the records of tables that report early removals. A mapping is used by one or two entries as a
+//! rule. A record with more entries than fit is marked; its removal invalidates all entries. Every operation
+//! is short: the table grows by small steps, and stale index records are removed a few at a time.
 
 use std::hash::{BuildHasher, RandomState};
 use table::TableError;
@@ -43,8 +43,8 @@ fn table() -> Result<FlowTable<1>, TableError> {
 }
 
 impl Users {
-    /// Records that an entry uses a table record; false when there is no room. `is_live` returns whether an entry still
-    /// exists.
+    /// Records that an entry uses a table record; false when there is no room. `is_live` returns whether an
+    /// entry still exists.
     pub(super) fn add(&mut self, record: u64, entry: u64, is_live: impl Fn(u64) -> bool) -> bool {
         if self.0.is_none() {
             self.0 = table().ok();

@@ -1,7 +1,7 @@
 //! Pushing packets through the graph.
 //!
-//! Packets stay in their vector. Each element sorts an index list into exit lists, and the lists are pushed to the next
-//! elements, depth first. This module reads no packet.
+//! Packets stay in their vector. Each element sorts an index list into exit lists, and the lists are pushed
+//! to the next elements, depth first. This module reads no packet.
 
 use super::Worker;
 use crate::graph::{Lowered, RegionEntry};
@@ -11,11 +11,12 @@ use shm::burst::Batch;
 use shm::burst::{Burst, Exits};
 use shm::pool::Pool;
 
-/// The most elements that one packet may pass in a row. A configuration may hold loops, and a packet that never leaves
-/// one must not overflow the worker's stack.
+/// The most elements that one packet may pass in a row. A configuration may hold loops, and a packet that
+/// never leaves one must not overflow the worker's stack.
 const MAX_DEPTH: usize = 1_000;
 
-/// The host's own drop reasons, counted from the end of a node's reasons. This one: a loop or a full handoff queue.
+/// The host's own drop reasons, counted from the end of a node's reasons. This one: a loop or a full handoff
+/// queue.
 pub(super) const NO_PATH: usize = 1;
 /// Nothing is wired to the port.
 const UNWIRED: usize = 2;
@@ -39,7 +40,8 @@ impl Worker {
         }
     }
 
-    /// The entry of the fused region that packets at this input of a node enter, if the region runs as one program.
+    /// The entry of the fused region that packets at this input of a node enter, if the region runs as one
+    /// program.
     #[inline(always)]
     pub(crate) fn fused_entry(&self, node: usize, input: usize) -> Option<RegionEntry> {
         let entry = self.nodes[node].entries.get(input).copied()??;
@@ -66,8 +68,8 @@ impl Worker {
         self.depth -= 1;
     }
 
-    /// Runs a node's element over a batch, and returns the port if all packets leave by one. Else `exits` holds the
-    /// packets by port. Dropped packets are counted and freed.
+    /// Runs a node's element over a batch, and returns the port if all packets leave by one. Else `exits`
+    /// holds the packets by port. Dropped packets are counted and freed.
     pub(super) fn run_element(
         &mut self,
         node: usize,
@@ -111,8 +113,8 @@ impl Worker {
         None
     }
 
-    /// Runs the element's own code on the packets that its program sent to slow paths, and adds the packets that leave
-    /// to `exits`.
+    /// Runs the element's own code on the packets that its program sent to slow paths, and adds the packets
+    /// that leave to `exits`.
     #[cold]
     fn run_slow_paths(&mut self, node: usize, paths: usize, packets: &mut [Packet], exits: &mut Exits) {
         for path in 0..paths {
@@ -138,8 +140,8 @@ impl Worker {
         let own_reasons = self.nodes[node].lowered.as_ref().map_or(0, |lowered| lowered.own_reasons);
         let mut slow = self.exits.pop().unwrap_or_default();
         slow.reset(self.nodes[node].outputs.len(), self.nodes[node].counters.reasons.len() - own_reasons, 0);
-        // The element is taken out here: its tables are missing for a fused region that packets enter from this slow
-        // path.
+        // The element is taken out here: its tables are missing for a fused region that packets enter from
+        // this slow path.
         let was_slow = std::mem::replace(&mut self.is_slow, true);
         self.with_element(node, |element, work| {
             let Some(element) = element.as_transparent() else { return };
@@ -150,7 +152,8 @@ impl Worker {
         slow
     }
 
-    /// Counts and frees the packets that an element dropped. Its own reasons start at the node's reason `first`.
+    /// Counts and frees the packets that an element dropped. Its own reasons start at the node's reason
+    /// `first`.
     fn settle_drops(&mut self, node: usize, first: usize, packets: &[Packet], exits: &Exits) {
         if !exits.has_drops() {
             return;

@@ -57,8 +57,8 @@ impl Worker {
         self.exits.push(exits);
     }
 
-    /// Runs packets through a fused region's whole program. Returns the port if all leave by one and no list was
-    /// written.
+    /// Runs packets through a fused region's whole program. Returns the port if all leave by one and no list
+    /// was written.
     fn pass_whole(
         &mut self,
         entry: RegionEntry,
@@ -106,8 +106,8 @@ impl Worker {
                 let misses = exits.other(misses_list);
                 let all = &mut all[..misses.len()];
                 all.copy_from_slice(misses);
-                // Packets without an entry are listed before those that failed a guard; the program needs them in their
-                // order.
+                // Packets without an entry are listed before those that failed a guard; the program needs
+                // them in their order.
                 if !all.is_sorted() {
                     all.sort_unstable();
                 }
@@ -186,7 +186,8 @@ impl Worker {
         self.pool.free(packets, list);
     }
 
-    /// Runs an element's slow path on packets, and pushes the packets that leave it as in the modular execution mode.
+    /// Runs an element's slow path on packets, and pushes the packets that leave it as in the modular
+    /// execution mode.
     #[cold]
     fn slow_fused(&mut self, region: usize, path: usize, packets: &mut [Packet], list: &[u16]) {
         if list.is_empty() {
@@ -203,7 +204,8 @@ impl Worker {
         self.flush_deferred(node, deferred_start);
     }
 
-    /// Settles the counters of fused regions: the packets on each inner wire follow from those that entered and left.
+    /// Settles the counters of fused regions: the packets on each inner wire follow from those that entered
+    /// and left.
     pub(crate) fn settle_counters(&mut self) {
         for region in self.regions.iter_mut().filter(|region| region.is_due) {
             region.is_due = false;

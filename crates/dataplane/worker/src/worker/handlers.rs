@@ -1,4 +1,5 @@
-//! Reads and writes handlers of elements on the worker's thread: for other threads between bursts, and for scripts.
+//! Reads and writes handlers of elements on the worker's thread: for other threads between bursts, and for
+//! scripts.
 
 use super::Worker;
 use crate::counters::Count;

@@ -31,8 +31,8 @@ impl Worker {
         others.map(|(_, ring)| ring).all(|ring| ring.len() + most <= ring.capacity())
     }
 
-    /// Hands packets that a source received off to their owner workers. Packets that this worker owns stay in the
-    /// vector.
+    /// Hands packets that a source received off to their owner workers. Packets that this worker owns stay in
+    /// the vector.
     pub(crate) fn hand_off(&mut self, node: usize, vector: &mut Vector) {
         let Some(spread) = self.nodes[node].steering.as_ref() else { return };
         let (packets, list) = vector.parts();
@@ -70,8 +70,8 @@ impl Worker {
         vector.relist(&own[..count]);
     }
 
-    /// Processes packets that other workers handed over, and returns whether there were any. With `sources_wait`,
-    /// packets that sources handed off stay in their queue for a turn.
+    /// Processes packets that other workers handed over, and returns whether there were any. With
+    /// `sources_wait`, packets that sources handed off stay in their queue for a turn.
     pub(crate) fn take_handed(&mut self, sources_wait: bool) -> bool {
         let mut worked = false;
         if self.number == 0 && !self.handoff.is_empty() {

@@ -37,9 +37,9 @@ use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The most packets of a burst, unless the user sets another number. The cost of a hop between elements is divided by
-/// the burst, and the descriptors and headers of two such bursts still fit the first-level cache. A worker never waits
-/// until a burst is full.
+/// The most packets of a burst, unless the user sets another number. The cost of a hop between elements is
+/// divided by the burst, and the descriptors and headers of two such bursts still fit the first-level cache.
+/// A worker never waits until a burst is full.
 pub const DEFAULT_BURST: usize = 64;
 
 /// A packet thread's own copy of the graph, and the resources that it works with.
@@ -76,8 +76,8 @@ pub struct Worker {
     pub quiescence: Arc<Quiescence>,
     /// Its progress, for other threads to read.
     pub activity: Arc<WorkerActivity>,
-    /// The requested execution mode: whether fused regions have to run as one program each. The worker changes to it
-    /// within milliseconds, or when the programs are compiled.
+    /// The requested execution mode: whether fused regions have to run as one program each. The worker
+    /// changes to it within milliseconds, or when the programs are compiled.
     pub is_fused: Arc<AtomicBool>,
     /// Lines that elements print.
     pub print: fn(&str),

@@ -1,8 +1,8 @@
 //! The loop of a packet thread.
 //!
-//! Each turn reads the clock once, runs every task once and fires the timers that are due. Housekeeping runs once in a
-//! millisecond; requests from other threads are answered at the end of a turn. A worker without work yields its core
-//! after some turns, then sleeps for short times.
+//! Each turn reads the clock once, runs every task once and fires the timers that are due. Housekeeping runs
+//! once in a millisecond; requests from other threads are answered at the end of a turn. A worker without
+//! work yields its core after some turns, then sleeps for short times.
 //!
 //! The loop is compiled twice: with probes ([`crate::profile`]) and without them.
 
@@ -17,12 +17,14 @@ use std::time::Duration;
 const SPIN_TURNS: u32 = 200;
 /// Turns without work before it sleeps.
 const YIELD_TURNS: u32 = 400;
-/// The shortest and the longest sleep. Between these limits the worker sleeps for a hundredth of the time that it has
-/// slept already: after a short pause a packet waits little, and an unused worker costs hardly any CPU time.
+/// The shortest and the longest sleep. Between these limits the worker sleeps for a hundredth of the time
+/// that it has slept already: after a short pause a packet waits little, and an unused worker costs hardly
+/// any CPU time.
 const SLEEP: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(10));
 /// How often elements do housekeeping.
 const TICK_NS: u64 = 1_000_000;
-/// Turns without work after which a run whose sources have ended is over although elements still hold packets.
+/// Turns without work after which a run whose sources have ended is over although elements still hold
+/// packets.
 const GIVE_UP_TURNS: u32 = YIELD_TURNS + 2_000;
 /// The same limit as a time slept.
 const GIVE_UP_SLEPT: Duration = Duration::from_millis(200);
@@ -35,8 +37,8 @@ struct Turns {
     idle_turns: u32,
     next_tick_ns: u64,
     first_ns: Option<u64>,
-    /// Turns in which no task did anything. Timers do not count: an element whose timer keeps repeating a request to
-    /// which no answer can arrive must not keep the run from ending.
+    /// Turns in which no task did anything. Timers do not count: an element whose timer keeps repeating a
+    /// request to which no answer can arrive must not keep the run from ending.
     stale_turns: u32,
     last_held: i64,
     idle_since_ns: Option<u64>,
@@ -66,7 +68,8 @@ impl Worker {
             self.activity.busy_ns.store(busy, Ordering::Relaxed);
         }
         self.settle_counters();
-        // Before elements process what they hold in `stop`. Packets that arrive later are dropped (`drop_handed`).
+        // Before elements process what they hold in `stop`. Packets that arrive later are dropped
+        // (`drop_handed`).
         self.take_handed(false);
         for node in 0..self.nodes.len() {
             self.with_element(node, |element, work| element.stop(work));

@@ -5,12 +5,12 @@ use packet::view::{icmp, icmp6, protocol};
 use packet::{FlowKey, Layers, parse};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The same in every run and on every worker. It differs from the seed of upstream switches by flow hash, so that the
-/// packets of one of their outputs are spread again.
+/// The same in every run and on every worker. It differs from the seed of upstream switches by flow hash, so
+/// that the packets of one of their outputs are spread again.
 const SEED: u64 = 0x7374_6565_7220_6974;
 
-/// The hash of the flow, equal for both directions and for ICMP errors about it. Frames without IP are hashed by their
-/// Ethernet addresses and type.
+/// The hash of the flow, equal for both directions and for ICMP errors about it. Frames without IP are hashed
+/// by their Ethernet addresses and type.
 #[inline]
 pub fn flow<A: Access + ?Sized>(frame: &A) -> u64 {
     let layers = parse::frame(frame, 0);

@@ -1,8 +1,9 @@
 //! The owner worker of each packet: both directions of a flow reach the same state.
 //!
-//! By default, the symmetric hash of receive-side scaling chooses it ([`FlowKey::steering_hash`]), as a NIC with the same
-//! key does. An element that translates addresses prefers ports for which the hash of the replies chooses its own worker.
-//! It records all other flows here: replies are looked up before they are hashed.
+//! By default, the symmetric hash of receive-side scaling chooses it ([`FlowKey::steering_hash`]), as a NIC
+//! with the same key does. An element that translates addresses prefers ports for which the hash of the
+//! replies chooses its own worker. It records all other flows here: replies are looked up before they are
+//! hashed.
 
 pub mod keys;
 
@@ -32,8 +33,8 @@ const WIDE: usize = 1 << 17;
 pub struct Owners {
     /// The indirection table.
     places: [u8; PLACES],
-    /// The number of `flows` with each hash of 16 bits. It is small enough to stay in a cache, and spares most packets the
-    /// lookup.
+    /// The number of `flows` with each hash of 16 bits. It is small enough to stay in a cache, and spares
+    /// most packets the lookup.
     noted: Box<[AtomicU32]>,
     flows: Directory,
     wide: Directory,
@@ -176,8 +177,8 @@ impl FlowSteering {
         FlowSteering { owners, link_type: port.link_type, shared_out: port.shares_flows }
     }
 
-    /// Whether the port's queues have the right flows already, and no element has an [`OwnerWorker`]: then no packet needs
-    /// to be handed over for a record here.
+    /// Whether the port's queues have the right flows already, and no element has an [`OwnerWorker`]: then no
+    /// packet needs to be handed over for a record here.
     pub fn is_shared_out(&self) -> bool {
         self.shared_out && !self.owners.flows.is_prepared()
     }

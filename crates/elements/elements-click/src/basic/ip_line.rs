@@ -52,9 +52,9 @@ struct Packet<'a> {
     is_first: bool,
 }
 
-/// Appends the line of the packet whose IP header starts `bytes`. `trans` is the offset of its transport header, and
-/// `front` the offset of the packet's first byte. Returns the offset of the payload; `None` if the IP header is
-/// truncated.
+/// Appends the line of the packet whose IP header starts `bytes`. `trans` is the offset of its transport
+/// header, and `front` the offset of the packet's first byte. Returns the offset of the payload; `None` if
+/// the IP header is truncated.
 pub(super) fn describe(
     bytes: &[u8],
     trans: usize,

@@ -145,7 +145,8 @@ impl Line for IpPrint {
     }
 }
 
-/// All bytes of a packet from an offset of its first buffer on, which may be in front of the packet's first byte.
+/// All bytes of a packet from an offset of its first buffer on, which may be in front of the packet's first
+/// byte.
 fn bytes_from(packet: &Packet, start: u16) -> Vec<u8> {
     let mut whole = *packet;
     let before = packet.data().saturating_sub(start);

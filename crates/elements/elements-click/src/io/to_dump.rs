@@ -191,8 +191,8 @@ impl Store for Sink<Capture> {
         true
     }
 
-    /// Holds packets that the writer has copied. Counts them as sent when they are in the file, and as dropped when
-    /// they never will be.
+    /// Holds packets that the writer has copied. Counts them as sent when they are in the file, and as
+    /// dropped when they never will be.
     fn settle(&mut self, stored: usize, work: &mut Work<'_>) {
         if self.format.waiting == 0 && stored > 0 {
             work.fire_at(work.now_ns() + WAIT_NS);

@@ -82,8 +82,8 @@ impl Limit {
         self.bucket.set_level(u64::MAX);
     }
 
-    /// Pulls up to `most` packets from input 0, as the rate allows. Returns their number, and whether the rate allowed
-    /// any.
+    /// Pulls up to `most` packets from input 0, as the rate allows. Returns their number, and whether the
+    /// rate allowed any.
     pub(super) fn pull(&mut self, most: usize, into: &mut Vector, work: &mut Work<'_>) -> (usize, bool) {
         self.bucket.fill(work.now_ns());
         match self.unit {

@@ -1,4 +1,5 @@
-//! Elements that pull packets from queues at a rate, after a delay or in an order, and active queue management.
+//! Elements that pull packets from queues at a rate, after a delay or in an order, and active queue
+//! management.
 
 use element::Class;
 

@@ -2,8 +2,8 @@
 //!
 //! The average and the marking are those of Floyd and Jacobson, *Random Early Detection Gateways for
 //! Congestion Avoidance* (1993), in the gentle variant of Floyd, *Optimum functions for computing the drop
-//! probability* (1997). Each packet of a batch sees the length that the queues have after the packets before it went in or
-//! out.
+//! probability* (1997). Each packet of a batch sees the length that the queues have after the packets before
+//! it went in or out.
 
 use click::config::{parse, split_words};
 use element::random;
@@ -182,8 +182,8 @@ impl Opaque for Red {
     fn push(&mut self, _input: usize, batch: &mut Batch<'_>, work: &mut Work<'_>) {
         let (now_ns, list, queued) = (work.now_ns(), batch.list(), self.length());
         for (at, &index) in list.iter().enumerate() {
-            // Upstream, the later packets of the batch have left the queues already and count. Downstream, the
-            // earlier ones do not count: a batch that is received at once is no queue.
+            // Upstream, the later packets of the batch have left the queues already and count. Downstream,
+            // the earlier ones do not count: a batch that is received at once is no queue.
             let beside = if self.downstream { 0 } else { list.len() - at - 1 };
             if self.marks(queued + beside, now_ns) {
                 self.drops += 1;

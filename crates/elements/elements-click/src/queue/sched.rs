@@ -134,8 +134,8 @@ fn make_stride(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Stride {
-    /// Pulls one packet from the client with the lowest pass that has one. The pass of an empty client advances, too, so
-    /// that it saves up no turns.
+    /// Pulls one packet from the client with the lowest pass that has one. The pass of an empty client
+    /// advances, too, so that it saves up no turns.
     fn pull_one(&mut self, into: &mut Vector, work: &mut Work<'_>) -> bool {
         let mut asked = 0u64;
         loop {

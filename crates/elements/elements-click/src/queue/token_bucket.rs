@@ -1,7 +1,7 @@
 //! Token buckets: limit a rate.
 //!
-//! Levels are exact: a token has a billion parts, and each nanosecond adds as many parts as the rate has tokens per
-//! second. A level may fall below zero if the size of a packet is known only after it was pulled.
+//! Levels are exact: a token has a billion parts, and each nanosecond adds as many parts as the rate has
+//! tokens per second. A level may fall below zero if the size of a packet is known only after it was pulled.
 
 /// Parts of a token.
 const PARTS: i128 = 1_000_000_000;

@@ -3,7 +3,8 @@
 use click::config::{self, Notation, escape, quote, split_words, unquote};
 use diag::{Span, Spanned};
 
-/// The most bytes of a substituted text: a script that doubles a variable in a loop must not use up the memory.
+/// The most bytes of a substituted text: a script that doubles a variable in a loop must not use up the
+/// memory.
 pub const MOST_BYTES: usize = 64 << 10;
 /// The deepest nesting of `$(...)`.
 const MOST_DEEP: usize = 32;

@@ -1,8 +1,8 @@
 //! Executes the instructions of a script.
 //!
-//! A script runs until it blocks (`pause`, `wait`), ends, or has executed the most instructions at a time, so that it
-//! never blocks a worker that processes packets. An error becomes a warning, and the script continues with its next
-//! instruction, as in Click.
+//! A script runs until it blocks (`pause`, `wait`), ends, or has executed the most instructions at a time, so
+//! that it never blocks a worker that processes packets. An error becomes a warning, and the script continues
+//! with its next instruction, as in Click.
 
 use super::expand::{shift, without_quotes};
 use super::function;
@@ -180,8 +180,8 @@ impl Interpreter {
         self.run_for(MOST_AT_A_TIME, work)
     }
 
-    /// Restarts with arguments and runs to the end; returns the script's value. A script that blocks continues later and
-    /// returns an empty value now.
+    /// Restarts with arguments and runs to the end; returns the script's value. A script that blocks
+    /// continues later and returns an empty value now.
     ///
     /// # Errors
     /// If it does not end, or ends with an error.
@@ -245,7 +245,8 @@ impl Interpreter {
         }
     }
 
-    /// Whether the script waits at the instruction, and until when. A pause or wait that has ended does not block.
+    /// Whether the script waits at the instruction, and until when. A pause or wait that has ended does not
+    /// block.
     fn blocks(&mut self, instruction: &Instruction, work: &mut Work<'_>) -> Option<Option<u64>> {
         match instruction {
             Instruction::Pause { count } => {

@@ -150,7 +150,8 @@ fn make(cx: &mut Configure<'_>, default: Option<Type>) -> Option<BoxElement> {
     fine.then(|| BoxElement::opaque(element))
 }
 
-/// Completes a program: an empty driver script waits for the run's end, and a packet script has the variable `input`.
+/// Completes a program: an empty driver script waits for the run's end, and a packet script has the variable
+/// `input`.
 fn completed(mut program: Program, kind: Type) -> Program {
     if kind == Type::Driver {
         if program.instructions.is_empty() {
@@ -166,7 +167,8 @@ fn completed(mut program: Program, kind: Type) -> Program {
     program
 }
 
-/// Warns of handlers whose elements do not exist: the calls fail only when the script executes them, as in Click.
+/// Warns of handlers whose elements do not exist: the calls fail only when the script executes them, as in
+/// Click.
 fn warn_of_unknown_elements(cx: &mut Configure<'_>, lines: &[Spanned]) {
     for line in lines {
         let words = split_words(line);

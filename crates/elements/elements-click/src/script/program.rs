@@ -117,8 +117,8 @@ fn shift(text: &Spanned) -> Option<(Spanned, Spanned)> {
     Some((first, text.slice(start..text.text.len()).trim()))
 }
 
-/// Parses the instructions in `lines`, an element's arguments without its keywords. File names are relative to
-/// `folder`.
+/// Parses the instructions in `lines`, an element's arguments without its keywords. File names are relative
+/// to `folder`.
 pub fn read(lines: &[Spanned], folder: &std::path::Path, args: &mut Args<'_>) -> Program {
     let mut program = Program::default();
     // Names of labels, and the label words of gotos, with their instructions.

@@ -1,5 +1,5 @@
-//! What the examples that print cycles per packet share: an element as machine code, and frames in slots in front of
-//! it.
+//! What the examples that print cycles per packet share: an element as machine code, and frames in slots in
+//! front of it.
 #![expect(unsafe_code, reason = "reads the time stamp counter, writes packet memory")]
 
 use codegen::{CodeBuilder, Engine, Scratch};

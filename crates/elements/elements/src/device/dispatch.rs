@@ -1,7 +1,8 @@
 //! `Dispatch`: each frame to all outputs that want it.
 //!
-//! If no frame matches two patterns, the element is a classifier and runs as machine code. Otherwise it is Rust, and an
-//! output gets originals and copies in the order in which they came, so that no flow is reordered.
+//! If no frame matches two patterns, the element is a classifier and runs as machine code. Otherwise it is
+//! Rust, and an output gets originals and copies in the order in which they came, so that no flow is
+//! reordered.
 
 use crate::basic::tee::Copier;
 use crate::filter::expr::{self, Expr};

@@ -1,7 +1,7 @@
 //! `Peel`: removes tags and tunnel headers from frames.
 //!
-//! The result is always a frame: if the inner packet has no Ethernet header, it keeps the outer one with the type
-//! changed.
+//! The result is always a frame: if the inner packet has no Ethernet header, it keeps the outer one with the
+//! type changed.
 
 use click::config::{Args, Names};
 use diag::{Diagnostic, Spanned, did_you_mean};
@@ -307,7 +307,8 @@ fn uncover(f: &mut Builder, carried: &Carried, header: impl Into<Expr>, kind: im
 fn gre(f: &mut Builder, carried: &Carried, exits: Exits) {
     enough(f, carried, 4, exits.malformed, exits.truncated);
     let flags = f.eval(load(trans(0, 2)));
-    // Bits that must be zero: the obsolete routing and recursion bits, and the version (RFC 2784, section 2.3).
+    // Bits that must be zero: the obsolete routing and recursion bits, and the version (RFC 2784, section
+    // 2.3).
     f.leave_if(flags & 0x4fff, exits.malformed);
     let optional = |header, bit: u64| header + (((flags >> bit) & 1) << 2);
     let header = [15, 13, 12].into_iter().fold(Expr::from(4), optional);

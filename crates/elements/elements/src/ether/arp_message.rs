@@ -34,8 +34,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads the message of a frame that begins with its Ethernet header. `None` if the frame is too short, or
-    /// the message is for other address spaces.
+    /// Reads the message of a frame that begins with its Ethernet header. `None` if the frame is too short,
+    /// or the message is for other address spaces.
     pub fn read<A: Access + ?Sized>(frame: &A) -> Option<Message> {
         let arp = Arp::at(HEADER_BYTES);
         if (frame.u16(12)?, arp.htype(frame)?, arp.ptype(frame)?) != (TYPE_ARP, ETHERNET, TYPE_IP) {

@@ -1,9 +1,9 @@
 //! `ARPQuerier`: resolves Ethernet addresses.
 //!
-//! The program handles packets to known neighbours: one lookup in the worker's own copy of the table, no lock.
-//! All other packets take the slow path, which looks into the table that all workers share, and queues the packet
-//! while it sends queries. A reply reaches one worker; the others see the table's new version at their next tick
-//! and send their waiting packets.
+//! The program handles packets to known neighbours: one lookup in the worker's own copy of the table, no
+//! lock. All other packets take the slow path, which looks into the table that all workers share, and queues
+//! the packet while it sends queries. A reply reaches one worker; the others see the table's new version at
+//! their next tick and send their waiting packets.
 
 use super::arp_message::{self, End, FRAME_BYTES, Message, REPLY};
 use super::arp_resolved::{FIRST_BYTES, RECORD_BYTES, Resolved, UNTIL_NS};

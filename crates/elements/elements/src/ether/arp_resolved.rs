@@ -1,8 +1,8 @@
 //! A worker's copy of the known neighbours, for the packet path.
 //!
-//! A record is 16 bytes: the first 8 bytes of the Ethernet header to the neighbour, and the time until which the
-//! record may be used without a look into the shared table ([`super::neighbours`]). The copy may be a millisecond
-//! old.
+//! A record is 16 bytes: the first 8 bytes of the Ethernet header to the neighbour, and the time until which
+//! the record may be used without a look into the shared table ([`super::neighbours`]). The copy may be a
+//! millisecond old.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::header::EtherHeader;
@@ -94,9 +94,9 @@ impl Resolved {
 
 // Records are added and removed in `set` and `refresh`, between bursts or after the program's part of one;
 // `create` makes none.
-// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer. It is reserved whole with the
-// table, does not move, and lives as long as the table; all its bytes are initialised. A key leads to the start of a
-// record of `RECORD_BYTES`.
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer. It is reserved
+// whole with the table, does not move, and lives as long as the table; all its bytes are initialised. A key
+// leads to the start of a record of `RECORD_BYTES`.
 unsafe impl Table for Resolved {
     fn key_words(&self) -> usize {
         1

@@ -46,8 +46,8 @@ impl Waiting {
         Waiting { packets, seen_version: 0, seen_clears: 0 }
     }
 
-    /// Queues a packet of a batch, or drops it if too many wait for the same neighbour. If the queue is full, the
-    /// oldest packets are dropped.
+    /// Queues a packet of a batch, or drops it if too many wait for the same neighbour. If the queue is full,
+    /// the oldest packets are dropped.
     pub(super) fn keep(
         &mut self,
         ip: u32,

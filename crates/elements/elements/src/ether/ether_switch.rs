@@ -1,7 +1,7 @@
 //! `EtherSwitch`: a learning bridge.
 //!
-//! All workers learn into one table, which is locked once for each batch. The number of addresses is bounded; frames
-//! to addresses that do not fit are flooded, as those to any unknown address.
+//! All workers learn into one table, which is locked once for each batch. The number of addresses is bounded;
+//! frames to addresses that do not fit are flooded, as those to any unknown address.
 
 use crate::basic::tee::Copier;
 use click::config::parse;

@@ -50,8 +50,8 @@ impl EtherHeader {
         u64::from_be_bytes([0, 0, s2, s3, s4, s5, high, low])
     }
 
-    /// Adds the header to a packet, and moves the packet's bytes if the headroom is too small. False, with nothing
-    /// changed, if there is no room.
+    /// Adds the header to a packet, and moves the packet's bytes if the headroom is too small. False, with
+    /// nothing changed, if there is no room.
     pub(crate) fn push_onto(self, packet: &mut Packet) -> bool {
         if !packet.make_headroom(HEADER_BYTES) || !packet.push(HEADER_BYTES) {
             return false;

@@ -1,8 +1,8 @@
 //! The ARP table of all workers.
 //!
 //! The packet path never takes the table's lock: each querier keeps a copy of the known neighbours
-//! ([`super::arp_resolved`]) and compares the [`Neighbours::version`], which counts changes. A log of the last changes
-//! lets it update the copy without reading the whole table.
+//! ([`super::arp_resolved`]) and compares the [`Neighbours::version`], which counts changes. A log of the
+//! last changes lets it update the copy without reading the whole table.
 //!
 //! Times are nanoseconds of the workers' clock.
 
@@ -272,8 +272,8 @@ impl Neighbours {
         self.clears.fetch_add(1, Relaxed);
     }
 
-    /// Calls `each` for every neighbour that changed since version `seen`. If the log does not reach back to it,
-    /// calls `each` with `None` and then for all neighbours. Returns the current version.
+    /// Calls `each` for every neighbour that changed since version `seen`. If the log does not reach back to
+    /// it, calls `each` with `None` and then for all neighbours. Returns the current version.
     pub(super) fn changes_since(
         &self,
         seen: u64,

@@ -1,7 +1,7 @@
 //! Large rule lists as a lookup table.
 //!
-//! A key is two words: the addresses; and ports, protocol and bits. A record holds a decision, which all rules with
-//! that decision share. The table is built once for all workers; each has its own lanes.
+//! A key is two words: the addresses; and ports, protocol and bits. A record holds a decision, which all
+//! rules with that decision share. The table is built once for all workers; each has its own lanes.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::boxes::{Boxer, Cuboid, DPORT, LARGEST, MAX_BITS, NO_PORTS, SIDES, SPORT};
@@ -115,7 +115,8 @@ impl Acl {
         (self.slots.len(), self.classifier.bytes() + size_of_val(self.rules.as_slice()))
     }
 
-    /// The boxes with their decisions, in order; `None` if rules test more than addresses, protocol and ports.
+    /// The boxes with their decisions, in order; `None` if rules test more than addresses, protocol and
+    /// ports.
     pub fn boxes(&self) -> Option<impl Iterator<Item = (FiveTuple, u32)> + '_> {
         self.tests.is_empty().then(|| {
             let decision = |slot: &u16| self.decision(usize::from(*slot)) as u32;
@@ -195,8 +196,9 @@ impl AclTable {
     }
 }
 
-// SAFETY: handles are addresses of words of `Acl::decisions`, which is never changed in length and lives as long
-// as `self.acl`. The words are atomics, because workers share them and a program may write what it is given.
+// SAFETY: handles are addresses of words of `Acl::decisions`, which is never changed in length and lives as
+// long as `self.acl`. The words are atomics, because workers share them and a program may write what it is
+// given.
 unsafe impl Table for AclTable {
     fn key_words(&self) -> usize {
         KEY_WORDS

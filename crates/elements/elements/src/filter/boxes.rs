@@ -1,11 +1,12 @@
 //! Rules of a large list as boxes.
 //!
-//! A *box* is an interval for each of five dimensions, and a few bits. A rule over addresses, protocol and ports
-//! becomes one or more boxes. Up to [`MAX_BITS`] other tests of a list (`syn`, `ip frag`, …) become bits, which the
-//! program computes before the lookup. A rule that would need more than [`MAX_BOXES`] boxes becomes none.
+//! A *box* is an interval for each of five dimensions, and a few bits. A rule over addresses, protocol and
+//! ports becomes one or more boxes. Up to [`MAX_BITS`] other tests of a list (`syn`, `ip frag`, …) become
+//! bits, which the program computes before the lookup. A rule that would need more than [`MAX_BOXES`] boxes
+//! becomes none.
 //!
-//! Packets without ports have a source port value of their own: rules that do not test ports match them, and rules
-//! that do never match.
+//! Packets without ports have a source port value of their own: rules that do not test ports match them, and
+//! rules that do never match.
 
 use super::expr::{Compare, Direction, Expr, PortProtocol, Test};
 use super::formula::{set_of, values};

@@ -1,8 +1,8 @@
 //! Rules as a chain of tests, whose size is linear in the rules.
 //!
-//! Each atom becomes one node. Its two successors are known when it is made, so that nothing is copied. Then edges are
-//! threaded: if all paths to a node decide the next node's test, the edge skips that node (Click's classifiers do the
-//! same).
+//! Each atom becomes one node. Its two successors are known when it is made, so that nothing is copied. Then
+//! edges are threaded: if all paths to a node decide the next node's test, the edge skips that node (Click's
+//! classifiers do the same).
 
 use super::formula::{Formula, Var};
 use super::graph::{Graph, Node, To};

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use table::acl::classbench::Filter;
 
-/// A filter as a rule: `allow src net 10.0.0.0/8 && dst host 1.2.3.4 && tcp && dst port 80`. Fields that match every
-/// packet are left out, and so are TCP flags, as in published figures for these sets. Ports are those of TCP and UDP:
-/// a filter with a range of ports and another protocol matches nothing.
+/// A filter as a rule: `allow src net 10.0.0.0/8 && dst host 1.2.3.4 && tcp && dst port 80`. Fields that
+/// match every packet are left out, and so are TCP flags, as in published figures for these sets. Ports are
+/// those of TCP and UDP: a filter with a range of ports and another protocol matches nothing.
 pub fn rule(action: &str, filter: &Filter) -> String {
     let mut tests = vec![];
     for (word, (address, len)) in [("src", filter.src), ("dst", filter.dst)] {
@@ -37,8 +37,8 @@ pub fn rule(action: &str, filter: &Filter) -> String {
     format!("{action} {}", tests.join(" && "))
 }
 
-/// A set of filters as the configuration of an `IPFilter`. `action` gives the action by the filter's number. Packets
-/// that match no filter are dropped.
+/// A set of filters as the configuration of an `IPFilter`. `action` gives the action by the filter's number.
+/// Packets that match no filter are dropped.
 pub fn configuration<'a>(filters: &[Filter], mut action: impl FnMut(usize) -> &'a str) -> String {
     let mut text = String::new();
     for (at, filter) in filters.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Decision diagrams: each path tests a variable once at most, in a fixed order.
 //!
-//! This is an interval decision diagram (a "firewall decision diagram"). It is reduced and shared, so that rules that
-//! overlap, repeat or shadow each other cost nothing. Rules with many independent fields can make it explode: building
-//! has a budget of arms and may fail. [`super::chain`] never fails.
+//! This is an interval decision diagram (a "firewall decision diagram"). It is reduced and shared, so that
+//! rules that overlap, repeat or shadow each other cost nothing. Rules with many independent fields can make
+//! it explode: building has a budget of arms and may fail. [`super::chain`] never fails.
 
 use super::formula::{Formula, IP_BYTES, Var};
 use super::graph::{Arm, Graph, Node, To};
@@ -182,8 +182,8 @@ impl Fields {
     }
 }
 
-/// The expected number of tests for a packet, if at every node half of the packets are spread evenly over the arms
-/// and half over the values. Each arm adds a little, since code takes room.
+/// The expected number of tests for a packet, if at every node half of the packets are spread evenly over the
+/// arms and half over the values. Each arm adds a little, since code takes room.
 pub fn cost(graph: &Graph) -> f64 {
     let mut costs = vec![0.0; graph.nodes.len()];
     let of = |costs: &[f64], to: To| if let To::Node(node) = to { costs[node] } else { 0.0 };

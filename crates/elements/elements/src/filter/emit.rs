@@ -1,7 +1,7 @@
 //! Decision graphs to programs.
 //!
-//! A node becomes a block, or a few if it has more than two arms. A field is read at the node that tests it: a path
-//! through a diagram reads each field once.
+//! A node becomes a block, or a few if it has more than two arms. A field is read at the node that tests it:
+//! a path through a diagram reads each field once.
 
 use super::formula::Var;
 use super::graph::{Graph, Node, To};
@@ -9,8 +9,8 @@ use ir::expr::load;
 use ir::{BlockId, Builder, Expr, Term, Value};
 use packet::field::{self, Base};
 
-/// Ends the builder's current block with a graph. `there` is the number of bytes from each base that are known to be
-/// in the packet; `leaf` returns the block of a decision, and is called once for each.
+/// Ends the builder's current block with a graph. `there` is the number of bytes from each base that are
+/// known to be in the packet; `leaf` returns the block of a decision, and is called once for each.
 pub fn emit(
     f: &mut Builder,
     graph: &Graph,

@@ -1,8 +1,8 @@
 //! The lowering of rules, and the program.
 //!
-//! A few rules become a decision diagram, or a chain of tests if the diagram would be too big. In a long list, runs of
-//! rules over addresses, protocols and ports become tables. Other rules stay diagrams or chains before or behind the
-//! tables, so that the first match wins.
+//! A few rules become a decision diagram, or a chain of tests if the diagram would be too big. In a long
+//! list, runs of rules over addresses, protocols and ports become tables. Other rules stay diagrams or chains
+//! before or behind the tables, so that the first match wins.
 //!
 //! A rule's number is its decision: an output port, [`DENIED`] or [`NO_MATCH`].
 

@@ -1,8 +1,9 @@
 //! Expressions over the field table, from which lowering starts.
 //!
-//! An expression of [`super::expr`] becomes a formula over *variables*: the value of a header field, or whether the
-//! packet has enough bytes of a header. A field is read only if its header is known to be there: every atom of a field
-//! outside of the first 20 bytes of the IP header follows its [`Var::Reach`] in a conjunction.
+//! An expression of [`super::expr`] becomes a formula over *variables*: the value of a header field, or
+//! whether the packet has enough bytes of a header. A field is read only if its header is known to be there:
+//! every atom of a field outside of the first 20 bytes of the IP header follows its [`Var::Reach`] in a
+//! conjunction.
 
 use super::expr::{
     Carrier, Compare, Direction, Expr, HeaderField, Layer, PortProtocol, Relation, Six, Test, Values,
@@ -420,9 +421,9 @@ fn always_there(base: Base, ip: bool) -> u16 {
     if base == Base::Net && ip { IP_BYTES } else { 0 }
 }
 
-/// Replaces fields by wider ones that start at the same bit (`dscp` by `tos`, `10/8` by the whole address), so that
-/// tests of the same bits become tests of the same variable. `ip` is whether the first bytes of an IP header are
-/// there.
+/// Replaces fields by wider ones that start at the same bit (`dscp` by `tos`, `10/8` by the whole address),
+/// so that tests of the same bits become tests of the same variable. `ip` is whether the first bytes of an IP
+/// header are there.
 pub fn unify<'a>(formulas: impl Iterator<Item = &'a mut Formula>, ip: bool) {
     let mut formulas: Vec<&mut Formula> = formulas.collect();
     let mut widest: BTreeMap<(Base, u16), Vec<Field>> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Decision graphs, between formulas and programs.
 //!
-//! A node tests one variable and branches by its value; leaves are decisions, as numbers. A node comes before those
-//! that it leads to.
+//! A node tests one variable and branches by its value; leaves are decisions, as numbers. A node comes before
+//! those that it leads to.
 
 use super::formula::Var;
 use ir::analysis::interval::IntervalSet;

@@ -1,8 +1,8 @@
 //! Policies over frames: all of several expressions that a frame matches, by one decision graph.
 //!
-//! Frames that match the same expressions are one class, and the graph's decisions are these classes as sets: bit `n`
-//! is expression `n`. Empty classes are left out, so that disjoint policies need no more classes than there are
-//! policies.
+//! Frames that match the same expressions are one class, and the graph's decisions are these classes as sets:
+//! bit `n` is expression `n`. Empty classes are left out, so that disjoint policies need no more classes than
+//! there are policies.
 
 use super::emit::emit;
 use super::expr::Expr;

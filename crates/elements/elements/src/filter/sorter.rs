@@ -43,8 +43,8 @@ impl Sorter {
     }
 }
 
-/// The plan of rules over IP packets, which the elements of all workers share. Records an error if the rules do not
-/// fit into the limits.
+/// The plan of rules over IP packets, which the elements of all workers share. Records an error if the rules
+/// do not fit into the limits.
 pub fn ip_plan(cx: &mut Configure<'_>, rules: &[(Expr, u32)], limits: Limits) -> Option<Arc<FilterPlan>> {
     let mut hasher = DefaultHasher::new();
     rules.hash(&mut hasher);

@@ -1,10 +1,10 @@
 //! The assignment of flows to instances.
 //!
-//! Flows are hashed to buckets, and each bucket has a home: its instance while all instances take packets. If the home
-//! takes none, the bucket moves to the instance that it ranks highest among the others (highest random weight; Thaler
-//! and Ravishankar, 1998). Buckets of instances that stay never move, those of one that left are spread evenly, and
-//! they return when their home does. The assignment has no memory: all workers, and the elements of both directions
-//! of a flow, compute the same one.
+//! Flows are hashed to buckets, and each bucket has a home: its instance while all instances take packets. If
+//! the home takes none, the bucket moves to the instance that it ranks highest among the others (highest
+//! random weight; Thaler and Ravishankar, 1998). Buckets of instances that stay never move, those of one that
+//! left are spread evenly, and they return when their home does. The assignment has no memory: all workers,
+//! and the elements of both directions of a flow, compute the same one.
 
 use super::instances::{MOST, all};
 
@@ -31,7 +31,8 @@ impl Buckets {
         Buckets { instances, up: all(instances), of }
     }
 
-    /// Sets the instances that take packets, and returns how many buckets moved. If none does, buckets return home.
+    /// Sets the instances that take packets, and returns how many buckets moved. If none does, buckets return
+    /// home.
     pub fn set_up(&mut self, up: u64) -> usize {
         let up = up & all(self.instances);
         if up == self.up {

@@ -42,7 +42,8 @@ impl Instances {
         self.up.load(Relaxed)
     }
 
-    /// Marks so many instances as taking packets: elements of this process always do, processes report it themselves.
+    /// Marks so many instances as taking packets: elements of this process always do, processes report it
+    /// themselves.
     pub fn begin(&self, instances: usize) {
         self.up.store(all(instances), Relaxed);
     }

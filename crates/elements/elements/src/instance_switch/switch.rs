@@ -101,8 +101,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl InstanceSwitch {
-    /// The instance with the fewest packets, in turn if there are several. Instances that are down are skipped, unless
-    /// all are.
+    /// The instance with the fewest packets, in turn if there are several. Instances that are down are
+    /// skipped, unless all are.
     fn least_filled(&mut self) -> usize {
         let up = self.instances.up() & all(self.count);
         let is_up = |instance: &usize| up == 0 || up >> instance & 1 == 1;

@@ -36,8 +36,8 @@ impl Use {
     }
 }
 
-/// Records that the element reads or writes an open file. False, with an error, if that disturbs another element's
-/// use of it.
+/// Records that the element reads or writes an open file. False, with an error, if that disturbs another
+/// element's use of it.
 pub fn record_file(cx: &mut Configure<'_>, path: &Path, direction: Direction, span: Span) -> bool {
     record(cx, path, direction, false, span)
 }

@@ -8,8 +8,8 @@ use shm::Packet;
 use shm::bytes::PacketBytes;
 use shm::descriptor::NO_HEADER;
 
-/// Names and numbers; the `encap` handler returns the first name of a number. Several numbers mean raw IP: those that
-/// BSD systems write into their files, and those for one version only.
+/// Names and numbers; the `encap` handler returns the first name of a number. Several numbers mean raw IP:
+/// those that BSD systems write into their files, and those for one version only.
 const NAMES: &[(&str, u32)] = &[
     ("ETHER", LINK_ETHERNET),
     ("IP", LINK_RAW_IP),
@@ -81,8 +81,8 @@ fn find_ip(packet: &Packet, link_type: u32) -> Option<usize> {
     }
 }
 
-/// Sets the header annotations of an IP packet and, for IPv4, the destination address annotation. False if the packet
-/// has no whole IP header.
+/// Sets the header annotations of an IP packet and, for IPv4, the destination address annotation. False if
+/// the packet has no whole IP header.
 pub fn mark_ip(packet: &mut Packet, link_type: u32) -> bool {
     let Some(at) = find_ip(packet, link_type) else { return false };
     let bytes = PacketBytes::new(packet);

@@ -67,8 +67,8 @@ const GRANTS: usize = 64;
 /// How long an NF may move no packet while packets wait for it.
 const PATIENCE_NS: u64 = 250_000_000;
 
-/// Room for completions of one turn: the NF's output rings and the return ring hold as many as the host enqueues, but
-/// for a few.
+/// Room for completions of one turn: the NF's output rings and the return ring hold as many as the host
+/// enqueues, but for a few.
 const MOST_BACK: usize = 4096;
 
 struct ProcessNf {
@@ -157,8 +157,8 @@ impl ProcessNf {
         }
     }
 
-    /// Reports whether the instance takes packets, and returns whether its packets are to be given back: it takes none
-    /// and another instance does.
+    /// Reports whether the instance takes packets, and returns whether its packets are to be given back: it
+    /// takes none and another instance does.
     fn gives_back(&self) -> bool {
         let Some(instance) = &self.instance else { return false };
         let is_up = self.link.is_up();
@@ -176,8 +176,8 @@ impl ProcessNf {
         count
     }
 
-    /// Enqueues as many waiting packets as there is room for; returns how many. While some are left, sources wait, but
-    /// not for an NF that is down or stuck: other NFs need their packets.
+    /// Enqueues as many waiting packets as there is room for; returns how many. While some are left, sources
+    /// wait, but not for an NF that is down or stuck: other NFs need their packets.
     fn enqueue_waiting(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> usize {
         if self.waiting.is_empty() {
             return 0;
@@ -270,8 +270,9 @@ impl ProcessNf {
         }
     }
 
-    /// Emits or drops the packets of all completions; returns how many. The first packets of output 0 are put into the
-    /// empty vector, which leaves first. Without a vector the run is over, and all packets are dropped.
+    /// Emits or drops the packets of all completions; returns how many. The first packets of output 0 are put
+    /// into the empty vector, which leaves first. Without a vector the run is over, and all packets are
+    /// dropped.
     fn settle(&mut self, mut vector: Option<&mut Vector>, work: &mut Work<'_>) -> usize {
         let late = vector.is_none();
         for &(port, count) in self.back.passed() {

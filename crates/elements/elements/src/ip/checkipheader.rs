@@ -190,7 +190,8 @@ impl Check for CheckIpHeader {
         self.check_source(f, bad.of(SOURCE));
         f.set_base(Base::Trans, header + offset);
         f.store_anno(anno::DST_IP, load(IP_DST));
-        // Whether there is padding depends on the traffic: cutting always is cheaper than a mispredicted branch.
+        // Whether there is padding depends on the traffic: cutting always is cheaper than a mispredicted
+        // branch.
         f.check(avail(Base::Data).equals(packet_len()), chain);
         f.take(end);
         f.emit(0);

@@ -1,8 +1,8 @@
 //! What all `Check…Header` elements do with bad packets.
 //!
-//! Each reason has a cell that counts. A bad packet leaves by output 1 if that is wired, else it is dropped for the
-//! reason. With `VERBOSE` it takes a slow path first, which prints the reason. The reasons are the first of the
-//! element's own ([`element::Element::reasons`]), in the same order.
+//! Each reason has a cell that counts. A bad packet leaves by output 1 if that is wired, else it is dropped
+//! for the reason. With `VERBOSE` it takes a slow path first, which prints the reason. The reasons are the
+//! first of the element's own ([`element::Element::reasons`]), in the same order.
 
 use crate::program::counted_block;
 use click::config::{Args, parse};
@@ -60,8 +60,8 @@ impl Complaints {
         Complaints { faults, element, verbose: false, details: false, found }
     }
 
-    /// Declares a cell and a block for each reason; the current block stays. Must be called before other cells and
-    /// slow paths are declared.
+    /// Declares a cell and a block for each reason; the current block stays. Must be called before other
+    /// cells and slow paths are declared.
     fn blocks(&self, f: &mut Builder) -> BadBlocks {
         let complained_of = self.faults.texts.iter().zip(self.faults.names);
         let blocks = complained_of.map(|(_, reason)| {
@@ -94,8 +94,8 @@ impl Complaints {
         batch.emit_or_drop(index, 1, reason);
     }
 
-    /// Cuts packets in several segments at their `end_of`. A packet that cannot be cut is dropped for the reason behind
-    /// those of the faults: its segments contradict its length.
+    /// Cuts packets in several segments at their `end_of`. A packet that cannot be cut is dropped for the
+    /// reason behind those of the faults: its segments contradict its length.
     pub fn trim(&self, batch: &mut Batch<'_>, end_of: impl Fn(&PacketBytes<'_>) -> usize) {
         batch.emit_if(self.faults.texts.len(), |packet| {
             let bytes = PacketBytes::new(packet);

@@ -49,8 +49,8 @@ fn make(args: &mut Args<'_>) -> Option<Program> {
         }
         let (ttl, one) = (f.eval(load(IP_TTL)), f.eval(1));
         f.check(ttl.greater_than(one), expired);
-        // The header's word falls by 0x0100, whatever the protocol in its other half: the checksum changes as if
-        // a word of 0x0100 became 0.
+        // The header's word falls by 0x0100, whatever the protocol in its other half: the checksum changes as
+        // if a word of 0x0100 became 0.
         f.store(IP_SUM, csum_update(load(IP_SUM), 0x0100, 0, 16));
         f.store(IP_TTL, ttl - one);
         f.emit(0);

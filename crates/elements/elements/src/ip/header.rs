@@ -13,13 +13,14 @@ use shm::bytes::{PacketBytes, PacketBytesMut};
 use shm::descriptor::{NO_HEADER, NO_PORT, PacketType};
 use std::ops::Range;
 
-/// A descriptor of the packet from its network header on, which may lie before its first byte (stripped) or behind;
-/// `None` if the header is not set. It shares the packet's bytes.
+/// A descriptor of the packet from its network header on, which may lie before its first byte (stripped) or
+/// behind; `None` if the header is not set. It shares the packet's bytes.
 pub fn from_network(packet: &Packet) -> Option<Packet> {
     if packet.net == NO_HEADER { None } else { packet.starting_at(packet.net) }
 }
 
-/// Bytes from the network header to the transport header; `None` if one is not set or they are in the wrong order.
+/// Bytes from the network header to the transport header; `None` if one is not set or they are in the wrong
+/// order.
 pub fn transport_offset(packet: &Packet) -> Option<usize> {
     if packet.trans == NO_HEADER || packet.net == NO_HEADER {
         return None;
@@ -27,8 +28,8 @@ pub fn transport_offset(packet: &Packet) -> Option<usize> {
     packet.trans.checked_sub(packet.net).map(usize::from)
 }
 
-/// A UDP datagram, which may end before its IP packet does: the packet from its IP header on, the offset of the UDP
-/// header there, the length in that header, and the sum of the pseudo header.
+/// A UDP datagram, which may end before its IP packet does: the packet from its IP header on, the offset of
+/// the UDP header there, the length in that header, and the sum of the pseudo header.
 pub(super) fn datagram(packet: &Packet) -> Option<(Packet, usize, usize, Sum)> {
     let (from_net, at) = (from_network(packet)?, transport_offset(packet)?);
     let (bytes, ip) = (PacketBytes::new(&from_net), Ipv4::at(0));
@@ -76,8 +77,8 @@ impl Ipv4Header {
     }
 }
 
-/// The range of the next option at or behind an offset in a header; `None` behind the last, and the offset of an
-/// option that is cut off as the error.
+/// The range of the next option at or behind an offset in a header; `None` behind the last, and the offset of
+/// an option that is cut off as the error.
 pub fn option_at(header: &[u8], from: usize) -> Option<Result<Range<usize>, usize>> {
     let at = from + header.get(from..)?.iter().take_while(|kind| **kind == 1).count();
     if *header.get(at)? == 0 {
@@ -98,9 +99,9 @@ pub fn first_id(cx: &Configure<'_>) -> u16 {
     (cx.worker * 0x10000 / cx.workers.max(1)) as u16
 }
 
-/// Turns a packet into the ICMP message that answers it: cuts bytes off its end, and puts a head of an IP header
-/// and the front of a message before what is left. `sum` computes the message's checksum from its place on. False
-/// where there is no room.
+/// Turns a packet into the ICMP message that answers it: cuts bytes off its end, and puts a head of an IP
+/// header and the front of a message before what is left. `sum` computes the message's checksum from its
+/// place on. False where there is no room.
 pub fn answer(
     packet: &mut Packet,
     cut: usize,

@@ -105,8 +105,8 @@ fn source_route(header: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// The option for the way back: the recorded addresses of a source route in reverse, with the pointer at the first.
-/// Padded to whole words with 0, the end of the option list.
+/// The option for the way back: the recorded addresses of a source route in reverse, with the pointer at the
+/// first. Padded to whole words with 0, the end of the option list.
 fn reversed(option: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
     let mut back = [0; MOST_HEADER - IP_BYTES];
     let length = usize::from(option[2]) - 1;

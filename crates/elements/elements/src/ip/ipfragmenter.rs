@@ -92,7 +92,8 @@ fn copied_options(options: &[u8]) -> ([u8; MOST_HEADER - IP_BYTES], usize) {
 }
 
 impl IpFragmenter {
-    /// Reads a packet from its IP header on into `whole`; returns the lengths of the header and of the packet.
+    /// Reads a packet from its IP header on into `whole`; returns the lengths of the header and of the
+    /// packet.
     fn read(&mut self, packet: &Packet) -> Option<(usize, usize)> {
         use packet::Access as _;
         let from_net = from_network(packet)?;

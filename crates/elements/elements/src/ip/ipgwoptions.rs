@@ -148,8 +148,8 @@ impl GatewayOptions {
     }
 }
 
-/// Milliseconds since midnight, universal time, from nanoseconds since the epoch; the non-standard mark if these are
-/// not known (RFC 791, 3.1).
+/// Milliseconds since midnight, universal time, from nanoseconds since the epoch; the non-standard mark if
+/// these are not known (RFC 791, 3.1).
 fn milliseconds(timestamp_ns: u64) -> u32 {
     const NOT_STANDARD: u32 = 1 << 31;
     const DAY_MS: u64 = 86_400_000;

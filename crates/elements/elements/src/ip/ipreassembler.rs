@@ -2,8 +2,8 @@
 //!
 //! - [`datagram`]: a packet in the making
 //!
-//! The first fragment that arrives is held as the *carrier*. All others are merged as they come: their bytes are
-//! copied and their slots freed, so that fragments cannot exhaust the pool.
+//! The first fragment that arrives is held as the *carrier*. All others are merged as they come: their bytes
+//! are copied and their slots freed, so that fragments cannot exhaust the pool.
 
 mod datagram;
 
@@ -140,8 +140,8 @@ impl IpReassembler {
         Outcome::Whole
     }
 
-    /// Ends a datagram: what there is of it becomes a packet, and the carrier is freed. Drops the carrier if there is no
-    /// buffer.
+    /// Ends a datagram: what there is of it becomes a packet, and the carrier is freed. Drops the carrier if
+    /// there is no buffer.
     fn take_out(&mut self, key: &Key, work: &mut Work<'_>) -> Option<Packet> {
         let datagram = self.datagrams.remove(key)?;
         self.used_bytes -= datagram.cost();

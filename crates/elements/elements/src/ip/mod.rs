@@ -1,6 +1,7 @@
 //! IPv4: checking, marking, changing and fragmenting, and its ICMP.
 //!
-//! Elements that check a header use [`complaint`] for bad packets; handlers read and write addresses with [`value`].
+//! Elements that check a header use [`complaint`] for bad packets; handlers read and write addresses with
+//! [`value`].
 
 use element::Class;
 

@@ -44,8 +44,8 @@ pub const RESET: Class = Class {
     ..SET
 };
 
-/// Computes and writes the header checksum; continues at `bad` if the header is cut off. Its first 20 bytes must be
-/// there.
+/// Computes and writes the header checksum; continues at `bad` if the header is cut off. Its first 20 bytes
+/// must be there.
 pub(super) fn compute(f: &mut Builder, bad: BlockId) {
     let words = f.eval(load(IP_HL));
     f.check((words << 2).at_most(avail(Base::Net)), bad);

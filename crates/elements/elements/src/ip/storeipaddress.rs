@@ -69,8 +69,8 @@ fn make(args: &mut Args<'_>, is_given: bool) -> Option<Program> {
     }))
 }
 
-/// Writes an address of the IP header, updates the checksums that cover it, and continues at `done`. The header must
-/// be there.
+/// Writes an address of the IP header, updates the checksums that cover it, and continues at `done`. The
+/// header must be there.
 fn replace_address(f: &mut Builder, field: Field, address: Value, done: BlockId) {
     let old = f.eval(load(field));
     f.replace(field, address, IP_SUM);

@@ -110,8 +110,8 @@ pub(crate) fn read(packet: &Packet) -> Option<Received> {
     Some(Received { message, src, dst, from: MacAddr(bytes.get(6)?) })
 }
 
-/// Makes the frame of a solicitation for an address: to that address at a station, or to its group. `None` if there is
-/// no buffer.
+/// Makes the frame of a solicitation for an address: to that address at a station, or to its group. `None` if
+/// there is no buffer.
 pub(crate) fn solicit(
     target: Ipv6Addr,
     at: Option<MacAddr>,
@@ -150,8 +150,8 @@ fn write(packet: &mut Packet, message: Neighbor, from: (MacAddr, Ipv6Addr), to: 
     bytes.copy_in(0, &head) && message.write(&mut bytes, head.len(), from.1, to.1)
 }
 
-/// Whether a solicitation is valid with its headers: a sender without an address must ask the group of the target, and
-/// give no link-layer address (RFC 4861, section 7.1.1).
+/// Whether a solicitation is valid with its headers: a sender without an address must ask the group of the
+/// target, and give no link-layer address (RFC 4861, section 7.1.1).
 pub(crate) fn is_sound_question(received: &Received) -> bool {
     let Received { message, src, dst, .. } = received;
     let from_nobody = || *dst == nd::solicited_node(message.target) && message.link_addr.is_none();

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of packets in a queue, which the worker's shared state has under the queue's name. The queue writes it
-/// after each batch.
+/// The number of packets in a queue, which the worker's shared state has under the queue's name. The queue
+/// writes it after each batch.
 #[derive(Debug, Default)]
 pub struct QueueLength(AtomicUsize);
 

@@ -1,6 +1,7 @@
 //! Queues, and the element that pulls packets out of them.
 //!
-//! A queue connects push to pull. Each worker has queues of its own, which no packet leaves for another worker.
+//! A queue connects push to pull. Each worker has queues of its own, which no packet leaves for another
+//! worker.
 
 use element::Class;
 

@@ -1,8 +1,8 @@
 //! `Queue` and related classes: packets in a ring.
 //!
-//! Invariants: the ring holds at most `capacity` packets, and has room for all of them before the first one comes.
-//! Packets that a handler drops leave with the next packet in or out, since handlers have no packet pool; `length`
-//! does not count them.
+//! Invariants: the ring holds at most `capacity` packets, and has room for all of them before the first one
+//! comes. Packets that a handler drops leave with the next packet in or out, since handlers have no packet
+//! pool; `length` does not count them.
 
 use super::length::QueueLength;
 use click::config::parse;

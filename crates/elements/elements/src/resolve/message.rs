@@ -1,4 +1,5 @@
-//! Frames of ARP and neighbour discovery: reading of messages, which anybody may have sent, and queries to send.
+//! Frames of ARP and neighbour discovery: reading of messages, which anybody may have sent, and queries to
+//! send.
 
 use crate::ether::arp_message::{self, End, Message, REPLY, REQUEST};
 use crate::ether::header::HEADER_BYTES as ETHER_BYTES;

@@ -3,8 +3,8 @@
 //! - `message`: frames to facts, queries to frames
 //! - `resolver`: the element `Resolver`, which packets of the interface pass first
 //!
-//! A packet thread answers for the addresses of an L3 interface ([`port::interface`]), which do not change, and passes
-//! on what it learns of neighbours.
+//! A packet thread answers for the addresses of an L3 interface ([`port::interface`]), which do not change,
+//! and passes on what it learns of neighbours.
 
 mod message;
 mod resolver;

@@ -56,8 +56,9 @@ wants it.
   neighbours; `queries`, `answers`, `responses` (read): queries that were sent, requests that were answered, and messages
   about wanted neighbours; `stats` (read): these and `missed` (messages that came too fast), `conflicts` (from others
   with an address of the interface), `no-buffer`, `failures` (neighbours that were given up), `evicted` (that made
-  room), a line each; `stations` (read): its addresses; `resolve` (`ADDR`, write): resolves a neighbour and keeps its
-  entry; `insert` (`ADDR ETH`), `delete` (`ADDR`), `clear` (write)
+  room), a line each; `addresses` (read): its own addresses, each with the Ethernet address (`stations` is the same);
+  `resolve` (`ADDR`, write): resolves a neighbour and keeps its entry; `insert` (`ADDR ETH`), `delete` (`ADDR`), `clear`
+  (write)
 - **drop reasons**: `neighbour-read`: a message about a neighbour; `neighbour-malformed`: an invalid message for this
   interface
 ",
@@ -134,8 +135,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
 }
 
 impl Resolver {
-    /// Passes a message on, drops it, or emits the answer that `write` turns it into; `write` returns false if there is
-    /// no room.
+    /// Passes a message on, drops it, or emits the answer that `write` turns it into; `write` returns false
+    /// if there is no room.
     fn settle<T>(
         &self,
         answered: Answered<T>,
@@ -235,6 +236,12 @@ impl Resolver {
         Some(of(&self.interface.counters).load(Relaxed).to_string())
     }
 
+    /// Its own addresses, a line each.
+    fn addresses(&self) -> String {
+        let own = self.interface.addresses().iter().map(|own| format!("{own} {}", self.mac));
+        own.collect::<Vec<_>>().join("\n")
+    }
+
     fn stats(&self) -> String {
         let counters = &self.interface.counters;
         let (failures, evicted) = self.interface.with_table(|table| table.failures());
@@ -277,10 +284,9 @@ const HANDLERS: &[Row<Resolver>] = &[
     Row::read("answers", |resolver, _| resolver.counter(|counters| &counters.answers)),
     Row::read("responses", |resolver, _| resolver.counter(|counters| &counters.heard)),
     Row::read("stats", |resolver, _| Some(resolver.stats())),
-    Row::read("stations", |resolver, _| {
-        let own = resolver.interface.addresses().iter().map(|own| format!("{own} {}", resolver.mac));
-        Some(own.collect::<Vec<_>>().join("\n"))
-    }),
+    Row::read("addresses", |resolver, _| Some(resolver.addresses())),
+    // Its old name.
+    Row::read("stations", |resolver, _| Some(resolver.addresses())),
     Row::write("resolve", |resolver, value, _| {
         resolver.change(|station| station.pin(ip(value)?).map_err(|refusal| refusal.to_string()))
     }),

@@ -86,8 +86,8 @@ fn advertisement(mac: [u8; 6], flags: u8, dst: &str, target: &str) -> TestPacket
     nd_frame(mac, target, dst, message)
 }
 
-/// A message as it left, read and checked by an independent reader: Ethernet destination, source, destination, type,
-/// flags, target, link-layer address.
+/// A message as it left, read and checked by an independent reader: Ethernet destination, source,
+/// destination, type, flags, target, link-layer address.
 fn read_nd(out: &Out) -> ([u8; 6], Ipv6Addr, Ipv6Addr, u8, u8, Ipv6Addr, [u8; 6]) {
     let frame = &out.packet.bytes;
     assert_eq!(frame[6..14], [&OWN[..], &[0x86, 0xdd]].concat(), "from us");
@@ -318,7 +318,8 @@ fn operators_write_the_table() {
     rig.write("clear", "").unwrap();
     assert_eq!(rig.read("count"), "0");
     let own = "10.0.0.1/24 02:00:00:00:00:01\n2001:db8::1/64 02:00:00:00:00:01\nfe80::1/64 02:00:00:00:00:01";
-    assert_eq!(rig.read("stations"), own);
+    assert_eq!(rig.read("addresses"), own);
+    assert_eq!(rig.read("stations"), own, "the old name");
     assert_eq!(rig.task().0, Progress::Idle);
 }
 

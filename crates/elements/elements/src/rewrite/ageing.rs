@@ -1,10 +1,12 @@
 //! Expiry of mappings.
 //!
-//! A mapping expires its timeout after its last packet. During its guarantee it cannot be evicted from a full table.
-//! The timeout depends on the flow: whether TCP was closed, whether both directions had payload, whether UDP streams.
+//! A mapping expires its timeout after its last packet. During its guarantee it cannot be evicted from a full
+//! table. The timeout depends on the flow: whether TCP was closed, whether both directions had payload,
+//! whether UDP streams.
 //!
-//! Each tick looks at a few records, so many that each is seen once in a *round*: a fraction of the shortest timeout,
-//! and at most the reap interval. So there is no pause, and a mapping is removed within a round after its timeout.
+//! Each tick looks at a few records, so many that each is seen once in a *round*: a fraction of the shortest
+//! timeout, and at most the reap interval. So there is no pause, and a mapping is removed within a round
+//! after its timeout.
 
 use super::flow::{Kind, at};
 use super::mappings::Mappings;
@@ -99,7 +101,8 @@ impl Mappings {
 
     /// The mapping to evict from a full table: one of the first to expire that is not guaranteed.
     ///
-    /// A search finds several at once, which are evicted one after the other, so that a new flow costs a few looks.
+    /// A search finds several at once, which are evicted one after the other, so that a new flow costs a few
+    /// looks.
     pub(super) fn best_effort_victim(&mut self) -> Option<RecordId> {
         if self.reaper.first_to_end.is_empty() {
             self.look_for_victims();

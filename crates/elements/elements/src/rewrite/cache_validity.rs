@@ -1,8 +1,8 @@
 //! The cache validity of mappings: how long the flow cache may use a mapping without a lookup.
 //!
-//! The flow cache runs the program for a flow once in each lease, which records the use. If a mapping's last use is
-//! older than the lease, the cache does not hold it. So the reaper waits for a lease longer, and a mapping that is
-//! removed earlier counts as a change.
+//! The flow cache runs the program for a flow once in each lease, which records the use. If a mapping's last
+//! use is older than the lease, the cache does not hold it. So the reaper waits for a lease longer, and a
+//! mapping that is removed earlier counts as a change.
 
 use super::flow::{Kind, at};
 use super::mappings::Mappings;

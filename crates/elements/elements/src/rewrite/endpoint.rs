@@ -1,5 +1,5 @@
-//! Endpoint-independent mapping (RFC 4787 REQ-1, RFC 5382 REQ-1): an internal endpoint has one external endpoint,
-//! whatever it talks to. Open filtering and hairpinning rest on it.
+//! Endpoint-independent mapping (RFC 4787 REQ-1, RFC 5382 REQ-1): an internal endpoint has one external
+//! endpoint, whatever it talks to. Open filtering and hairpinning rest on it.
 //!
 //! An endpoint exists as long as a mapping uses it.
 
@@ -141,8 +141,8 @@ impl Endpoints {
         found
     }
 
-    /// Counts one mapping less. With the last one the endpoint is removed; then returns the number of the pattern
-    /// whose value it used, and its source.
+    /// Counts one mapping less. With the last one the endpoint is removed; then returns the number of the
+    /// pattern whose value it used, and its source.
     pub fn release(&mut self, endpoint: u64) -> Option<(u16, FlowId)> {
         let record = self.table.record_at(endpoint)?;
         let get = |at: usize, bytes: u8| self.table.load(endpoint, at, bytes);

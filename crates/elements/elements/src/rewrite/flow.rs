@@ -1,9 +1,9 @@
 //! Flow identities, their keys, and the record of a mapping.
 //!
-//! A mapping is one record of two 64-byte lines. The key of the flow that made it leads to the first, the key of its
-//! reply flow to the second. Each line holds the whole rewrite of its direction, so that the packet path reads and
-//! writes one line and does not need the direction. The state of the whole mapping, such as its age, is computed from
-//! both lines on demand.
+//! A mapping is one record of two 64-byte lines. The key of the flow that made it leads to the first, the key
+//! of its reply flow to the second. Each line holds the whole rewrite of its direction, so that the packet
+//! path reads and writes one line and does not need the direction. The state of the whole mapping, such as
+//! its age, is computed from both lines on demand.
 //!
 //! Keys are two words: source and destination address; ports, a mark and the protocol. The mark distinguishes
 //! replies if ports do not: echo replies, and the replies of [`Kind::Address`].
@@ -30,8 +30,8 @@ pub enum Kind {
     Address,
 }
 
-/// The addresses and ports of a flow; ports are 0 if the kind has none. An echo request has its identifier as source
-/// port, its reply as destination port.
+/// The addresses and ports of a flow; ports are 0 if the kind has none. An echo request has its identifier as
+/// source port, its reply as destination port.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct FlowId {
     /// Source address.
@@ -93,7 +93,8 @@ impl Kind {
         }
     }
 
-    /// The key of replies to a flow that was rewritten to `to`; `None` if ports and identifiers do not matter.
+    /// The key of replies to a flow that was rewritten to `to`; `None` if ports and identifiers do not
+    /// matter.
     pub fn reply_key(self, to: FlowId, protocol: u8) -> Option<FlowKey> {
         let (src_port, dst_port) = match self {
             Kind::Ports => (to.dport, to.sport),
@@ -176,8 +177,8 @@ pub mod at {
     pub const CONDEMNED: u16 = 56;
 }
 
-/// The checksum changes from one flow to another: of the IP header, and of the transport header with its pseudo
-/// header. 0 means no change, so that packets keep every bit.
+/// The checksum changes from one flow to another: of the IP header, and of the transport header with its
+/// pseudo header. 0 means no change, so that packets keep every bit.
 pub fn deltas(kind: Kind, from: FlowId, to: FlowId) -> (u16, u16) {
     let addresses = Delta::NONE.change32(from.src, to.src).change32(from.dst, to.dst);
     let same_addresses = from.pair() == to.pair();

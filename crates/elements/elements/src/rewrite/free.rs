@@ -1,9 +1,10 @@
 //! The search for a free value in a range of ports or addresses.
 //!
-//! The flow table decides whether a value is free: flows to different remote ends may share a port. The search probes
-//! the table from a random value on (RFC 6056, algorithm 1), or in order. That is fast until nearly all values are
-//! used towards one remote end. Then it builds a bitmap of the values used there, a piece with each new flow so that
-//! nothing pauses. With the bitmap a search takes a constant number of steps.
+//! The flow table decides whether a value is free: flows to different remote ends may share a port. The
+//! search probes the table from a random value on (RFC 6056, algorithm 1), or in order. That is fast until
+//! nearly all values are used towards one remote end. Then it builds a bitmap of the values used there, a
+//! piece with each new flow so that nothing pauses. With the bitmap a search takes a constant number of
+//! steps.
 //!
 //! Ranges of more than 65,536 values (addresses) have no bitmap: [`PROBES_WIDE`] values are tried.
 

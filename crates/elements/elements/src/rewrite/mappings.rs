@@ -1,10 +1,10 @@
 //! The mappings of one rewriter on one worker: making, finding and removing them.
 //!
-//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless the flow is its
-//! own reply, or another mapping took the key over) an alias for the second line; no two mappings share a reply key.
-//! Only [`Mappings::tick`] and handlers remove records, between bursts, so that the addresses that a burst found stay
-//! valid. A mapping that is evicted is *condemned* and removed at the next tick: the table has room for [`SLACK`]
-//! mappings beyond the capacity.
+//! Invariants: every mapping's record has its primary key, which leads to the first line, and (unless the
+//! flow is its own reply, or another mapping took the key over) an alias for the second line; no two mappings
+//! share a reply key. Only [`Mappings::tick`] and handlers remove records, between bursts, so that the
+//! addresses that a burst found stay valid. A mapping that is evicted is *condemned* and removed at the next
+//! tick: the table has room for [`SLACK`] mappings beyond the capacity.
 
 use super::endpoint::{Endpoints, Inside};
 use super::flow::{FlowId, Key, Kind, RECORD_BYTES, at};
@@ -307,8 +307,8 @@ impl Mappings {
         }
     }
 
-    /// Makes the mapping of a packet from outside to an open external endpoint, as if the internal endpoint had
-    /// sent first.
+    /// Makes the mapping of a packet from outside to an open external endpoint, as if the internal endpoint
+    /// had sent first.
     fn admit(&mut self, key: Key, flow: FlowId, protocol: u8, anno: u8) -> Result<Option<u64>, Refusal> {
         let Some(endpoints) = &self.endpoints else { return Ok(None) };
         let Some(inside) = endpoints.inside_of(flow, protocol) else { return Ok(None) };
@@ -333,8 +333,8 @@ impl Mappings {
         if is_reply { to } else { FlowId { sport: to.dport, dport: 0, ..to } }
     }
 
-    /// The mapping of a flow, for other elements. `reply` is whether the flow is one of replies, if the flow itself
-    /// does not show it.
+    /// The mapping of a flow, for other elements. `reply` is whether the flow is one of replies, if the flow
+    /// itself does not show it.
     pub fn entry(&self, flow: FlowId, protocol: u8, reply: bool) -> Option<MappingEntry> {
         let kind = self.settings.kind;
         let line = match kind {

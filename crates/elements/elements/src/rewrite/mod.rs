@@ -3,7 +3,8 @@
 //! - [`flow`]: flow identities, keys and the record of a mapping
 //! - [`model`]: the request of a new flow; [`pattern`], [`free`], [`endpoint`]: what the flow becomes
 //! - [`reader`], [`mapper`], [`named`], [`input`]: specifications, read from arguments
-//! - [`timeouts`], [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on one worker
+//! - [`timeouts`], [`mappings`], [`store`], [`ageing`], [`show`], [`table`]: the mappings of a rewriter on
+//!   one worker
 //! - [`program`]: the program that rewrites packets
 //! - [`flavor`], [`rewriter`], [`class`], [`page`]: the rewriter elements
 //! - [`icmp`]: errors about translated packets

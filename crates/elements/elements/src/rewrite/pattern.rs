@@ -1,8 +1,9 @@
 //! Patterns: what a new flow is rewritten to.
 //!
-//! A pattern replaces some of a flow's addresses and ports. The source port or the source address may be from a range:
-//! then the pattern chooses a value with which no other mapping has the same reply flow. Several input specifications,
-//! also of several elements, may use one pattern ([`SharedPattern`]); each worker has its own part of the range.
+//! A pattern replaces some of a flow's addresses and ports. The source port or the source address may be from
+//! a range: then the pattern chooses a value with which no other mapping has the same reply flow. Several
+//! input specifications, also of several elements, may use one pattern ([`SharedPattern`]); each worker has
+//! its own part of the range.
 //!
 //! Formats, preferences and order follow Click's `IPRewriterPattern`.
 
@@ -39,8 +40,8 @@ pub struct Pattern {
     pub same_first: bool,
 }
 
-/// A range without the character at its end that says how it is searched; whether in order, and whether the packet's
-/// own source port is tried first.
+/// A range without the character at its end that says how it is searched; whether in order, and whether the
+/// packet's own source port is tried first.
 fn order(text: &str) -> (&str, bool, bool) {
     match (text.strip_suffix('#'), text.strip_suffix('?')) {
         (Some(range), _) => (range, true, false),
@@ -133,8 +134,8 @@ impl Pattern {
         }
     }
 
-    /// The part of the range that a worker uses: its first value and the number beyond; `None` if there are fewer
-    /// values than workers.
+    /// The part of the range that a worker uses: its first value and the number beyond; `None` if there are
+    /// fewer values than workers.
     pub fn share(&self, worker: usize, workers: usize) -> Option<(u32, u32)> {
         let first = if self.has_ports { self.sport.map_or(0, u32::from) } else { self.src.unwrap_or(0) };
         if self.range_top == 0 {
@@ -201,8 +202,8 @@ pub struct Choice {
 }
 
 impl PatternState {
-    /// A worker's part of a pattern; `None` if its range has fewer values than there are workers. Values with which
-    /// replies come to the worker `home` are preferred.
+    /// A worker's part of a pattern; `None` if its range has fewer values than there are workers. Values with
+    /// which replies come to the worker `home` are preferred.
     pub fn new(
         pattern: Pattern,
         (worker, workers): (usize, usize),
@@ -299,8 +300,8 @@ fn set(to: FlowId, has_ports: bool, value: u32) -> FlowId {
     if has_ports { FlowId { sport: value as u16, ..to } } else { FlowId { src: value, ..to } }
 }
 
-/// The key of the mappings among which a value may be used once: those that agree in everything else, or only in
-/// source and protocol.
+/// The key of the mappings among which a value may be used once: those that agree in everything else, or only
+/// in source and protocol.
 fn crowd_of(to: FlowId, protocol: u8, exclusive: bool) -> Key {
     let to = if exclusive { FlowId { dst: 0, dport: 0, ..to } } else { to };
     Kind::Ports.key(to, protocol, false)

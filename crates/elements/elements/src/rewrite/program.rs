@@ -1,8 +1,8 @@
 //! The program of a rewriter: parse the packet and make the key, find or make the mapping, rewrite.
 //!
-//! Reads are wide: one load of 8 bytes has version, header length, total length and fragment offset. Writes take their
-//! values from the mapping's line: one store for both addresses, one for both ports, and for each checksum one
-//! addition of the change that was computed when the mapping was made (RFC 1624).
+//! Reads are wide: one load of 8 bytes has version, header length, total length and fragment offset. Writes
+//! take their values from the mapping's line: one store for both addresses, one for both ports, and for each
+//! checksum one addition of the change that was computed when the mapping was made (RFC 1624).
 
 use super::flavor::Flavor;
 use super::flow::{Kind, LINE_BYTES, at};
@@ -124,7 +124,8 @@ impl Writer<'_> {
         self.f.check((front & VERSION_AND_OFFSET).equals(FIRST_FRAGMENT), odd);
     }
 
-    /// Continues with first fragments of the class's protocols; returns the protocol, and the block for others.
+    /// Continues with first fragments of the class's protocols; returns the protocol, and the block for
+    /// others.
     fn need_protocol(&mut self, cell: u16) -> (Value, BlockId) {
         self.need_first_fragment(cell);
         let proto = self.f.eval(load(field::IP_PROTO));
@@ -230,8 +231,8 @@ impl Writer<'_> {
         self.f.store_record(mapping, at::SEEN, 1, seen);
     }
 
-    /// Updates the checksum of UDP, or of DCCP or UDP-Lite, which have it at the same offset. UDP's 0 stays 0 (no
-    /// checksum), and no checksum becomes 0 (RFC 768).
+    /// Updates the checksum of UDP, or of DCCP or UDP-Lite, which have it at the same offset. UDP's 0 stays 0
+    /// (no checksum), and no checksum becomes 0 (RFC 768).
     fn mend_at_6(&mut self, mapping: Value, proto: Value) {
         let old = self.f.eval(load(field::UDP_SUM));
         let sum = self.changed(old, record(mapping, at::L4_DELTA, 2));
@@ -248,8 +249,8 @@ impl Writer<'_> {
         self.f.store(field::TCP_SUM, sum);
     }
 
-    /// Ends the current block with the rewrite of TCP. Packets that end before the checksum are emitted as they are,
-    /// as in Click.
+    /// Ends the current block with the rewrite of TCP. Packets that end before the checksum are emitted as
+    /// they are, as in Click.
     fn finish_tcp(&mut self, mapping: Value) {
         let short = self.f.block();
         self.f.need(Base::Trans, TCP_CHECKED_BYTES, short);
@@ -303,7 +304,8 @@ impl Writer<'_> {
         self.emit(mapping);
     }
 
-    /// Updates the checksums of TCP, UDP and related protocols for the addresses, in first fragments, which have them.
+    /// Updates the checksums of TCP, UDP and related protocols for the addresses, in first fragments, which
+    /// have them.
     fn mend_transport(&mut self, mapping: Value) {
         let done = self.f.block();
         self.f.leave_if(load(field::IP_FRAG), done);

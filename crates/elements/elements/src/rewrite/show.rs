@@ -64,8 +64,8 @@ impl Mappings {
         };
     }
 
-    /// Translates `saddr sport daddr dport` of a TCP flow into the same of the rewritten flow; empty without a mapping.
-    /// `None` if the text is not such a flow.
+    /// Translates `saddr sport daddr dport` of a TCP flow into the same of the rewritten flow; empty without
+    /// a mapping. `None` if the text is not such a flow.
     pub(super) fn look_up(&self, parameter: &str) -> Option<String> {
         let words: Vec<&str> = parameter.split_whitespace().collect();
         let [src, sport, dst, dport] = words.as_slice() else { return None };

@@ -70,8 +70,8 @@ impl Mappings {
         Ok(record)
     }
 
-    /// Makes a reply key lead to a new mapping. A mapping that had the key is condemned, as in Click; if it is that
-    /// mapping's primary key, the new mapping is refused until the old one is removed.
+    /// Makes a reply key lead to a new mapping. A mapping that had the key is condemned, as in Click; if it
+    /// is that mapping's primary key, the new mapping is refused until the old one is removed.
     fn take_reply_key(&mut self, record: RecordId, reply_key: Key) -> Result<(), Refusal> {
         match self.flows.insert_alias(record, &reply_key, LINE_BYTES) {
             Ok(()) => Ok(()),

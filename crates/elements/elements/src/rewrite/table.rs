@@ -1,7 +1,7 @@
 //! The mappings as a program's table.
 //!
-//! Mappings have a lock, because `ICMPRewriter` reads them; both elements run on one worker, so that the lock is always
-//! free. It is taken once for the lookups of a burst, and once for each new flow.
+//! Mappings have a lock, because `ICMPRewriter` reads them; both elements run on one worker, so that the lock
+//! is always free. It is taken once for the lookups of a burst, and once for each new flow.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::flow::{Kind, LINE_BYTES, at};
@@ -10,7 +10,8 @@ use ir::{CacheValidity, Created, Lasting, Table, TableSize};
 use shm::burst::LIST_CAPACITY;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The mappings of a rewriter on one worker, which several of its elements see; none until the rewriter is made.
+/// The mappings of a rewriter on one worker, which several of its elements see; none until the rewriter is
+/// made.
 #[derive(Clone, Default)]
 pub struct SharedMappings(pub Arc<Mutex<Option<Mappings>>>);
 
@@ -29,11 +30,11 @@ fn read_key(words: &[u64]) -> Option<[u64; 2]> {
     words.get(..2)?.try_into().ok()
 }
 
-// The mappings are inserted once, before the first packet. The table belongs to one worker; the mutex excludes
-// `ICMPRewriter` on the same worker.
-// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved whole with the
-// table, does not move, and lives as long as the table; all its bytes are initialised. A key leads to the first or the
-// second line of a record of two (`flow::RECORD_BYTES`): `LINE_BYTES` follow each.
+// The mappings are inserted once, before the first packet. The table belongs to one worker; the mutex
+// excludes `ICMPRewriter` on the same worker.
+// SAFETY: handles are addresses in the flow table's own mapping, reached by a raw pointer: it is reserved
+// whole with the table, does not move, and lives as long as the table; all its bytes are initialised. A key
+// leads to the first or the second line of a record of two (`flow::RECORD_BYTES`): `LINE_BYTES` follow each.
 unsafe impl Table for SharedMappings {
     fn key_words(&self) -> usize {
         2
@@ -114,9 +115,9 @@ unsafe impl Table for SharedMappings {
     }
 }
 
-/// Prefetches the cache lines of replies. A packet whose source has no mapping may be a reply, whose destination has
-/// one. [`Mappings::find_or_make`] decides that packet by packet, since an earlier packet of the burst may make a
-/// mapping for the source.
+/// Prefetches the cache lines of replies. A packet whose source has no mapping may be a reply, whose
+/// destination has one. [`Mappings::find_or_make`] decides that packet by packet, since an earlier packet of
+/// the burst may make a mapping for the source.
 fn fetch_replies(mappings: &Mappings, keys: &[u64], stride: usize, list: &[u16], records: &[u64]) {
     let mut wanted = [[0u64; 2]; LIST_CAPACITY];
     let mut count = 0;

@@ -1,7 +1,7 @@
 //! Next hops: routes with the same next hop share a record.
 //!
-//! So the records of a full table with a few neighbours fit into a cache line or two. Invariants: `uses[n]` is the
-//! number of routes that use record `n`; a record without uses is free and not in `numbers`.
+//! So the records of a full table with a few neighbours fit into a cache line or two. Invariants: `uses[n]`
+//! is the number of routes that use record `n`; a record without uses is free and not in `numbers`.
 
 use element::record::Records;
 use std::collections::HashMap;

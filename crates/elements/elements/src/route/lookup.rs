@@ -146,8 +146,8 @@ impl Transparent for Lookup {
         let address = f.eval(anno(anno::DST_IP));
         let hop = f.lookup(table, &[address], no_route);
         let gateway = f.eval(record(hop, GATEWAY, 4));
-        // The annotation is read again, which is cheaper than keeping it over the lookup. Traffic mixes routes
-        // with and without gateway, which a branch would mispredict.
+        // The annotation is read again, which is cheaper than keeping it over the lookup. Traffic mixes
+        // routes with and without gateway, which a branch would mispredict.
         f.store_anno(anno::DST_IP, select(gateway, gateway, anno(anno::DST_IP)));
         f.emit_to(record(hop, PORT, 4), no_output);
     }

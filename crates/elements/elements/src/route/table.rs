@@ -1,7 +1,7 @@
 //! Routes, and their lookup by programs.
 //!
-//! The trie maps a prefix to the number of a next hop. A record is 8 bytes: the gateway (0 without one) and the output,
-//! 4 bytes each.
+//! The trie maps a prefix to the number of a next hop. A record is 8 bytes: the gateway (0 without one) and
+//! the output, 4 bytes each.
 #![expect(unsafe_code, reason = "promises machine code that its records are addresses")]
 
 use super::hops::{Hops, Next};
@@ -20,8 +20,8 @@ pub const PORT: u16 = 4;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 8;
 
-/// Most nodes of a table that machine code walks packet by packet: they fit into the second-level cache beside the
-/// packets.
+/// Most nodes of a table that machine code walks packet by packet: they fit into the second-level cache
+/// beside the packets.
 const WALKED_NODES: usize = 512;
 
 /// Why a route could not be changed.
@@ -143,8 +143,8 @@ impl Routes<Hop> {
         Ok(old)
     }
 
-    /// Removes a route; returns its next hop. Gateway and output must be those of the route, unless the output is
-    /// left off.
+    /// Removes a route; returns its next hop. Gateway and output must be those of the route, unless the
+    /// output is left off.
     ///
     /// # Errors
     /// When there is no such route.
@@ -164,10 +164,11 @@ impl Routes<Hop> {
     }
 }
 
-// Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it). Records are
-// added and removed by handlers and `configure`, which take `&mut self`, between bursts.
-// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added. A walk has the
-// trie's own layout and record 0; `Records` keeps records as far apart as `H::BYTES`, rounded up to words.
+// Numbers in the trie are those of records in use (`Hops`: a record is removed when no route leads to it).
+// Records are added and removed by handlers and `configure`, which take `&mut self`, between bursts.
+// SAFETY: handles are addresses in `Records`, whose words are `Cell`s, initialised when a record is added. A
+// walk has the trie's own layout and record 0; `Records` keeps records as far apart as `H::BYTES`, rounded up
+// to words.
 unsafe impl<H: Next> Table for Routes<H> {
     fn key_words(&self) -> usize {
         H::KEY_WORDS

@@ -1,6 +1,6 @@
-//! For tests: sets the fields that NICs' drivers set (hashes, packet types, removed VLAN tags, checksum flags) in the
-//! packets of any DPDK device. The arguments have the syntax of a device's arguments; `c/driver.c` lists them. Only
-//! dev-dependencies use this crate, so that no product contains it.
+//! For tests: sets the fields that NICs' drivers set (hashes, packet types, removed VLAN tags, checksum
+//! flags) in the packets of any DPDK device. The arguments have the syntax of a device's arguments;
+//! `c/driver.c` lists them. Only dev-dependencies use this crate, so that no product contains it.
 #![cfg_attr(dpdk, expect(unsafe_code, reason = "calls into C"))]
 #![cfg_attr(not(dpdk), expect(unused_variables, reason = "without DPDK there is no device"))]
 
@@ -27,15 +27,15 @@ pub struct FlaggedQueue {
 }
 
 impl FlaggedQueue {
-    /// Sets flags in the packets that a queue of the device of this name receives. `None` when there is no such device,
-    /// or an argument is unknown.
+    /// Sets flags in the packets that a queue of the device of this name receives. `None` when there is no
+    /// such device, or an argument is unknown.
     pub fn new(device: &str, queue: Queue, arguments: &str) -> Option<FlaggedQueue> {
         #[cfg(dpdk)]
         {
             let device = std::ffi::CString::new(device).ok()?;
             let arguments = std::ffi::CString::new(arguments).ok()?;
-            // SAFETY: C strings that outlive the call. This function owns the queue, so no other thread receives from
-            // it.
+            // SAFETY: C strings that outlive the call. This function owns the queue, so no other thread
+            // receives from it.
             let driver = unsafe { ffi::mr_test_add(device.as_ptr(), queue.index(), arguments.as_ptr()) };
             std::ptr::NonNull::new(driver).map(|driver| FlaggedQueue { queue, driver })
         }
@@ -47,8 +47,8 @@ impl FlaggedQueue {
 #[cfg(dpdk)]
 impl Drop for FlaggedQueue {
     fn drop(&mut self) {
-        // SAFETY: made by `new` and not removed yet. This value owns the queue, so that no other thread receives from
-        // it, and the queue's device is still started.
+        // SAFETY: made by `new` and not removed yet. This value owns the queue, so that no other thread
+        // receives from it, and the queue's device is still started.
         unsafe { ffi::mr_test_remove(self.driver.as_ptr()) }
     }
 }

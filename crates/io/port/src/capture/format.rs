@@ -1,7 +1,7 @@
 //! Constants and functions of both capture formats: byte order, record limits, the pcap headers.
 
-/// The longest frame of a capture that is accepted: libpcap's own limit. A longer one means that the file is damaged
-/// and its further lengths are meaningless.
+/// The longest frame of a capture that is accepted: libpcap's own limit. A longer one means that the file is
+/// damaged and its further lengths are meaningless.
 pub const LONGEST_RECORD_BYTES: u32 = 262_144;
 /// Bytes of the header of a pcap file.
 pub const FILE_HEADER_BYTES: usize = 24;

@@ -18,8 +18,8 @@ impl Read for Pieces {
     }
 }
 
-/// The content of a capture: each frame's timestamp, original length, link type and bytes; and the message of the error
-/// at its end.
+/// The content of a capture: each frame's timestamp, original length, link type and bytes; and the message of
+/// the error at its end.
 type Content = (Vec<(u64, u32, u32, Vec<u8>)>, Option<String>);
 
 fn owned(frame: &Frame<'_>) -> (u64, u32, u32, Vec<u8>) {
@@ -62,9 +62,9 @@ fn content(reader: Result<CaptureReader, PortError>, file_bytes: usize, twice: b
 /// Reads arbitrary bytes as a capture.
 ///
 /// # Panics
-/// When an invariant of this module is violated: frames are not consecutive in the file, an error's offset is outside
-/// the file, or the content differs when the file is read in pieces or frames are read twice. Any other panic is a
-/// defect, too.
+/// When an invariant of this module is violated: frames are not consecutive in the file, an error's offset is
+/// outside the file, or the content differs when the file is read in pieces or frames are read twice. Any
+/// other panic is a defect, too.
 pub fn fuzz_reader(data: &[u8]) {
     let whole = CaptureReader::from_stream("fuzz", Cursor::new(data.to_vec()));
     let (frames, error) = content(whole, data.len(), false);

@@ -1,8 +1,9 @@
 //! Capture files: reading pcap and pcapng, writing pcap, and the port over them.
 //!
-//! The readers are this project's own: from a damaged capture they must return every whole frame and then the offset of
-//! the damage, for any content, without a panic. The library for these formats refuses whole files because of lengths
-//! that occur in real captures, and reports no offsets. See [`reader`], [`writer`], [`CapturePort`].
+//! The readers are this project's own: from a damaged capture they must return every whole frame and then the
+//! offset of the damage, for any content, without a panic. The library for these formats refuses whole files
+//! because of lengths that occur in real captures, and reports no offsets. See [`reader`], [`writer`],
+//! [`CapturePort`].
 
 pub mod format;
 #[cfg(any(test, feature = "fuzzing"))]

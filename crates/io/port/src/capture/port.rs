@@ -1,7 +1,8 @@
 //! The port over capture files: receives the frames of one file, and writes sent packets to another.
 //!
-//! The port is closed-loop, as fast as the files allow; frames keep their timestamps. The annotation `EXTRA_LENGTH`
-//! holds the number of bytes that the capture truncated. When written, a packet's original length includes them.
+//! The port is closed-loop, as fast as the files allow; frames keep their timestamps. The annotation
+//! `EXTRA_LENGTH` holds the number of bytes that the capture truncated. When written, a packet's original
+//! length includes them.
 
 use super::reader::CaptureReader;
 use super::writer::CaptureWriter;
@@ -106,7 +107,8 @@ impl CapturePort {
         }
     }
 
-    /// Receives into the fresh `packets` and returns how many were filled. Those that are not filled are freed.
+    /// Receives into the fresh `packets` and returns how many were filled. Those that are not filled are
+    /// freed.
     fn read_burst(&mut self, pool: &mut PacketPool, packets: &mut [Packet]) -> usize {
         let (mut filled, mut room) = (0, packets.len());
         while filled < room {

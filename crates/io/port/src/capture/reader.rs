@@ -1,8 +1,8 @@
 //! Reads captures frame by frame from files and streams.
 //!
-//! It reads pcap in both byte orders with microseconds or nanoseconds, and pcapng. Frames are borrowed from one buffer;
-//! no memory is allocated for a frame. From a damaged capture the reader returns every whole frame in front of the
-//! damage, then one error with the offset of the damage, then nothing more.
+//! It reads pcap in both byte orders with microseconds or nanoseconds, and pcapng. Frames are borrowed from
+//! one buffer; no memory is allocated for a frame. From a damaged capture the reader returns every whole
+//! frame in front of the damage, then one error with the offset of the damage, then nothing more.
 
 use super::format::{ByteOrder, FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, PcapHeader, RECORD_HEADER_BYTES};
 use super::pcapng::{BLOCK_START_BYTES, RecordPacket, SECTION_HEADER, Section};
@@ -31,8 +31,8 @@ pub struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Fills a fresh packet's fields that are not its bytes: time, type, and the number of bytes that the capture
-    /// truncated.
+    /// Fills a fresh packet's fields that are not its bytes: time, type, and the number of bytes that the
+    /// capture truncated.
     pub fn describe(&self, packet: &mut Packet) {
         let cut_off = self.original_bytes.saturating_sub(self.bytes.len() as u32);
         if cut_off > 0 {
@@ -177,7 +177,8 @@ impl CaptureReader {
             match self.find()? {
                 // A capture without packets, which is not an error.
                 None => break,
-                // For a packet in front of any interface, `find` returns an error, so this case does not occur.
+                // For a packet in front of any interface, `find` returns an error, so this case does not
+                // occur.
                 Some(Record { packet: Some(_), .. }) => break,
                 Some(Record { bytes, packet: None }) => self.window.pass(bytes),
             }

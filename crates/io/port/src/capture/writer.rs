@@ -1,7 +1,7 @@
 //! Writes pcap captures (this machine's byte order).
 //!
-//! The file contains whole frames only, as far as the system permits: when a write fails, the file is truncated to the
-//! last whole frame, and the error contains the number of frames.
+//! The file contains whole frames only, as far as the system permits: when a write fails, the file is
+//! truncated to the last whole frame, and the error contains the number of frames.
 
 use super::format::{FILE_HEADER_BYTES, LONGEST_RECORD_BYTES, RECORD_HEADER_BYTES, Resolution};
 use crate::{OutputFile, PortError, Result};
@@ -11,8 +11,8 @@ use std::path::Path;
 /// Bytes that are buffered before a write.
 const HOLD_BYTES: usize = 256 << 10;
 
-/// A capture being written. The first [`CaptureWriter::flush`] replaces the file, even without any frames. Dropping the
-/// writer writes the buffered frames, but only `flush` returns an error.
+/// A capture being written. The first [`CaptureWriter::flush`] replaces the file, even without any frames.
+/// Dropping the writer writes the buffered frames, but only `flush` returns an error.
 pub struct CaptureWriter {
     file: OutputFile,
     resolution: Resolution,
@@ -139,8 +139,8 @@ impl CaptureWriter {
     ///
     /// # Errors
     ///
-    /// When the disk is full or fails: the file then ends with its last whole frame, and the error contains the number
-    /// of frames.
+    /// When the disk is full or fails: the file then ends with its last whole frame, and the error contains
+    /// the number of frames.
     pub fn flush(&mut self) -> Result<()> {
         if self.failed {
             return Ok(());

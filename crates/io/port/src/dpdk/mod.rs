@@ -1,7 +1,8 @@
 //! Ports over DPDK: any device that it has a driver for, by PCI address or as a virtual device.
 //!
 //! [`Dpdk`] starts DPDK once and owns the packet memory that all its ports receive into: a packet region of `shm`, if
-//! the drivers accept it. [`DpdkSpec`] is a device as a user names it; [`DpdkPort`] is one worker's queue pair.
+//! the drivers accept it. [`DpdkSpec`] is a device as a user names it; [`DpdkPort`] is one worker's queue
+//! pair.
 
 mod port;
 mod spec;
@@ -42,8 +43,8 @@ impl Dpdk {
         Ok(Dpdk { eal, pool, own_memory: Mutex::new(None), notes: Mutex::new(notes) })
     }
 
-    /// A worker's handle of the packet memory. A worker with a DPDK port uses this pool for all packets; a packet of
-    /// another pool is copied when a port sends it.
+    /// A worker's handle of the packet memory. A worker with a DPDK port uses this pool for all packets; a
+    /// packet of another pool is copied when a port sends it.
     pub fn pool(&self) -> PacketPool {
         PacketPool::Foreign(Box::new(self.pool.worker()))
     }

@@ -106,8 +106,8 @@ impl DpdkPort {
         kept
     }
 
-    /// Sends a copy of a packet that is not in a DPDK pool; drops a descriptor that is not valid. False when the device
-    /// cannot take a packet now.
+    /// Sends a copy of a packet that is not in a DPDK pool; drops a descriptor that is not valid. False when
+    /// the device cannot take a packet now.
     #[cold]
     fn send_foreign(&mut self, pool: &mut PacketPool, packets: &[Packet], index: u16) -> bool {
         let copy = packets.get(usize::from(index)).and_then(|packet| clone_packet(&mut self.pool, packet));
@@ -128,8 +128,8 @@ impl DpdkPort {
         true
     }
 
-    /// Linearizes chains for a driver that sends single segments only. Returns how many from the front of `list` can be
-    /// sent; the next one cannot.
+    /// Linearizes chains for a driver that sends single segments only. Returns how many from the front of
+    /// `list` can be sent; the next one cannot.
     #[cold]
     fn linearize_burst(pool: &mut PacketPool, packets: &mut [Packet], list: &[u16]) -> usize {
         let mut ready = 0;

@@ -1,14 +1,14 @@
-//! L3 interfaces: the addresses of a port or virtual device on its network, and the neighbour table that packet threads
-//! and control threads share.
+//! L3 interfaces: the addresses of a port or virtual device on its network, and the neighbour table that
+//! packet threads and control threads share.
 //!
 //! - [`table`]: the neighbours, their states, and the next step of each
 //! - [`wanted`]: the neighbours whose messages packet threads queue
 //!
-//! A packet thread never waits here: it queues the messages of neighbours, and takes requests from another queue. The
-//! table has a lock, which a packet thread takes only if it is free.
+//! A packet thread never waits here: it queues the messages of neighbours, and takes requests from another
+//! queue. The table has a lock, which a packet thread takes only if it is free.
 //!
-//! Invariant: an entry is in the table because an NF or an operator requested it, never because of a packet. So no
-//! other station can make the table grow.
+//! Invariant: an entry is in the table because an NF or an operator requested it, never because of a packet.
+//! So no other station can make the table grow.
 
 pub mod table;
 #[cfg(test)]
@@ -113,7 +113,8 @@ impl Interface {
         self.addresses.iter().any(|own| own.ip == ip)
     }
 
-    /// The interface's own address on the network of another address; of several the one with the longest prefix.
+    /// The interface's own address on the network of another address; of several the one with the longest
+    /// prefix.
     fn own_beside(&self, ip: IpAddr) -> Option<IpAddr> {
         let beside = self.addresses.iter().filter(|own| own.reaches(ip));
         beside.max_by_key(|own| own.len).map(|own| own.ip)
@@ -172,8 +173,8 @@ impl Interface {
         self.with_table(|table| table.insert(ip, mac))
     }
 
-    /// Deletes the state of a neighbour and returns whether it was there. With subscribers its address is requested
-    /// again.
+    /// Deletes the state of a neighbour and returns whether it was there. With subscribers its address is
+    /// requested again.
     pub fn delete(&self, ip: IpAddr) -> bool {
         self.with_table(|table| table.delete(ip))
     }
@@ -223,8 +224,8 @@ impl Interface {
         queue
     }
 
-    /// Processes the queued messages, and queues the requests that are due. A packet thread's housekeeping calls this;
-    /// it does not wait for a lock.
+    /// Processes the queued messages, and queues the requests that are due. A packet thread's housekeeping
+    /// calls this; it does not wait for a lock.
     pub fn turn(&self, now_ns: u64) {
         let (Ok(mut table), Ok(request_queues)) = (self.table.try_lock(), self.request_queues.try_lock())
         else {

@@ -1,4 +1,5 @@
-//! The neighbours of an L3 interface, with the states of RFC 4861 section 7.3.2, simplified and the same for ARP.
+//! The neighbours of an L3 interface, with the states of RFC 4861 section 7.3.2, simplified and the same for
+//! ARP.
 //!
 //! | state | meaning | next |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | unreachable | it does not reply; one request every 10 s with subscribers | removed without subscribers |
 //! | permanent | an operator entered it | |
 //!
-//! RFC 4861 probes a stale neighbour when a packet is sent to it. The host does not see the packets that NFs send, so a
-//! subscriber counts as a sender. A neighbour that an operator pinned counts as subscribed.
+//! RFC 4861 probes a stale neighbour when a packet is sent to it. The host does not see the packets that NFs
+//! send, so a subscriber counts as a sender. A neighbour that an operator pinned counts as subscribed.
 //!
 //! Times are nanoseconds of the clock of the worker that runs the housekeeping.
 
@@ -23,7 +24,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// Time between requests (RFC 4861, RETRANS_TIMER), and their number (MAX_MULTICAST_SOLICIT, MAX_UNICAST_SOLICIT).
+/// Time between requests (RFC 4861, RETRANS_TIMER), and their number (MAX_MULTICAST_SOLICIT,
+/// MAX_UNICAST_SOLICIT).
 const RETRANS_NS: u64 = SECOND_NS;
 const TRIES: u8 = 3;
 /// How long a reply is valid (REACHABLE_TIME), before it is randomized.
@@ -149,7 +151,8 @@ pub struct NeighbourTable {
     counts: Counts,
     unresolved: usize,
     now_ns: u64,
-    /// The requests that were sent in the present burst, as the nanoseconds that they take at the permitted rate.
+    /// The requests that were sent in the present burst, as the nanoseconds that they take at the permitted
+    /// rate.
     spent_ns: u64,
     failures: u64,
     evicted: u64,
@@ -216,7 +219,8 @@ impl NeighbourTable {
         self.changed.remove(&ip);
     }
 
-    /// Adds an entry if there is none. A new entry, or an unreachable one without subscribers, is requested at once.
+    /// Adds an entry if there is none. A new entry, or an unreachable one without subscribers, is requested
+    /// at once.
     fn entry(&mut self, ip: IpAddr) -> Result<(), Refusal> {
         let now_ns = self.now_ns;
         if self.entries.contains_key(&ip) {
@@ -278,8 +282,8 @@ impl NeighbourTable {
         Ok(())
     }
 
-    /// Deletes the state of a neighbour and returns whether it was there. With subscribers the entry stays, and its
-    /// address is requested again.
+    /// Deletes the state of a neighbour and returns whether it was there. With subscribers the entry stays,
+    /// and its address is requested again.
     pub fn delete(&mut self, ip: IpAddr) -> bool {
         let now_ns = self.now_ns;
         let Some(entry) = self.entries.get(&ip) else { return false };
@@ -302,8 +306,8 @@ impl NeighbourTable {
         }
     }
 
-    /// The end of a reply's validity. It is randomized by half, so that neighbours that were requested together do not
-    /// expire together (RFC 4861, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
+    /// The end of a reply's validity. It is randomized by half, so that neighbours that were requested
+    /// together do not expire together (RFC 4861, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
     fn reachable_until(ip: IpAddr, now_ns: u64) -> u64 {
         let mut hasher = DefaultHasher::new();
         (ip, now_ns).hash(&mut hasher);
@@ -335,7 +339,8 @@ impl NeighbourTable {
         });
     }
 
-    /// Processes the entries whose time has come. `ask` queues a request and returns whether there was room for it.
+    /// Processes the entries whose time has come. `ask` queues a request and returns whether there was room
+    /// for it.
     pub(super) fn turn(&mut self, now_ns: u64, ask: &mut dyn FnMut(Ask) -> bool) {
         let passed_ns = now_ns.saturating_sub(self.now_ns);
         self.spent_ns = self.spent_ns.saturating_sub(passed_ns);
@@ -386,7 +391,8 @@ impl NeighbourTable {
         }
     }
 
-    /// A line for each entry, by address: its state, hardware address, seconds since its last message, subscribers.
+    /// A line for each entry, by address: its state, hardware address, seconds since its last message,
+    /// subscribers.
     pub fn text(&self) -> String {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_by_key(|(ip, _)| **ip);

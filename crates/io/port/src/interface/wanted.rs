@@ -1,7 +1,7 @@
 //! The set of neighbours whose messages a packet thread queues; it ignores messages of all others.
 //!
-//! A set of bits by hash: it may contain a few neighbours that are not in the table, and it contains every one that is.
-//! The control side counts the neighbours of each bit, and clears a bit with its last neighbour.
+//! A set of bits by hash: it may contain a few neighbours that are not in the table, and it contains every
+//! one that is. The control side counts the neighbours of each bit, and clears a bit with its last neighbour.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

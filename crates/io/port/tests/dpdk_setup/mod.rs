@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Starts DPDK without huge pages; `None` when it was not built in.
 pub fn start(slots: u32) -> Option<Dpdk> {
     if !port::dpdk::BUILT_WITH_DPDK {
-        eprintln!("SKIP: built without DPDK");
+        eprintln!("SKIP: built without DPDK (install libdpdk-dev and build again)");
         return None;
     }
     let options = EalOptions { huge_pages: Some(false), memory_mib: 256, ..EalOptions::default() };
@@ -37,8 +37,8 @@ pub fn try_open(dpdk: &Dpdk, spec: &str) -> Option<DpdkPort> {
     }
 }
 
-/// Makes a veth pair with frames of up to `mtu` bytes and an address of the kernel at `theirs`; false after saying that
-/// it cannot be made.
+/// Makes a veth pair with frames of up to `mtu` bytes and an address of the kernel at `theirs`; false after
+/// saying that it cannot be made.
 pub fn veth_pair(mtu: u16) -> bool {
     let made = ip("link add ours type veth peer name theirs")
         && ip(&format!("link set ours mtu {mtu} up"))
@@ -46,7 +46,7 @@ pub fn veth_pair(mtu: u16) -> bool {
         && ip("addr add 192.0.2.1/24 dev theirs")
         && ip("neigh add 192.0.2.9 lladdr 02:00:00:00:00:09 dev theirs");
     if !made {
-        eprintln!("SKIP: a veth pair cannot be made here");
+        eprintln!("SKIP: a veth pair cannot be made here (needs the kernel module veth)");
     }
     made
 }
@@ -94,14 +94,15 @@ pub fn receive(port: &mut DpdkPort, pool: &mut PacketPool, want: usize) -> Vec<P
     seen
 }
 
-/// Runs a test again in a network namespace of its own; the kernel removes the namespace with the process. True inside
-/// it. False outside, after the run, or if no namespace can be made.
+/// Runs a test again in a network namespace of its own; the kernel removes the namespace with the process.
+/// True inside it. False outside, after the run, or if no namespace can be made.
 pub fn in_namespace(test: &str) -> bool {
     const INSIDE: &str = "MILLRACE_TEST_IN_NAMESPACE";
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
-    // Real root if possible, as AF_XDP requires it. Otherwise root in a user namespace, which some systems allow.
+    // Real root if possible, as AF_XDP requires it. Otherwise root in a user namespace, which some systems
+    // allow.
     let ways: [&[&str]; 2] = [&["--net"], &["--map-root-user", "--net"]];
     let possible = |way: &&&[&str]| {
         let tried = Command::new("unshare").args(**way).args(["ip", "link", "set", "lo", "up"]).output();
@@ -131,8 +132,8 @@ pub fn ip(arguments: &str) -> bool {
     output.status.success()
 }
 
-/// Keeps the packets of UDP over IPv4 to that port and frees the others. (A kernel sends neighbour discovery by
-/// itself.)
+/// Keeps the packets of UDP over IPv4 to that port and frees the others. (A kernel sends neighbour discovery
+/// by itself.)
 pub fn only_udp(pool: &mut PacketPool, packets: Vec<Packet>, to: u16) -> Vec<Packet> {
     let (udp, others): (Vec<Packet>, Vec<Packet>) = packets.into_iter().partition(|packet| {
         let bytes = PacketBytes::new(packet).to_vec();

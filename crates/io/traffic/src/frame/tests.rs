@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The Internet checksum over `parts` (each of even length except the last), by the text of RFC 1071: zero when a
-/// stored checksum among them is right.
+/// The Internet checksum over `parts` (each of even length except the last), by the text of RFC 1071: zero
+/// when a stored checksum among them is right.
 fn residue(parts: &[&[u8]]) -> u16 {
     let mut sum = 0u64;
     for part in parts {

@@ -11,12 +11,12 @@
 //! | `PORT/sent` | copies for devices that see outbound traffic |
 //! | `PORT/to` | sends |
 //!
-//! Where packets are copied, the reader that passes them on receives the frame itself: a port, or an NF that sends to
-//! the device. When packet memory runs out, only taps and observers miss their copies.
+//! Where packets are copied, the reader that passes them on receives the frame itself: a port, or an NF that
+//! sends to the device. When packet memory runs out, only taps and observers miss their copies.
 //!
-//! An element that would do nothing is left out, except `DEVICE/receive` and `DEVICE/send`, which count packets. A
-//! rootless device has `DEVICE/from-NF` for each NF that sends to it. A rootless device that only links two NFs does
-//! not reach this module: `flows::joined` replaces it by a link.
+//! An element that would do nothing is left out, except `DEVICE/receive` and `DEVICE/send`, which count
+//! packets. A rootless device has `DEVICE/from-NF` for each NF that sends to it. A rootless device that only
+//! links two NFs does not reach this module: `flows::joined` replaces it by a link.
 
 use super::flows::Openers;
 use crate::model::{
@@ -91,8 +91,8 @@ fn patterns(wants: &[Option<Spanned>], span: Span) -> Spanned {
     Spanned::concat(&parts, span)
 }
 
-/// The arguments of a resolver: the name and addresses of its L3 interface, its hardware address or the port that has
-/// it, and whether it sends requests.
+/// The arguments of a resolver: the name and addresses of its L3 interface, its hardware address or the port
+/// that has it, and whether it sends requests.
 fn resolver_config(name: &str, port: &str, asks: bool, of: &L3InterfaceDecl) -> Spanned {
     let mut parts = vec![generated(quote(name), of.span)];
     for (_, text) in &of.addresses {
@@ -126,16 +126,16 @@ impl<'a> Builder<'a> {
         self.openers.get(device).is_some_and(|of| !of.receivers.is_empty())
     }
 
-    /// The sort key of a reader of a device: whether it also sends to the device, and whether it receives the packets
-    /// themselves. Observers have the smallest key.
+    /// The sort key of a reader of a device: whether it also sends to the device, and whether it receives the
+    /// packets themselves. Observers have the smallest key.
     fn need(&self, device: usize, reader: &Link) -> (bool, bool) {
         let sends =
             self.openers.get(device).is_some_and(|of| of.senders.iter().any(|link| link.from == reader.to));
         (sends, !(self.nfs.observes)(reader.to))
     }
 
-    /// The devices that receive a port's traffic in a direction, with their ports. The one with the greatest need is
-    /// last.
+    /// The devices that receive a port's traffic in a direction, with their ports. The one with the greatest
+    /// need is last.
     fn takers(&self, port: usize, is_outbound: bool) -> Vec<(usize, &'a DevicePort)> {
         let of_port = |(at, device): (usize, &'a DeviceDecl)| {
             let sees = if is_outbound { device.sees.outbound() } else { device.sees.inbound() };
@@ -176,8 +176,8 @@ impl<'a> Builder<'a> {
         self.add(name, "Peel", join_args(parts, span), span)
     }
 
-    /// The first element for packets that several NFs receive. Taps and observers process them one after another. After
-    /// them, a single reader receives each packet, or several readers receive a copy each.
+    /// The first element for packets that several NFs receive. Taps and observers process them one after
+    /// another. After them, a single reader receives each packet, or several readers receive a copy each.
     fn entry(&mut self, name: &str, readers: &[&Link]) -> Option<ElementId> {
         let (mut first, mut last, mut others) = (None, None, vec![]);
         for reader in readers {
@@ -426,8 +426,8 @@ impl<'a> Builder<'a> {
                 from.push(peel);
             }
             let name = format!("{}/from-{nf}", device.name);
-            // With several senders, observers are not wired in series: an observer would pass the packets of every
-            // sender to the readers of each sender.
+            // With several senders, observers are not wired in series: an observer would pass the packets of
+            // every sender to the readers of each sender.
             let entry = match is_only {
                 true => self.entry(&name, &readers),
                 false => self.copies(&name, &readers),

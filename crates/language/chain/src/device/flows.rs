@@ -32,8 +32,8 @@ impl<'a> Openers<'a> {
 pub struct Flow {
     /// The link between the two interfaces.
     pub link: Link,
-    /// Whether a packet that returns over the link is no loop. A device that sees outbound traffic returns a packet
-    /// each time it is sent, so there it is one.
+    /// Whether a packet that returns over the link is no loop. A device that sees outbound traffic returns a
+    /// packet each time it is sent, so there it is one.
     pub turns: bool,
 }
 

@@ -4,8 +4,8 @@
 //! - `flows`: the NFs between which devices pass packets
 //! - `build`: the elements that a device becomes
 //!
-//! A device is no element and no object at run time. It is resolved when the chain is composed, so that it means the
-//! same in every execution mode.
+//! A device is no element and no object at run time. It is resolved when the chain is composed, so that it
+//! means the same in every execution mode.
 
 mod build;
 mod flows;

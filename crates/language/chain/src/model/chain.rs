@@ -48,8 +48,8 @@ pub struct NfInfo {
 }
 
 impl Chain {
-    /// The elements that are to be part of a fused region where possible. `mode` overrides the chain file for the NFs
-    /// of this process.
+    /// The elements that are to be part of a fused region where possible. `mode` overrides the chain file for
+    /// the NFs of this process.
     pub fn fused(&self, mode: Option<ExecutionMode>) -> FusedElements {
         match mode {
             Some(ExecutionMode::Fused) => return FusedElements::All,
@@ -81,7 +81,8 @@ pub struct ProcessNf {
     pub inputs: Vec<String>,
     /// Interfaces that it sends to, in the order of the element's outputs.
     pub outputs: Vec<String>,
-    /// For each output, the port or device with an L3 interface that it sends to: the NF may request its neighbours.
+    /// For each output, the port or device with an L3 interface that it sends to: the NF may request its
+    /// neighbours.
     pub l3_interfaces: Vec<Option<String>>,
     /// How it runs.
     pub terms: Terms,

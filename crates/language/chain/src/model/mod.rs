@@ -1,4 +1,5 @@
-//! The declarations of chain files, and the chain composed from them: values, without the text that they are read from.
+//! The declarations of chain files, and the chain composed from them: values, without the text that they are
+//! read from.
 
 mod chain;
 mod device;

@@ -52,8 +52,8 @@ pub enum Body {
     Click(click::Graph),
     /// A program that links the SDK.
     Program(Program),
-    /// A program that the host does not start and that attaches to the host, and the text that the chain file passes to
-    /// it.
+    /// A program that the host does not start and that attaches to the host, and the text that the chain file
+    /// passes to it.
     External(String),
 }
 

@@ -61,7 +61,8 @@ pub enum Sink {
 /// Generated traffic. The `traffic` crate reads its keys.
 #[derive(Clone, Debug)]
 pub struct TrafficDecl {
-    /// The text of the chain file. It is parsed again when the keys are read, so that each key has its location.
+    /// The text of the chain file. It is parsed again when the keys are read, so that each key has its
+    /// location.
     pub(crate) text: Arc<str>,
     /// The port's name in it.
     pub(crate) port: String,
@@ -84,7 +85,8 @@ impl PortDecl {
 }
 
 impl TrafficDecl {
-    /// Reads the keys. Each key with an error is recorded at its location; the value is read from the other keys.
+    /// Reads the keys. Each key with an error is recorded at its location; the value is read from the other
+    /// keys.
     pub fn read<T: DeserializeOwned>(&self, diags: &mut Diagnostics) -> Option<T> {
         let mistake = |error: toml::de::Error| {
             let span = error.span().map_or(self.span, |at| Span::new(self.span.source, at.start, at.end));
@@ -100,8 +102,8 @@ impl TrafficDecl {
             Ok(value) => return Some(value),
             Err(mistake) => mistake,
         };
-        // Serde stops at the first error. Each key is therefore read alone, and the value is read from the keys without
-        // an error.
+        // Serde stops at the first error. Each key is therefore read alone, and the value is read from the
+        // keys without an error.
         let (mut good, mut told) = (DeTable::new(), false);
         for (key, value) in table {
             let place = key.span();

@@ -65,7 +65,8 @@ impl Wirer<'_> {
         true
     }
 
-    /// Whether a device can receive packets: by a port, or from an NF that sends by one of the device's ports.
+    /// Whether a device can receive packets: by a port, or from an NF that sends by one of the device's
+    /// ports.
     fn has_source(&self, device: &DeviceDecl) -> bool {
         let has = |other: &DeviceDecl, port: usize| other.targets().iter().any(|of| of.port == port);
         let is_sent = |port: usize| {

@@ -15,9 +15,10 @@
 //! # assert!(diags.is_empty());
 //! ```
 //!
-//! The rules are those of Click's `lib/args.cc`: an argument is `KEYWORD value` or a bare value. Bare values are
-//! assigned to positional declarations in order, keywords to any declaration. If a keyword is repeated, the last value
-//! counts. Errors are collected; a reader that returns `None` for a mandatory argument has recorded an error.
+//! The rules are those of Click's `lib/args.cc`: an argument is `KEYWORD value` or a bare value. Bare values
+//! are assigned to positional declarations in order, keywords to any declaration. If a keyword is repeated,
+//! the last value counts. Errors are collected; a reader that returns `None` for a mandatory argument has
+//! recorded an error.
 
 use diag::{Diagnostic, DiagnosticBuilder, Diagnostics, Span, Spanned, did_you_mean};
 
@@ -108,8 +109,8 @@ impl<'a> Args<'a> {
         rest
     }
 
-    /// Parses a text that was taken from these arguments in another way (a word of [`Args::rest`]), and records its
-    /// error.
+    /// Parses a text that was taken from these arguments in another way (a word of [`Args::rest`]), and
+    /// records its error.
     pub fn read<T>(&mut self, text: &Spanned, parser: impl Parser<T>) -> Option<T> {
         parser(text, self.names).map_err(|mistake| self.push(mistake, text)).ok()
     }
@@ -155,7 +156,8 @@ impl<'a> Args<'a> {
     fn find(&mut self, keyword: &'static str, positional: bool, mandatory: bool) -> Option<Spanned> {
         self.declared.push(keyword);
         let mut found = None;
-        // The first argument that was not read by position. If it was read by keyword, no positional arguments follow.
+        // The first argument that was not read by position. If it was read by keyword, no positional
+        // arguments follow.
         let position = self.args.iter().position(|arg| arg.state != ArgumentState::Placed);
         for (i, arg) in self.args.iter_mut().enumerate() {
             if arg.state == ArgumentState::Keyword
@@ -167,8 +169,8 @@ impl<'a> Args<'a> {
             }
         }
         if positional && let Some((i, arg)) = position.and_then(|i| Some((i, self.args.get_mut(i)?))) {
-            // A mandatory argument takes the argument at its position even if that resembles a keyword: `Print(hello
-            // world)` has no keyword `hello`.
+            // A mandatory argument takes the argument at its position even if that resembles a keyword:
+            // `Print(hello world)` has no keyword `hello`.
             let takes_keyword = found.is_none() && mandatory && arg.state == ArgumentState::Keyword;
             if arg.state == ArgumentState::Bare || takes_keyword {
                 arg.state = ArgumentState::Placed;

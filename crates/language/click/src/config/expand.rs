@@ -1,8 +1,8 @@
 //! `$variables` in configuration strings, replaced as by Click's `lib/variableenv.cc`.
 //!
-//! `$name`, `${name}`, `${name-default}`, `${name[2]}` (the third word of the value). Variables inside single quotes
-//! and comments are not replaced; inside double quotes the value is escaped. An undefined variable is left unchanged:
-//! scripts have variables of their own.
+//! `$name`, `${name}`, `${name-default}`, `${name[2]}` (the third word of the value). Variables inside single
+//! quotes and comments are not replaced; inside double quotes the value is escaped. An undefined variable is
+//! left unchanged: scripts have variables of their own.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use crate::scan;
 /// The nesting limit of variables in the values of variables; deeper ones are left unchanged.
 const MAX_DEPTH: usize = 10;
 
-/// A configuration string may grow to this size, or to [`GROWTH`] times the size of its text. Variables that multiply
-/// their values are stopped here.
+/// A configuration string may grow to this size, or to [`GROWTH`] times the size of its text. Variables that
+/// multiply their values are stopped here.
 const MAX_CONFIG_BYTES: usize = 1 << 20;
-/// The growth factor for texts of any size: a large table of routes is expanded through several variables and compound
-/// elements.
+/// The growth factor for texts of any size: a large table of routes is expanded through several variables and
+/// compound elements.
 const GROWTH: usize = 8;
 
 /// The size limit of a configuration string in a text of that many bytes.
@@ -136,7 +136,8 @@ impl Reference {
         Some(Reference { notation, inside, end })
     }
 
-    /// Its replacement. `Some(None)` leaves the reference unchanged; `None` means that the size limit is exceeded.
+    /// Its replacement. `Some(None)` leaves the reference unchanged; `None` means that the size limit is
+    /// exceeded.
     fn value(
         &self,
         config: &Spanned,

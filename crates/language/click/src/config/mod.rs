@@ -1,8 +1,8 @@
 //! Configuration strings: the texts between the parentheses of `Class(...)`.
 //!
-//! The language passes configuration strings to the elements unchanged. Most elements read them as comma-separated
-//! arguments, each a list of space-separated words. The functions here split them as Click's `lib/confparse.cc` does,
-//! and keep the location of every piece:
+//! The language passes configuration strings to the elements unchanged. Most elements read them as
+//! comma-separated arguments, each a list of space-separated words. The functions here split them as Click's
+//! `lib/confparse.cc` does, and keep the location of every piece:
 //!
 //! - [`split_args`], [`split_words`], [`unquote`], [`unquote_bytes`], [`split_keyword`];
 //! - [`expand`][]: `$variables`;
@@ -143,8 +143,8 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// Splits `KEYWORD value`. Any first word of letters, digits and `_:.?!` counts as a keyword if a value follows it; the
-/// caller checks whether it has declared the keyword.
+/// Splits `KEYWORD value`. Any first word of letters, digits and `_:.?!` counts as a keyword if a value
+/// follows it; the caller checks whether it has declared the keyword.
 pub fn split_keyword(arg: &Spanned) -> Option<(Spanned, Spanned)> {
     let text = arg.text.as_bytes();
     let first = *text.first()?;
@@ -161,8 +161,8 @@ pub fn split_keyword(arg: &Spanned) -> Option<(Spanned, Spanned)> {
     Some((arg.slice(0..end), arg.slice(end + spaces..text.len())))
 }
 
-/// The ranges of the argument that starts at `at`, without comments and outer white space, and the end of the argument:
-/// a comma (if `commas`) or the end of the text.
+/// The ranges of the argument that starts at `at`, without comments and outer white space, and the end of the
+/// argument: a comma (if `commas`) or the end of the text.
 fn argument(text: &[u8], at: usize, commas: bool) -> (Vec<Range<usize>>, usize) {
     let mut at = scan::skip_blank(text, at);
     let mut pieces = Vec::new();

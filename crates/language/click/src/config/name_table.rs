@@ -56,8 +56,8 @@ impl NameTable {
     }
 }
 
-/// Adds one address of a definition. An address that can be read as several kinds (`10.0.0.1/8` is an address and a
-/// prefix) does not replace earlier ones.
+/// Adds one address of a definition. An address that can be read as several kinds (`10.0.0.1/8` is an address
+/// and a prefix) does not replace earlier ones.
 fn merge(entry: Addresses, found: Addresses) -> Addresses {
     let kinds = [
         found.ip4.is_some(),

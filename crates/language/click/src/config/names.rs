@@ -1,8 +1,9 @@
 //! Names of addresses, ports and protocols.
 //!
-//! After `AddressInfo(server 10.0.0.1 00:50:ba:85:84:a9)`, other arguments may use the name `server`. The argument
-//! determines the kind of address, or a suffix does (`server:eth`, `server:ip`, `server:ipnet`, `server:bcast`,
-//! `server:gw`). A name is visible in the compound element that defines it, and in all compounds inside.
+//! After `AddressInfo(server 10.0.0.1 00:50:ba:85:84:a9)`, other arguments may use the name `server`. The
+//! argument determines the kind of address, or a suffix does (`server:eth`, `server:ip`, `server:ipnet`,
+//! `server:bcast`, `server:gw`). A name is visible in the compound element that defines it, and in all
+//! compounds inside.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -43,8 +44,8 @@ fn without_suffix<'a>(name: &'a str, suffixes: &[&str]) -> Option<&'a str> {
     }
 }
 
-/// Resolves names for the value parsers. By default, a method resolves no addresses, and the well-known ports and
-/// protocols.
+/// Resolves names for the value parsers. By default, a method resolves no addresses, and the well-known ports
+/// and protocols.
 pub trait Names {
     /// The addresses of a name without a suffix.
     fn addresses(&self, _name: &str) -> Addresses {

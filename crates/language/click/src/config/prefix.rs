@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An IPv4 address and a mask. The address may have bits outside the mask, and the mask need not be contiguous.
+/// An IPv4 address and a mask. The address may have bits outside the mask, and the mask need not be
+/// contiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ip4Prefix {
     /// The address as written.

@@ -75,9 +75,9 @@ impl Compare {
         Compare { mask: None, relation: Relation::Equal, values: Values::One(value) }
     }
 
-    /// The comparison without its negation, and whether it had one: `!=`, `<` and `<=` are the negations of `=`, `>=`
-    /// and `>`. Where one of two numbers has to match, Click applies the negation last: `port != 80` means that neither
-    /// port is 80.
+    /// The comparison without its negation, and whether it had one: `!=`, `<` and `<=` are the negations of
+    /// `=`, `>=` and `>`. Where one of two numbers has to match, Click applies the negation last: `port !=
+    /// 80` means that neither port is 80.
     pub fn split(self) -> (Compare, bool) {
         let (relation, negated) = match self.relation {
             Relation::NotEqual => (Relation::Equal, true),

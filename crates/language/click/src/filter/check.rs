@@ -70,8 +70,8 @@ impl Parts {
         Err(if help.is_empty() { mistake } else { mistake.help(help) })
     }
 
-    /// The test, and the kind that the next test inherits. The error is `None` if its cause was reported with an
-    /// earlier test.
+    /// The test, and the kind that the next test inherits. The error is `None` if its cause was reported with
+    /// an earlier test.
     pub(super) fn build(&mut self, inherited: Inherited) -> Result<(Expr, Kind), Option<Diagnostic>> {
         if self.header == Some(Header::Ip6) {
             return self.six(inherited).map_err(Some);

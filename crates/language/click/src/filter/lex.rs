@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Splits at white space and around operators. `and`, `or` and `not` are ordinary words here. A `:` inside a word
-/// belongs to it (`0:1:2:3:4:5`), so that the `:` of `?:` needs spaces around it.
+/// Splits at white space and around operators. `and`, `or` and `not` are ordinary words here. A `:` inside a
+/// word belongs to it (`0:1:2:3:4:5`), so that the `:` of `?:` needs spaces around it.
 pub fn words(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut words = Vec::new();

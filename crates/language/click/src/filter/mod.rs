@@ -7,7 +7,8 @@
 //! - `test`, `check`: make one test of qualifiers and a value
 //! - `testing`: evaluates an expression on the bytes of a packet, for tests and fuzzing
 //!
-//! How an expression is compiled is not part of this module: tests compare the compiled expression with `testing`.
+//! How an expression is compiled is not part of this module: tests compare the compiled expression with
+//! `testing`.
 //!
 //! The grammar, with Click's precedences:
 //!

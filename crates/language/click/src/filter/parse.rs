@@ -1,7 +1,7 @@
 //! Parses words to an expression.
 //!
-//! All errors of an expression are collected; each has the span of its words. While the rest is parsed, a part with an
-//! error counts as `false`. Nesting is bounded, so that no text overflows the stack.
+//! All errors of an expression are collected; each has the span of its words. While the rest is parsed, a
+//! part with an error counts as `false`. Nesting is bounded, so that no text overflows the stack.
 
 use super::ast::Expr;
 use super::check::Inherited;

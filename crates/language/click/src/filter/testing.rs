@@ -1,7 +1,8 @@
-//! Evaluates an expression on the bytes of a packet: the reference for the compiled expression, for tests and fuzzing.
+//! Evaluates an expression on the bytes of a packet: the reference for the compiled expression, for tests and
+//! fuzzing.
 //!
-//! It is written for readability. A test of bytes that the packet does not contain fails (so that its negation by `not`
-//! matches), and every test fails on a packet without a complete IP header.
+//! It is written for readability. A test of bytes that the packet does not contain fails (so that its
+//! negation by `not` matches), and every test fails on a packet without a complete IP header.
 
 use super::ast::{Carrier, Compare, Direction, Expr, Layer, PortProtocol, Six, Test};
 use super::words::{TCP, UDP};
@@ -38,8 +39,8 @@ impl Direction {
         }
     }
 
-    /// The result of a test of the ports at the start of a transport header. `!=` negates the result of the pair, as in
-    /// Click.
+    /// The result of a test of the ports at the start of a transport header. `!=` negates the result of the
+    /// pair, as in Click.
     fn holds_of_ports(self, compare: Compare, transport: &[u8]) -> Option<bool> {
         let (positive, negated) = compare.split();
         let (src, dst) = (number(transport, 0, 2)?, number(transport, 2, 2)?);

@@ -1,7 +1,7 @@
 //! The words of the language and their meanings.
 //!
-//! A type word takes precedence over a name. A name with several meanings (`echo`: a port, an ICMP type) needs a
-//! qualifier.
+//! A type word takes precedence over a name. A name with several meanings (`echo`: a port, an ICMP type)
+//! needs a qualifier.
 
 use super::ast::{Carrier, HeaderField, Layer};
 use crate::config::{Names, PROTOCOLS};

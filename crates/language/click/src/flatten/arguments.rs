@@ -36,8 +36,9 @@ pub(super) fn check_formals(formals: &[Formal], diags: &mut Diagnostics) {
     }
 }
 
-/// The value of each formal parameter, in order; else the error, and its location. (`cp_assign_arguments` of Click:
-/// positional parameters receive the first arguments, all keywords are mandatory, `__REST__` receives the rest.)
+/// The value of each formal parameter, in order; else the error, and its location. (`cp_assign_arguments` of
+/// Click: positional parameters receive the first arguments, all keywords are mandatory, `__REST__` receives
+/// the rest.)
 pub(super) fn assign(
     template: &Template,
     args: &[Spanned],

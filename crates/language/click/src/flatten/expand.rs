@@ -1,5 +1,5 @@
-//! The second pass: makes elements of templates, replaces variables by their values, and joins connections through the
-//! `input` and `output` of compounds and groups.
+//! The second pass: makes elements of templates, replaces variables by their values, and joins connections
+//! through the `input` and `output` of compounds and groups.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -255,7 +255,8 @@ impl Expander<'_> {
             inner.values.insert(formal.name.name.clone(), value);
         }
         for (name, value) in &template.defines {
-            // In the order of the parameters, so that a definition may use the outer variable of the same name.
+            // In the order of the parameters, so that a definition may use the outer variable of the same
+            // name.
             if let Some(value) = config::expand(value, &inner, self.config_bytes) {
                 inner.values.insert(name.name.clone(), value);
             }
@@ -269,8 +270,8 @@ impl Expander<'_> {
         (input, output)
     }
 
-    /// The first definition that fits. If none does, the last one whose arguments fit: an error about its ports is more
-    /// useful than a refusal.
+    /// The first definition that fits. If none does, the last one whose arguments fit: an error about its
+    /// ports is more useful than a refusal.
     fn choose(&mut self, instance: &Instance<'_>, config: &Spanned) -> Option<ClassId> {
         let args = split_args(config);
         let place = instance.place(config);

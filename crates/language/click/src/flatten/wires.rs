@@ -96,7 +96,8 @@ impl Expander<'_> {
                 if is_connected || !reported.insert(place) {
                     continue;
                 }
-                // A wire from outside names a port of its side; one from inside names a port of the other side.
+                // A wire from outside names a port of its side; one from inside names a port of the other
+                // side.
                 mistakes.push(match pass.side == side {
                     true => (wire.span, pass, format!("{} has no {side} {}", pass.name, place.1)),
                     false => {

@@ -185,7 +185,8 @@ impl PortCode {
         if letters(self) & letters(other) & LETTERS != 0 {
             return true;
         }
-        // `own`: whether a code matches the number of its own port; `foreign`: whether it matches other numbers.
+        // `own`: whether a code matches the number of its own port; `foreign`: whether it matches other
+        // numbers.
         let own = |code: PortCode| code.number != code.negated;
         let foreign = |code: PortCode| code.negated;
         if same_port {

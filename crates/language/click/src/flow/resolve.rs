@@ -45,8 +45,8 @@ impl Flow {
 
 /// The largest number of ports of a configuration; a larger one is reported as a wrong port number.
 const MAX_PORTS: usize = 1 << 22;
-/// Up to this many pairs of ports, an element whose flow code uses port numbers is resolved for each pair. Above it,
-/// only an input and the output of the same number are taken to pass packets.
+/// Up to this many pairs of ports, an element whose flow code uses port numbers is resolved for each pair.
+/// Above it, only an input and the output of the same number are taken to pass packets.
 const MAX_PAIRS: usize = 1 << 16;
 
 /// Resolves every port to push, pull or agnostic. Errors are recorded in `diags`:
@@ -130,8 +130,9 @@ impl<'a> Resolver<'a> {
             .maybe_help(has.map(|has| format!("{} has {has}", element.class)));
     }
 
-    /// The ports of a connection are of the same type, and so are agnostic inputs and outputs of an element that
-    /// packets pass between. A breadth-first search from all push and pull ports resolves the agnostic ones.
+    /// The ports of a connection are of the same type, and so are agnostic inputs and outputs of an element
+    /// that packets pass between. A breadth-first search from all push and pull ports resolves the agnostic
+    /// ones.
     fn propagate(&mut self, connections: &[&Connection]) {
         let mut linked: HashMap<Port, Vec<Port>> = HashMap::new();
         let mut link = |a: Port, b: Port| {

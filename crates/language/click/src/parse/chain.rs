@@ -6,7 +6,8 @@ use super::parser::{Nesting, Parser};
 use crate::ast::{Arrow, Chain, Class, ElementKind, ElementRef, Ident, Ports};
 use crate::token::Kind;
 
-/// The largest port number; a larger one is reported as an error. Click's elements have some dozens of ports at most.
+/// The largest port number; a larger one is reported as an error. Click's elements have some dozens of ports
+/// at most.
 const MAX_PORT: u32 = 65_535;
 
 impl Parser<'_> {
@@ -113,8 +114,8 @@ impl Parser<'_> {
         Some(ElementRef { span, inputs, element, outputs })
     }
 
-    /// Whether an omitted element stands for `input` (before the first arrow) or `output` (after the last), by the
-    /// rules of `lib/lexer.cc`.
+    /// Whether an omitted element stands for `input` (before the first arrow) or `output` (after the last),
+    /// by the rules of `lib/lexer.cc`.
     fn implicit(&self, next: Kind, first_stage: bool, first_of_stage: bool, ports: bool) -> bool {
         !self.nesting.is_empty()
             && match next {

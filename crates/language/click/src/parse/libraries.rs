@@ -4,7 +4,8 @@ use std::path::Path;
 
 /// Finds the text of `require(library name)`.
 pub trait Libraries {
-    /// The library's name for messages, which also identifies it, and its text. `name` is required in the file `from`.
+    /// The library's name for messages, which also identifies it, and its text. `name` is required in the
+    /// file `from`.
     ///
     /// # Errors
     /// When there is no such library; the text is the reason.

@@ -1,8 +1,8 @@
 //! Parses a text to an [`Ast`].
 //!
-//! Recursive descent with bounded depth. A statement with an error is reported and skipped up to the next `;`, closing
-//! brace or new line that can start a statement, so that all errors of a file are reported at once. Names are resolved
-//! by [`crate::flatten`], not here.
+//! Recursive descent with bounded depth. A statement with an error is reported and skipped up to the next
+//! `;`, closing brace or new line that can start a statement, so that all errors of a file are reported at
+//! once. Names are resolved by [`crate::flatten`], not here.
 
 mod chain;
 mod compound;

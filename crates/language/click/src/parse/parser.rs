@@ -6,8 +6,8 @@ use super::libraries::Libraries;
 use crate::ast::{Ast, Ident, Statement, StatementKind};
 use crate::token::{Kind, Lexer, Token};
 
-/// The nesting limit of compounds and groups, which also bounds the recursion of every walk over the tree. (Click's own
-/// limit is 50.)
+/// The nesting limit of compounds and groups, which also bounds the recursion of every walk over the tree.
+/// (Click's own limit is 50.)
 pub(crate) const MAX_DEPTH: usize = 50;
 
 /// Parses a file. `loaded` contains the names of the files parsed so far: each library is included once.

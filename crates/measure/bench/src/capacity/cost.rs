@@ -1,26 +1,27 @@
 //! The cost of a chain's packets, and the throughput and latency that follow for a load.
 //!
-//! A worker polls: in each turn it takes what has arrived, up to a burst, and processes it. A turn with `n` packets
-//! takes `h + a·n`: `h` for the turn and `a` for each packet. At a load of `λ` packets a second it settles where as
-//! many packets arrive in a turn as the turn processes: `n = λ·(h + a·n)`. A turn then takes `C = h/(1 − λ·a)`, and at
-//! least the time of a turn with one packet. This is a queue with gated service and switch-over time `h` (H. Takagi,
-//! Queueing analysis of polling models, ACM Computing Surveys 20(1), 1988). A packet waits half a turn until the worker
-//! takes it, and leaves with its burst, a turn later: `1.5·C` on average where arrivals are even. Where arrivals are
-//! random, the wait of an M/D/1 queue is added: `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
+//! A worker polls: in each turn it takes what has arrived, up to a burst, and processes it. A turn with `n`
+//! packets takes `h + a·n`: `h` for the turn and `a` for each packet. At a load of `λ` packets a second it
+//! settles where as many packets arrive in a turn as the turn processes: `n = λ·(h + a·n)`. A turn then takes
+//! `C = h/(1 − λ·a)`, and at least the time of a turn with one packet. This is a queue with gated service and
+//! switch-over time `h` (H. Takagi, Queueing analysis of polling models, ACM Computing Surveys 20(1), 1988).
+//! A packet waits half a turn until the worker takes it, and leaves with its burst, a turn later: `1.5·C` on
+//! average where arrivals are even. Where arrivals are random, the wait of an M/D/1 queue is added:
+//! `λ·a²/(2·(1 − λ·a))` (Pollaczek and Khinchine).
 //!
-//! With bursts of up to `b` packets a worker carries `b/(h + a·b)`. Larger bursts carry more and delay nothing: a
-//! worker never waits for a burst to fill.
+//! With bursts of up to `b` packets a worker carries `b/(h + a·b)`. Larger bursts carry more and delay
+//! nothing: a worker never waits for a burst to fill.
 
 use serde::Serialize;
 
-/// A worker that finds no packets for about this long sleeps ([`worker`]): after 200 turns of spinning and 200 of
-/// yielding.
+/// A worker that finds no packets for about this long sleeps ([`worker`]): after 200 turns of spinning and
+/// 200 of yielding.
 const SLEEPS_AFTER_NS: f64 = 100_000.0;
-/// How long a packet waits for a worker that sleeps, on average: half of the shortest sleep, plus the timer slack of
-/// Linux (`PR_SET_TIMERSLACK` in prctl(2)).
+/// How long a packet waits for a worker that sleeps, on average: half of the shortest sleep, plus the timer
+/// slack of Linux (`PR_SET_TIMERSLACK` in prctl(2)).
 const SLEEP_NS: f64 = 100_000.0;
-/// The same limit of an NF in a process, which sleeps sooner (after 80 polls, most of them with a yield) and is woken
-/// by its host ([`nf::Link`]).
+/// The same limit of an NF in a process, which sleeps sooner (after 80 polls, most of them with a yield) and
+/// is woken by its host ([`nf::Link`]).
 const NF_SLEEPS_AFTER_NS: f64 = 20_000.0;
 /// How long it takes to put an NF in a process to sleep and to wake it.
 const NF_WAKE_NS: f64 = 50_000.0;
@@ -43,8 +44,8 @@ pub struct NfCost {
     pub ns: f64,
 }
 
-/// The cost of a whole chain with one process for each NF. It is more than the sum of its parts, because packets move
-/// between cores.
+/// The cost of a whole chain with one process for each NF. It is more than the sum of its parts, because
+/// packets move between cores.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Whole {
     /// Nanoseconds from packet to packet with a receive ring that is always full.
@@ -58,8 +59,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// Nanoseconds from packet to packet: as measured, or the least measured cost where the burst size was not
-    /// measured.
+    /// Nanoseconds from packet to packet: as measured, or the least measured cost where the burst size was
+    /// not measured.
     fn ns(&self, burst: usize) -> f64 {
         let least = |most: f64, cost: &BurstCost| most.min(cost.ns);
         let exact = self.bursts.iter().find(|cost| cost.burst == burst);
@@ -72,8 +73,8 @@ impl Whole {
 pub struct Costs {
     /// The execution mode of the NFs in this process: `modular`, `fused` or `cached`.
     pub mode: String,
-    /// Whether packets came from a receive ring, which costs about as much as a NIC's; otherwise ports generated
-    /// packets as fast as the worker took them.
+    /// Whether packets came from a receive ring, which costs about as much as a NIC's; otherwise ports
+    /// generated packets as fast as the worker took them.
     pub has_ring: bool,
     /// The measured costs, in ascending order of the burst size.
     pub bursts: Vec<BurstCost>,
@@ -112,8 +113,8 @@ impl Costs {
         exact.map_or(self.packet_ns + self.turn_ns / burst.max(1) as f64, |cost| cost.ns)
     }
 
-    /// Nanoseconds from packet to packet with one process for each NF: those of the whole chain where they are more
-    /// than a worker's.
+    /// Nanoseconds from packet to packet with one process for each NF: those of the whole chain where they
+    /// are more than a worker's.
     pub fn ns_beside(&self, burst: usize) -> f64 {
         self.whole.as_ref().map_or(0.0, |whole| whole.ns(burst)).max(self.ns(burst))
     }
@@ -133,8 +134,8 @@ impl Costs {
         load * self.ns(burst) / 1e9
     }
 
-    /// Latency of a frame at a load, in nanoseconds: with even arrivals, and the additional wait with random arrivals.
-    /// `None` where the chain does not carry the load.
+    /// Latency of a frame at a load, in nanoseconds: with even arrivals, and the additional wait with random
+    /// arrivals. `None` where the chain does not carry the load.
     pub fn latency_ns(&self, load: f64, burst: usize) -> Option<(f64, f64)> {
         let per_ns = load / 1e9;
         let busy = per_ns * self.packet_ns;
@@ -161,7 +162,8 @@ impl Costs {
             // The packet is taken at once; the poll before it was an empty turn.
             false => self.turn_ns / 2.0 + turn,
         };
-        // Each NF in a process has turns of its own, and the worker collects its completions in one more turn.
+        // Each NF in a process has turns of its own, and the worker collects its completions in one more
+        // turn.
         let nfs: f64 = self.nfs.iter().map(|nf| 1.5 * (nf.ns * packets + turn) + wake).sum();
         Some((even + nfs + asleep, random))
     }
@@ -181,8 +183,8 @@ impl Costs {
         (packets, self.turn_ns + self.packet_ns * packets)
     }
 
-    /// The costs on a core that is `times` as slow. Memory accesses do not get slower with the core, so this is an
-    /// upper bound.
+    /// The costs on a core that is `times` as slow. Memory accesses do not get slower with the core, so this
+    /// is an upper bound.
     #[must_use]
     pub fn slower(&self, times: f64) -> Costs {
         let burst = |cost: &BurstCost| BurstCost { ns: cost.ns * times, ..*cost };
@@ -233,7 +235,8 @@ mod tests {
         Costs::new("modular", [64, 1, 8, 256].map(cost).to_vec(), vec![], 2.0)
     }
 
-    /// Simulates the turns of a worker; returns the average latency of frames that arrive evenly, in nanoseconds.
+    /// Simulates the turns of a worker; returns the average latency of frames that arrive evenly, in
+    /// nanoseconds.
     fn simulate(costs: &Costs, load: f64, burst: usize) -> f64 {
         let (gap, mut now, mut next, mut sum, mut count) = (1e9 / load, 0.0, 0u64, 0.0, 0.0);
         while count < 50_000.0 {

@@ -1,10 +1,10 @@
 //! Measures the cost of a chain's packets at several burst sizes.
 //!
-//! The chain is offered more than it takes, through the same receive rings as when a plan is verified: the costs
-//! include their clock reads and counts, as those of a NIC's driver would be. A chain without a port that discards has
-//! no point where its output is counted; it runs in a closed loop, without rings. A chain with NFs in processes is
-//! measured twice: stage by stage with probes in a closed loop, and as a whole behind rings, which shows what the cores
-//! lose by passing packets to each other.
+//! The chain is offered more than it takes, through the same receive rings as when a plan is verified: the
+//! costs include their clock reads and counts, as those of a NIC's driver would be. A chain without a port
+//! that discards has no point where its output is counted; it runs in a closed loop, without rings. A chain
+//! with NFs in processes is measured twice: stage by stage with probes in a closed loop, and as a whole
+//! behind rings, which shows what the cores lose by passing packets to each other.
 
 use super::Facts;
 use super::cost::{BurstCost, Costs, NfCost, Whole};
@@ -124,8 +124,8 @@ fn behind_ring(
     Ok((under_test, looks?))
 }
 
-/// Measures a chain with NFs in processes as a whole, at several burst sizes. Also returns the largest share of the
-/// time in which something else had a core, and whether cores were far apart.
+/// Measures a chain with NFs in processes as a whole, at several burst sizes. Also returns the largest share
+/// of the time in which something else had a core, and whether cores were far apart.
 fn as_whole(path: &Path, run: &RunOptions, seconds: f64) -> Result<(Whole, (f64, bool)), BenchError> {
     let (mut bursts, mut latencies, mut disturbed, mut far) = (vec![], vec![], 0.0f64, false);
     let mut load = FEW;
@@ -161,7 +161,8 @@ fn discards(path: &Path) -> Result<bool, BenchError> {
     Ok(chain.ports.iter().any(|port| matches!(&port.kind, PortKind::Local(_, Sink::Discard))))
 }
 
-/// Measures a chain with NFs in processes: the cost to the worker, and the time that each process ran per packet.
+/// Measures a chain with NFs in processes: the cost to the worker, and the time that each process ran per
+/// packet.
 fn beside_processes(
     path: &Path,
     run: &RunOptions,
@@ -195,8 +196,8 @@ fn beside_processes(
     Ok(Measured { costs, facts, mean_bytes, disturbed, far })
 }
 
-/// Gives the slowest part of the chain the cost of the whole: the NF whose process ran longest per packet, unless the
-/// worker takes longer.
+/// Gives the slowest part of the chain the cost of the whole: the NF whose process ran longest per packet,
+/// unless the worker takes longer.
 fn settle(costs: &mut Costs, whole: &mut Whole) {
     let least = |bursts: &[BurstCost]| bursts.iter().map(|cost| cost.ns).fold(f64::INFINITY, f64::min);
     let (of_whole, of_worker) = (least(&whole.bursts), least(&costs.bursts));
@@ -265,7 +266,8 @@ mod tests {
         let bursts: Vec<usize> = found.costs.bursts.iter().map(|cost| cost.burst).collect();
         assert_eq!((bursts.as_slice(), found.costs.has_ring), (&BURSTS[..], true));
         assert!(found.costs.packet_ns > 0.0 && found.facts.one_worker.is_empty(), "{found:?}");
-        // IMIX has 7 frames of 64, 4 of 594 and 1 of 1518 bytes: 361.8 on average; the sizes are drawn at random.
+        // IMIX has 7 frames of 64, 4 of 594 and 1 of 1518 bytes: 361.8 on average; the sizes are drawn at
+        // random.
         assert!((found.mean_bytes - 361.8).abs() < 40.0, "{}", found.mean_bytes);
     }
 

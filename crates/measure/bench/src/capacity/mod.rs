@@ -1,10 +1,10 @@
 //! Plans the resources for a load: cores, queues, burst size and frequency, and the latency to expect.
 //!
 //! [`measure`] measures the cost of a chain's packets on this machine, and [`cost`] derives throughput and latency for
-//! a load from it. [`crate::machine::topology`] describes the machine. [`make`] combines both, by the advice of Niu et
-//! al. (Benchmarking NFV Software Dataplanes): the NFs of a chain run on one socket, or on several servers where one
-//! socket is too small (section 4.3), and the clock is no faster than the load requires (section 4.1). [`verify`]
-//! offers the load and compares throughput and latency with the plan.
+//! a load from it. [`crate::machine::topology`] describes the machine. [`make`] combines both, by the advice
+//! of Niu et al. (Benchmarking NFV Software Dataplanes): the NFs of a chain run on one socket, or on several
+//! servers where one socket is too small (section 4.3), and the clock is no faster than the load requires
+//! (section 4.1). [`verify`] offers the load and compares throughput and latency with the plan.
 //!
 //! A plan is pure arithmetic: the same costs and the same machine give the same plan.
 
@@ -21,7 +21,8 @@ use crate::machine::Topology;
 use crate::units::{self, Nanoseconds, Rate};
 use serde::Serialize;
 
-/// The highest utilization of a core in a plan: the rest is for uneven arrivals and for other work of the core.
+/// The highest utilization of a core in a plan: the rest is for uneven arrivals and for other work of the
+/// core.
 pub const MOST_BUSY: f64 = 0.85;
 /// A burst size is as good as the best one where its packets cost up to this many times as much.
 const NEAR: f64 = 1.1;
@@ -98,8 +99,8 @@ pub struct CapacityPlan {
     pub latency_ns: f64,
     /// The additional average wait with random arrivals, in nanoseconds.
     pub random_ns: f64,
-    /// The time in which a burst of frames arrives, in nanoseconds. No frame waits longer than that for a burst to
-    /// fill.
+    /// The time in which a burst of frames arrives, in nanoseconds. No frame waits longer than that for a
+    /// burst to fill.
     pub burst_ns: f64,
     /// The lowest frequency that carries the load; `None` where the machine does not carry it at all.
     pub frequency: Option<Frequency>,
@@ -130,8 +131,8 @@ pub fn make(ask: &Ask, costs: &Costs, facts: &Facts, topology: &Topology) -> Cap
     };
     let bursts = || costs.bursts.iter().map(|cost| cost.burst);
     let find = |is_enough: &dyn Fn((bool, bool)) -> bool| {
-        // The smallest burst size whose packets cost little more than those of the best one: a larger one gains less
-        // than a tenth.
+        // The smallest burst size whose packets cost little more than those of the best one: a larger one
+        // gains less than a tenth.
         let first = |workers: usize| {
             let enough = || bursts().filter(|burst| is_enough(of(workers, *burst)));
             let least_ns = enough().map(ns).fold(f64::INFINITY, f64::min);

@@ -22,8 +22,8 @@ pub struct Placement {
 pub(super) struct Layout {
     pub places: Vec<Placement>,
     pub servers: usize,
-    /// Whether the chain is split: each server runs some of its NFs in sequence. Otherwise each server runs all of them
-    /// for a share of the flows.
+    /// Whether the chain is split: each server runs some of its NFs in sequence. Otherwise each server runs
+    /// all of them for a share of the flows.
     pub is_cut: bool,
     /// Why this machine is too small, and what would be enough.
     pub short: Vec<String>,
@@ -108,8 +108,8 @@ fn worker_names(workers: usize) -> impl Iterator<Item = String> {
     (0..workers).map(|worker| format!("worker-{worker}"))
 }
 
-/// Splits the chain's NFs over servers in sequence, each server with all workers; `None` where an NF does not fit on
-/// one.
+/// Splits the chain's NFs over servers in sequence, each server with all workers; `None` where an NF does not
+/// fit on one.
 fn cut(workers: usize, nfs: &[Vec<String>], room: usize) -> Option<Vec<Vec<String>>> {
     let own = || worker_names(workers).collect::<Vec<_>>();
     let mut groups = vec![own()];

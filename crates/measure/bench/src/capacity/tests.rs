@@ -98,7 +98,8 @@ fn a_latency_that_is_not_kept_is_told() {
 #[test]
 fn nfs_in_processes_have_cores_of_the_same_socket() {
     let plan = plan("5Mpps", None, &[("nat", 100.0)], &sockets());
-    // Two of the machine's four cores: the socket with the machine's first core has room, and that core is used last.
+    // Two of the machine's four cores: the socket with the machine's first core has room, and that core is
+    // used last.
     assert_eq!(places(&plan), [(0, "worker-0", Some(2)), (0, "nat", Some(0))]);
     assert!(plan.fits && plan.places.iter().all(|place| place.socket == 0));
 }
@@ -154,7 +155,8 @@ fn what_goes_from_core_to_core_is_carried_as_the_whole_is() {
     assert_eq!((plan.workers, plan.burst, plan.capacity.round()), (1, 64, 12_500_000.0), "{plan:?}");
     // The load is 40 % of what the whole carries.
     assert!((plan.latency_ns - 800.0 * (1.0 - 0.016) / (1.0 - 0.4)).abs() < 1.0, "{plan:?}");
-    // With two processes of the NF the measured whole does not apply: the costs of the worker and of the NF do.
+    // With two processes of the NF the measured whole does not apply: the costs of the worker and of the NF
+    // do.
     let more = of("14Mpps");
     assert!(more.places.iter().filter(|place| place.what.starts_with("nat")).count() == 2, "{more:?}");
     assert!(more.capacity > 1e9 / 76.0 && more.latency_ns.is_finite() && !more.costs.has_ring, "{more:?}");

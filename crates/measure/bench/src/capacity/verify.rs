@@ -1,13 +1,14 @@
 //! Verifies a plan: offers its load to the chain, or one worker's share of it.
 //!
-//! First it searches for the rate that the chain carries (RFC 9971, with half a percent of loss by default and short
-//! trials) and compares it with the plan. Then it offers the planned load with stamped frames and compares their median
-//! latency with the plan. It uses the median because a machine that takes the core away now and then adds milliseconds
-//! to a few frames, which no plan foresees. At high loads only some frames have stamps, because stamps cost time.
+//! First it searches for the rate that the chain carries (RFC 9971, with half a percent of loss by default
+//! and short trials) and compares it with the plan. Then it offers the planned load with stamped frames and
+//! compares their median latency with the plan. It uses the median because a machine that takes the core away
+//! now and then adds milliseconds to a few frames, which no plan foresees. At high loads only some frames
+//! have stamps, because stamps cost time.
 //!
-//! Machines, above all virtual ones, have phases in which everything takes longer. Therefore the cost of packets is
-//! measured again before and after the search: where it differs from that of the plan, the machine changed, and the
-//! plan is not at fault.
+//! Machines, above all virtual ones, have phases in which everything takes longer. Therefore the cost of
+//! packets is measured again before and after the search: where it differs from that of the plan, the machine
+//! changed, and the plan is not at fault.
 
 use super::CapacityPlan;
 use super::measure::flood;
@@ -85,8 +86,8 @@ pub struct Verified {
     pub workers: usize,
     /// The carried rate of each round in frames a second, in ascending order.
     pub rounds: Vec<f64>,
-    /// The cost of a packet before the first round and after each round, as a multiple of the plan's. Empty for a chain
-    /// that was measured in a closed loop.
+    /// The cost of a packet before the first round and after each round, as a multiple of the plan's. Empty
+    /// for a chain that was measured in a closed loop.
     pub paces: Vec<f64>,
     /// The number of trials, and of those that were disturbed.
     pub tally: Tally,
@@ -94,9 +95,10 @@ pub struct Verified {
     pub holds: bool,
 }
 
-/// Verifies a plan. The chain under test runs in the plan's execution mode and with its burst size. Where the first
-/// round finds that the plan does not hold although the cost of packets did not change, three rounds decide by their
-/// medians: a single search ends too low if the machine was busy with something else in a trial that decided it.
+/// Verifies a plan. The chain under test runs in the plan's execution mode and with its burst size. Where the
+/// first round finds that the plan does not hold although the cost of packets did not change, three rounds
+/// decide by their medians: a single search ends too low if the machine was busy with something else in a
+/// trial that decided it.
 ///
 /// # Errors
 /// When nothing can be measured.

@@ -27,8 +27,8 @@ fn laid_out(lab: &Lab, rules: usize) -> Result<PathBuf, BenchError> {
     stage.lay_out(workload, PortKind::Memory, FLOWS.max(rules as u64).min(MOST_FLOWS))
 }
 
-/// Measures firewall, router and NAPT with each number of rules: throughput in every execution mode, and latency at a
-/// low rate.
+/// Measures firewall, router and NAPT with each number of rules: throughput in every execution mode, and
+/// latency at a low rate.
 ///
 /// # Errors
 /// When the files of the chains cannot be written.

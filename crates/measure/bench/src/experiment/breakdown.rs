@@ -1,12 +1,12 @@
 //! Measures the cycles of each stage of a chain: table I of NetVM, for any chain.
 //!
-//! The chain runs in a closed loop. In one run, so with the same memory and tables, it is measured in turn with and
-//! without probes ([`worker::profile`]). The cost of one probe, a reading of the cycle counter, is measured by repeated
-//! readings and subtracted from each stage by its number of readings. The stages then have to add up to the cost of the
-//! chain without probes; the breakdown reports the difference.
+//! The chain runs in a closed loop. In one run, so with the same memory and tables, it is measured in turn
+//! with and without probes ([`worker::profile`]). The cost of one probe, a reading of the cycle counter, is
+//! measured by repeated readings and subtracted from each stage by its number of readings. The stages then
+//! have to add up to the cost of the chain without probes; the breakdown reports the difference.
 //!
-//! For an NF in a process of its own the breakdown has the host's stages, and how long the process ran as seen from
-//! outside. Where the NF does not sleep, that time includes polling for packets.
+//! For an NF in a process of its own the breakdown has the host's stages, and how long the process ran as
+//! seen from outside. Where the NF does not sleep, that time includes polling for packets.
 
 mod text;
 

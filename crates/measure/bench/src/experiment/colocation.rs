@@ -11,9 +11,9 @@ use crate::trial::closed::{ClosedLoop, watch_all};
 use crate::units::counted;
 use std::path::PathBuf;
 
-/// Measures one chain, two chains, and so on up to `most` at once. The chains are those of the list in turn, each with
-/// packet memory and a core of its own. With `sizes` the figure is over the frame size; otherwise the chains keep their
-/// own sizes and the figure is over the number of chains.
+/// Measures one chain, two chains, and so on up to `most` at once. The chains are those of the list in turn,
+/// each with packet memory and a core of its own. With `sizes` the figure is over the frame size; otherwise
+/// the chains keep their own sizes and the figure is over the number of chains.
 ///
 /// # Errors
 /// When a chain has errors.

@@ -1,8 +1,9 @@
 //! Time to deployment of an NF: figure 17 of the NetVM paper (IEEE TNSM 2015, section V.F).
 //!
-//! The same NF (header check, filter, TTL) is added to a running chain in every way that this machine supports, while
-//! packets arrive continuously. The time runs from the start request until the handshake of host and NF has finished,
-//! and until the first packet leaves the NF. The figure shows the paper's values beside them.
+//! The same NF (header check, filter, TTL) is added to a running chain in every way that this machine
+//! supports, while packets arrive continuously. The time runs from the start request until the handshake of
+//! host and NF has finished, and until the first packet leaves the NF. The figure shows the paper's values
+//! beside them.
 
 use super::lab::Lab;
 use super::live::{LiveChain, await_state, out_of};
@@ -93,13 +94,13 @@ fn repeated(lab: &Lab, once: impl FnMut() -> Result<Took, BenchError>) -> Result
 
 /// Measures the time to deployment: in every way that this machine supports, or of the NFs of a user's chain.
 ///
-/// `image` is the name of an image in podman or docker, whose program is an NF with two interfaces. Without it these
-/// runtimes are skipped: the experiment fetches and builds no image. What needs this program is skipped where the lab
-/// has none.
+/// `image` is the name of an image in podman or docker, whose program is an NF with two interfaces. Without
+/// it these runtimes are skipped: the experiment fetches and builds no image. What needs this program is
+/// skipped where the lab has none.
 ///
 /// # Errors
-/// When a user's chain cannot run at all. The experiment's own deployments are skipped where they fail, and the figure
-/// says why.
+/// When a user's chain cannot run at all. The experiment's own deployments are skipped where they fail, and
+/// the figure says why.
 pub fn deploy(lab: &mut Lab, chain: Option<&Path>, image: Option<&str>) -> Result<Figure, BenchError> {
     let mut figure = sheet(lab, chain);
     let Some(chain) = chain else {

@@ -2,8 +2,8 @@
 
 use crate::figure::{Figure, Series};
 
-/// Fits a straight line to points, by least squares: returns its slope and its value at 0. `None` for fewer than two x
-/// values.
+/// Fits a straight line to points, by least squares: returns its slope and its value at 0. `None` for fewer
+/// than two x values.
 pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let count = points.len() as f64;
     let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
@@ -13,8 +13,8 @@ pub fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     (spread > 0.0).then(|| (both / spread, y - both / spread * x))
 }
 
-/// Fits the exponent with which y grows with x, by least squares over logarithms: 0 for constant, 1 for proportional.
-/// `None` for fewer than two x values, or values that have no logarithm.
+/// Fits the exponent with which y grows with x, by least squares over logarithms: 0 for constant, 1 for
+/// proportional. `None` for fewer than two x values, or values that have no logarithm.
 pub fn power(points: &[(f64, f64)]) -> Option<f64> {
     let is_positive = |(x, y): &(f64, f64)| *x > 0.0 && *y > 0.0;
     if !points.iter().all(is_positive) {
@@ -24,8 +24,8 @@ pub fn power(points: &[(f64, f64)]) -> Option<f64> {
     line(&logs).map(|(slope, _)| slope)
 }
 
-/// The cost of one more `each` (such as `NF`), for each curve of a figure in Mpps: a line fitted to the time per
-/// packet.
+/// The cost of one more `each` (such as `NF`), for each curve of a figure in Mpps: a line fitted to the time
+/// per packet.
 pub fn per_nf(figure: &Figure, each: &str) -> Vec<String> {
     let of = |series: &Series| {
         let points: Vec<(f64, f64)> =

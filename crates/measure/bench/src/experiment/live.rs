@@ -49,8 +49,8 @@ impl LiveChain {
         LiveChain::start_paced(script, run, HashMap::new())
     }
 
-    /// Starts a chain as [`LiveChain::start_script`] does. The generated frames of the ports in `sources` arrive at the
-    /// set rate of their pace; other ports with generated traffic always have frames.
+    /// Starts a chain as [`LiveChain::start_script`] does. The generated frames of the ports in `sources`
+    /// arrive at the set rate of their pace; other ports with generated traffic always have frames.
     ///
     /// # Errors
     /// As [`LiveChain::start_script`].
@@ -137,11 +137,12 @@ impl LiveChain {
         grown.ok_or_else(told).map(|at| (at - since).as_secs_f64())
     }
 
-    /// Starts a chain, and once packets have flowed for a while counts them, with what `read` reads before and behind.
+    /// Starts a chain, and once packets have flowed for a while counts them, with what `read` reads before
+    /// and behind.
     ///
     /// # Errors
-    /// As [`LiveChain::start_script`], when an NF does not start, when it ends by itself or no packets come, or when
-    /// `read` fails.
+    /// As [`LiveChain::start_script`], when an NF does not start, when it ends by itself or no packets come,
+    /// or when `read` fails.
     pub fn watched<T>(
         script: &Script,
         run: &RunOptions,

@@ -1,5 +1,5 @@
-//! Behaviour under too high loads: the frame loss curve (RFC 2544, section 26.3), and back-to-back frames (section
-//! 26.4, as updated by RFC 9004).
+//! Behaviour under too high loads: the frame loss curve (RFC 2544, section 26.3), and back-to-back frames
+//! (section 26.4, as updated by RFC 9004).
 //!
 //! Ports are open-loop: frames arrive when they are due, in a ring with room for 1,024.
 
@@ -77,8 +77,8 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     Ok(vec![figure])
 }
 
-/// Measures the longest run of frames back to back at a line rate that the chain forwards without loss, over the frame
-/// size.
+/// Measures the longest run of frames back to back at a line rate that the chain forwards without loss, over
+/// the frame size.
 ///
 /// # Errors
 /// When the chain cannot run.

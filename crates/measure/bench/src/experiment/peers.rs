@@ -1,10 +1,10 @@
 //! Compares Millrace with other systems: the same frames, ports and cores in one run, by turns.
 //!
-//! Each turn creates two veth cables, starts a system between them, warms it up, searches for the rate that it carries
-//! with up to half a percent of loss (RFC 9971's PDR, with short trials), and measures latency at a low rate. The
-//! tester has one core and the system another. The kernel also processes what the system's devices receive on the
-//! system's core. First the tester's own limit is measured, on a cable without a system: no higher rate can be
-//! observed.
+//! Each turn creates two veth cables, starts a system between them, warms it up, searches for the rate that
+//! it carries with up to half a percent of loss (RFC 9971's PDR, with short trials), and measures latency at
+//! a low rate. The tester has one core and the system another. The kernel also processes what the system's
+//! devices receive on the system's core. First the tester's own limit is measured, on a cable without a
+//! system: no higher rate can be observed.
 
 use crate::BenchError;
 use crate::figure::{Axis, Expectation, Figure, Origin, Point, Series, Skipped};
@@ -36,7 +36,8 @@ const PATIENCE_S: f64 = 60.0;
 const TOO_MANY: f64 = 20e6;
 /// The highest load, as a share of the tester's own limit.
 const HEADROOM: f64 = 0.97;
-/// A trial in which the tester sent less than this share of the due frames shows the tester's limit, not the system's.
+/// A trial in which the tester sent less than this share of the due frames shows the tester's limit, not the
+/// system's.
 const OFFERED: f64 = 0.995;
 
 /// A tester that has its core to itself sends nearly all frames within this time after they are due.
@@ -399,7 +400,8 @@ fn wait_for_frames(wire: &mut Wire, seconds: f64) -> Result<(), BenchError> {
 /// The trials of one search.
 struct Searched<'a> {
     wire: &'a mut Wire,
-    /// For each trial: the load, the share of it that the tester sent, and the share of that which the system lost.
+    /// For each trial: the load, the share of it that the tester sent, and the share of that which the system
+    /// lost.
     trials: Vec<(f64, f64, f64)>,
     disturbed: usize,
     missed: u64,

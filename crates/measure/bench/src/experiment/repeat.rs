@@ -40,8 +40,8 @@ impl Stop {
     }
 }
 
-/// Measures throughput over the number of times that a chain's NFs are in a row, in every execution mode: all NFs on
-/// its only path from traffic to a sink, or one of them.
+/// Measures throughput over the number of times that a chain's NFs are in a row, in every execution mode: all
+/// NFs on its only path from traffic to a sink, or one of them.
 ///
 /// # Errors
 /// When the file is no chain, or its NFs are not in one row.

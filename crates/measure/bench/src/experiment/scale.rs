@@ -15,8 +15,8 @@ const BURSTS: [usize; 7] = [1, 4, 8, 16, 32, 64, 256];
 /// Where a point is, and how the chain runs there, in whatever form.
 type Varied = Vec<(f64, RunOptions)>;
 
-/// Measures the chain in a file; returns a figure for each of flows, frame sizes, bursts and cores. NFs in processes
-/// run as the file says.
+/// Measures the chain in a file; returns a figure for each of flows, frame sizes, bursts and cores. NFs in
+/// processes run as the file says.
 ///
 /// # Errors
 /// When the chain cannot run.

@@ -18,8 +18,8 @@ impl Script {
         Script { path: "experiment.toml".into(), text: text.into() }
     }
 
-    /// A chain of one NF with these keys in its section, between generated 64-byte frames of so many flows and a port
-    /// that discards.
+    /// A chain of one NF with these keys in its section, between generated 64-byte frames of so many flows
+    /// and a port that discards.
     pub fn of_nf(flows: u32, keys: &str) -> Script {
         Script::new(format!(
             "links = [\"in -> [0]nf[1] -> out\"]\n[ports]\nin = {{ traffic = {{ flows = {flows}, size = \"64\" }} }}\n\

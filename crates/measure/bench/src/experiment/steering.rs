@@ -1,9 +1,9 @@
 //! Throughput over several instances of an NF: figure 16 of the NetVM paper (IEEE TNSM 2015, section V.E).
 //!
-//! An L3 forwarder runs as one, two, three, … instances. Packets are steered to them by both policies of `steer`:
-//! `least-filled`, as in the paper, by the number of queued packets, and `flow`. Packets arrive as fast as the worker
-//! takes them (closed loop). There is a figure for each policy, with the packets a second of each instance and their
-//! sum.
+//! An L3 forwarder runs as one, two, three, … instances. Packets are steered to them by both policies of
+//! `steer`: `least-filled`, as in the paper, by the number of queued packets, and `flow`. Packets arrive as
+//! fast as the worker takes them (closed loop). There is a figure for each policy, with the packets a second
+//! of each instance and their sum.
 
 use super::lab::{Case, Lab};
 use super::live::{LiveChain, Watched};
@@ -25,14 +25,15 @@ const EVEN: f64 = 0.25;
 /// With `flow`, where the hash of a flow selects its instance: how far a share may be from the mean.
 const HASHED: f64 = 0.5;
 
-/// A user's chain, and the name of the NF that gets several instances: the chain's first one where it is `None`.
+/// A user's chain, and the name of the NF that gets several instances: the chain's first one where it is
+/// `None`.
 type Chain<'a> = Option<(&'a Path, Option<&'a str>)>;
 
 /// The chain to measure.
 struct Steered<'a> {
     script: Script,
-    /// The NF that gets several instances, and whether those run in processes of their own; otherwise they are elements
-    /// of this process.
+    /// The NF that gets several instances, and whether those run in processes of their own; otherwise they
+    /// are elements of this process.
     nf: String,
     processes: bool,
     /// The most instances.
@@ -40,8 +41,8 @@ struct Steered<'a> {
     chain: Chain<'a>,
 }
 
-/// Measures both ways of steering with up to `most` instances, a figure for each way. Instances of the experiment's own
-/// chain run in processes where there is a program to run them.
+/// Measures both ways of steering with up to `most` instances, a figure for each way. Instances of the
+/// experiment's own chain run in processes where there is a program to run them.
 ///
 /// # Errors
 /// When a user's chain cannot run.

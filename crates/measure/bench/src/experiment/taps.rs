@@ -1,9 +1,10 @@
-//! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (SAC 2018, section 4.1).
+//! Throughput over the number of NFs that share a virtual device: figure 6 of the MVMP paper (SAC 2018,
+//! section 4.1).
 //!
-//! Up to five NFs open one device, and each receives all of its packets: as copies of its own (`inline`), as read-only
-//! copies (`observe`), or in place (`tap`). NFs with copies of their own hold the source back. Observers and taps miss
-//! the packets that they are too slow for. So there are two rates: that of the packets through the device, and that of
-//! the packets which the slowest NF sees.
+//! Up to five NFs open one device, and each receives all of its packets: as copies of its own (`inline`), as
+//! read-only copies (`observe`), or in place (`tap`). NFs with copies of their own hold the source back.
+//! Observers and taps miss the packets that they are too slow for. So there are two rates: that of the
+//! packets through the device, and that of the packets which the slowest NF sees.
 
 use super::lab::{Case, Lab};
 use super::live::{LiveChain, Watched, out_of};
@@ -23,8 +24,8 @@ type Shared = (&'static str, &'static str);
 const COPIES: Shared = ("copies", "inline");
 const ALL: [Shared; 3] = [COPIES, ("observers", "observe"), ("taps", "tap")];
 
-/// Measures the rates of up to `most` NFs, with a figure for each frame size, in bytes with FCS. Without the program
-/// that is the NF everything is skipped.
+/// Measures the rates of up to `most` NFs, with a figure for each frame size, in bytes with FCS. Without the
+/// program that is the NF everything is skipped.
 pub fn taps(lab: &mut Lab, sizes: &[u32], most: usize) -> Vec<Figure> {
     sizes.iter().map(|size| of_size(lab, *size, most)).collect()
 }

@@ -1,5 +1,5 @@
-//! Compares Millrace with `dpdk-testpmd` on DPDK's net_pcap: the same frames, device and core, by turns. This is a few
-//! rows of [`crate::speed`].
+//! Compares Millrace with `dpdk-testpmd` on DPDK's net_pcap: the same frames, device and core, by turns. This
+//! is a few rows of [`crate::speed`].
 
 use super::lab::Lab;
 use crate::BenchError;
@@ -29,7 +29,8 @@ const FLOWS: u64 = 1_000;
 /// testpmd's mode that does the same as `l2`.
 const SAME: (&str, &str) = ("testpmd-macswap", "l2");
 
-/// Measures the workloads. `program` is this program with the arguments that make it measure one chain: `bench`.
+/// Measures the workloads. `program` is this program with the arguments that make it measure one chain:
+/// `bench`.
 ///
 /// # Errors
 /// When the files cannot be written, or nothing can be started.

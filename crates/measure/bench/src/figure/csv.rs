@@ -4,7 +4,8 @@ use super::words::plain;
 use super::{Figure, Origin};
 use crate::BenchError;
 
-/// The columns. `x_name` is the category's name and empty for numbers; `origin` is `own`, `peer` or `paper: PLACE`.
+/// The columns. `x_name` is the category's name and empty for numbers; `origin` is `own`, `peer` or `paper:
+/// PLACE`.
 const COLUMNS: &str = "figure,series,origin,x,x_name,x_unit,median,min,max,repeats,disturbed,y_unit";
 
 /// All points of a figure in long form, with a header.

@@ -9,8 +9,8 @@ use super::{Figure, Report, Series};
 use comfy_table::presets::ASCII_MARKDOWN;
 use std::fmt::{Result, Write};
 
-/// Renders a report as Markdown. `plots` is the folder of the plots that [`super::write()`] writes, relative to the
-/// page: `plots` or `.`. `docs/performance.md` has no plots.
+/// Renders a report as Markdown. `plots` is the folder of the plots that [`super::write()`] writes, relative
+/// to the page: `plots` or `.`. `docs/performance.md` has no plots.
 pub fn markdown(report: &Report, plots: Option<&str>) -> String {
     let names = file_names(report);
     let mut out = String::new();

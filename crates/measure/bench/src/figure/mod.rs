@@ -1,12 +1,12 @@
 //! The results of an experiment, as data that can be drawn, printed and compared.
 //!
-//! A [`Figure`] is the data of a plot with what a reader needs to judge it: what was measured on which ports, the
-//! command that repeats it, the spread of every point, what could not be measured and why, and what the experiment
-//! expects of its result. A [`Report`] is several figures and the machine. Nothing here measures.
+//! A [`Figure`] is the data of a plot with what a reader needs to judge it: what was measured on which ports,
+//! the command that repeats it, the spread of every point, what could not be measured and why, and what the
+//! experiment expects of its result. A [`Report`] is several figures and the machine. Nothing here measures.
 //!
-//! A figure can be rendered as [`text()`] for a terminal, as a plot by [`svg()`], and as a table for other programs by
-//! [`csv()`]. A report can be rendered as a page: [`html()`], [`markdown()`]. [`write()`] writes all these files;
-//! [`read()`] reads a report.
+//! A figure can be rendered as [`text()`] for a terminal, as a plot by [`svg()`], and as a table for other
+//! programs by [`csv()`]. A report can be rendered as a page: [`html()`], [`markdown()`]. [`write()`] writes
+//! all these files; [`read()`] reads a report.
 
 mod csv;
 mod grid;

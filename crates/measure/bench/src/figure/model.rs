@@ -93,8 +93,8 @@ pub enum Origin {
     Own,
     /// Values of another system, measured in this run.
     Peer,
-    /// Values of a paper, from its own machine: a reference only. The text names the place in the paper and the
-    /// machine.
+    /// Values of a paper, from its own machine: a reference only. The text names the place in the paper and
+    /// the machine.
     Paper(String),
 }
 
@@ -107,8 +107,8 @@ pub struct Point {
     pub y: Quantiles,
     /// The number of measurements.
     pub repeats: usize,
-    /// Whether most repeats were disturbed: something else had the core for more than a fiftieth of the time, or cores
-    /// that share packets were far apart.
+    /// Whether most repeats were disturbed: something else had the core for more than a fiftieth of the time,
+    /// or cores that share packets were far apart.
     pub disturbed: bool,
 }
 

@@ -5,7 +5,8 @@ use super::{Report, csv, html, markdown, svg};
 use crate::BenchError;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html`, `report.json`, `report.md`, and for each figure `NAME.svg` and `NAME.csv`; returns the files.
+/// Writes `report.html`, `report.json`, `report.md`, and for each figure `NAME.svg` and `NAME.csv`; returns
+/// the files.
 ///
 /// JSON has no infinite numbers. Points with one are omitted from all files, and a note says so.
 ///

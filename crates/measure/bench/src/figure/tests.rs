@@ -306,8 +306,8 @@ proptest! {
         for (kind, shown) in renderings(&figure) {
             prop_assert!(!bad(&shown), "{}: {:?}", kind, shown);
         }
-        // Every row of the table has the same number of columns. The command is empty, because tags in its code span
-        // are text.
+        // Every row of the table has the same number of columns. The command is empty, because tags in its
+        // code span are text.
         let page = markdown(&report(vec![Figure { command: String::new(), ..figure.clone() }]), None);
         let bars = |line: &str| line.replace("\\\\", "").replace("\\|", "").matches('|').count();
         let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();

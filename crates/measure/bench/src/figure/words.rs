@@ -1,7 +1,7 @@
 //! Texts and numbers, in the form that all renderings share.
 //!
-//! Names come from files and from other programs. [`plain`] removes the characters that a terminal, a page or XML would
-//! interpret. Escaping for HTML, Markdown and CSV is done by the modules that write those.
+//! Names come from files and from other programs. [`plain`] removes the characters that a terminal, a page or
+//! XML would interpret. Escaping for HTML, Markdown and CSV is done by the modules that write those.
 
 use super::{Figure, Origin, Point, Report, Series};
 use crate::machine::Machine;
@@ -15,8 +15,8 @@ pub const DISTURBED: (&str, &str) = (
     "disturbed: something else had the core for more than a fiftieth of the time, or a hypervisor had moved cores apart",
 );
 
-/// A text on one line, without characters that control terminals, change the writing direction or are not allowed in
-/// XML.
+/// A text on one line, without characters that control terminals, change the writing direction or are not
+/// allowed in XML.
 pub fn plain(text: &str) -> String {
     let is_kept = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');

@@ -20,13 +20,13 @@ const NEAR_IN_ALL: Duration = Duration::from_secs(15);
 const WARM_UP_S: f64 = 0.5;
 /// How long the chain may take to process waiting frames after a trial.
 const DRAIN: Duration = Duration::from_secs(5);
-/// A trial ends when nothing has come out for this long, if all expected frames have come out. It is longer than an NF
-/// that sleeps takes to wake.
+/// A trial ends when nothing has come out for this long, if all expected frames have come out. It is longer
+/// than an NF that sleeps takes to wake.
 const QUIET: Duration = Duration::from_millis(15);
 /// The same limit while frames are missing: they may wait in an element.
 const PATIENT: Duration = Duration::from_millis(200);
-/// The least frames of a warm-up, which measures how many frames come out where nothing is lost: few enough for any
-/// chain.
+/// The least frames of a warm-up, which measures how many frames come out where nothing is lost: few enough
+/// for any chain.
 const LEAST_FRAMES: f64 = 500.0;
 
 /// How to run the chain, and the receive rings in front of it.
@@ -63,7 +63,8 @@ fn ends(chain: &Chain) -> (Vec<String>, Vec<String>) {
 }
 
 impl ChainUnderTest {
-    /// Starts the chain in a file, warms it up, and measures the share of frames that come out when nothing is lost.
+    /// Starts the chain in a file, warms it up, and measures the share of frames that come out when nothing
+    /// is lost.
     ///
     /// # Errors
     /// When the chain has errors, has no generated traffic or no port that discards, or lets nothing through.

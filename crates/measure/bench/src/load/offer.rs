@@ -1,5 +1,5 @@
-//! Loads, and the results of trials with them: the same for a chain in this process and for another system behind
-//! devices.
+//! Loads, and the results of trials with them: the same for a chain in this process and for another system
+//! behind devices.
 
 use super::recorder::FlowRecord;
 use crate::BenchError;
@@ -35,10 +35,11 @@ pub struct Offer {
     pub duration_s: f64,
     /// When frames arrive.
     pub arrival: Arrival,
-    /// Whether frames have stamps with their number and the time at which they were due. Stamps give latencies, and
-    /// exact counts of lost, reordered and duplicate frames. They cost some cycles per frame.
+    /// Whether frames have stamps with their number and the time at which they were due. Stamps give
+    /// latencies, and exact counts of lost, reordered and duplicate frames. They cost some cycles per frame.
     pub stamped: bool,
-    /// With stamps, one of this many frames has one: 1 for all of them. Only rings in this process omit stamps.
+    /// With stamps, one of this many frames has one: 1 for all of them. Only rings in this process omit
+    /// stamps.
     pub stamp_every: u64,
 }
 
@@ -53,8 +54,8 @@ impl Offer {
         Offer { load, duration_s, arrival: Arrival::Even, stamped: false, stamp_every: 1 }
     }
 
-    /// Evenly spaced frames, with as many stamps as latency needs: a stamp takes up to 20 ns of a frame's time, which
-    /// is much for a busy chain.
+    /// Evenly spaced frames, with as many stamps as latency needs: a stamp takes up to 20 ns of a frame's
+    /// time, which is much for a busy chain.
     pub fn sampled(load: f64, duration_s: f64) -> Offer {
         Offer { stamp_every: if load < MANY { 1 } else { SAMPLED }, ..Offer::stamped(load, duration_s) }
     }
@@ -81,14 +82,16 @@ pub struct Observed {
     pub missed: u64,
     /// Frames that came out.
     pub sent: u64,
-    /// The share of the time in which a worker was ready but something else had its core, where that is known.
+    /// The share of the time in which a worker was ready but something else had its core, where that is
+    /// known.
     pub disturbed: f64,
-    /// Whether the cores that share packets were further apart, before or after the trial, than at other times.
+    /// Whether the cores that share packets were further apart, before or after the trial, than at other
+    /// times.
     pub is_far: bool,
     /// The evaluation of the stamps, where the offer had them.
     pub seen: Option<FlowRecord>,
-    /// The tester's pacing error: how many nanoseconds after their due time it sent frames. `None` for rings in this
-    /// process, in which frames always arrive on time.
+    /// The tester's pacing error: how many nanoseconds after their due time it sent frames. `None` for rings
+    /// in this process, in which frames always arrive on time.
     pub pacing: Option<hdrhistogram::Histogram<u64>>,
 }
 
@@ -100,11 +103,12 @@ pub trait UnderTest {
     /// When nothing can be measured.
     fn offer(&mut self, offer: &Offer) -> Result<Observed, BenchError>;
 
-    /// Frames that come out for each one that goes in, where nothing is lost: below 1 where a system drops some on
-    /// purpose.
+    /// Frames that come out for each one that goes in, where nothing is lost: below 1 where a system drops
+    /// some on purpose.
     fn passed(&self) -> f64;
 
-    /// Ends the system; returns whether all packets are accounted for, and `true` where there is no packet accounting.
+    /// Ends the system; returns whether all packets are accounted for, and `true` where there is no packet
+    /// accounting.
     ///
     /// # Errors
     /// When the system does not end.
@@ -115,12 +119,13 @@ pub trait UnderTest {
 pub const DISTURBED: f64 = 0.02;
 
 impl Observed {
-    /// The lost frames, as a share of those that should have arrived. Frames that a tester could not send count as
-    /// lost. `passed` is [`UnderTest::passed`].
+    /// The lost frames, as a share of those that should have arrived. Frames that a tester could not send
+    /// count as lost. `passed` is [`UnderTest::passed`].
     pub fn loss_ratio(&self, passed: f64) -> f64 {
         let intended = self.intended.max(self.arrived).max(1) as f64;
         let through = self.sent as f64 / passed;
-        // Where only a share of the flows passes, the number of frames that come out varies by one in ten thousand.
+        // Where only a share of the flows passes, the number of frames that come out varies by one in ten
+        // thousand.
         let doubt = if passed < 1.0 { intended * 1e-4 } else { 1.0 };
         let lost = intended - through;
         if lost <= doubt && self.missed == 0 { 0.0 } else { (lost / intended).clamp(0.0, 1.0) }

@@ -71,8 +71,8 @@ impl Pace {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Starts a trial. Its load is shared by as many rings as `flows` has entries; each entry is the number of frames
-    /// after which the flows of a ring repeat.
+    /// Starts a trial. Its load is shared by as many rings as `flows` has entries; each entry is the number
+    /// of frames after which the flows of a ring repeat.
     pub fn start(&self, offer: &Offer, flows: &[u64]) {
         let rings = flows.len().max(1);
         let burst = offer.arrival.burst();
@@ -138,12 +138,13 @@ impl Pace {
 /// When a ring hands out waiting frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Batching {
-    /// At every poll, as many as wait. At low rates no frame waits for others, and at high rates those that arrived
-    /// meanwhile make a batch.
+    /// At every poll, as many as wait. At low rates no frame waits for others, and at high rates those that
+    /// arrived meanwhile make a batch.
     #[default]
     Adaptive,
-    /// Only when `frames` wait, or the first one has waited for `wait_ns`: like a device with interrupt moderation, and
-    /// the fixed batches of Niu et al., "Unveiling Performance of NFV Software Dataplanes", section 5.
+    /// Only when `frames` wait, or the first one has waited for `wait_ns`: like a device with interrupt
+    /// moderation, and the fixed batches of Niu et al., "Unveiling Performance of NFV Software Dataplanes",
+    /// section 5.
     Fixed {
         /// The number of frames.
         frames: u64,

@@ -32,8 +32,8 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Starts a chain behind these rings. Also returns the rings that were created, by port and worker; the source of a
-    /// stamp is an index into this list.
+    /// Starts a chain behind these rings. Also returns the rings that were created, by port and worker; the
+    /// source of a stamp is an index into this list.
     ///
     /// # Errors
     /// When the chain has errors, or something cannot be opened or started.
@@ -56,8 +56,8 @@ struct Paced {
     resources: Resources,
     wanted: Rings,
     rings: Vec<(String, usize)>,
-    /// The recorders of sinks, by port and worker: elements that send to one port share a recorder, so that it sees
-    /// their order.
+    /// The recorders of sinks, by port and worker: elements that send to one port share a recorder, so that
+    /// it sees their order.
     notes: HashMap<(String, usize), Notes>,
 }
 

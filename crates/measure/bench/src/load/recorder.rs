@@ -15,9 +15,9 @@ pub struct FlowRecord {
     pub reordered: u64,
     /// Frames that came out without a stamp, or with one that was never given.
     pub strangers: u64,
-    /// The time from when a frame was due until it came out, in nanoseconds. Frames are due whether the system or the
-    /// tester is ready or not, so a stall counts for all frames that waited in it, not only for one (coordinated
-    /// omission).
+    /// The time from when a frame was due until it came out, in nanoseconds. Frames are due whether the
+    /// system or the tester is ready or not, so a stall counts for all frames that waited in it, not only for
+    /// one (coordinated omission).
     pub latency: Histogram<u64>,
 }
 
@@ -32,8 +32,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a trial in which each source sends up to `frames` frames. Each entry of `flows` is a source, with the number
-    /// of frames after which its flows repeat: frames whose numbers differ by a multiple of it are one flow.
+    /// For a trial in which each source sends up to `frames` frames. Each entry of `flows` is a source, with
+    /// the number of frames after which its flows repeat: frames whose numbers differ by a multiple of it are
+    /// one flow.
     pub fn new(frames: u64, flows: &[u64]) -> Recorder {
         let words = usize::try_from(frames.div_ceil(64)).unwrap_or(usize::MAX);
         let of_flows = |flows: &u64| vec![0; usize::try_from((*flows).max(1)).unwrap_or(usize::MAX)];
@@ -76,9 +77,9 @@ impl Recorder {
         self.seen.latency.saturating_record(now_ns.saturating_sub(stamp.time_ns).max(1));
     }
 
-    /// Adds the record of another recorder of the same trial. Reordering is only known within each recorder, and so is
-    /// which copy of a frame came first: where a frame came out at two sinks, both of its copies are among the latencies,
-    /// as a bit for each frame does not say whose latency to take out.
+    /// Adds the record of another recorder of the same trial. Reordering is only known within each recorder,
+    /// and so is which copy of a frame came first: where a frame came out at two sinks, both of its copies
+    /// are among the latencies, as a bit for each frame does not say whose latency to take out.
     pub fn add(&mut self, other: &Recorder) {
         let words = self.bits.iter_mut().flatten().zip(other.bits.iter().flatten());
         for (own, other) in words {

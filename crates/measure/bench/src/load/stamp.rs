@@ -1,9 +1,9 @@
 //! Stamps in frames: the number of the frame, and the time at which it was due.
 //!
-//! A stamp takes the last 18 bytes of a frame without FCS, from an even offset. Chains that change headers, encapsulate
-//! frames or remove what is in front do not change it there. It has 2 bytes of [`MARK`], 1 of the source, 5 of the
-//! number, 8 of the time, and 2 that keep the Internet checksum of the whole as it was, so that a checksum over the
-//! payload stays valid ([RFC 1071] describes the sum).
+//! A stamp takes the last 18 bytes of a frame without FCS, from an even offset. Chains that change headers,
+//! encapsulate frames or remove what is in front do not change it there. It has 2 bytes of [`MARK`], 1 of the
+//! source, 5 of the number, 8 of the time, and 2 that keep the Internet checksum of the whole as it was, so
+//! that a checksum over the payload stays valid ([RFC 1071] describes the sum).
 //!
 //! [RFC 1071]: https://www.rfc-editor.org/rfc/rfc1071
 
@@ -13,7 +13,8 @@ use packet::checksum::Sum;
 pub const MARK: u16 = 0x6d72;
 /// Length of a stamp, in bytes.
 pub const STAMP_BYTES: usize = 18;
-/// The shortest frame with room for a stamp behind UDP over IPv4, in bytes without FCS: a frame of 64 bytes with FCS.
+/// The shortest frame with room for a stamp behind UDP over IPv4, in bytes without FCS: a frame of 64 bytes
+/// with FCS.
 pub const LEAST_BYTES: usize = 60;
 /// The number of different numbers of a source.
 pub const NUMBERS: u64 = 1 << 40;
@@ -35,8 +36,8 @@ pub fn offset(len: usize) -> Option<usize> {
     (len >= LEAST_BYTES).then(|| (len - STAMP_BYTES) & !1)
 }
 
-/// The offset for a stamp that is to be written, from the frame's first bytes: `None` also where headers reach into
-/// that place, as TCP's do in the shortest frames.
+/// The offset for a stamp that is to be written, from the frame's first bytes: `None` also where headers
+/// reach into that place, as TCP's do in the shortest frames.
 #[inline]
 pub fn room(head: &[u8; LEAST_BYTES], len: usize) -> Option<usize> {
     offset(len).filter(|at| headers(head) <= *at)

@@ -1,8 +1,10 @@
-//! Measures how far apart two cores are at the moment: the time that a cache line takes from one to the other and back.
+//! Measures how far apart two cores are at the moment: the time that a cache line takes from one to the other
+//! and back.
 //!
-//! On a physical machine this never changes. A hypervisor moves virtual cores, and the cost of a packet that moves
-//! between two cores depends on whether they share a last-level cache. On an AMD EPYC a round trip takes 135 ns or 570
-//! ns, and a packet through an NF in a process 1.7 times as long. The guest has no other way to find out.
+//! On a physical machine this never changes. A hypervisor moves virtual cores, and the cost of a packet that
+//! moves between two cores depends on whether they share a last-level cache. On an AMD EPYC a round trip
+//! takes 135 ns or 570 ns, and a packet through an NF in a process 1.7 times as long. The guest has no other
+//! way to find out.
 
 use super::Machine;
 use chain::Chain;
@@ -12,13 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Cores are far apart where a line takes this many times as long as it ever took between them. Between two threads of
-/// one physical core it takes half as long as between neighbours: neighbours must not count as far.
+/// Cores are far apart where a line takes this many times as long as it ever took between them. Between two
+/// threads of one physical core it takes half as long as between neighbours: neighbours must not count as
+/// far.
 const FAR: f64 = 2.5;
 /// How long a measurement waits for cores that are far apart.
 pub const NEAR_IN: Duration = Duration::from_secs(1);
-/// The rounds that are timed together, and the number of such batches. The fastest batch counts, in which nothing else
-/// had one of the cores.
+/// The rounds that are timed together, and the number of such batches. The fastest batch counts, in which
+/// nothing else had one of the cores.
 const ROUNDS: u64 = 20;
 const BATCHES: usize = 100;
 /// The longest time of a measurement, for busy cores.
@@ -34,8 +37,8 @@ static NEAREST: Mutex<BTreeMap<(usize, usize), f64>> = Mutex::new(BTreeMap::new(
 pub struct Apart(Option<(usize, usize)>);
 
 impl Apart {
-    /// The first worker's core, and the first other core that its packets move to: another worker's, or an NF's. A
-    /// chain on one core has no such pair.
+    /// The first worker's core, and the first other core that its packets move to: another worker's, or an
+    /// NF's. A chain on one core has no such pair.
     pub fn of(packet_cores: &[usize], nf_cores: &[usize]) -> Apart {
         let Some(first) = packet_cores.first() else { return Apart::default() };
         let others = packet_cores.iter().skip(1).chain(nf_cores);
@@ -84,8 +87,8 @@ fn judge(nearest: &mut BTreeMap<(usize, usize), f64>, cores: (usize, usize), now
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// The time that a line takes from one core to another and back, in nanoseconds. `None` where threads cannot be pinned
-/// to the cores, or never run on both at the same time.
+/// The time that a line takes from one core to another and back, in nanoseconds. `None` where threads cannot
+/// be pinned to the cores, or never run on both at the same time.
 pub fn round_trip_ns(one: usize, other: usize) -> Option<f64> {
     let (there, back, over) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(0)), AtomicBool::new(false));
     let end = Instant::now() + PATIENCE;
@@ -156,12 +159,12 @@ mod tests {
     fn a_line_takes_its_time() {
         let cores = crate::machine::Machine::look().cores;
         let [one, other, ..] = cores[..] else {
-            eprintln!("SKIP: there is one core here");
+            eprintln!("SKIP: there is one core here, and this needs two");
             return;
         };
         // Other processes may have the cores all the time.
         let Some(ns) = (0..20).find_map(|_| round_trip_ns(one, other)) else {
-            eprintln!("SKIP: both cores are never there at the same time");
+            eprintln!("SKIP: both cores were never there at the same time: run it while nothing else runs");
             return;
         };
         assert!(ns > 5.0 && ns < 1e6, "{ns}");

@@ -1,9 +1,9 @@
-//! The time for which a thread was ready but did not run, because something else had its core: another thread, or, on a
-//! virtual machine, another machine.
+//! The time for which a thread was ready but did not run, because something else had its core: another
+//! thread, or, on a virtual machine, another machine.
 //!
-//! The source is `/proc/PID/task/TID/schedstat`, which Linux keeps for every thread. Where it is missing, the time is
-//! not known, and measurements use the clock alone. `/proc/stat` has the time that a hypervisor took from a core (steal
-//! time), in ticks of 10 ms; it is used for threads that are pinned to one core.
+//! The source is `/proc/PID/task/TID/schedstat`, which Linux keeps for every thread. Where it is missing, the
+//! time is not known, and measurements use the clock alone. `/proc/stat` has the time that a hypervisor took
+//! from a core (steal time), in ticks of 10 ms; it is used for threads that are pinned to one core.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 pub struct Thread(PathBuf);
 
 impl Thread {
-    /// The thread of a process for whose name `is_it` returns true; the youngest where there are several. `process` is
-    /// a number or `self`.
+    /// The thread of a process for whose name `is_it` returns true; the youngest where there are several.
+    /// `process` is a number or `self`.
     pub fn find(process: &str, is_it: impl Fn(&str) -> bool) -> Option<Thread> {
         let tasks = std::fs::read_dir(Path::new("/proc").join(process).join("task")).ok()?;
         let named =
@@ -22,8 +22,8 @@ impl Thread {
         tasks.flatten().map(|task| task.path()).filter(|task| named(task)).max_by_key(number).map(Thread)
     }
 
-    /// The workers of this process. A thread gets its name when it first runs, which on a busy machine is later than
-    /// its start.
+    /// The workers of this process. A thread gets its name when it first runs, which on a busy machine is
+    /// later than its start.
     pub fn workers(count: usize) -> Vec<Thread> {
         let find = |worker: usize| Thread::find("self", |name| name == format!("worker-{worker}"));
         (0..count).filter_map(find).collect()
@@ -41,8 +41,8 @@ impl Thread {
         waited_ns(&std::fs::read_to_string(self.0.join("schedstat")).ok()?)
     }
 
-    /// Nanoseconds that a hypervisor took from the core of a pinned thread since the machine booted. Precise enough to
-    /// detect it, too coarse to be subtracted.
+    /// Nanoseconds that a hypervisor took from the core of a pinned thread since the machine booted. Precise
+    /// enough to detect it, too coarse to be subtracted.
     pub fn stolen_ns(&self) -> Option<u64> {
         let status = std::fs::read_to_string(self.0.join("status")).ok()?;
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;

@@ -14,8 +14,8 @@ use crate::units::counted;
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;
 
-/// A load average above this shows that something else runs, too: it is read before the benchmark starts, which itself
-/// makes less than 2.
+/// A load average above this shows that something else runs, too: it is read before the benchmark starts,
+/// which itself makes less than 2.
 const BUSY_LOAD: f64 = 0.5;
 
 /// The machine.

@@ -45,7 +45,8 @@ impl Topology {
         Topology::read(Path::new("/sys/devices/system"), allowed)
     }
 
-    /// Reads a tree like `/sys/devices/system`. A logical CPU that the tree does not describe counts as a core.
+    /// Reads a tree like `/sys/devices/system`. A logical CPU that the tree does not describe counts as a
+    /// core.
     pub fn read(root: &Path, allowed: &[usize]) -> Topology {
         let mut cores: BTreeMap<(usize, usize), Core> = BTreeMap::new();
         for &cpu in allowed {
@@ -132,8 +133,8 @@ pub(crate) mod tests {
         root
     }
 
-    /// The lines of a logical CPU: its socket and NUMA node, which have the same number, its core there, and the list of
-    /// the core's threads.
+    /// The lines of a logical CPU: its socket and NUMA node, which have the same number, its core there, and
+    /// the list of the core's threads.
     fn cpu(number: usize, socket: usize, core: usize, threads: &str) -> String {
         let cpu = format!("cpu/cpu{number}");
         format!(

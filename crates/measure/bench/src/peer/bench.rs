@@ -10,8 +10,8 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// MAC addresses: the tester's sending device, the system's two devices, the tester's receiving device, and the next
-/// hop. The next hop is no device, so that the tester's kernel drops the frames at once.
+/// MAC addresses: the tester's sending device, the system's two devices, the tester's receiving device, and
+/// the next hop. The next hop is no device, so that the tester's kernel drops the frames at once.
 const MACS: [&str; 5] =
     ["02:00:00:6d:72:01", "02:00:00:6d:72:02", "02:00:00:6d:72:03", "02:00:00:6d:72:04", "02:00:00:6d:72:05"];
 /// Names of the devices, in that order. Device names are per namespace.
@@ -20,7 +20,8 @@ const DEVICES: [&str; 4] = ["mr-send", "mr-in", "mr-out", "mr-receive"];
 /// How to set up a system.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BenchOptions {
-    /// The core that the system's processes are pinned to, and on which the kernel processes what its devices receive.
+    /// The core that the system's processes are pinned to, and on which the kernel processes what its devices
+    /// receive.
     pub core: usize,
     /// The MTU of all devices, in bytes.
     pub mtu: u32,
@@ -122,8 +123,8 @@ impl Bench {
         made.and_then(|_| other.run_outside(&format!("ip link set {theirs} up"))).map(drop).map_err(Missing)
     }
 
-    /// Makes the kernel process on `core` what a device receives, as for a NIC that interrupts that core. By default
-    /// the kernel processes it on the sender's core: the tester's.
+    /// Makes the kernel process on `core` what a device receives, as for a NIC that interrupts that core. By
+    /// default the kernel processes it on the sender's core: the tester's.
     fn pin_receive(&self, space: &Space, device: &str, core: usize) -> Result<(), Missing> {
         let line = format!("echo {} > /sys/class/net/{device}/queues/rx-0/rps_cpus", mask(core));
         space.run(&line, None).map(drop).map_err(Missing)

@@ -1,10 +1,10 @@
 //! Other systems to compare with; the harness starts them on the same ports.
 //!
-//! An [`Adapter`] is a small file: the Debian packages and programs that a system needs, the commands that start it
-//! between two devices, and the command that prints its version. This program has [`built_in`] ones; users add a system
-//! with one more file. A [`Bench`] is the environment of a system: network namespaces for the system and the tester,
-//! two veth cables between them, and every process that was started in them. All of it ends when the bench is dropped,
-//! and when this process ends, in whatever way.
+//! An [`Adapter`] is a small file: the Debian packages and programs that a system needs, the commands that
+//! start it between two devices, and the command that prints its version. This program has [`built_in`] ones;
+//! users add a system with one more file. A [`Bench`] is the environment of a system: network namespaces for
+//! the system and the tester, two veth cables between them, and every process that was started in them. All
+//! of it ends when the bench is dropped, and when this process ends, in whatever way.
 //!
 //! [`Missing`] says what the machine lacks (a package, a privilege). An experiment lists such systems as skipped; they
 //! do not fail the whole run.

@@ -1,9 +1,10 @@
 //! The namespaces that a system runs in. Nothing in them outlives this process.
 //!
-//! A holder process has namespaces for network, mounts and processes. It reads from a pipe whose other end this process
-//! holds. However this process ends, the pipe is closed and the holder ends. The holder is the first process of its PID
-//! namespace, so the kernel then ends every process in it, and removes the devices with the last one. Before that, the
-//! holder removes its folder. So this process needs no cleanup and no signal handler.
+//! A holder process has namespaces for network, mounts and processes. It reads from a pipe whose other end
+//! this process holds. However this process ends, the pipe is closed and the holder ends. The holder is the
+//! first process of its PID namespace, so the kernel then ends every process in it, and removes the devices
+//! with the last one. Before that, the holder removes its folder. So this process needs no cleanup and no
+//! signal handler.
 
 use super::Missing;
 use nf_host::process::end_within;
@@ -18,8 +19,8 @@ use std::time::Duration;
 /// How long a command may run that is expected to end by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The holder's script: prints its PID as seen from outside, then mounts its own `/proc` and `/sys`. When the pipe is
-/// closed it removes its folder.
+/// The holder's script: prints its PID as seen from outside, then mounts its own `/proc` and `/sys`. When the
+/// pipe is closed it removes its folder.
 const HOLDER: &str = "read -r pid rest < /proc/self/stat
 mount -t proc proc /proc
 mount -t sysfs none /sys
@@ -158,8 +159,8 @@ fn finish(mut command: Command, line: &str) -> Result<String, String> {
     }
 }
 
-/// Where a process says something, in memory: whoever it leaves behind may keep its output open, and nobody waits for
-/// that.
+/// Where a process says something, in memory: whoever it leaves behind may keep its output open, and nobody
+/// waits for that.
 fn output() -> std::io::Result<File> {
     Ok(memfd_create("output", MemfdFlags::CLOEXEC)?.into())
 }

@@ -7,10 +7,10 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Variables(BTreeMap<&'static str, String>);
 
-/// All variables: the devices that frames come in by and go out by; the address that frames are sent to, that of the
-/// device that they go out by, and that of the next hop behind it; the core that the system has, as a number and as a
-/// mask of the kernel's in hexadecimal; a folder of the system's own, which is removed with it; this program; and the
-/// one of the adapter's forms that runs.
+/// All variables: the devices that frames come in by and go out by; the address that frames are sent to, that
+/// of the device that they go out by, and that of the next hop behind it; the core that the system has, as a
+/// number and as a mask of the kernel's in hexadecimal; a folder of the system's own, which is removed with
+/// it; this program; and the one of the adapter's forms that runs.
 pub const KNOWN: [&str; 10] =
     ["in", "out", "in_mac", "out_mac", "peer_mac", "core", "cores", "folder", "millrace", "form"];
 
@@ -40,7 +40,8 @@ impl Variables {
     }
 }
 
-/// The ranges of words in braces: lower-case letters and underscores, without a `$` in front, which is the shell's.
+/// The ranges of words in braces: lower-case letters and underscores, without a `$` in front, which is the
+/// shell's.
 pub(super) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let is_word =
         |word: &str| !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_'));

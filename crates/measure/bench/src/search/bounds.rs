@@ -11,7 +11,8 @@ pub struct Trial {
     pub load: f64,
     /// Length of the trial, in seconds.
     pub duration_s: f64,
-    /// The lost frames as a share of those to be offered. Frames that a generator could not offer count as lost.
+    /// The lost frames as a share of those to be offered. Frames that a generator could not offer count as
+    /// lost.
     pub loss_ratio: f64,
 }
 
@@ -35,10 +36,10 @@ pub enum Bound {
 
 /// Classifies a load by the trials at it.
 ///
-/// Full-length trials count by their duration; those with too much loss count against the load. Shorter trials count
-/// only as far as they lose more often than the exceed ratio allows. The load is a lower bound if it would still be one
-/// with the worst outcome of the remaining trials, and an upper bound if it would not be carried even with the best
-/// outcome.
+/// Full-length trials count by their duration; those with too much loss count against the load. Shorter
+/// trials count only as far as they lose more often than the exceed ratio allows. The load is a lower bound
+/// if it would still be one with the worst outcome of the remaining trials, and an upper bound if it would
+/// not be carried even with the best outcome.
 pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
     let sum = |is_full: bool, is_lossy: bool| -> f64 {
         let of = |trial: &&Trial| {
@@ -62,7 +63,8 @@ pub fn classify(goal: &Goal, trials: &[Trial]) -> Bound {
     }
 }
 
-/// Frames a second that come through at a load: its loss is the loss at the quantile that the exceed ratio allows.
+/// Frames a second that come through at a load: its loss is the loss at the quantile that the exceed ratio
+/// allows.
 pub fn conditional_throughput(goal: &Goal, trials: &[Trial]) -> f64 {
     let mut full: Vec<Trial> = trials.iter().filter(|trial| trial.is_full(goal)).copied().collect();
     let Some(load) = full.first().map(|trial| trial.load) else { return 0.0 };

@@ -1,8 +1,8 @@
 //! Selects the loads of trials, and decides when the search ends.
 //!
-//! The goals are searched in the caller's order, which should begin with the most demanding one. For each goal short
-//! trials find the interval of the result; then full-length trials confirm its ends and halve it until it is narrow
-//! enough. Trials at a load count for all goals.
+//! The goals are searched in the caller's order, which should begin with the most demanding one. For each
+//! goal short trials find the interval of the result; then full-length trials confirm its ends and halve it
+//! until it is narrow enough. Trials at a load count for all goals.
 
 use super::bounds::{Bound, Trial, classify, conditional_throughput};
 use super::goal::{Goal, GoalResult};
@@ -140,8 +140,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// A load between these ends without a trial of this goal's length, at which shorter trials changed from no loss to
-    /// loss.
+    /// A load between these ends without a trial of this goal's length, at which shorter trials changed from
+    /// no loss to loss.
     fn guess(&self, goal: &Goal, lower: f64, upper: f64) -> Option<f64> {
         let is_new = |load: f64| !self.trials.iter().any(|trial| trial.load == load && trial.is_full(goal));
         let inside = |load: &f64| *load > lower && *load < upper && is_new(*load);

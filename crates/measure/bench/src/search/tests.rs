@@ -75,8 +75,8 @@ proptest! {
         prop_assert!((loads.len() as f64) < 12.0 + 4.0 * halvings, "{} loads", loads.len());
     }
 
-    /// Some trials lose frames without reason: goals that accept this in half of the trials are found all the same.
-    /// (More than half of the trials at a load are disturbed once in 10^12.)
+    /// Some trials lose frames without reason: goals that accept this in half of the trials are found all the
+    /// same. (More than half of the trials at a load are disturbed once in 10^12.)
     #[test]
     fn disturbed_trials_are_forgiven(capacity in 1e3..30e6f64, seed in any::<u64>()) {
         let goal = Goal { width: 0.02, ..Goal::NDR.quick(0.1, 41) };

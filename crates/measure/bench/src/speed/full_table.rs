@@ -1,8 +1,8 @@
 //! A full Internet routing table, generated or read from a file.
 //!
-//! The generated table has roughly as many prefixes of each length as the real table of 2026, and is the same on every
-//! machine. A file has one prefix in each line (`1.0.4.0/22`), and may be compressed with gzip; IPv6 prefixes are
-//! ignored.
+//! The generated table has roughly as many prefixes of each length as the real table of 2026, and is the same
+//! on every machine. A file has one prefix in each line (`1.0.4.0/22`), and may be compressed with gzip; IPv6
+//! prefixes are ignored.
 
 use crate::BenchError;
 use rand_pcg::Pcg64Mcg;
@@ -76,8 +76,8 @@ fn parse(line: &str) -> Option<Prefix> {
     Some((address.to_bits(), len))
 }
 
-/// The table as a text for the `ctrl` handler of a lookup element. All routes lead to output 0, with many gateways. If
-/// a prefix occurs twice, the later route replaces the earlier one.
+/// The table as a text for the `ctrl` handler of a lookup element. All routes lead to output 0, with many
+/// gateways. If a prefix occurs twice, the later route replaces the earlier one.
 pub fn commands(table: &[Prefix]) -> String {
     let mut text = String::with_capacity(table.len() * 36);
     for (at, (address, len)) in table.iter().enumerate() {

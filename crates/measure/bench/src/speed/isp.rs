@@ -1,8 +1,8 @@
 //! An ISP's chain (SNF paper, figure 9): a firewall with many rules, a router, and a NAPT.
 //!
-//! The rules are generated in the manner of ClassBench's `acl1`, the same on every machine, or are read from a file in
-//! ClassBench's format. All rules allow packets; the firewall drops packets that match no rule. The header of each flow
-//! is one that its rule decides about, so that flows match all rules in turn.
+//! The rules are generated in the manner of ClassBench's `acl1`, the same on every machine, or are read from
+//! a file in ClassBench's format. All rules allow packets; the firewall drops packets that match no rule. The
+//! header of each flow is one that its rule decides about, so that flows match all rules in turn.
 
 use super::layout::{Layout, example};
 use crate::BenchError;

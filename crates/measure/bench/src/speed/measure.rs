@@ -54,7 +54,8 @@ pub struct Sample {
     pub received: u64,
     /// Packets dropped over the whole run, by element and reason.
     pub dropped: Vec<(String, u64)>,
-    /// The cost of copying a frame from its template, in nanoseconds per packet. It is included in the measurement.
+    /// The cost of copying a frame from its template, in nanoseconds per packet. It is included in the
+    /// measurement.
     pub restore_ns: Option<f64>,
     /// Whether every packet was accounted for.
     pub sound: bool,

@@ -1,14 +1,14 @@
 //! Results of other systems, for comparison.
 //!
-//! All were measured in November 2026 by one person on one machine: 2 virtual cores of an AMD EPYC (Zen 3), TSC 2.445
-//! GHz, no NIC, 64-byte frames, one core, median of at least 3 runs. Absolute values do not apply to another machine;
-//! shares of the floor do.
+//! All were measured in November 2026 by one person on one machine: 2 virtual cores of an AMD EPYC (Zen 3),
+//! TSC 2.445 GHz, no NIC, 64-byte frames, one core, median of at least 3 runs. Absolute values do not apply
+//! to another machine; shares of the floor do.
 
-/// FastClick (2026), in its fastest build for each row, over DPDK's net_pcap with `infinite_rx=1`, which drops sent
-/// packets: workload, flows, Mpps. "60 k" and "64 k" flows are listed as 65,536.
+/// FastClick (2026), in its fastest build for each row, over DPDK's net_pcap with `infinite_rx=1`, which
+/// drops sent packets: workload, flows, Mpps. "60 k" and "64 k" flows are listed as 65,536.
 ///
-/// Its floor with 65,536 flows was not measured. The value here is the cost of L2 forwarding with as many flows (77.1
-/// cycles) minus its cost above the floor with 1,000 flows (9.3 cycles).
+/// Its floor with 65,536 flows was not measured. The value here is the cost of L2 forwarding with as many
+/// flows (77.1 cycles) minus its cost above the floor with 1,000 flows (9.3 cycles).
 pub const FASTCLICK: &[(&str, u64, f64)] = &[
     ("floor", 1_000, 42.9),
     ("floor", 65_536, 36.0),

@@ -1,16 +1,16 @@
 //! The results as tables: as text, as Markdown, as JSON.
 //!
-//! A share compares better between machines than a rate. It is computed round by round, so that changes of the machine
-//! affect both rates; the median of the rounds counts. There are two shares:
+//! A share compares better between machines than a rate. It is computed round by round, so that changes of
+//! the machine affect both rates; the median of the rounds counts. There are two shares:
 //!
-//! - the share of the *floor*: a workload's rate over that of receiving and dropping with as many flows on the same
-//!   kind of port;
+//! - the share of the *floor*: a workload's rate over that of receiving and dropping with as many flows on
+//!   the same kind of port;
 //! - the share of *I/O*: a workload's rate over that of receiving and sending, with nothing in between.
 //!
-//! FastClick's shares are of receiving and dropping. It frees each dropped packet on its own, as net_pcap frees each
-//! sent one; this is most of the cost of sending there, and so part of FastClick's floor. Millrace frees dropped
-//! packets in bulk. Its I/O includes the same work as FastClick's floor, so the gate uses the share of I/O; the tables
-//! also have the share of the floor.
+//! FastClick's shares are of receiving and dropping. It frees each dropped packet on its own, as net_pcap
+//! frees each sent one; this is most of the cost of sending there, and so part of FastClick's floor. Millrace
+//! frees dropped packets in bulk. Its I/O includes the same work as FastClick's floor, so the gate uses the
+//! share of I/O; the tables also have the share of the floor.
 
 use super::measure::Sample;
 use super::scene::PortKind;
@@ -24,7 +24,8 @@ use std::fmt::Write;
 
 /// The share of the time without a core above which a row has a note.
 const DISTURBED: f64 = 0.01;
-/// The share of lost packets above which a row has a note: packets in processing at the end of a run count as none.
+/// The share of lost packets above which a row has a note: packets in processing at the end of a run count as
+/// none.
 const LOSS_LIMIT: f64 = 1e-4;
 /// All results.
 #[derive(Clone, Debug, Serialize)]

@@ -1,9 +1,9 @@
 //! Writes a workload into a folder: a chain file on ports of one kind, its Click files, and the capture.
 //!
-//! `millrace run FOLDER/chain.toml` runs the same chain, so that users can examine a result. With DPDK, packets come
-//! from one virtual device and return to it. `net_pcap` replays the capture, with one copy of each received frame, and
-//! drops sent frames where it has no file to write. `net_null` generates frames of zeros and drops sent ones.
-//! `dpdk-testpmd` uses the same device.
+//! `millrace run FOLDER/chain.toml` runs the same chain, so that users can examine a result. With DPDK,
+//! packets come from one virtual device and return to it. `net_pcap` replays the capture, with one copy of
+//! each received frame, and drops sent frames where it has no file to write. `net_null` generates frames of
+//! zeros and drops sent ones. `dpdk-testpmd` uses the same device.
 
 use super::isp;
 use super::workload::Workload;

@@ -75,8 +75,8 @@ pub struct LaidOut {
     pub skipped: Option<String>,
 }
 
-/// Writes the files of what [`run`] measures, without `dpdk-testpmd` and without measuring, so that several programs
-/// can measure the same chains with the same arguments.
+/// Writes the files of what [`run`] measures, without `dpdk-testpmd` and without measuring, so that several
+/// programs can measure the same chains with the same arguments.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -104,8 +104,8 @@ fn packet_core(options: &Options, machine: &Machine) -> usize {
 /// Measures everything. `progress` gets a line before each measurement.
 ///
 /// # Errors
-/// When files cannot be written or nothing can be started. A workload that cannot run is skipped, and the report says
-/// why.
+/// When files cannot be written or nothing can be started. A workload that cannot run is skipped, and the
+/// report says why.
 pub fn run(options: &Options, progress: &mut dyn FnMut(&str)) -> Result<Report, BenchError> {
     let machine = Machine::look();
     let core = packet_core(options, &machine);

@@ -1,9 +1,9 @@
 //! Measures `dpdk-testpmd` on the same virtual device: the rate of DPDK's own forwarding loop.
 //!
-//! It is controlled through its command line: started, warmed up, and asked twice for the statistics of its port. It
-//! prints the packets per second between the two by its own clock. `stdbuf` of the coreutils makes it write line by
-//! line, so that its lines can be read at once. This module waits for its end, and kills the process if it does not end
-//! in time.
+//! It is controlled through its command line: started, warmed up, and asked twice for the statistics of its
+//! port. It prints the packets per second between the two by its own clock. `stdbuf` of the coreutils makes
+//! it write line by line, so that its lines can be read at once. This module waits for its end, and kills the
+//! process if it does not end in time.
 
 use super::child::Answer;
 use super::measure::Sample;
@@ -22,7 +22,8 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// How long testpmd may take to start, to answer, or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What it does with frames (`--forward-mode`): drops them, sends them as they are, or with their addresses exchanged.
+/// What it does with frames (`--forward-mode`): drops them, sends them as they are, or with their addresses
+/// exchanged.
 pub const MODES: [&str; 3] = ["rxonly", "io", "macswap"];
 
 /// How to run testpmd.

@@ -1,7 +1,7 @@
 //! The workloads: Click files, their links, and their traffic.
 //!
-//! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15. Every
-//! workload lets it pass, except those that measure drops; [`super::report`] notes drops.
+//! The files are in `examples/bench/` and built in. Traffic is 64-byte UDP from 10.0.0.0/16 to 198.18.0.0/15.
+//! Every workload lets it pass, except those that measure drops; [`super::report`] notes drops.
 
 use super::isp::{self, Load};
 pub use super::layout::Layout;
@@ -40,7 +40,8 @@ enum WorkloadSource {
     Chain(&'static str),
     /// An ISP's chain with this number of rules, or those of a file.
     Isp(Option<usize>, Load),
-    /// A number of NFs in a row, each in a process of its own, that read and write the first bytes of each packet.
+    /// A number of NFs in a row, each in a process of its own, that read and write the first bytes of each
+    /// packet.
     Relays(u32, Relay),
 }
 
@@ -175,7 +176,8 @@ impl Workload {
         matches!(self.source, WorkloadSource::FullTable(_))
     }
 
-    /// The rules of the workload: generated ones, or `given`. `None` where it has no rules, or `given` is missing.
+    /// The rules of the workload: generated ones, or `given`. `None` where it has no rules, or `given` is
+    /// missing.
     pub fn rules(&self, given: Option<&[Filter]>) -> Option<Vec<Filter>> {
         match self.source {
             WorkloadSource::Isp(Some(count), _) => Some(isp::generated(count)),

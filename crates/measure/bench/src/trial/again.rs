@@ -3,8 +3,8 @@
 /// The most repeats of a disturbed trial.
 pub const REPEATS: usize = 3;
 
-/// Measures, and repeats the measurement while it is disturbed, up to `most` times. Returns the last measurement and
-/// the number of repeats.
+/// Measures, and repeats the measurement while it is disturbed, up to `most` times. Returns the last
+/// measurement and the number of repeats.
 ///
 /// # Errors
 /// As `measure`.

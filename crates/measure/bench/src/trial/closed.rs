@@ -12,7 +12,8 @@ const WARM_UP: Duration = Duration::from_millis(200);
 /// How long packets may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The class of the elements that represent NFs in processes, and their drop reason while the process does not run.
+/// The class of the elements that represent NFs in processes, and their drop reason while the process does
+/// not run.
 const PROCESS_DOWN: (&str, &str) = ("ProcessNF", "nf-down");
 
 /// What was seen for a while.
@@ -24,8 +25,8 @@ pub struct Window {
     pub wall_ns: f64,
     /// The part of `wall_ns` for which a worker was ready but had no core: the longest of all workers.
     pub waited_ns: f64,
-    /// How long a hypervisor took a worker's core, in nanoseconds, with a precision of 10 ms: the longest of all
-    /// workers.
+    /// How long a hypervisor took a worker's core, in nanoseconds, with a precision of 10 ms: the longest of
+    /// all workers.
     pub stolen_ns: f64,
 }
 
@@ -120,7 +121,8 @@ impl ClosedLoop {
         2 * self.frames.iter().map(|frames| frames.count() as u64).sum::<u64>()
     }
 
-    /// Waits until the chain has received `packets` and its flow cache has entries for all flows that it accepts.
+    /// Waits until the chain has received `packets` and its flow cache has entries for all flows that it
+    /// accepts.
     ///
     /// # Errors
     /// When these packets do not arrive, or an NF does not run.

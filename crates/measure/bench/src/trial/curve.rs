@@ -11,12 +11,13 @@ pub struct Sample {
     pub x: f64,
     /// The measured value.
     pub y: f64,
-    /// Whether the measurement was disturbed: something else had the core for too long, or cores were far apart.
+    /// Whether the measurement was disturbed: something else had the core for too long, or cores were far
+    /// apart.
     pub disturbed: bool,
 }
 
-/// The curves of these values, in the order in which they were begun, their points from left to right: disturbed are
-/// those that were in most turns.
+/// The curves of these values, in the order in which they were begun, their points from left to right:
+/// disturbed are those that were in most turns.
 pub fn curves(samples: &[Sample]) -> Vec<Series> {
     let mut names: Vec<&String> = vec![];
     for Sample { series, .. } in samples {

@@ -1,13 +1,15 @@
-//! How measurements are made: variants take turns, disturbed measurements are repeated, and the results of all turns
-//! are curves.
+//! How measurements are made: variants take turns, disturbed measurements are repeated, and the results of
+//! all turns are curves.
 //!
-//! - [`turns`]: measures every variant once in each round, so that changes of the machine affect all variants.
+//! - [`turns`]: measures every variant once in each round, so that changes of the machine affect all
+//!   variants.
 //! - [`again`]: repeats a disturbed measurement, a few times.
 //! - [`curve`]: the samples of all turns as curves.
 //! - [`closed`]: a chain in this process at saturation.
 //! - [`offered`]: loads at a set rate for a system under test.
 //!
-//! The callers select what is measured, and the cores: [`crate::speed`], [`crate::experiment`], [`crate::capacity`].
+//! The callers select what is measured, and the cores: [`crate::speed`], [`crate::experiment`],
+//! [`crate::capacity`].
 
 mod again;
 pub mod closed;

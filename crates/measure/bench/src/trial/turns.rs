@@ -1,21 +1,22 @@
-//! Variants that take turns: each round measures every variant once, so that changes of the machine affect neighbours
-//! alike.
+//! Variants that take turns: each round measures every variant once, so that changes of the machine affect
+//! neighbours alike.
 
 /// The order of variants in a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// The same order in every round.
     Forward,
-    /// Every other round runs from the last variant to the first, so that slow changes also affect all variants alike.
+    /// Every other round runs from the last variant to the first, so that slow changes also affect all
+    /// variants alike.
     BackAndForth,
 }
 
-/// Gives each variant a turn in each of `rounds` rounds; the first round has the number 1. A skipped variant has no
-/// further turns.
+/// Gives each variant a turn in each of `rounds` rounds; the first round has the number 1. A skipped variant
+/// has no further turns.
 ///
 /// # Errors
-/// The first error of a turn, which ends the rounds. A variant that cannot be measured is not an error: its turn marks
-/// it as skipped.
+/// The first error of a turn, which ends the rounds. A variant that cannot be measured is not an error: its
+/// turn marks it as skipped.
 pub fn by_turns<V, E>(
     rounds: usize,
     order: Order,

@@ -6,9 +6,9 @@ use crate::BenchError;
 use std::sync::Arc;
 use traffic::TrafficSpec;
 
-/// Opens the sending and the receiving device, which may be the same: interfaces, which the tester reaches by `means`,
-/// DPDK devices, or PCI addresses. Then sends every flow twice, and finds out how much of that comes back. The tester's
-/// thread runs on `core`.
+/// Opens the sending and the receiving device, which may be the same: interfaces, which the tester reaches by
+/// `means`, DPDK devices, or PCI addresses. Then sends every flow twice, and finds out how much of that comes
+/// back. The tester's thread runs on `core`.
 ///
 /// # Errors
 /// When a device cannot be opened, frames cannot be made, or none comes back.

@@ -12,7 +12,8 @@ use std::os::fd::AsFd;
 
 /// The tester's packet slots: enough for those that both ports hold, and two bursts.
 const SLOTS: u32 = 16_384;
-/// Frames in a packet socket's rings: enough that none is lost while the tester has no core for some milliseconds.
+/// Frames in a packet socket's rings: enough that none is lost while the tester has no core for some
+/// milliseconds.
 const RING_FRAMES: u32 = 8_192;
 
 /// How the tester reaches a network interface of the machine.
@@ -112,7 +113,8 @@ impl Devices {
         Ok(Box::new(first.ok_or_else(|| failed(format!("{spec} has no queues")))?))
     }
 
-    /// Opens a device in a thread that enters the namespace: its sockets then belong to that namespace for good.
+    /// Opens a device in a thread that enters the namespace: its sockets then belong to that namespace for
+    /// good.
     fn open_within(&self, spec: &DpdkSpec, namespace: &File) -> Result<Vec<DpdkPort>, BenchError> {
         std::thread::scope(|scope| {
             let open = || {

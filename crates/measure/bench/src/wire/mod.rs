@@ -1,10 +1,10 @@
 //! The tester: offers loads to any system between two devices.
 //!
 //! [`Wire`] sends generated frames through one port and receives what the system sends on another, in one thread. The
-//! load sets the times at which frames are due, whether the system or the tester is ready or not. Each frame has a
-//! stamp with its number and its due time ([`crate::load::stamp`]), so that lost, late, reordered and duplicate frames
-//! are counted exactly, and a stall counts for all frames that waited in it. The tester's own delay is measured for
-//! every frame ([`Observed::pacing`]).
+//! load sets the times at which frames are due, whether the system or the tester is ready or not. Each frame
+//! has a stamp with its number and its due time ([`crate::load::stamp`]), so that lost, late, reordered and
+//! duplicate frames are counted exactly, and a stall counts for all frames that waited in it. The tester's
+//! own delay is measured for every frame ([`Observed::pacing`]).
 //!
 //! - [`schedule`]: the due times of frames.
 //! - [`trial`]: the loop that sends and receives.
@@ -12,8 +12,8 @@
 //! - [`devices`]: opens the two ports, with any DPDK driver, in a given network namespace or the current one.
 //!
 //! [`Observed::arrived`] does not include frames that the tester could not send by the end of a trial, because the
-//! system never received them. Frames that it did not send itself (ARP, neighbour discovery, LLDP) are counted
-//! separately and otherwise ignored.
+//! system never received them. Frames that it did not send itself (ARP, neighbour discovery, LLDP) are
+//! counted separately and otherwise ignored.
 //!
 //! This module starts no systems and does not search ([`crate::search`] does).
 
@@ -62,8 +62,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// A wire that sends these frames in turn: frames whose numbers differ by a multiple of the set's length are one
-    /// flow.
+    /// A wire that sends these frames in turn: frames whose numbers differ by a multiple of the set's length
+    /// are one flow.
     ///
     /// # Errors
     /// When there are no frames, or some are too short for a stamp or too long for a slot.
@@ -122,7 +122,8 @@ impl UnderTest for Wire {
                 if let Some(core) = core.filter(|core| *core < CpuSet::MAX_CPU) {
                     let mut set = CpuSet::new();
                     set.set(core);
-                    // If the thread may not run on that core it runs elsewhere, and the pacing shows the effect.
+                    // If the thread may not run on that core it runs elsewhere, and the pacing shows the
+                    // effect.
                     let _ = sched_setaffinity(None, &set);
                 }
                 let thread = Thread::current();

@@ -21,7 +21,8 @@ pub struct WireOptions {
     pub core: Option<usize>,
     /// A trial ends after this long without a frame: longer than any frame takes through the system.
     pub quiet: Duration,
-    /// How long after the end the tester may still send frames that were due, as a share of the trial's length.
+    /// How long after the end the tester may still send frames that were due, as a share of the trial's
+    /// length.
     pub grace: f64,
 }
 

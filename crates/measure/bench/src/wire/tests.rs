@@ -1,4 +1,5 @@
-//! Tests the tester with systems of known limits: a model between two ports in memory, and DPDK's ring device.
+//! Tests the tester with systems of known limits: a model between two ports in memory, and DPDK's ring
+//! device.
 
 use super::*;
 use crate::load::Arrival;
@@ -21,8 +22,8 @@ struct Model {
     delay_ns: u64,
     /// Capacity of the queue, in frames.
     room: usize,
-    /// The intervals, in frames, at which one is dropped, duplicated, held back behind the next three, or followed by a
-    /// foreign one.
+    /// The intervals, in frames, at which one is dropped, duplicated, held back behind the next three, or
+    /// followed by a foreign one.
     drop_every: u64,
     twice_every: u64,
     late_every: u64,
@@ -210,8 +211,8 @@ fn frames_that_are_late_there_twice_or_of_others_are_told_apart() {
     let model = Model { twice_every: 10, late_every: 25, foreign_every: 100, ..Model::default() };
     let (mut wire, _, _) = wire(model);
     let observed = wire.offer(&Offer::stamped(20_000.0, 0.1)).expect("a trial");
-    // Frames that are held back are not duplicated, and the last of them never comes out. A frame after three of other
-    // flows is not reordered.
+    // Frames that are held back are not duplicated, and the last of them never comes out. A frame after three
+    // of other flows is not reordered.
     let seen = observed.seen.expect("stamped");
     assert_eq!((observed.sent, seen.frames, seen.duplicates), (1_999, 1_999, 160));
     assert_eq!((seen.reordered, wire.counts().foreign), (0, 20));

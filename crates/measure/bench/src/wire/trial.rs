@@ -1,7 +1,8 @@
 //! A trial: sends due frames, receives frames, and records them.
 //!
-//! In a turn the loop sends a burst and receives one. It reads the clock up to three times a turn and allocates
-//! nothing. The time at which a frame came out is known to within a turn; [`Counts::turns`] has the lengths of turns.
+//! In a turn the loop sends a burst and receives one. It reads the clock up to three times a turn and
+//! allocates nothing. The time at which a frame came out is known to within a turn; [`Counts::turns`] has the
+//! lengths of turns.
 
 use super::options::{Ends, WireOptions};
 use super::schedule::Schedule;
@@ -30,8 +31,8 @@ pub struct Counts {
     pub missed: u64,
     /// Frames that the tester's sending port accepted and could not send.
     pub unsent: u64,
-    /// The time between two polls of the receiving port, in nanoseconds. Measured latencies are too long by up to this
-    /// time.
+    /// The time between two polls of the receiving port, in nanoseconds. Measured latencies are too long by
+    /// up to this time.
     pub turns: Histogram<u64>,
 }
 
@@ -106,7 +107,8 @@ impl<'a> Trial<'a> {
         let last_ns = self.schedule.end_ns + (self.schedule.end_ns as f64 * self.options.grace) as u64;
         let quiet_ns = self.options.quiet.as_nanos() as u64;
         let drain_ns = DRAIN.as_nanos() as u64;
-        // The times when all was sent, when a frame was last received, and when the receiving port was last polled.
+        // The times when all was sent, when a frame was last received, and when the receiving port was last
+        // polled.
         let (mut over_ns, mut busy_ns, mut looked_ns) = (None, 0, None);
         loop {
             if over_ns.is_none() {

@@ -15,8 +15,8 @@ pub fn pin(core: usize) {
     rustix::thread::sched_setaffinity(None, &set).expect("a core of this machine");
 }
 
-/// Runs turns for the given time and measures them. Each turn returns how many packets it processed. The result is in
-/// cycles for each packet or, without packets, for each half of a turn.
+/// Runs turns for the given time and measures them. Each turn returns how many packets it processed. The
+/// result is in cycles for each packet or, without packets, for each half of a turn.
 pub fn clock(ticks_per_ns: f64, measured: Duration, mut turn: impl FnMut() -> usize) -> f64 {
     let (mut through, mut turns, mut start, mut long) = (0, 0u64, Instant::now(), WARM);
     loop {
@@ -33,8 +33,8 @@ pub fn clock(ticks_per_ns: f64, measured: Duration, mut turn: impl FnMut() -> us
     start.elapsed().as_nanos() as f64 * ticks_per_ns / count as f64
 }
 
-/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 if there is no counter, so that
-/// figures are in nanoseconds.
+/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 if there is no counter, so
+/// that figures are in nanoseconds.
 pub fn ticks_per_ns() -> f64 {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,9 +1,9 @@
 //! Exit lists: the exit of each packet of a batch.
 //!
-//! Lists contain the packets' indices in their vector. A run of an element fills one list for each output port, drop
-//! reason and slow path (and, during the run, for each lookup to do). Each list has room for a whole vector, so that
-//! machine code never checks for space: every packet is put on exactly one list, and a vector holds at most
-//! [`LIST_CAPACITY`] packets.
+//! Lists contain the packets' indices in their vector. A run of an element fills one list for each output
+//! port, drop reason and slow path (and, during the run, for each lookup to do). Each list has room for a
+//! whole vector, so that machine code never checks for space: every packet is put on exactly one list, and a
+//! vector holds at most [`LIST_CAPACITY`] packets.
 
 /// The most packets that a vector holds, and so the capacity of each list.
 pub const LIST_CAPACITY: usize = 256;
@@ -33,8 +33,8 @@ impl Exits {
         Exits { lists: vec![0; lists * LIST_CAPACITY], counts: vec![0; lists], outputs: 0, reasons: 0 }
     }
 
-    /// Empties the lists and sets the number of each kind: ports first, then reasons, then others (slow paths,
-    /// lookups).
+    /// Empties the lists and sets the number of each kind: ports first, then reasons, then others (slow
+    /// paths, lookups).
     #[inline]
     pub fn reset(&mut self, outputs: usize, reasons: usize, others: usize) {
         let lists = outputs + reasons + others;
@@ -101,8 +101,8 @@ impl Exits {
         self.list(self.outputs + self.reasons + other)
     }
 
-    /// Appends a packet to a list. Each packet must be put on one list only; a packet beyond the list's capacity is
-    /// ignored, which can happen only if that rule is broken.
+    /// Appends a packet to a list. Each packet must be put on one list only; a packet beyond the list's
+    /// capacity is ignored, which can happen only if that rule is broken.
     #[inline]
     pub fn push(&mut self, list: usize, packet: u16) {
         if let Some(count) = self.counts.get_mut(list)

@@ -1,8 +1,8 @@
 //! A worker's packets: a vector of descriptors, and a batch of packets in it.
 //!
-//! A [`Vector`] holds up to [`LIST_CAPACITY`] descriptors. Packets keep their index in it as long as the worker
-//! processes them; index lists move between elements. A [`Batch`] is a vector, the list of the packets that an element
-//! processes, and the exits into which the element sorts them.
+//! A [`Vector`] holds up to [`LIST_CAPACITY`] descriptors. Packets keep their index in it as long as the
+//! worker processes them; index lists move between elements. A [`Batch`] is a vector, the list of the packets
+//! that an element processes, and the exits into which the element sorts them.
 
 use super::exits::{Exits, LIST_CAPACITY};
 use crate::Packet;
@@ -87,7 +87,8 @@ impl Vector {
         packets.map(|packet| self.push(&packet)).count()
     }
 
-    /// Lets `fill` write up to `most` descriptors into free positions and return their number, and lists those.
+    /// Lets `fill` write up to `most` descriptors into free positions and return their number, and lists
+    /// those.
     #[inline]
     pub fn fill(&mut self, most: usize, fill: impl FnOnce(&mut [Packet]) -> usize) -> usize {
         let most = most.min(self.room());
@@ -147,8 +148,8 @@ impl Vector {
 
 /// The packets that an opaque element processes, and the exits for them.
 ///
-/// The element must emit, drop or keep (`element::Work::hold`) each listed packet exactly once. The host counts, and
-/// reports an element that lost packets.
+/// The element must emit, drop or keep (`element::Work::hold`) each listed packet exactly once. The host
+/// counts, and reports an element that lost packets.
 pub struct Batch<'a> {
     packets: &'a mut [Packet],
     list: &'a [u16],
@@ -225,7 +226,8 @@ impl<'a> Batch<'a> {
         if port < self.outputs() { self.emit(index, port) } else { self.drop(index, reason) }
     }
 
-    /// Changes each packet and sends it out of output 0; drops it for the reason that `change` returns if it fails.
+    /// Changes each packet and sends it out of output 0; drops it for the reason that `change` returns if it
+    /// fails.
     #[inline]
     pub fn emit_changed(&mut self, mut change: impl FnMut(&mut Packet) -> Result<(), usize>) {
         for &index in self.list {

@@ -1,9 +1,9 @@
 //! The in-flight table: the holder of each slot, and the host's copy of the descriptors of in-flight packets.
 //!
-//! The table is private to the host and shared by all NF channels of a region. An entry has two cache lines; for a
-//! packet whose further annotations are all 0, only the first is accessed. The thread that has the slot at the moment
-//! writes its entry. The words are atomic because any thread may read the holder of a slot at any time, which costs
-//! nothing extra. Only the thread that has the slot uses the other words of the entry.
+//! The table is private to the host and shared by all NF channels of a region. An entry has two cache lines;
+//! for a packet whose further annotations are all 0, only the first is accessed. The thread that has the slot
+//! at the moment writes its entry. The words are atomic because any thread may read the holder of a slot at
+//! any time, which costs nothing extra. Only the thread that has the slot uses the other words of the entry.
 
 use crate::descriptor::{LAYOUT_VERSION, NO_HEADER, Packet};
 use crate::slot::prefetch_line;
@@ -25,7 +25,8 @@ pub(super) enum DescriptorError {
     NotHolder,
 }
 
-/// For each slot of a region: the number of its in-flight entry, its holder, and the descriptor as it was enqueued.
+/// For each slot of a region: the number of its in-flight entry, its holder, and the descriptor as it was
+/// enqueued.
 #[derive(Debug)]
 pub struct InFlightTable {
     kept: Box<[Kept]>,
@@ -57,7 +58,8 @@ const FIRST: [usize; 2] = [0, 2];
 /// The words that are in the second.
 const FURTHER: [usize; 4] = [1, 3, 4, 5];
 
-/// The state of an in-flight entry: its number (the slot's generation in this table), the slot's holder, and marks.
+/// The state of an in-flight entry: its number (the slot's generation in this table), the slot's holder, and
+/// marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct InFlight(u64);
 
@@ -146,8 +148,8 @@ impl InFlightTable {
         self.kept.len() as u32
     }
 
-    /// The number of a slot's in-flight entry, or of its next one if it is not in flight; 0, which is never used, if
-    /// there is no such slot.
+    /// The number of a slot's in-flight entry, or of its next one if it is not in flight; 0, which is never
+    /// used, if there is no such slot.
     pub fn generation(&self, slot: u32) -> u32 {
         self.kept.get(slot as usize).map_or(0, |kept| kept.in_flight().generation())
     }
@@ -222,7 +224,8 @@ impl InFlightTable {
         self.kept.get(slot as usize).map(|kept| (kept, kept.in_flight()))
     }
 
-    /// Prefetches a slot's entry into the nearest cache: for many descriptors before the first one is checked.
+    /// Prefetches a slot's entry into the nearest cache: for many descriptors before the first one is
+    /// checked.
     #[inline(always)]
     pub(super) fn prefetch(&self, slot: u32) {
         if let Some(kept) = self.kept.get(slot as usize) {
@@ -290,9 +293,9 @@ impl Kept {
         out.reserved1 = 0;
     }
 
-    /// The packet with the first byte and length that an NF without metadata returned. Its changes to the bytes are
-    /// unknown, so header offsets and the flow hash are unset. Flags stay: they state what must still be done to the
-    /// frame.
+    /// The packet with the first byte and length that an NF without metadata returned. Its changes to the
+    /// bytes are unknown, so header offsets and the flow hash are unset. Flags stay: they state what must
+    /// still be done to the frame.
     #[inline(always)]
     pub fn restore_changed(
         &self,

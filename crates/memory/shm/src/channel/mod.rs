@@ -1,22 +1,23 @@
 //! The host's end of an NF channel: enqueues packets to an NF and takes its completions.
 //!
-//! The host keeps the descriptor of an in-flight packet in its private [`InFlightTable`], with the holder of the slot
-//! and the number of the in-flight entry. The NF gets a ring descriptor and the bytes, and returns a ring descriptor.
-//! The host accepts it only if this NF holds the slot in the in-flight entry that the table has. Then the entry ends
-//! and the host holds the slot again, so that a second descriptor for it is rejected. The packet is rebuilt from the
-//! private copy, with the first byte and length of the NF's descriptor. Unless the NF uses metadata, nothing else that
-//! it writes outside the frame has an effect.
+//! The host keeps the descriptor of an in-flight packet in its private [`InFlightTable`], with the holder of
+//! the slot and the number of the in-flight entry. The NF gets a ring descriptor and the bytes, and returns a
+//! ring descriptor. The host accepts it only if this NF holds the slot in the in-flight entry that the table
+//! has. Then the entry ends and the host holds the slot again, so that a second descriptor for it is
+//! rejected. The packet is rebuilt from the private copy, with the first byte and length of the NF's
+//! descriptor. Unless the NF uses metadata, nothing else that it writes outside the frame has an effect.
 //!
-//! An NF that uses a packet's metadata (annotations, header offsets) gets it by [`HostEnd::with_metadata`]. Then the
-//! descriptor is also parked in front of the packet. When the packet returns, the host reads the NF's version once and
-//! checks it. The handle and the generation of the host's pool are never stored there.
+//! An NF that uses a packet's metadata (annotations, header offsets) gets it by [`HostEnd::with_metadata`].
+//! Then the descriptor is also parked in front of the packet. When the packet returns, the host reads the
+//! NF's version once and checks it. The handle and the generation of the host's pool are never stored there.
 //!
-//! An NF may ask the host to keep a packet ([`Action::Hold`]): the in-flight entry stays open and is marked as held. A
-//! later descriptor for the same in-flight entry ends it.
+//! An NF may ask the host to keep a packet ([`Action::Hold`]): the in-flight entry stays open and is marked
+//! as held. A later descriptor for the same in-flight entry ends it.
 //!
-//! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once. Packets in the ring from the NF
-//! are returned. Packets that the NF had not taken are as they were enqueued. Held packets are as they were when they
-//! were held. All others are lost. It must not be called while any process of the NF still runs.
+//! When an NF has died, [`HostEnd::reclaim`] finds every slot that it held, each once. Packets in the ring
+//! from the NF are returned. Packets that the NF had not taken are as they were enqueued. Held packets are as
+//! they were when they were held. All others are lost. It must not be called while any process of the NF
+//! still runs.
 
 mod in_flight;
 
@@ -67,8 +68,8 @@ pub enum Completion {
 }
 
 impl Completion {
-    /// The completion of a valid descriptor: its action (never [`Action::Hold`], which returns no packet), its
-    /// destination, and whether the slot was granted.
+    /// The completion of a valid descriptor: its action (never [`Action::Hold`], which returns no packet),
+    /// its destination, and whether the slot was granted.
     #[inline(always)]
     fn of(action: Action, destination: u16, granted: bool) -> Completion {
         match (action, granted) {
@@ -115,7 +116,8 @@ pub struct ChannelStats {
     pub held_again: u64,
     /// Valid descriptors that would hold more packets than allowed: the packet returned and is dropped.
     pub held_too_many: u64,
-    /// Descriptors of a slot that the NF holds, with an invalid action or range: the packet returned and is dropped.
+    /// Descriptors of a slot that the NF holds, with an invalid action or range: the packet returned and is
+    /// dropped.
     pub malformed: u64,
     /// How often an index of the NF was impossible.
     pub broken: u64,
@@ -174,14 +176,14 @@ struct DescriptorCheck {
     metadata: bool,
     /// The most packets that the host holds for the NF.
     holding_most: u64,
-    /// Granted slots that the NF has and that are not held: they are empty and do not count as packets inside a
-    /// direct-path group.
+    /// Granted slots that the NF has and that are not held: they are empty and do not count as packets inside
+    /// a direct-path group.
     granted: u64,
     stats: ChannelStats,
 }
 
-/// The packets inside a direct-path group: its NFs pass packets to each other without the host and share one holder
-/// number in the in-flight table. The thread that enqueues to all of them writes the count.
+/// The packets inside a direct-path group: its NFs pass packets to each other without the host and share one
+/// holder number in the in-flight table. The thread that enqueues to all of them writes the count.
 #[derive(Debug)]
 pub struct Inside {
     now: AtomicU64,
@@ -209,8 +211,8 @@ impl HostEnd<crate::ring::Mapped> {
 }
 
 impl<C: Cells> HostEnd<C> {
-    /// A channel over two new rings to the NF with the number `holder` in the in-flight table, which maps the slots of
-    /// `region`.
+    /// A channel over two new rings to the NF with the number `holder` in the in-flight table, which maps the
+    /// slots of `region`.
     pub fn new(to: C, from: C, holder: u16, region: u16) -> HostEnd<C> {
         HostEnd {
             to: Producer::new(to),
@@ -222,31 +224,32 @@ impl<C: Cells> HostEnd<C> {
         }
     }
 
-    /// As a member of a group that shares a holder number and the count `inside`. Each member may hold all packets of
-    /// the group, as the first one does before it passes them on.
+    /// As a member of a group that shares a holder number and the count `inside`. Each member may hold all
+    /// packets of the group, as the first one does before it passes them on.
     #[must_use]
     pub fn in_group(mut self, member: u8, inside: Arc<Inside>) -> HostEnd<C> {
         (self.check.member, self.group) = (member, Some((inside, 0)));
         self
     }
 
-    /// With a limit for the packets that the NF holds at a time: the ring alone does not limit an NF that takes packets
-    /// and returns none. Granted slots count towards the limit, but are not limited themselves.
+    /// With a limit for the packets that the NF holds at a time: the ring alone does not limit an NF that
+    /// takes packets and returns none. Granted slots count towards the limit, but are not limited themselves.
     #[must_use]
     pub fn limited_to(mut self, most: u64) -> HostEnd<C> {
         self.most = most;
         self
     }
 
-    /// With a limit for the packets that the host holds for the NF, beside those that it has. The default is none.
+    /// With a limit for the packets that the host holds for the NF, beside those that it has. The default is
+    /// none.
     #[must_use]
     pub fn holding_at_most(mut self, most: u64) -> HostEnd<C> {
         self.check.holding_most = most;
         self
     }
 
-    /// With or without parked descriptors in the metadata blocks of the slots. Without, header offsets and the flow
-    /// hash of returned packets are unknown.
+    /// With or without parked descriptors in the metadata blocks of the slots. Without, header offsets and
+    /// the flow hash of returned packets are unknown.
     #[must_use]
     pub fn with_metadata(mut self, metadata: bool) -> HostEnd<C> {
         self.check.metadata = metadata;
@@ -270,7 +273,8 @@ impl<C: Cells> HostEnd<C> {
         self.check.stats
     }
 
-    /// Counts packets that the NF took from other members of its direct-path group, and packets that they took from it.
+    /// Counts packets that the NF took from other members of its direct-path group, and packets that they
+    /// took from it.
     #[inline]
     pub fn note_passed(&mut self, came: u64, went: u64) {
         self.check.stats.came += came;
@@ -284,18 +288,19 @@ impl<C: Cells> HostEnd<C> {
         out_of_range + stale + not_held + held_again + held_too_many + malformed
     }
 
-    /// Slots that the NF has now according to the counters. Packets that the host holds for it are not included.
+    /// Slots that the NF has now according to the counters. Packets that the host holds for it are not
+    /// included.
     #[inline]
     pub fn held(&self) -> u64 {
         let ChannelStats { came, went, .. } = self.check.stats;
         let held = self.in_flight().wrapping_add(came).wrapping_sub(went);
-        // Packets that were passed are counted later than those that returned, so the difference may be negative for a
-        // moment.
+        // Packets that were passed are counted later than those that returned, so the difference may be
+        // negative for a moment.
         if held > i64::MAX as u64 { 0 } else { held }
     }
 
-    /// Packets that were enqueued here less those that returned here. Below 0 if another member of the direct-path
-    /// group received them from the host.
+    /// Packets that were enqueued here less those that returned here. Below 0 if another member of the
+    /// direct-path group received them from the host.
     #[inline]
     fn in_flight(&self) -> u64 {
         let ChannelStats { enqueued, lost, untouched, holding, inherited, .. } = self.check.stats;
@@ -319,10 +324,11 @@ impl<C: Cells> HostEnd<C> {
         returned + held_too_many + malformed
     }
 
-    /// Enqueues the first packets of the list, each of one segment, with a destination number that the NF reads.
-    /// Returns how many were enqueued, and whether the NF sleeps and must be woken. Stops at a full ring, and before a
-    /// packet that has several segments, reaches beyond its slot, or whose slot is not in the region or not held by the
-    /// host. With the destination [`GRANT`], the packets are empty slots for the NF to fill.
+    /// Enqueues the first packets of the list, each of one segment, with a destination number that the NF
+    /// reads. Returns how many were enqueued, and whether the NF sleeps and must be woken. Stops at a full
+    /// ring, and before a packet that has several segments, reaches beyond its slot, or whose slot is not in
+    /// the region or not held by the host. With the destination [`GRANT`], the packets are empty slots for
+    /// the NF to fill.
     ///
     /// # Errors
     ///
@@ -335,7 +341,8 @@ impl<C: Cells> HostEnd<C> {
         list: &[u16],
         destination: u16,
     ) -> Result<(usize, bool), Broken> {
-        // Two instances of the code: one function with both cases needs more registers than the processor has.
+        // Two instances of the code: one function with both cases needs more registers than the processor
+        // has.
         let enqueued = if self.check.metadata {
             self.enqueue_as::<true>(in_flight, packets, list, destination)
         } else {
@@ -418,10 +425,10 @@ impl<C: Cells> HostEnd<C> {
         Ok((enqueued, to.publish()))
     }
 
-    /// Takes the NF's completions: packets and completions are written to the front of both slices. Returns how many.
-    /// It checks no more descriptors, valid or not, than both slices have room for, so that an NF that keeps sending
-    /// bad ones cannot keep the host here. Bad descriptors are counted and skipped. Packets that are to be held are not
-    /// returned here.
+    /// Takes the NF's completions: packets and completions are written to the front of both slices. Returns
+    /// how many. It checks no more descriptors, valid or not, than both slices have room for, so that an NF
+    /// that keeps sending bad ones cannot keep the host here. Bad descriptors are counted and skipped.
+    /// Packets that are to be held are not returned here.
     ///
     /// The result beside the number is an error if the NF's index is impossible: the NF must be evicted.
     #[inline]
@@ -436,8 +443,8 @@ impl<C: Cells> HostEnd<C> {
         taken
     }
 
-    /// The same for a direct ring from this NF to another member of its direct-path group that does not read it now.
-    /// All packets in the ring leave by `output`, the output that the ring belongs to.
+    /// The same for a direct ring from this NF to another member of its direct-path group that does not read
+    /// it now. All packets in the ring leave by `output`, the output that the ring belongs to.
     pub fn take_from(
         &mut self,
         ring: &mut Consumer<C>,
@@ -451,23 +458,24 @@ impl<C: Cells> HostEnd<C> {
         taken
     }
 
-    /// Reclaims all slots that a dead NF held. Afterwards the NF holds nothing, and the rings must not be used again.
+    /// Reclaims all slots that a dead NF held. Afterwards the NF holds nothing, and the rings must not be
+    /// used again.
     pub fn reclaim(&mut self, in_flight: &InFlightTable) -> Reclaimed {
         // Whatever the NF overwrote, it has at most this many slots.
         let most = self.held() + self.check.stats.holding;
         self.collect(in_flight, most, |_| false)
     }
 
-    /// The same for a member of a direct-path group whose other members live on. Packets that `others` recognises stay
-    /// with those members.
+    /// The same for a member of a direct-path group whose other members live on. Packets that `others`
+    /// recognises stay with those members.
     pub fn reclaim_among(&mut self, in_flight: &InFlightTable, others: impl Fn(u32) -> bool) -> Reclaimed {
         self.collect(in_flight, u64::MAX, others)
     }
 
     fn collect(&mut self, in_flight: &InFlightTable, most: u64, others: impl Fn(u32) -> bool) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
-        // The downstream ring has precedence: its packets are returned. If its index is impossible, no packet is
-        // returned.
+        // The downstream ring has precedence: its packets are returned. If its index is impossible, no packet
+        // is returned.
         let capacity = self.from.cells().capacity() as usize;
         let (mut packets, mut completions) =
             (vec![Packet::EMPTY; capacity], vec![Completion::default(); capacity]);
@@ -515,8 +523,8 @@ impl<C: Cells> HostEnd<C> {
 }
 
 impl DescriptorCheck {
-    /// Takes descriptors from a ring; with `output`, all packets leave by that output. The parameters are those of
-    /// [`HostEnd::take_from`], whose ring is borrowed from elsewhere.
+    /// Takes descriptors from a ring; with `output`, all packets leave by that output. The parameters are
+    /// those of [`HostEnd::take_from`], whose ring is borrowed from elsewhere.
     #[inline]
     fn take<C: Cells>(
         &mut self,
@@ -526,7 +534,8 @@ impl DescriptorCheck {
         packets: &mut [Packet],
         completions: &mut [Completion],
     ) -> (usize, Result<(), Broken>) {
-        // Four instances of the code: one function with all cases needs more registers than the processor has.
+        // Four instances of the code: one function with all cases needs more registers than the processor
+        // has.
         match (self.metadata, output) {
             (true, None) => self.take_as::<C, true, false>(ring, 0, in_flight, packets, completions),
             (false, None) => self.take_as::<C, false, false>(ring, 0, in_flight, packets, completions),
@@ -608,8 +617,8 @@ impl DescriptorCheck {
         (back, Ok(()))
     }
 
-    /// Handles the rarer descriptors: bad ones, held packets, and packets to be held. Returns whether a packet is
-    /// returned.
+    /// Handles the rarer descriptors: bad ones, held packets, and packets to be held. Returns whether a
+    /// packet is returned.
     #[cold]
     fn accept_odd(
         &mut self,
@@ -631,7 +640,8 @@ impl DescriptorCheck {
                 return false;
             }
         };
-        // A member must not return a slot that is held for another member, or that was granted to another one.
+        // A member must not return a slot that is held for another member, or that was granted to another
+        // one.
         if entry.is_marked() && entry.member() != self.member {
             self.stats.not_held += 1;
             return false;

@@ -36,8 +36,8 @@ impl<C: Cells> Consumer<C> {
         Consumer::at(cells, index)
     }
 
-    /// Takes the next descriptors, as many as are published and `out` has room for. If this consumer dies, descriptors
-    /// that it has taken are lost, until [`Consumer::release`] is called for them.
+    /// Takes the next descriptors, as many as are published and `out` has room for. If this consumer dies,
+    /// descriptors that it has taken are lost, until [`Consumer::release`] is called for them.
     ///
     /// # Errors
     ///
@@ -62,8 +62,8 @@ impl<C: Cells> Consumer<C> {
         }
         self.taken = self.taken.wrapping_add(count as u32);
         self.cells.taken().store(self.taken, Relaxed);
-        // A process is killed between two instructions. In program order this store precedes every access to the
-        // packets, and the fence makes the compiler keep that order.
+        // A process is killed between two instructions. In program order this store precedes every access to
+        // the packets, and the fence makes the compiler keep that order.
         compiler_fence(SeqCst);
         Ok(count)
     }
@@ -92,7 +92,8 @@ impl<C: Cells> Consumer<C> {
     }
 
     /// Announces that this consumer is about to sleep. True if it may: then the producer's next
-    /// [`super::Producer::publish`] returns that the consumer must be woken. False if there are descriptors to take.
+    /// [`super::Producer::publish`] returns that the consumer must be woken. False if there are descriptors
+    /// to take.
     pub fn doze(&mut self) -> bool {
         self.cells.asleep().store(1, Relaxed);
         // See `Producer::publish`.
@@ -117,8 +118,8 @@ impl<C: Cells> Consumer<C> {
 
 #[cfg(not(loom))]
 impl Consumer<super::Mapped> {
-    /// Sleeps until there are descriptors to take, at most for the time `most`. The kernel wakes it when the producer
-    /// calls [`super::Producer::wake`].
+    /// Sleeps until there are descriptors to take, at most for the time `most`. The kernel wakes it when the
+    /// producer calls [`super::Producer::wake`].
     pub fn sleep(&mut self, most: std::time::Duration) {
         Consumer::sleep_on(std::iter::once(self), most);
     }
@@ -146,8 +147,8 @@ pub const MOST_RINGS: usize = 64;
 #[cfg(not(loom))]
 const WITHOUT_WAITV: std::time::Duration = std::time::Duration::from_micros(200);
 
-/// Waits until a producer of one of the rings wakes it. The caller checks the rings after any wake-up. Other processes
-/// share the words, so the futexes are not private.
+/// Waits until a producer of one of the rings wakes it. The caller checks the rings after any wake-up. Other
+/// processes share the words, so the futexes are not private.
 #[cfg(not(loom))]
 fn wait(rings: &[Option<&mut Consumer<super::Mapped>>], most: std::time::Duration) {
     use rustix::thread::futex::{self, Flags, Timespec, Wait, WaitFlags, WaitPtr, WaitvFlags};

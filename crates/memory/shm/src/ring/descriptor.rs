@@ -39,10 +39,11 @@ pub struct Descriptor {
     pub len: u16,
     /// The number of an [`Action`].
     pub action: u8,
-    /// The number of NFs of a direct-path group that had the packet before the receiver of this descriptor. It orders
-    /// the descriptors of one in-flight entry: the largest is the latest.
+    /// The number of NFs of a direct-path group that had the packet before the receiver of this descriptor.
+    /// It orders the descriptors of one in-flight entry: the largest is the latest.
     pub hops: u8,
-    /// To an NF: the number of its input, or [`GRANT`](crate::channel::GRANT). From an NF: the number of its output.
+    /// To an NF: the number of its input, or [`GRANT`](crate::channel::GRANT). From an NF: the number of its
+    /// output.
     pub destination: u16,
 }
 

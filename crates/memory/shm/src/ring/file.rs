@@ -1,7 +1,7 @@
 //! The file of the rings of one NF.
 //!
-//! No peer can remove mapped pages (see `memfd`). It can still punch a hole into the file, which then reads as zeros;
-//! they are handled as any other content.
+//! No peer can remove mapped pages (see `memfd`). It can still punch a hole into the file, which then reads
+//! as zeros; they are handled as any other content.
 #![expect(unsafe_code, reason = "counts addresses in mapped memory")]
 
 use super::mapped::{Mapped, ring_bytes};

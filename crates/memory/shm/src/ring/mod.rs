@@ -1,18 +1,19 @@
 //! Rings: pass packets from one process to another.
 //!
-//! A ring has one producer and one consumer, each perhaps in another process, and carries [`Descriptor`]s: the slot,
-//! its generation, and an action. Indices count up without end and wrap at 2^32. Each side's indices are on a cache
-//! line of their own and are published once per burst. Each side keeps a private copy of its own index and of the last
-//! value that it read of the other's.
+//! A ring has one producer and one consumer, each perhaps in another process, and carries [`Descriptor`]s:
+//! the slot, its generation, and an action. Indices count up without end and wrap at 2^32. Each side's
+//! indices are on a cache line of their own and are published once per burst. Each side keeps a private copy
+//! of its own index and of the last value that it read of the other's.
 //!
-//! **Hand over hand.** A consumer publishes that it *takes* a descriptor before it touches the packet, and *releases*
-//! it only after the packet is in the next ring. Whenever a consumer dies, descriptors that it had not taken are
-//! untouched, and those that it had taken are either in the next ring or lost ([`Producer::autopsy`]).
+//! **Hand over hand.** A consumer publishes that it *takes* a descriptor before it touches the packet, and
+//! *releases* it only after the packet is in the next ring. Whenever a consumer dies, descriptors that it had
+//! not taken are untouched, and those that it had taken are either in the next ring or lost
+//! ([`Producer::autopsy`]).
 //!
-//! **The other side is not trusted.** Every word of a ring is atomic, is read once, and may hold any value. An
-//! impossible index is the error [`Broken`]. A descriptor is checked against the host's private in-flight table
-//! (`channel`) before it is used. No value that a peer writes makes this code wait, panic or access memory outside the
-//! ring. The ring's capacity is agreed on at its creation and never read from it.
+//! **The other side is not trusted.** Every word of a ring is atomic, is read once, and may hold any value.
+//! An impossible index is the error [`Broken`]. A descriptor is checked against the host's private in-flight
+//! table (`channel`) before it is used. No value that a peer writes makes this code wait, panic or access
+//! memory outside the ring. The ring's capacity is agreed on at its creation and never read from it.
 
 mod consumer;
 mod descriptor;
@@ -47,7 +48,8 @@ pub use witness::{Culprit, Observed, Witness, standing};
 /// The most descriptors that a ring can hold.
 pub const MOST_CLAIMS: u32 = 1 << 16;
 
-/// The other side's index is impossible: it moved back, or beyond its limit. Such a peer is broken or hostile.
+/// The other side's index is impossible: it moved back, or beyond its limit. Such a peer is broken or
+/// hostile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the peer's index stands at {index}, which is {ahead} ahead of {from}: at most {most} are possible")]
 pub struct Broken {

@@ -86,8 +86,8 @@ fn forward(
     (from, to)
 }
 
-/// Wherever an NF dies, each descriptor is in the next ring, or taken by the dead NF, or untouched. The descriptors in
-/// the next ring are visible to the host before it reads the indices of the other ring.
+/// Wherever an NF dies, each descriptor is in the next ring, or taken by the dead NF, or untouched. The
+/// descriptors in the next ring are visible to the host before it reads the indices of the other ring.
 #[test]
 fn a_dead_nf_leaves_each_claim_in_one_place() {
     for last in 0..=STEPS {
@@ -105,8 +105,8 @@ fn a_dead_nf_leaves_each_claim_in_one_place() {
             back.extend(take(&mut host_in));
             let found = host_out.autopsy();
             let untouched: Vec<Descriptor> = host_out.untouched(found).collect();
-            // A descriptor that was returned, and taken but not released, does not count as taken: the host has its
-            // slot again.
+            // A descriptor that was returned, and taken but not released, does not count as taken: the host
+            // has its slot again.
             let all = [descriptor(1), descriptor(2)];
             let taken = all.len() - untouched.len();
             assert_eq!(untouched, all[taken..], "the untouched are the last ones");

@@ -16,7 +16,8 @@ pub struct Producer<C> {
     head: u32,
 }
 
-/// The numbers of descriptors that a dead consumer left in its ring: first those that it had taken, then the others.
+/// The numbers of descriptors that a dead consumer left in its ring: first those that it had taken, then the
+/// others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Autopsy {
     /// Descriptors that it had taken and not released.
@@ -36,7 +37,8 @@ impl<C: Cells> Producer<C> {
         Producer { cells, written: index, tail: index, head: index }
     }
 
-    /// How many descriptors fit now. Reads the consumer's index only if the last known one leaves too little room.
+    /// How many descriptors fit now. Reads the consumer's index only if the last known one leaves too little
+    /// room.
     ///
     /// # Errors
     ///
@@ -66,7 +68,8 @@ impl<C: Cells> Producer<C> {
         self.write_from(descriptors.iter().copied(), descriptors.len())
     }
 
-    /// The same with descriptors from an iterator, at most `most`. The iterator is not advanced beyond those that fit.
+    /// The same with descriptors from an iterator, at most `most`. The iterator is not advanced beyond those
+    /// that fit.
     ///
     /// # Errors
     ///
@@ -111,8 +114,8 @@ impl<C: Cells> Producer<C> {
         }
         self.tail = self.written;
         self.cells.tail().store(self.tail, Release);
-        // A full fence between this store and the load: the consumer stores `asleep` and then reads `tail` with a fence
-        // between, so one of the two sides sees the other's store.
+        // A full fence between this store and the load: the consumer stores `asleep` and then reads `tail`
+        // with a fence between, so one of the two sides sees the other's store.
         fence(SeqCst);
         self.cells.asleep().load(Relaxed) != 0
     }

@@ -157,7 +157,8 @@ proptest! {
         prop_assert_eq!(producer.untouched(found).collect::<Vec<_>>(), Vec::from(published));
     }
 
-    /// A peer writes any words at any time: both sides keep running, and never count more than the ring's capacity.
+    /// A peer writes any words at any time: both sides keep running, and never count more than the ring's
+    /// capacity.
     #[test]
     fn a_hostile_peer_does_no_harm(
         steps in steps(),

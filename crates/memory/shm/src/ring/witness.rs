@@ -50,7 +50,8 @@ impl<C: Cells> Witness<C> {
     pub fn look(&mut self) -> Result<Observed, Culprit> {
         let mut seen = self.read();
         for _ in 0..LOOKS {
-            // Between two of the reads, the producer may have filled the ring again, and the consumer emptied it.
+            // Between two of the reads, the producer may have filled the ring again, and the consumer emptied
+            // it.
             if seen[2].wrapping_sub(seen[1]) <= self.cells.capacity() {
                 break;
             }
@@ -61,7 +62,8 @@ impl<C: Cells> Witness<C> {
         if !forward(tail, self.tail) {
             return Err(Culprit::Producer);
         }
-        // A consumer that advanced its head alone would let its producer write past the entries that it has taken.
+        // A consumer that advanced its head alone would let its producer write past the entries that it has
+        // taken.
         if !forward(taken, self.taken) || !forward(tail, taken) || !forward(taken, head) {
             return Err(Culprit::Consumer);
         }
@@ -73,8 +75,8 @@ impl<C: Cells> Witness<C> {
         Ok(Observed { passed, pending })
     }
 
-    /// The consumer's head, its taken index, and the tail, in this order: a released descriptor was taken before, and a
-    /// taken one was published before.
+    /// The consumer's head, its taken index, and the tail, in this order: a released descriptor was taken
+    /// before, and a taken one was published before.
     #[inline(always)]
     fn read(&self) -> [u32; 3] {
         let head = self.cells.head().load(Acquire);
@@ -82,7 +84,8 @@ impl<C: Cells> Witness<C> {
         [head, taken, self.cells.tail().load(Acquire)]
     }
 
-    /// Whether the consumer has taken and released all descriptors that were published at the last observation.
+    /// Whether the consumer has taken and released all descriptors that were published at the last
+    /// observation.
     pub fn is_drained(&self) -> bool {
         self.tail == self.taken && self.cells.head().load(Acquire) == self.taken
     }
@@ -93,8 +96,8 @@ impl<C: Cells> Witness<C> {
     }
 }
 
-/// The descriptors in a ring that are published and not released, according to its indices. While both sides are
-/// running, some of them may have been released in the meantime.
+/// The descriptors in a ring that are published and not released, according to its indices. While both sides
+/// are running, some of them may have been released in the meantime.
 pub fn standing<C: Cells>(cells: &C) -> impl Iterator<Item = Descriptor> + '_ {
     // The consumer's index is read first, so that no descriptor between the two is missed.
     let head = cells.head().load(Acquire);

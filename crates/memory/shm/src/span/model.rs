@@ -42,14 +42,15 @@ fn a_reader_has_one_span_or_the_other() {
     });
 }
 
-/// An earlier version of the table: the words of a span, written one by one. The length is cleared first and set last.
+/// An earlier version of the table: the words of a span, written one by one. The length is cleared first and
+/// set last.
 struct Words {
     first: AtomicU64,
     slots: AtomicU64,
 }
 
-/// That version relied on a half-written entry being too short. The assumption fails if the number is reused between
-/// the reader's two loads.
+/// That version relied on a half-written entry being too short. The assumption fails if the number is reused
+/// between the reader's two loads.
 #[test]
 #[should_panic(expected = "reaches beyond")]
 fn words_that_are_written_one_by_one_make_a_span_that_there_never_was() {

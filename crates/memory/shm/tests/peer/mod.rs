@@ -1,9 +1,10 @@
-//! An NF that writes any value into any word that it shares with its host, between any two reads of the host: its three
-//! rings (to the NF, from the NF, of empty slots) and the slots. A second NF in the same memory follows the protocol.
+//! An NF that writes any value into any word that it shares with its host, between any two reads of the host:
+//! its three rings (to the NF, from the NF, of empty slots) and the slots. A second NF in the same memory
+//! follows the protocol.
 //!
-//! The test asserts that the host keeps running and that each slot is with the holder that the in-flight table has, is
-//! returned once, and none is missing. The bytes of an input choose the steps, so that a fuzzer can search for others
-//! (`fuzz/targets/hostile_peer.rs`).
+//! The test asserts that the host keeps running and that each slot is with the holder that the in-flight
+//! table has, is returned once, and none is missing. The bytes of an input choose the steps, so that a fuzzer
+//! can search for others (`fuzz/targets/hostile_peer.rs`).
 
 use shm::channel::{Completion, GRANT, HostEnd, InFlightTable, Reclaimed};
 use shm::descriptor::{BUF_BYTES, NO_HEADER, offset};

@@ -17,7 +17,8 @@ pub enum Said {
     Packets(SwitchView),
     /// Packets that are looked up in the rule list first: the rules of the list decide.
     AsksList,
-    /// Packets that the rules never decide: fragments, packets of several segments, short frames, invalid headers.
+    /// Packets that the rules never decide: fragments, packets of several segments, short frames, invalid
+    /// headers.
     Unseen,
     /// Packets that a switch cannot match, with the reason.
     Not(String),
@@ -72,11 +73,11 @@ pub struct Switch {
 /// The key of a rule-list lookup before any write, as text: of packets with ports, and of packets without.
 const KEYS: [&str; 2] =
     ["[ip.pair, ip.proto << 32 | l4.ports] ", "[ip.pair, ip.proto << 32 | 0x10000000000] "];
-/// Shorter frames, in bytes without FCS, get no rule: their headers may be incomplete. (The shortest Ethernet frame has
-/// 60.)
+/// Shorter frames, in bytes without FCS, get no rule: their headers may be incomplete. (The shortest Ethernet
+/// frame has 60.)
 const SHORTEST: u64 = 42;
-/// The largest value of the type field that is a length (IEEE 802.3). A switch may find IPv4 in such a frame; the chain
-/// never does.
+/// The largest value of the type field that is a length (IEEE 802.3). A switch may find IPv4 in such a frame;
+/// the chain never does.
 const LENGTHS: u64 = 0x5ff;
 
 impl Switch {
@@ -98,7 +99,8 @@ impl Switch {
                 Some(Kind::NotIp) if own_code && has_lengths(&class.conditions) => {
                     nothing(format!("class {} keeps frames without a type", class.number));
                 }
-                // Its packets may have invalid headers, in which a switch sees other addresses than the chain.
+                // Its packets may have invalid headers, in which a switch sees other addresses than the
+                // chain.
                 None if own_code && !class.filter.contains("other segments > 0") => {
                     nothing(format!("class {} keeps packets whose header nobody checked", class.number));
                 }

@@ -1,7 +1,8 @@
 //! Ranges of ports as numbers in the metadata: OpenFlow 1.3 matches single ports only.
 //!
-//! The ports are divided where a range begins or ends, and the pieces are numbered in order. A range is an interval of
-//! these numbers, which is a few prefixes. The ranges of one rule do not multiply the matches of another.
+//! The ports are divided where a range begins or ends, and the pieces are numbered in order. A range is an
+//! interval of these numbers, which is a few prefixes. The ranges of one rule do not multiply the matches of
+//! another.
 
 use super::super::conditions::prefixes;
 use super::matches::Match;
@@ -87,8 +88,8 @@ impl PortTables {
         out
     }
 
-    /// A match in Open vSwitch's format, with a leading comma. There are several if a range of ports needs several
-    /// prefixes.
+    /// A match in Open vSwitch's format, with a leading comma. There are several if a range of ports needs
+    /// several prefixes.
     pub fn text_of(&self, what: &Match) -> Vec<String> {
         let mut text = String::new();
         if let Some(ethertype) = what.ethertype {

@@ -1,7 +1,7 @@
 //! The directory of one control group, which is removed with its last process.
 //!
-//! The program that created it keeps it locked; the kernel releases the lock when that program ends. An unlocked
-//! directory with our prefix thus has no owner any more, in whatever PID namespace its owner was.
+//! The program that created it keeps it locked; the kernel releases the lock when that program ends. An
+//! unlocked directory with our prefix thus has no owner any more, in whatever PID namespace its owner was.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use rustix::process::{Pid, Signal};
@@ -43,7 +43,8 @@ impl Dir {
             let path = base.join(format!("{PREFIX}{}-{number}", std::process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {}
-                // The name exists: a program with the same process id, in another PID namespace or earlier, created it.
+                // The name exists: a program with the same process id, in another PID namespace or earlier,
+                // created it.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
@@ -75,7 +76,8 @@ impl Dir {
     /// Removes it, and kills the processes in it.
     pub fn remove(&self) {
         let end = Instant::now() + PATIENCE;
-        // Only the end of processes is worth a wait: a group without any has groups of its own below, which stay.
+        // Only the end of processes is worth a wait: a group without any has groups of its own below, which
+        // stay.
         while fs::remove_dir(&self.path).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
             && !self.is_empty()
             && Instant::now() < end

@@ -1,5 +1,5 @@
-//! The mounts of control groups, and the parent groups for NFs: below this program's own group, so that limits on this
-//! program also limit its NFs.
+//! The mounts of control groups, and the parent groups for NFs: below this program's own group, so that
+//! limits on this program also limit its NFs.
 
 use crate::ask;
 use std::fs;
@@ -92,8 +92,8 @@ pub(super) fn unified(trees: &[Tree]) -> Option<Base> {
     best
 }
 
-/// Whether a group is the root group. In any other group, a child of a group with running programs can get no limits
-/// that are not enabled already.
+/// Whether a group is the root group. In any other group, a child of a group with running programs can get no
+/// limits that are not enabled already.
 fn is_root(path: &Path) -> bool {
     !path.join("cgroup.type").exists()
 }

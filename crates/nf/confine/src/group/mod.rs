@@ -1,8 +1,9 @@
-//! The control group of an NF: limits on all its processes together, and a way to find and kill all that it started.
+//! The control group of an NF: limits on all its processes together, and a way to find and kill all that it
+//! started.
 //!
-//! Version 2 is used where it is mounted, because the kernel kills such a group at once and processes can be created in
-//! it. Limits of version 1 are used if only version 1 has the controllers. Invariant: all processes in a group belong
-//! to the NF.
+//! Version 2 is used where it is mounted, because the kernel kills such a group at once and processes can be
+//! created in it. Limits of version 1 are used if only version 1 has the controllers. Invariant: all
+//! processes in a group belong to the NF.
 
 mod dir;
 mod hierarchy;
@@ -17,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// How long the NF may create processes faster than they are moved into a group.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The fewest rounds before that is an error: on a busy machine the kernel may take all of that time to move one
-/// process, and only the next round finds that no process is left to move.
+/// The fewest rounds before that is an error: on a busy machine the kernel may take all of that time to move
+/// one process, and only the next round finds that no process is left to move.
 const LEAST_ROUNDS: u32 = 3;
 
 /// The limits to set.
@@ -125,8 +126,8 @@ pub fn cpu_shares(weight: u32) -> u64 {
 }
 
 impl Group {
-    /// Whether it contains all processes that its NF starts: the kernel creates the NF in it, and kills all of it at
-    /// once.
+    /// Whether it contains all processes that its NF starts: the kernel creates the NF in it, and kills all
+    /// of it at once.
     pub fn holds_descendants(&self) -> bool {
         ask::can_clone_into_group() && self.unified.as_ref().is_some_and(Dir::has_kill)
     }
@@ -137,8 +138,8 @@ impl Group {
         folder.map(|dir| dir.fd().try_clone_to_owned()).transpose()
     }
 
-    /// Files by which the NF itself enters groups. That takes about 12 ms. If another mechanism identifies the NF's
-    /// processes, limits of version 1 are therefore set later.
+    /// Files by which the NF itself enters groups. That takes about 12 ms. If another mechanism identifies
+    /// the NF's processes, limits of version 1 are therefore set later.
     pub fn entrances(&self) -> io::Result<Vec<OwnedFd>> {
         if self.holds_descendants() {
             return Ok(vec![]);
@@ -169,8 +170,8 @@ impl Group {
         }
     }
 
-    /// Moves processes that have no limits yet; whether there were none. A process that a limited one creates is
-    /// limited.
+    /// Moves processes that have no limits yet; whether there were none. A process that a limited one creates
+    /// is limited.
     fn place_once(&self) -> io::Result<bool> {
         let mut complete = true;
         let all = self.unified.as_ref().map_or(vec![], Dir::processes);

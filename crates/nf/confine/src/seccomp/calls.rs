@@ -1,14 +1,14 @@
-//! The system calls of an ordinary program: a C or Rust program that computes, waits, reads and writes files and
-//! communicates over its open descriptors.
+//! The system calls of an ordinary program: a C or Rust program that computes, waits, reads and writes files
+//! and communicates over its open descriptors.
 //!
-//! This is an allow list, because the kernel gets new calls: a call that is not listed is refused. Landlock restricts
-//! files and directories, and user ids and namespaces restrict signals, so the calls for these are allowed. Not allowed
-//! are calls that access other processes (`ptrace`, `process_vm_readv`, `pidfd_getfd`, `kcmp`, `process_madvise`), that
-//! change the machine (mounts, modules, clocks, `bpf`, `reboot`), that access memory past the filter or after the end
-//! of a process (`io_uring`, `io_submit`, `userfaultfd`, `vmsplice`), that move pages of other processes (`mbind`,
-//! `move_pages`), that change owners and modes of files, which Landlock does not restrict (`chmod`, `chown`,
-//! `setxattr`), and calls with many known vulnerabilities that are rarely used (`keyctl`, `splice`, SysV IPC, message
-//! queues).
+//! This is an allow list, because the kernel gets new calls: a call that is not listed is refused. Landlock
+//! restricts files and directories, and user ids and namespaces restrict signals, so the calls for these are
+//! allowed. Not allowed are calls that access other processes (`ptrace`, `process_vm_readv`, `pidfd_getfd`,
+//! `kcmp`, `process_madvise`), that change the machine (mounts, modules, clocks, `bpf`, `reboot`), that
+//! access memory past the filter or after the end of a process (`io_uring`, `io_submit`, `userfaultfd`,
+//! `vmsplice`), that move pages of other processes (`mbind`, `move_pages`), that change owners and modes of
+//! files, which Landlock does not restrict (`chmod`, `chown`, `setxattr`), and calls with many known
+//! vulnerabilities that are rarely used (`keyctl`, `splice`, SysV IPC, message queues).
 
 use libc::*;
 
@@ -280,8 +280,8 @@ pub(super) const FORKS: &[Call] = &[];
 /// Calls on sockets with names.
 pub(super) const NAMED_SOCKETS: &[Call] = calls![SYS_bind, SYS_connect, SYS_listen, SYS_accept, SYS_accept4];
 
-/// Calls that fail as unknown, because programs fall back to older ones only then. `clone3` has its flags in memory,
-/// which a filter cannot read.
+/// Calls that fail as unknown, because programs fall back to older ones only then. `clone3` has its flags in
+/// memory, which a filter cannot read.
 pub(super) const UNKNOWN: &[Call] = calls![SYS_clone3];
 
 /// The newest system call that the lists above take into account (`file_setattr`, Linux 6.17).

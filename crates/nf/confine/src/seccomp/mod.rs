@@ -1,12 +1,13 @@
 //! The filter of an NF's system calls, in BPF.
 //!
-//! There are two programs. A process installs both, and the stricter result applies. The first answers calls that are
-//! newer than this list, and `clone3`, with `ENOSYS`, so that programs fall back to older ones. The second allows the
-//! calls of [`calls`], some of them by their arguments, leaves those of the first program to it, and answers all others
-//! with `EPERM`. It is installed last, because it refuses further filters. A call of another architecture kills the
-//! process.
+//! There are two programs. A process installs both, and the stricter result applies. The first answers calls
+//! that are newer than this list, and `clone3`, with `ENOSYS`, so that programs fall back to older ones. The
+//! second allows the calls of [`calls`], some of them by their arguments, leaves those of the first program
+//! to it, and answers all others with `EPERM`. It is installed last, because it refuses further filters. A
+//! call of another architecture kills the process.
 //!
-//! Arguments are compared as the kernel reads them: flags and commands are 32 bits, and higher bits are ignored.
+//! Arguments are compared as the kernel reads them: flags and commands are 32 bits, and higher bits are
+//! ignored.
 
 mod calls;
 mod condition;
@@ -27,7 +28,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Allowance {
     /// Whether it allows new processes, not only threads.
     pub children: bool,
-    /// Whether it allows to set the cores of threads by their ids: if no threads of other processes are visible.
+    /// Whether it allows to set the cores of threads by their ids: if no threads of other processes are
+    /// visible.
     pub own_pids: bool,
     /// The sockets that it allows.
     pub sockets: Sockets,
@@ -39,8 +41,8 @@ pub(crate) type Programs = [BpfProgram; 2];
 /// For each call the lists of conditions of which one must hold; a call without a list is always allowed.
 type Rules = BTreeMap<i64, Vec<Vec<Condition>>>;
 
-/// Flags of `clone` that are refused: namespaces; a sibling instead of a child, which the host would have to wait for;
-/// a child that starts traced.
+/// Flags of `clone` that are refused: namespaces; a sibling instead of a child, which the host would have to
+/// wait for; a child that starts traced.
 const REFUSED_CLONE_FLAGS: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -52,12 +54,12 @@ const REFUSED_CLONE_FLAGS: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_PTRACE) as u32 as u64;
 
 /// Advice that concerns only the calling process. Not included: `MADV_REMOVE`, which zeroes shared packets;
-/// `MADV_COLD`, `MADV_PAGEOUT` and `MADV_COLLAPSE`, which delay other processes; merging of pages, which reveals their
-/// contents.
+/// `MADV_COLD`, `MADV_PAGEOUT` and `MADV_COLLAPSE`, which delay other processes; merging of pages, which
+/// reveals their contents.
 const ADVICE: [u64; 19] = [0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 24, 102, 103];
 
-/// Commands of `fcntl` except sealing (with `F_ADD_SEALS` an NF could keep others from mapping shared memory), leases,
-/// and signals about descriptors to others.
+/// Commands of `fcntl` except sealing (with `F_ADD_SEALS` an NF could keep others from mapping shared
+/// memory), leases, and signals about descriptors to others.
 const FCNTL: [i32; 16] = [
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -134,8 +136,8 @@ pub(crate) fn programs(allowance: Allowance) -> Result<Programs, Error> {
 
 /// Calls that fail as unknown.
 fn unknown() -> impl Iterator<Item = i64> {
-    // New calls of some years: each one makes the programs longer, and the kernel checks all instructions when it
-    // installs them.
+    // New calls of some years: each one makes the programs longer, and the kernel checks all instructions
+    // when it installs them.
     calls::UNKNOWN.iter().map(|call| call.number).chain(calls::NEWEST + 1..calls::NEWEST + 40)
 }
 
@@ -167,7 +169,8 @@ fn allowed(allowance: Allowance) -> Rules {
     let itself = vec![is(0, Comparison::Less, 2), is(1, Comparison::Equal, 0)];
     by_arguments(libc::SYS_setpriority, vec![itself]);
     by_arguments(libc::SYS_sched_setaffinity, if allowance.own_pids { vec![] } else { one_of(0, [0]) });
-    // No datagram sockets: they can send to any name without a call to connect. The types have flags above these bits.
+    // No datagram sockets: they can send to any name without a call to connect. The types have flags above
+    // these bits.
     let stream = |kind: i32| bits(1, 0xf, kind as u64);
     let unix = || is(0, Comparison::Equal, libc::AF_UNIX as u64);
     let pairs = if allowance.sockets == Sockets::Inherited {

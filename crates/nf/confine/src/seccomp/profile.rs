@@ -1,8 +1,9 @@
 //! The same filter by names, for container runtimes, which install filters by themselves.
 //!
-//! Runtimes compare all 64 bits of an argument, but the kernel reads 32 bits of most. Equality is therefore compared
-//! under a mask, so that the higher bits do not matter. Inequality cannot be expressed under a mask and is omitted:
-//! this concerns only `ioctl`, whose refused commands paste into a terminal, and a container has none.
+//! Runtimes compare all 64 bits of an argument, but the kernel reads 32 bits of most. Equality is therefore
+//! compared under a mask, so that the higher bits do not matter. Inequality cannot be expressed under a mask
+//! and is omitted: this concerns only `ioctl`, whose refused commands paste into a terminal, and a container
+//! has none.
 
 use super::condition::{Comparison, Condition};
 use super::{Allowance, allowed, calls, is};

@@ -1,4 +1,5 @@
-//! Attempts, each performed in a process of its own. Its exit status is 0 for success, otherwise the error number.
+//! Attempts, each performed in a process of its own. Its exit status is 0 for success, otherwise the error
+//! number.
 #![expect(unsafe_code, reason = "makes system calls that a hostile program would")]
 
 use confine::{Confinement, Mechanism};
@@ -75,7 +76,8 @@ fn forget(work: impl FnOnce()) -> io::Result<()> {
     Ok(())
 }
 
-/// Counts for longer than any test waits; not for ever, so that a failed test leaves no process behind for good.
+/// Counts for longer than any test waits; not for ever, so that a failed test leaves no process behind for
+/// good.
 fn count(counter: &AtomicU64) {
     let end = Instant::now() + 2 * crate::PATIENCE;
     while Instant::now() < end {
@@ -96,7 +98,8 @@ fn perform(name: &str, on: &str) -> io::Result<()> {
         "vm-read" => {
             let mut byte = 0u8;
             let here = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
-            // The other process runs the same program. Any of its bytes will do, so a fault is a success, too.
+            // The other process runs the same program. Any of its bytes will do, so a fault is a success,
+            // too.
             let there = libc::iovec { iov_base: perform as fn(_, _) -> _ as *mut _, iov_len: 1 };
             // SAFETY: one byte is written here, into a buffer that has room for it.
             let read =
@@ -230,8 +233,8 @@ fn receive() -> io::Result<()> {
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control));
     // SAFETY: all memory that the message points to lives for the call, with the sizes given.
     call(unsafe { libc::recvmsg(0, &raw mut message, 0) } as i64)?;
-    // SAFETY: the kernel filled the message in; the first of its control messages is a descriptor, which this process
-    // owns now.
+    // SAFETY: the kernel filled the message in; the first of its control messages is a descriptor, which this
+    // process owns now.
     let memory = unsafe {
         let note = libc::CMSG_FIRSTHDR(&raw const message);
         assert!(!note.is_null(), "no descriptor came");
@@ -245,8 +248,8 @@ fn receive() -> io::Result<()> {
 pub fn send(socket: &UnixStream, file: BorrowedFd<'_>) {
     let mut part = libc::iovec { iov_base: c"x".as_ptr() as *mut _, iov_len: 1 };
     let mut control = [0u64; 8];
-    // SAFETY: zeroes are an empty message; the memory that it is set to point to lives for the call, and the control
-    // buffer has room for a descriptor.
+    // SAFETY: zeroes are an empty message; the memory that it is set to point to lives for the call, and the
+    // control buffer has room for a descriptor.
     unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);

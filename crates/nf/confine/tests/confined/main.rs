@@ -1,6 +1,6 @@
-//! Operations that a confined process cannot perform, those that it can, and its end. Each attempt is one of [`act`]'s,
-//! performed by this program in another process. An attempt that must fail is first shown to succeed, or to fail
-//! otherwise, without confinement.
+//! Operations that a confined process cannot perform, those that it can, and its end. Each attempt is one of
+//! [`act`]'s, performed by this program in another process. An attempt that must fail is first shown to
+//! succeed, or to fail otherwise, without confinement.
 
 mod act;
 mod enclosed;

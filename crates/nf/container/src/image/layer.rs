@@ -1,4 +1,5 @@
-//! A layer of an image: files, directories and links, and marks for files of lower layers that this one removes.
+//! A layer of an image: files, directories and links, and marks for files of lower layers that this one
+//! removes.
 
 use super::digest::{Digested, hex};
 use flate2::bufread::MultiGzDecoder;

@@ -1,4 +1,5 @@
-//! The SDK against a host that the tests simulate: the handshake, and bursts over real rings and real packet memory.
+//! The SDK against a host that the tests simulate: the handshake, and bursts over real rings and real packet
+//! memory.
 
 mod bursts;
 mod handlers;

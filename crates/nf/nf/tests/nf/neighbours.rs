@@ -1,4 +1,5 @@
-//! Next hops over the socket: the NF looks one up, the host receives the request and answers, and the NF knows it.
+//! Next hops over the socket: the NF looks one up, the host receives the request and answers, and the NF
+//! knows it.
 
 use crate::host::Host;
 use nf::message::{Change, FromNf, InterfaceFacts, NeighbourState, NextHop, OwnAddress, ToNf};

@@ -1,4 +1,5 @@
-//! Random steps of a host and an NF: every packet is returned once, as the NF left it, and no descriptor is ever bad.
+//! Random steps of a host and an NF: every packet is returned once, as the NF left it, and no descriptor is
+//! ever bad.
 
 use crate::host::{Given, Host};
 use nf::{Held, Options, Packet};

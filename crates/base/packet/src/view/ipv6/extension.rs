@@ -1,8 +1,8 @@
 //! The chain of IPv6 extension headers (RFC 8200 section 4), followed up to [`MAX_HEADERS`].
 //!
-//! The walk follows hop-by-hop, routing, fragment, destination options, authentication, mobility, HIP and Shim6 headers
-//! (RFC 7045). It does not follow ESP, whose payload is encrypted. A fragment header with an offset ends the walk: the
-//! middle of a datagram follows.
+//! The walk follows hop-by-hop, routing, fragment, destination options, authentication, mobility, HIP and
+//! Shim6 headers (RFC 7045). It does not follow ESP, whose payload is encrypted. A fragment header with an
+//! offset ends the walk: the middle of a datagram follows.
 
 use crate::view::{available, protocol};
 use crate::{Access, Error, Header};

@@ -1,7 +1,7 @@
 //! Intervals of 64-bit numbers, and the effect of instructions on them.
 //!
-//! An interval may contain more numbers than are possible, never fewer. All operations are those of programs: they
-//! wrap, and their comparisons are unsigned.
+//! An interval may contain more numbers than are possible, never fewer. All operations are those of programs:
+//! they wrap, and their comparisons are unsigned.
 
 mod set;
 
@@ -128,8 +128,8 @@ impl Interval {
     }
 }
 
-/// The possible results of an instruction whose operands are in the intervals that `of` returns; [`Interval::ALL`] if
-/// it yields no value.
+/// The possible results of an instruction whose operands are in the intervals that `of` returns;
+/// [`Interval::ALL`] if it yields no value.
 pub fn yields(inst: Inst, of: impl Fn(Value) -> Interval) -> Interval {
     match inst {
         Inst::Const(number) => Interval::only(number),

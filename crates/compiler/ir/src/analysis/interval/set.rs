@@ -148,8 +148,8 @@ impl IntervalSet {
         IntervalSet::from_intervals(parts)
     }
 
-    /// The numbers whose leading bits are a number of the set, with `bits` more bits after them. The set's numbers are
-    /// small enough that no bit is lost.
+    /// The numbers whose leading bits are a number of the set, with `bits` more bits after them. The set's
+    /// numbers are small enough that no bit is lost.
     #[must_use]
     pub fn widen(&self, bits: u32) -> IntervalSet {
         let low = 1u64.checked_shl(bits).unwrap_or(0).wrapping_sub(1);

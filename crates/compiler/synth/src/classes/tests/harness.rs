@@ -99,8 +99,8 @@ impl Sample {
 
 pub const NOW_NS: u64 = 77_000;
 
-/// Runs a packet through the evaluator and through its class; they must agree. Returns the class's number, `None` if
-/// the packet took a path that was not followed.
+/// Runs a packet through the evaluator and through its class; they must agree. Returns the class's number,
+/// `None` if the packet took a path that was not followed.
 pub fn check<'a>(
     program: &Program,
     classes: &'a Classes,
@@ -113,7 +113,8 @@ pub fn check<'a>(
     let mut class_tables = tables.clone();
     let bytes = sample.buffer.as_slice();
     let pool = &classes.pool;
-    // One after the other on the same tables: a filter creates no record for a packet that does not reach the creation.
+    // One after the other on the same tables: a filter creates no record for a packet that does not reach the
+    // creation.
     let mut concrete = Concrete::new(pool, &sample.packet, bytes, cells, &mut class_tables, now_ns);
     let of_entry = classes.classes.iter().enumerate().filter(|(_, class)| class.entry == entry);
     let found: Vec<usize> =

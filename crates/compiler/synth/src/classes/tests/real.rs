@@ -1,5 +1,5 @@
-//! Real elements, alone and in chains: random packets and packets of each class, by the evaluator and by the class;
-//! texts; counts.
+//! Real elements, alone and in chains: random packets and packets of each class, by the evaluator and by the
+//! class; texts; counts.
 
 use super::chain::elements;
 use super::harness::{MapTables, NOW_NS, Sample, check, makes};
@@ -63,7 +63,8 @@ fn frame(rng: &mut Pcg64) -> Vec<u8> {
     frame
 }
 
-/// Random packets; the evaluator and the class of each packet must agree. Returns the number of packets in each class.
+/// Random packets; the evaluator and the class of each packet must agree. Returns the number of packets in
+/// each class.
 fn hold(program: &Program, classes: &Classes, tables: &MapTables, packets: usize) -> Vec<usize> {
     let mut rng = Pcg64::seed_from_u64(7);
     let mut seen = vec![0; classes.classes.len()];
@@ -154,8 +155,8 @@ fn routers_add_up() {
             if count < 4 || count == 10 {
                 let seen = hold(&program, &classes, &tables, 600);
                 assert!(seen.iter().sum::<usize>() == 600 && seen[classes.classes.len() - 1] > 0, "{seen:?}");
-                // None of these route tables has a port that does not exist, nor fails to find an address that the
-                // first one finds.
+                // None of these route tables has a port that does not exist, nor fails to find an address
+                // that the first one finds.
                 let none = make(&program, &classes, &tables, 6);
                 assert!(none.len() <= 2 * count, "{none:?} of {} routers", count);
             }

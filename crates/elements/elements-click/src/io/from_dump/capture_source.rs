@@ -70,8 +70,8 @@ impl CaptureSource {
         (self.next_at, self.last_at)
     }
 
-    /// Continues with the frame whose record starts at this byte of the file. The frames before it are read one by one,
-    /// so that a position inside a frame is detected.
+    /// Continues with the frame whose record starts at this byte of the file. The frames before it are read
+    /// one by one, so that a position inside a frame is detected.
     ///
     /// # Errors
     /// A sentence with the reason; the capture then continues with the next frame after that byte.

@@ -206,8 +206,8 @@ enum Next {
 }
 
 impl FromDump {
-    /// Reads frames into fresh packets. Returns how many leave by output 0, and whether there are more. Packets that are
-    /// not IP were emitted or dropped already.
+    /// Reads frames into fresh packets. Returns how many leave by output 0, and whether there are more.
+    /// Packets that are not IP were emitted or dropped already.
     fn receive(&mut self, free: &mut [Packet], work: &mut Work<'_>) -> (usize, Next) {
         let dump = &mut self.format;
         let Some(source) = &mut dump.source else { return (0, Next::Over) };

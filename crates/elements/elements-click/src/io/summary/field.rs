@@ -111,7 +111,8 @@ impl Field {
     }
 }
 
-/// Parses fields separated by spaces, each perhaps quoted. Every unknown field is a mistake, and [`Field::None`].
+/// Parses fields separated by spaces, each perhaps quoted. Every unknown field is a mistake, and
+/// [`Field::None`].
 pub fn list(text: &Spanned) -> (Vec<Field>, Vec<Diagnostic>) {
     let (mut fields, mut mistakes) = (vec![], vec![]);
     for word in split_words(text) {

@@ -47,7 +47,8 @@ impl LineFile {
     /// Adds a packet's lines.
     ///
     /// # Errors
-    /// If the disk is full or fails: a sentence with the number of packets in the file. Later calls fail, too.
+    /// If the disk is full or fails: a sentence with the number of packets in the file. Later calls fail,
+    /// too.
     pub fn packet(&mut self, lines: &str) -> Result<(), String> {
         if self.failed {
             return Err(format!("writing {} has failed before", self.shown));

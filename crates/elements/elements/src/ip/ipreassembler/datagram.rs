@@ -41,8 +41,8 @@ impl Fragment {
         })
     }
 
-    /// Whether its lengths are valid: the payload is not empty, all of it is there, its length is a multiple of 8
-    /// unless it is the last, and the whole packet is not longer than IP allows.
+    /// Whether its lengths are valid: the payload is not empty, all of it is there, its length is a multiple
+    /// of 8 unless it is the last, and the whole packet is not longer than IP allows.
     pub fn is_sound(&self) -> bool {
         let header_bytes = self.header.bytes().len();
         let payload = self.length.saturating_sub(header_bytes);

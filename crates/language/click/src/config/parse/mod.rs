@@ -1,7 +1,7 @@
 //! Parsers of single values.
 //!
-//! Every parser is a [`Parser`], so that an element passes it where it declares an
-//! argument: `args.keyword("OFFSET", parse::u32)`. An error states the expected value and has the location of the text.
+//! Every parser is a [`Parser`], so that an element passes it where it declares an argument:
+//! `args.keyword("OFFSET", parse::u32)`. An error states the expected value and has the location of the text.
 //! Formats and ranges follow Click's `lib/args.cc`.
 
 mod address;
@@ -30,7 +30,8 @@ pub trait Parser<T>: Fn(&Spanned, &dyn Names) -> Parsed<T> {}
 
 impl<T, F: Fn(&Spanned, &dyn Names) -> Parsed<T>> Parser<T> for F {}
 
-/// The value of a text outside a configuration, which has no location and no names of its own; `None` if it has none.
+/// The value of a text outside a configuration, which has no location and no names of its own; `None` if it
+/// has none.
 pub fn plain<T>(text: &str, parser: impl Parser<T>) -> Option<T> {
     parser(&Spanned::derived(text, Span::NONE), &NoNames).ok()
 }

@@ -99,8 +99,8 @@ pub fn f64(text: &Spanned, _names: &dyn Names) -> Parsed<f64> {
     }
 }
 
-/// A non-negative real number in fixed-point form: the value times 2 to `fraction_bits`, rounded to the nearest
-/// integer.
+/// A non-negative real number in fixed-point form: the value times 2 to `fraction_bits`, rounded to the
+/// nearest integer.
 pub fn fixed_point(fraction_bits: u32) -> impl Parser<u32> {
     move |text, names| {
         let value = f64(text, names)?;

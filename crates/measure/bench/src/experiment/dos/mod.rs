@@ -1,11 +1,11 @@
-//! Detection and mitigation of an attack while traffic flows: figure 18 of the NetVM paper (IEEE TNSM 2015, section
-//! V.G).
+//! Detection and mitigation of an attack while traffic flows: figure 18 of the NetVM paper (IEEE TNSM 2015,
+//! section V.G).
 //!
-//! Normal flows run, then many sources send SYNs to one of their servers. An orchestrator reads a counter at the
-//! chain's entry (`edge/volume.count`) a hundred times a second. When the volume is above a multiple of the usual one,
-//! it deploys a filter: it writes rules to a handler, or starts an NF in a process or a container that packets bypassed
-//! until then. The experiment uses seconds where the paper uses minutes. The paper's 28 s run from the beginning of the
-//! attack until it is filtered.
+//! Normal flows run, then many sources send SYNs to one of their servers. An orchestrator reads a counter at
+//! the chain's entry (`edge/volume.count`) a hundred times a second. When the volume is above a multiple of
+//! the usual one, it deploys a filter: it writes rules to a handler, or starts an NF in a process or a
+//! container that packets bypassed until then. The experiment uses seconds where the paper uses minutes. The
+//! paper's 28 s run from the beginning of the attack until it is filtered.
 
 mod attack;
 mod options;
@@ -24,8 +24,8 @@ const MAX_LOSS: f64 = 0.01;
 const PAPER_S: f64 = 28.0;
 const PAPER: &str = "NetVM, section V.G: a VM on a Xeon X5650 server, DARPA traces";
 
-/// Measures the attack: rates over time, and the times of detection, deployment and mitigation. The filter also runs in
-/// processes and containers where there is a program to run it.
+/// Measures the attack: rates over time, and the times of detection, deployment and mitigation. The filter
+/// also runs in processes and containers where there is a program to run it.
 pub fn dos(lab: &mut Lab, options: &DosOptions) -> Vec<Figure> {
     let (mut found, mut skipped) = (vec![], vec![]);
     for way in [
@@ -89,8 +89,8 @@ fn over_time(found: &Found, skipped: &[Skipped], options: &DosOptions) -> Figure
     Figure { series, skipped: skipped.to_vec(), expected, ..figure }
 }
 
-/// Packets a second, in thousands, for each bin of an attack. Bins begin at multiples of their length, so that all
-/// curves have the same x values.
+/// Packets a second, in thousands, for each bin of an attack. Bins begin at multiples of their length, so
+/// that all curves have the same x values.
 fn rates(samples: &[Counts], bin_s: f64, until_s: f64, of: impl Fn(&Counts) -> [u64; 2]) -> Vec<Point> {
     let Some(first) = samples.first() else { return vec![] };
     let number = |at_s: f64| (at_s / bin_s).ceil() as i64;

@@ -41,7 +41,8 @@ pub(super) struct Story {
 }
 
 impl Orchestrator<'_> {
-    /// Runs the traffic and the attack, detects it and deploys the filter; returns after the traffic has ended.
+    /// Runs the traffic and the attack, detects it and deploys the filter; returns after the traffic has
+    /// ended.
     pub fn work(&self) -> Result<Story, BenchError> {
         let all_s = self.options.before_s + self.options.attack_s + self.options.after_s;
         self.paces[0].start(&Offer::even(self.options.normal_pps, all_s), &[1]);

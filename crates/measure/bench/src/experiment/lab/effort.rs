@@ -65,7 +65,8 @@ impl Effort {
         most: 3,
     };
 
-    /// The effort that the options ask for: [`Effort::FULL`], [`Effort::MINIATURE`], otherwise [`Effort::QUICK`].
+    /// The effort that the options ask for: [`Effort::FULL`], [`Effort::MINIATURE`], otherwise
+    /// [`Effort::QUICK`].
     pub fn of(full: bool, miniature: bool) -> Effort {
         match (full, miniature) {
             (true, _) => Effort::FULL,

@@ -36,8 +36,8 @@ pub struct Lab<'a> {
     pub machine: Machine,
     /// Its sockets and cores.
     pub topology: Topology,
-    /// This program, where it can be the benchmark's relay and run Click configurations in processes. Without it the
-    /// measurements that need it are skipped.
+    /// This program, where it can be the benchmark's relay and run Click configurations in processes. Without
+    /// it the measurements that need it are skipped.
     pub millrace: Option<PathBuf>,
     folder: PathBuf,
     progress: &'a mut dyn FnMut(&str),
@@ -102,7 +102,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// The key `cores` of an NF: the cores that the worker of such a chain leaves. No key where it leaves none.
+    /// The key `cores` of an NF: the cores that the worker of such a chain leaves. No key where it leaves
+    /// none.
     pub fn nf_cores(&self) -> toml::Table {
         match self.machine.cores.split_last() {
             Some((_, others)) if !others.is_empty() => {
@@ -112,8 +113,8 @@ impl<'a> Lab<'a> {
         }
     }
 
-    /// A figure without curves over these axes, with the settings of all experiments. Experiments of papers set its
-    /// source.
+    /// A figure without curves over these axes, with the settings of all experiments. Experiments of papers
+    /// set its source.
     pub fn sheet(&self, name: &str, title: &str, about: &str, (x, y): (Axis, Axis)) -> Figure {
         let (effort, core) = (&self.effort, self.cores(1).first().copied().unwrap_or(0));
         Figure {

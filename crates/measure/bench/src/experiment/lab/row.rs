@@ -1,4 +1,5 @@
-//! Chains of NFs in a row, between generated traffic and a port that discards: the same NFs in every execution mode.
+//! Chains of NFs in a row, between generated traffic and a port that discards: the same NFs in every
+//! execution mode.
 
 use super::{BURST, Lab, SLOTS};
 use crate::BenchError;
@@ -68,8 +69,8 @@ impl From<Mode> for Shape {
 }
 
 impl Lab<'_> {
-    /// Options to run a chain of this execution mode on the first core, with frames of `size` bytes, or those of the
-    /// chain file where it is `None`.
+    /// Options to run a chain of this execution mode on the first core, with frames of `size` bytes, or those
+    /// of the chain file where it is `None`.
     pub fn run_options(&self, form: impl Into<Shape>, size: Option<u16>) -> RunOptions {
         RunOptions {
             burst: BURST,
@@ -81,7 +82,8 @@ impl Lab<'_> {
         }
     }
 
-    /// Writes a chain of NFs in a row; returns its file. NFs in processes share the cores that the worker leaves.
+    /// Writes a chain of NFs in a row; returns its file. NFs in processes share the cores that the worker
+    /// leaves.
     ///
     /// # Errors
     /// When this execution mode cannot run here, or a file cannot be written.
@@ -89,7 +91,8 @@ impl Lab<'_> {
         self.row_on(nfs, form, &self.other_cores(), "")
     }
 
-    /// Writes a chain as [`Lab::row`] does, with its processes on `cores`; `name` distinguishes chains on other cores.
+    /// Writes a chain as [`Lab::row`] does, with its processes on `cores`; `name` distinguishes chains on
+    /// other cores.
     ///
     /// # Errors
     /// As [`Lab::row`].

@@ -6,8 +6,8 @@ use crate::figure::{Figure, Skipped};
 use crate::trial::{Order, Sample, again, by_turns, curves};
 use std::convert::Infallible;
 
-/// The most disturbed measurements that are repeated, as a share of all: on a machine that is never quiet, repeats
-/// would not end.
+/// The most disturbed measurements that are repeated, as a share of all: on a machine that is never quiet,
+/// repeats would not end.
 const REPEATED: f64 = 0.5;
 
 /// The note of saturation figures.
@@ -44,8 +44,8 @@ impl<'c> Case<'c> {
 }
 
 impl Lab<'_> {
-    /// Measures all cases by turns, in as many rounds as the effort has, and adds their curves to the figure in the
-    /// order of the cases. A case that fails once is skipped from then on.
+    /// Measures all cases by turns, in as many rounds as the effort has, and adds their curves to the figure
+    /// in the order of the cases. A case that fails once is skipped from then on.
     pub fn sweep<'c>(&mut self, mut figure: Figure, cases: impl IntoIterator<Item = Case<'c>>) -> Figure {
         let cases: Vec<Case> = cases.into_iter().collect();
         let rounds = self.effort.rounds.max(1);

@@ -40,8 +40,8 @@ pub fn check(path: &Path) -> Result<(), BenchError> {
     Err(BenchError::BadText(format!("{}: {told}", path.display())))
 }
 
-/// Throughput of a chain at saturation in Mpps, and whether the measurement was disturbed: something else had the core
-/// for too long, or the cores that share packets were far apart.
+/// Throughput of a chain at saturation in Mpps, and whether the measurement was disturbed: something else had
+/// the core for too long, or the cores that share packets were far apart.
 ///
 /// # Errors
 /// When the chain has errors, no packets arrive, or not every packet is accounted for.
@@ -83,8 +83,8 @@ pub fn open(path: &Path, run: &RunOptions, batching: Batching) -> Result<Box<Cha
     Ok(Box::new(ChainUnderTest::start(path, &ChainOptions { run: run.clone(), ring: RING, batching })?))
 }
 
-/// Offers one load after the other to a chain, each at its place on the x axis, then ends it. `values` has the curves
-/// and the values of what was observed.
+/// Offers one load after the other to a chain, each at its place on the x axis, then ends it. `values` has
+/// the curves and the values of what was observed.
 ///
 /// # Errors
 /// When nothing can be measured, or not every packet is accounted for.
@@ -105,8 +105,8 @@ pub fn offered<Values: IntoIterator<Item = (String, f64)>>(
     all.map(|()| samples)
 }
 
-/// Median and 99th percentile of latency, in microseconds, where something was seen: at each place of `loads` with frames
-/// that come at that rate.
+/// Median and 99th percentile of latency, in microseconds, where something was seen: at each place of `loads`
+/// with frames that come at that rate.
 ///
 /// # Errors
 /// As [`open`] and [`offered`].
@@ -131,8 +131,8 @@ pub fn latency_s(lab: &Lab, rate: f64) -> f64 {
     lab.effort.latency_s.max(LEAST_FRAMES / rate)
 }
 
-/// Searches for the frames a second that a chain carries by a goal; also returns whether most trials were disturbed,
-/// even after repeats.
+/// Searches for the frames a second that a chain carries by a goal; also returns whether most trials were
+/// disturbed, even after repeats.
 ///
 /// # Errors
 /// When nothing can be measured, or not every packet is accounted for.

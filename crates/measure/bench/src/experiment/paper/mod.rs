@@ -1,10 +1,12 @@
 //! The experiments of five papers, in the execution modes that this machine can run.
 //!
-//! The name of an experiment is that of its paper and its subject; [`ALL`] has them in the order of a report. Values
-//! that a paper states are drawn beside the measured ones as a reference. They are from the paper's machine, mostly on
-//! 10 GbE, so only the shape of the curves compares. Values that a paper only plots and does not state are not drawn.
+//! The name of an experiment is that of its paper and its subject; [`ALL`] has them in the order of a report.
+//! Values that a paper states are drawn beside the measured ones as a reference. They are from the paper's
+//! machine, mostly on 10 GbE, so only the shape of the curves compares. Values that a paper only plots and
+//! does not state are not drawn.
 //!
-//! - [`niu`]: Niu et al., Benchmarking NFV Software Dataplanes, and Unveiling Performance of NFV Software Dataplanes
+//! - [`niu`]: Niu et al., Benchmarking NFV Software Dataplanes, and Unveiling Performance of NFV Software
+//!   Dataplanes
 //! - [`mvmp`]: Zheng et al., MVMP: A Flexible and Efficient Container-based NFV Platform (SAC 2018)
 //! - [`snf`]: Katsikas et al., SNF: synthesizing high performance NFV service chains (PeerJ CS 2016)
 //! - [`netvm`]: Hwang et al., NetVM (IEEE TNSM 2015)

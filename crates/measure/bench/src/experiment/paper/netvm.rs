@@ -1,4 +1,5 @@
-//! The experiments of NetVM: forwarding, frame sizes, chains, latency, breakdown, steering, deployment, an attack.
+//! The experiments of NetVM: forwarding, frame sizes, chains, latency, breakdown, steering, deployment, an
+//! attack.
 
 use super::curves::{Row, crowded, line_gbps, line_mpps, over_sizes, saturated};
 use crate::BenchError;
@@ -14,7 +15,8 @@ const PLACE: &str = "NetVM, section V: KVM on a Xeon X5650 at 2.67 GHz, one 10 G
 /// The rate of 64-byte frames on 10 GbE, in Mpps.
 const LINE: f64 = 14.880_952;
 
-/// L3 forwarding in a process, as elements and as one program. The first two rows are NetVM's two ways to write an NF.
+/// L3 forwarding in a process, as elements and as one program. The first two rows are NetVM's two ways to
+/// write an NF.
 fn rows() -> Vec<Row> {
     vec![
         Row::new("program in a process", &[Nf::PROGRAM], Mode::PROCESS),
@@ -31,7 +33,8 @@ fn loads(lab: &Lab) -> Vec<f64> {
     tenths.iter().map(|share| (share * LINE * 1e3).round() / 1e3).collect()
 }
 
-/// Cases that offer each load to each row of NFs; `y` is computed from what was observed, where that is known.
+/// Cases that offer each load to each row of NFs; `y` is computed from what was observed, where that is
+/// known.
 fn over_loads<'r>(
     rows: &'r [Row],
     loads: &'r [f64],
@@ -211,7 +214,8 @@ pub fn breakdown(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     }
     let place = format!("{PLACE}, table I");
     let table = |figures: [f64; 6]| figures.into_iter().enumerate().map(|(x, ns)| (x as f64, ns));
-    // The stages VM → APP, APP and APP → VM together are the NF's; the totals are those that the paper states.
+    // The stages VM → APP, APP and APP → VM together are the NF's; the totals are those that the paper
+    // states.
     let simple = table([27.8, 16.7, 1.8 + 37.7 + 1.8, 1.8, 0.6, 88.3]);
     let click = table([27.8, 16.7, 29.4 + 41.5 + 129.0, 1.8, 0.6, 246.8]);
     figure.paper("NetVM, simple L3", &place, simple);

@@ -9,7 +9,8 @@ use crate::start::RunOptions;
 
 /// Frames of 128 bytes, as in the paper.
 const SIZE: u16 = 128;
-/// Sending rates, in packets a second. 100 and 1e6 are the paper's two lowest rates; those between them are ours.
+/// Sending rates, in packets a second. 100 and 1e6 are the paper's two lowest rates; those between them are
+/// ours.
 const RATES: [f64; 8] = [100.0, 1e3, 1e4, 1e5, 1e6, 2e6, 4e6, 8e6];
 /// The rate of the paper's figure 6.
 const CHAIN_RATE: f64 = 2e6;

@@ -168,8 +168,8 @@ impl fmt::Display for Rgb {
     }
 }
 
-/// A length or a coordinate, rounded to hundredths. Values far outside are clamped to a range in which viewers can
-/// calculate.
+/// A length or a coordinate, rounded to hundredths. Values far outside are clamped to a range in which
+/// viewers can calculate.
 #[derive(Clone, Copy)]
 struct Pixels(f64);
 

@@ -35,7 +35,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// Lays out names in slots of `slot` pixels: across in up to four lines where words fit, otherwise upward.
+    /// Lays out names in slots of `slot` pixels: across in up to four lines where words fit, otherwise
+    /// upward.
     pub fn of(names: &[String], slot: f64) -> Names {
         let fits = (slot / (LETTER * SMALL)) as usize;
         let across: Vec<Vec<String>> = names.iter().map(|name| wrap(name, fits.saturating_sub(1))).collect();

@@ -43,8 +43,8 @@ impl Legend {
         self.entries.chunks(self.across).map(Legend::row_height).sum()
     }
 
-    /// Draws the legend with its upper left corner at a position; `sample` draws the sample of a curve around a
-    /// position.
+    /// Draws the legend with its upper left corner at a position; `sample` draws the sample of a curve around
+    /// a position.
     pub fn draw(&self, canvas: &Canvas, (left, top): Spot, looks: &[Look], sample: impl Fn(&Look, Spot)) {
         let mut y = top + LINE / 2.0;
         for (row, looks) in self.entries.chunks(self.across).zip(looks.chunks(self.across)) {

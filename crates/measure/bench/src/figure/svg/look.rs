@@ -1,8 +1,8 @@
 //! The styles that distinguish curves: colours, markers and lines.
 //!
-//! Millrace's curves are solid, other systems' thin with long dashes, papers' grey with short dashes. The ten colours
-//! can be distinguished by colour-blind readers (Okabe and Ito's, Tol's). With seven markers, the combination of colour
-//! and marker repeats after seventy curves.
+//! Millrace's curves are solid, other systems' thin with long dashes, papers' grey with short dashes. The ten
+//! colours can be distinguished by colour-blind readers (Okabe and Ito's, Tol's). With seven markers, the
+//! combination of colour and marker repeats after seventy curves.
 
 use super::canvas::{Canvas, Pen, Rgb, Spot, WHITE};
 use crate::figure::{Origin, Series};
@@ -29,8 +29,8 @@ pub struct Look {
     hollow: bool,
 }
 
-/// A circle, or a regular polygon: its corners, and its turn as a share of the angle between two corners. Without a turn
-/// one corner is at the top.
+/// A circle, or a regular polygon: its corners, and its turn as a share of the angle between two corners.
+/// Without a turn one corner is at the top.
 type Marker = Option<(u32, f64)>;
 
 /// The styles of some curves.

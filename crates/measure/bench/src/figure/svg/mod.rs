@@ -1,7 +1,7 @@
 //! A figure as a plot.
 //!
-//! A figure has curves for numbers, and groups of bars for categories. From top to bottom the picture has the title,
-//! the plot, the numbers and the label of the x axis, the legend, and remarks. Nothing covers data.
+//! A figure has curves for numbers, and groups of bars for categories. From top to bottom the picture has the
+//! title, the plot, the numbers and the label of the x axis, the legend, and remarks. Nothing covers data.
 
 mod bars;
 mod canvas;

@@ -4,7 +4,8 @@ use super::canvas::{LETTER, SMALL};
 use crate::figure::words::{columns, grouped, number};
 use crate::figure::{Axis, Scale};
 
-/// Numbers beyond this, or closer to 0 than its reciprocal, are not drawn; sums and products of the others stay finite.
+/// Numbers beyond this, or closer to 0 than its reciprocal, are not drawn; sums and products of the others
+/// stay finite.
 const LARGEST: f64 = 1e100;
 /// Up to this many different values, ticks are at the measured values; with more, at round numbers.
 const MEASURED_TICKS: usize = 12;
@@ -96,7 +97,8 @@ impl Span {
         if (-1e-9..1.0 + 1e-9).contains(&share) { share.clamp(0.0, 1.0) } else { share }
     }
 
-    /// Extends the axis down to this logarithm and labels it 0: a logarithmic axis has no other position for zeros.
+    /// Extends the axis down to this logarithm and labels it 0: a logarithmic axis has no other position for
+    /// zeros.
     fn begin_at_0(&mut self, end: f64) {
         self.ends.0 = end;
         self.ticks.insert(0, Tick { at: 10f64.powf(end), label: "0".into() });

@@ -24,8 +24,9 @@ fn report(rows: Vec<Row>) -> Report {
     Report { machine, core: 1, burst: 32, rounds: 3, seconds: 0.5, rows }
 }
 
-/// Of the floor of its rounds L2 reaches 0.769, 0.76 and 0.917, whose median is below FastClick's 0.86. Of I/O it
-/// reaches 0.846, 0.88 and 0.917, whose median is above. L3 reaches 0.667 and 0.733, below FastClick's 0.75.
+/// Of the floor of its rounds L2 reaches 0.769, 0.76 and 0.917, whose median is below FastClick's 0.86. Of
+/// I/O it reaches 0.846, 0.88 and 0.917, whose median is above. L3 reaches 0.667 and 0.733, below FastClick's
+/// 0.75.
 fn usual() -> Report {
     let mut l2 = row("l2", PortKind::Pcap, 1000, &[26.0, 25.0, 24.0]);
     (l2.gated, l2.fastclick_share) = (true, Some(0.86));
