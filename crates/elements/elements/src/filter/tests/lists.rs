@@ -74,18 +74,22 @@ fn runs_of_boxes_become_tables_and_others_stay_between() {
 }
 
 #[test]
-fn rules_of_any_size_are_lowered_in_bounded_time() {
+fn rules_of_any_size_are_lowered_to_bounded_programs() {
     let many = |test: &str, count: u32| {
         let values: Vec<String> = (0..count).map(|value| format!("{test} {}", value * 7 % 65_536)).collect();
         values.join(" or ")
     };
     let ports = format!("allow {}", many("src port", 3_000));
     let mut rig = Rig::new("IPFilter", &ports, 1, 1);
+    let lines = rig.read("program").lines().count();
+    assert!(lines < 3_010, "{lines} lines for 3000 tests");
     assert_eq!(rig.push_one(0, &packet([1, 2, 2_999 * 7, 4, 6])).exit, Exit::Port(0));
     assert_eq!(rig.push_one(0, &packet([1, 2, 1, 4, 6])).exit, Exit::Dropped("no-match".into()));
     // Rules that are none for a table.
     let odd: Vec<String> = (0..1_000).map(|at| format!("deny ip id {at} and ip ttl {}", at % 251)).collect();
     let mut rig = Rig::new("IPFilter", &format!("{}, allow all", odd.join(",")), 1, 1);
+    let lines = rig.read("program").lines().count();
+    assert!(lines < 2_010, "{lines} lines for 2000 tests");
     assert_eq!(rig.push_one(0, &packet([1, 2, 3, 4, 6])).exit, Exit::Port(0));
 }
 
