@@ -3,11 +3,13 @@
 //!
 //! - [`workspace`]: where the repository is, and what crates it has
 //! - [`replay`]: seeds and regressions of fuzz targets
+//! - [`cycles`]: the time stamp counter
 //! - [`data`]: rule sets and captures that others made
 //! - [`golden`]: files that are held to what is made of them now
 //! - [`names`]: the names that code defines
 //! - [`order`]: which way dependencies point, between crates and between the modules of a crate
 
+pub mod cycles;
 pub mod data;
 pub mod golden;
 pub mod names;

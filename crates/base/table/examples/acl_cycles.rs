@@ -22,7 +22,7 @@ const LEAST_PACKETS: usize = 40_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let tsc_ghz = tsc_ghz();
+    let tsc_ghz = testkit::cycles::per_ns();
     println!(
         "{:<22} {:>6} {:>9} {:>9} {:>6} {:>7} {:>6} {:>7} {:>23} {:>8} {:>8}",
         "set", "rules", "build ms", "KiB", "trees", "rows", "leaf", "burst", "Mpps (5%..95%)", "ns", "cycles"
@@ -141,12 +141,4 @@ fn report(name: &str, rules: &[Rule], keys: &[[u32; MAX_DIMS]], tsc_ghz: f64) ->
         );
     }
     Ok(())
-}
-
-/// Ticks of the time stamp counter per nanosecond, from the kernel's information about the processor.
-fn tsc_ghz() -> f64 {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    info.lines()
-        .find_map(|line| line.strip_prefix("cpu MHz")?.rsplit(':').next()?.trim().parse::<f64>().ok())
-        .map_or(1.0, |mhz| mhz / 1e3)
 }

@@ -2,7 +2,7 @@
 //!
 //! Keys are in random order in bursts of 32 and 64. Each round uses another part of the same sequence, so
 //! that the branch predictor cannot learn it. No other program should run at the same time.
-#![expect(unsafe_code, reason = "reads the time stamp counter")]
+#![expect(unsafe_code, reason = "writes records at the addresses that a table gave")]
 
 use flate2::read::GzDecoder;
 use std::hint::black_box;
@@ -12,28 +12,9 @@ use std::time::Instant;
 use table::Random;
 use table::flow::{FlowConfig, FlowTable};
 use table::lpm::{Lpm4, Lpm6};
+use testkit::cycles::{deciles, now as cycles, per_ns as cycles_per_ns};
 
 const ROUNDS: usize = 31;
-
-/// The same as in the examples of `elements`: the two have no crate in common that may read the counter.
-fn cycles() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: RDTSC is part of the x86-64 baseline and reads a counter.
-    unsafe {
-        core::arch::x86_64::_rdtsc()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
-    }
-}
-
-fn cycles_per_ns() -> f64 {
-    let (start, start_cycles) = (Instant::now(), cycles());
-    while start.elapsed().as_millis() < 50 {}
-    (cycles() - start_cycles) as f64 / start.elapsed().as_nanos() as f64
-}
 
 /// Runs `round` (which returns how many lookups it did) and prints a line.
 fn measure(what: &str, per_ns: f64, mut round: impl FnMut(usize) -> usize) {
@@ -44,8 +25,7 @@ fn measure(what: &str, per_ns: f64, mut round: impl FnMut(usize) -> usize) {
             (cycles() - start) as f64 / lookups as f64
         })
         .collect();
-    costs.sort_by(f64::total_cmp);
-    let (low, median, high) = (costs[ROUNDS / 10], costs[ROUNDS / 2], costs[ROUNDS * 9 / 10]);
+    let (median, low, high) = deciles(&mut costs);
     println!("{what:<62} {median:7.1} {low:7.1} {high:7.1} {:8.2}", median / per_ns);
 }
 

@@ -7,15 +7,7 @@ use port::dpdk::EalOptions;
 use port::{Dpdk, DpdkPort, DpdkSpec, Port};
 use shm::{HugePages, Packet, PacketPool, Pool, RegionOptions};
 use std::time::{Duration, Instant};
-
-/// Cycles of the time-stamp counter, a proxy for cycles of the processor.
-fn cycles() -> u64 {
-    #[expect(unsafe_code, reason = "reads the time-stamp counter")]
-    // SAFETY: every x86-64 processor has the instruction.
-    unsafe {
-        std::arch::x86_64::_rdtsc()
-    }
-}
+use testkit::cycles::now as cycles;
 
 /// Cycles per packet over half a second, and packets per second.
 fn measure(port: &mut DpdkPort, pool: &mut PacketPool, burst: usize, send: bool) -> (f64, f64) {

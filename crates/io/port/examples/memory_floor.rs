@@ -4,7 +4,7 @@
 use port::{FrameSet, MemoryPort, Port};
 use shm::{Packet, PacketPool, PacketRegion, RegionOptions, SharedPool};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 fn frame(flow: usize, bytes: usize) -> Vec<u8> {
     let mut frame = vec![0u8; bytes];
@@ -16,22 +16,8 @@ fn frame(flow: usize, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// The frequency of the time-stamp counter, measured over 50 ms.
-fn tsc_hz() -> f64 {
-    let cycles = || {
-        #[expect(unsafe_code, reason = "reads the time-stamp counter")]
-        // SAFETY: every x86-64 processor has the instruction.
-        unsafe {
-            std::arch::x86_64::_rdtsc()
-        }
-    };
-    let (start, from) = (Instant::now(), cycles());
-    while start.elapsed() < Duration::from_millis(50) {}
-    (cycles() - from) as f64 / start.elapsed().as_secs_f64()
-}
-
 fn main() {
-    let hz = tsc_hz();
+    let hz = testkit::cycles::per_ns() * 1e9;
     println!("time-stamp counter: {:.3} GHz; 64-byte frames; median of 7 runs", hz / 1e9);
     for (flows, burst) in [(1_000, 32), (1_000, 64), (65_536, 32), (65_536, 64)] {
         let frames =

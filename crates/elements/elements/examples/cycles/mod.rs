@@ -1,6 +1,6 @@
 //! What the examples that print cycles per packet share: an element as machine code, and frames in slots in
 //! front of it.
-#![expect(unsafe_code, reason = "reads the time stamp counter, writes packet memory")]
+#![expect(unsafe_code, reason = "writes packet memory")]
 
 use codegen::{CodeBuilder, Engine, Scratch};
 use element::testing::{Library, configured};
@@ -10,41 +10,12 @@ use shm::Packet;
 use shm::burst::Exits;
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
-use std::time::Instant;
+pub use testkit::cycles::{deciles as median, now as cycles, per_ns};
 
 /// Rounds that count; three before them do not.
 pub const ROUNDS: usize = 31;
 pub const WARM_UP: usize = 3;
 const SLOTS: usize = 256;
-
-/// The time stamp counter.
-// As in `crates/base/table/examples/lookup_cycles.rs`: examples of two crates share no code.
-pub fn cycles() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: RDTSC is part of the x86-64 baseline and reads a counter.
-    unsafe {
-        core::arch::x86_64::_rdtsc()
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-        START.get_or_init(Instant::now).elapsed().as_nanos() as u64
-    }
-}
-
-/// How often it counts in a nanosecond.
-pub fn per_ns() -> f64 {
-    let start = (Instant::now(), cycles());
-    while start.0.elapsed().as_millis() < 50 {}
-    (cycles() - start.1) as f64 / start.0.elapsed().as_nanos() as f64
-}
-
-/// Median, first and ninth decile.
-pub fn median(costs: &mut [f64]) -> (f64, f64, f64) {
-    costs.sort_by(f64::total_cmp);
-    let at = |share: usize| costs[(costs.len() - 1) * share / 10];
-    (at(5), at(1), at(9))
-}
 
 struct Elements;
 

@@ -1,8 +1,8 @@
 //! Shared by the examples that measure: cores, the clock, and the summary of several rounds.
-#![expect(unsafe_code, reason = "reads the time stamp counter")]
 
 use rustix::thread::CpuSet;
 use std::time::{Duration, Instant};
+pub use testkit::cycles::per_ns as ticks_per_ns;
 
 /// How long a row runs before it is measured.
 pub const WARM: Duration = Duration::from_millis(30);
@@ -31,23 +31,6 @@ pub fn clock(ticks_per_ns: f64, measured: Duration, mut turn: impl FnMut() -> us
     }
     let count = if through == 0 { 2 * turns } else { through as u64 };
     start.elapsed().as_nanos() as f64 * ticks_per_ns / count as f64
-}
-
-/// Ticks of the time stamp counter per nanosecond, measured against the clock; 1 if there is no counter, so
-/// that figures are in nanoseconds.
-pub fn ticks_per_ns() -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        // SAFETY: every x86-64 processor has the counter, and Linux lets programs read it.
-        let now = || unsafe { core::arch::x86_64::_rdtsc() };
-        let (start, from) = (Instant::now(), now());
-        while start.elapsed() < WARM {
-            std::hint::spin_loop();
-        }
-        (now() - from) as f64 / start.elapsed().as_nanos() as f64
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    1.0
 }
 
 /// The median of the rounds' figures and their spread.
