@@ -75,7 +75,7 @@ pub struct BenchArgs {
 
     /// How NFs run that run in this process, each workload in all of these forms, side by side: modular,
     /// fused (without a flow cache), cached (with one)
-    #[arg(long = "as", value_name = "FORM", value_delimiter = ',', default_value = "modular,fused,cached")]
+    #[arg(long = "as", value_name = "MODE", value_delimiter = ',', default_value = "modular,fused,cached")]
     shapes: Vec<Shape>,
 
     /// Leaves dpdk-testpmd out

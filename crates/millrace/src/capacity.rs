@@ -25,7 +25,7 @@ const SLOTS: u32 = 16_384;
 /// speed changed meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// Says how many cores and queues, which burst and which frequency a load asks for, and what latency to
+/// Plans how many cores and queues, which burst and which frequency a load needs, and what latency to
 /// expect.
 ///
 /// What packets cost is measured here, at the sizes asked for, in a closed loop; how sockets and cores lie is
@@ -68,7 +68,7 @@ pub struct PlanArgs {
     trials: u32,
 
     /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
-    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
+    #[arg(long = "as", value_name = "MODE", default_value = "cached")]
     shape: Shape,
 
     /// Core of the packet thread while it is measured; the last one by default

@@ -28,7 +28,7 @@ pub struct BreakdownArgs {
 
     /// How NFs run that run in this process: modular (every element is told), fused (without a flow cache),
     /// cached
-    #[arg(long = "as", value_name = "FORM", default_value = "modular")]
+    #[arg(long = "as", value_name = "MODE", default_value = "modular")]
     shape: Shape,
 
     /// Sizes of generated frames, FCS counted, such as `64`, `imix` or `data-centre`; as in the chain file by

@@ -68,7 +68,7 @@ pub struct ChainArgs {
     ring: u64,
 
     /// How NFs run that run in this process: modular, fused (without a flow cache), cached (with one)
-    #[arg(long = "as", value_name = "FORM", default_value = "cached")]
+    #[arg(long = "as", value_name = "MODE", default_value = "cached")]
     pub shape: Shape,
 
     /// Packets that are worked on at a time, 1 to 256

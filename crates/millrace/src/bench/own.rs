@@ -62,7 +62,7 @@ pub enum OwnExperiment {
         most: Option<u16>,
 
         /// How NFs run that run in this process
-        #[arg(long = "as", value_name = "FORM", default_value = "cached",
+        #[arg(long = "as", value_name = "MODE", default_value = "cached",
               value_parser = PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|text| text.parse::<Shape>()))]
         shape: Shape,
 

@@ -11,7 +11,7 @@ use control::api::Stats;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Shows the accounts of the daemon's chain: what came in, went out, and was dropped where and why.
+/// Shows the packet accounting of the daemon's chain: packets in, out, and dropped, with the element and the reason.
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Shows them again and again

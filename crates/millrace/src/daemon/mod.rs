@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Keeps a chain running, which `millrace chain`, `nf`, `stats` and `top` steer and show.
+/// Keeps a chain running, which `millrace chain`, `nf`, `stats` and `top` control and show.
 ///
 /// Ends at Ctrl-C (SIGINT, SIGTERM). A daemon that was killed leaves nothing that the next one minds; NFs
 /// that attach by themselves attach anew.

@@ -22,8 +22,8 @@ use clap::Args;
 use machine::{LiveKernel, Machine};
 use report::{Finding, Probe};
 
-/// Says what this machine offers (cores, huge pages, drivers, virtualization, container runtimes,
-/// confinement) and what to do about what it lacks. Changes nothing and needs no root.
+/// Reports what this machine offers (cores, huge pages, drivers, virtualization, container runtimes,
+/// confinement), and how to get what it lacks. Changes nothing and needs no root.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// Findings as JSON

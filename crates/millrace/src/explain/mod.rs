@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use walk::{Hop, Walk, Walker};
 use worker::graph::Node;
 
-/// Says what a chain that has just started does to one packet, and which element decides each step: element
+/// Shows what a chain that has just started does to one packet, and which element decides each step: element
 /// by element, and fused. Runs nothing.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
