@@ -375,7 +375,7 @@ fn no_slot_is_lost_however_a_tap_ends() {
 /// NFs of a direct-path group are killed at any moment, and the others keep their packets. Each packet that
 /// was enqueued leaves the last NF, or is lost with a killed one, once.
 #[test]
-fn no_slot_is_lost_however_one_of_a_party_ends() {
+fn no_slot_is_lost_however_one_of_a_group_ends() {
     let kills = kills();
     let options = RegionOptions { huge_pages: HugePages::Never, ..RegionOptions::slots(SLOTS) };
     let shared = SharedPool::new(PacketRegion::create(options).expect("memory"));
