@@ -54,7 +54,7 @@ fn a_template_does_what_the_program_does() {
     let cases = std::env::var("MILLRACE_PROGRAMS").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1500);
     let first = (prop::collection::vec(any::<u8>(), 50..90), any::<[u8; 6]>(), any::<u64>()).prop_map(sample);
     let change = (prop::collection::vec(any::<(u8, u8)>(), 0..2), any::<u8>(), any::<u8>());
-    let changes = prop::collection::vec(change, 1..12);
+    let changes = prop::collection::vec(change, 1..20);
     let all = Cell::new(Tried::default());
     let mut runner = TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
     let tried = runner.run(&(choices(), first, changes), |(choices, mut first, changes)| {
