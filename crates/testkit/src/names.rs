@@ -73,72 +73,49 @@ impl Walk {
     }
 }
 
+/// For each kind of definition with a name of its own: its visitor and type, what it is called, and its name.
+macro_rules! definitions {
+    ($($visitor:ident($type:ident): $kind:literal, $($name:ident).+;)*) => {$(
+        fn $visitor(&mut self, item: &'ast syn::$type) {
+            self.add($kind, &item.$($name).+);
+            visit::$visitor(self, item);
+        }
+    )*};
+}
+
 impl<'ast> Visit<'ast> for Walk {
-    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
-        self.add("struct", &item.ident);
-        visit::visit_item_struct(self, item);
+    definitions! {
+        visit_item_struct(ItemStruct): "struct", ident;
+        visit_item_enum(ItemEnum): "enum", ident;
+        visit_item_trait(ItemTrait): "trait", ident;
+        visit_item_type(ItemType): "type", ident;
+        visit_item_mod(ItemMod): "mod", ident;
+        visit_item_const(ItemConst): "const", ident;
+        visit_item_static(ItemStatic): "static", ident;
+        visit_impl_item_const(ImplItemConst): "const", ident;
+        visit_item_fn(ItemFn): "fn", sig.ident;
+        visit_impl_item_fn(ImplItemFn): "fn", sig.ident;
+        visit_trait_item_fn(TraitItemFn): "fn", sig.ident;
+        visit_variant(Variant): "variant", ident;
     }
-    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
-        self.add("enum", &item.ident);
-        visit::visit_item_enum(self, item);
-    }
-    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
-        self.add("trait", &item.ident);
-        visit::visit_item_trait(self, item);
-    }
-    fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
-        self.add("type", &item.ident);
-        visit::visit_item_type(self, item);
-    }
-    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        self.add("mod", &item.ident);
-        visit::visit_item_mod(self, item);
-    }
-    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.add("const", &item.ident);
-        visit::visit_item_const(self, item);
-    }
-    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        self.add("static", &item.ident);
-        visit::visit_item_static(self, item);
-    }
-    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
-        self.add("const", &item.ident);
-        visit::visit_impl_item_const(self, item);
-    }
-    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.add("fn", &item.sig.ident);
-        visit::visit_item_fn(self, item);
-    }
-    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.add("fn", &item.sig.ident);
-        visit::visit_impl_item_fn(self, item);
-    }
-    fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
-        self.add("fn", &item.sig.ident);
-        visit::visit_trait_item_fn(self, item);
-    }
+
     fn visit_field(&mut self, item: &'ast syn::Field) {
         if let Some(ident) = &item.ident {
             self.add("field", ident);
         }
         visit::visit_field(self, item);
     }
-    fn visit_variant(&mut self, item: &'ast syn::Variant) {
-        self.add("variant", &item.ident);
-        visit::visit_variant(self, item);
-    }
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
-        let of_type = |names: &[&str]| {
-            matches!(&*call.func, syn::Expr::Path(path)
-                if path.path.segments.len() == 2 && names.iter().any(|name| path.path.segments[0].ident == name))
-        };
-        let called = |name: &str| matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident(name));
-        // Rows of elements, handlers of NFs; and `counter("…")` and `gauge("…")`, by which metrics are made.
-        if of_type(&["Row", "Handler"]) {
-            self.add_first("handler", &call.args);
-        } else if called("counter") || called("gauge") {
-            self.add_first("metric", &call.args);
+        if let syn::Expr::Path(path) = &*call.func {
+            let names: Vec<String> =
+                path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+            match &*names.iter().map(String::as_str).collect::<Vec<_>>() {
+                // A row of an element's handlers, or a handler of an NF.
+                ["Row" | "Handler", _] => self.add_first("handler", &call.args),
+                // How metrics are made.
+                ["counter" | "gauge"] => self.add_first("metric", &call.args),
+                _ => {}
+            }
         }
         visit::visit_expr_call(self, call);
     }

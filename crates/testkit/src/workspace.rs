@@ -22,9 +22,7 @@ pub struct Package {
     pub name: String,
     /// Its folder, from the repository's root.
     pub folder: PathBuf,
-    /// The root file of its library, or of its first binary where it has no library.
-    pub source: PathBuf,
-    /// The root files of its library and of its binaries.
+    /// The root files of its library, if it has one, and of its binaries.
     pub sources: Vec<PathBuf>,
     /// The crates of the workspace that it is built from; those of its tests are not among them.
     pub uses: Vec<String>,
@@ -75,17 +73,13 @@ fn read(package: &Value, root: &Path) -> Package {
     let is = |target: &&Value, kinds: &[&str]| {
         array(&target["kind"]).iter().any(|kind| kinds.contains(&text(kind).as_str()))
     };
-    let source = targets
-        .iter()
-        .find(|target| is(target, &["lib", "rlib", "staticlib", "cdylib"]))
-        .or_else(|| targets.iter().find(|target| is(target, &["bin"])));
-    let roots = targets.iter().filter(|target| is(target, &["lib", "rlib", "staticlib", "cdylib", "bin"]));
+    let libraries = targets.iter().filter(|target| is(target, &["lib", "rlib", "staticlib", "cdylib"]));
+    let roots = libraries.chain(targets.iter().filter(|target| is(target, &["bin"])));
     let uses = array(&package["dependencies"]).iter();
     let uses = uses.filter(|dependency| dependency["kind"] != "dev" && !dependency["path"].is_null());
     Package {
         name: text(&package["name"]),
         folder: folder.expect("a member lies below the root").to_owned(),
-        source: PathBuf::from(text(&source.expect("a crate has a library or a binary")["src_path"])),
         sources: roots.map(|target| PathBuf::from(text(&target["src_path"]))).collect(),
         uses: uses.map(|dependency| text(&dependency["name"])).collect(),
     }
@@ -110,7 +104,7 @@ mod tests {
         let packages = packages();
         let own = packages.iter().find(|package| package.name == "millrace-testkit").expect("this crate");
         assert!(root().join(&own.folder).join("src/workspace.rs").is_file());
-        assert!(own.source.ends_with("src/lib.rs"));
+        assert!(own.sources[0].ends_with("src/lib.rs"));
         assert!(own.uses.is_empty(), "{:?}", own.uses);
     }
 }

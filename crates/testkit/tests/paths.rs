@@ -57,7 +57,7 @@ fn paths_in_pages_exist() {
         for file in rust_files(&root.join(&package.folder).join("src")) {
             of_package.extend(defined(&file, &root).into_iter().map(|name| name.name));
         }
-        let root_file = std::fs::read_to_string(root.join(&package.source)).expect("its root file");
+        let root_file = std::fs::read_to_string(root.join(&package.sources[0])).expect("its root file");
         of_package.extend(exported(&root_file));
     }
     let mut wrong = vec![];

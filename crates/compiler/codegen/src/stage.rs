@@ -171,11 +171,10 @@ fn native(
         check_indices(list, packets.len());
     }
     let region = regions[plan.entries[input]];
+    // The program was verified: it accesses only bytes, cells and records that exist.
     // SAFETY: the list names packets of the vector (asserted), which are live (the caller's); lists and lanes
-    // have room for `LIST_CAPACITY` packets (`make_room`); cells are as many as the program declares
-    // (asserted). The program was verified: it accesses only bytes, cells and records that exist. Records
-    // that it walks to are where `ir::Table` promises, at the distance that the program declares
-    // (`check_table`).
+    // have room for `LIST_CAPACITY` packets (`make_room`), cells are those that the program declares
+    // (asserted), and records are where `ir::Table` promises, as far apart as declared (`check_table`).
     unsafe { region(&raw mut context, list.as_ptr(), list.len() as u64) };
     let entry = &plan.regions[plan.entries[input]];
     match entry.main_list {

@@ -83,12 +83,18 @@ fn end(running: Running) {
     assert_eq!(outcome.report.unbalanced().next(), None);
 }
 
+/// Whether there is a counter of cycles; says so if not.
+fn counts_cycles() -> bool {
+    let has_counter = worker::clock::ticks().is_some();
+    if !has_counter {
+        eprintln!("SKIP: no counter of cycles that programs can read (x86-64 and aarch64 have one)");
+    }
+    has_counter
+}
+
 #[test]
 fn every_element_has_its_cycles_pushed_or_pulled() {
-    if worker::clock::ticks().is_none() {
-        eprintln!(
-            "SKIP: this processor has no counter of cycles that programs can read (x86-64 and aarch64 have one)"
-        );
+    if !counts_cycles() {
         return;
     }
     let text = "f :: FromDevice(in) -> c :: Counter -> q :: Queue(512) -> p :: Paint(3) -> u :: Unqueue
@@ -115,10 +121,7 @@ fn every_element_has_its_cycles_pushed_or_pulled() {
 
 #[test]
 fn a_fused_region_is_one_stage() {
-    if worker::clock::ticks().is_none() {
-        eprintln!(
-            "SKIP: this processor has no counter of cycles that programs can read (x86-64 and aarch64 have one)"
-        );
+    if !counts_cycles() {
         return;
     }
     let running = start(

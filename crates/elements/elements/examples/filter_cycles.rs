@@ -7,7 +7,7 @@
 
 mod cycles;
 
-use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, frame, median};
+use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, deciles, frame};
 use elements::filter::classbench::configuration;
 use std::io::Read;
 use std::time::Instant;
@@ -41,10 +41,10 @@ fn measure(label: &str, (running, made_ms): &mut (Running, f64), keys: &[[u32; 5
         }
         if round >= WARM_UP {
             // The median burst: what the machine does beside shows in a few bursts of a round.
-            costs.push(median(&mut bursts).0 / BURST as f64);
+            costs.push(deciles(&mut bursts).0 / BURST as f64);
         }
     }
-    let (median, low, high) = median(&mut costs);
+    let (median, low, high) = deciles(&mut costs);
     println!(
         "{label:<30} {made_ms:>8.1} ms {:>6} headers {median:7.1} ({low:.1} to {high:.1}), {}% allowed",
         keys.len(),

@@ -7,7 +7,7 @@
 
 mod cycles;
 
-use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, median};
+use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, deciles};
 use packet::anno;
 use shm::Packet;
 use shm::descriptor::NO_HEADER;
@@ -58,7 +58,7 @@ fn measure(label: &str, running: &mut Running, flows: u32, destination: &mut dyn
         }
     }
     let emitted = running.emitted();
-    let (median, low, high) = median(&mut costs);
+    let (median, low, high) = deciles(&mut costs);
     println!(
         "{label:<34} {flows:>6} flows: {median:6.1} ({low:.1} to {high:.1}), {emitted} of {BURST} emitted"
     );

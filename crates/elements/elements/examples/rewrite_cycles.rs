@@ -11,7 +11,7 @@
 
 mod cycles;
 
-use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, median};
+use cycles::{Feed, ROUNDS, Running, WARM_UP, cycles, deciles};
 use table::Random;
 
 const PACKETS_PER_ROUND: usize = 1 << 17;
@@ -74,7 +74,7 @@ fn measure(class: &str, config: &str, outputs: usize, flows: u32, burst: usize, 
     assert_eq!(rewriter.emitted(), burst, "every packet has a mapping");
     let mut over: Vec<f64> = whole.iter().zip(&floor).map(|(whole, floor)| whole - floor).collect();
     let (floor, (over, low, high), whole, alone) =
-        (median(&mut floor).0, median(&mut over), median(&mut whole).0, median(&mut alone).0);
+        (deciles(&mut floor).0, deciles(&mut over), deciles(&mut whole).0, deciles(&mut alone).0);
     println!(
         "{class:<18} {flows:>6} flows, {tcp_share:>3}% TCP, bursts of {burst}: {over:6.1} over the floor \
          ({low:.1} to {high:.1}); floor {floor:.1}, whole {whole:.1}, run {alone:.1}"

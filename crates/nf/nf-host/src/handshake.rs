@@ -76,7 +76,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         group: group.as_ref().map(|(_, member, exits, _)| DirectGroup {
             member: *member,
             descriptors: RING_CLAIMS,
-            outputs: exits.iter().map(|(way, _)| way.from.1).collect(),
+            outputs: exits.iter().map(|(direct, _)| direct.from.1).collect(),
         }),
     };
     let for_reading = if spec.terms.observes() { Some(memory.region.for_reading()) } else { None };
@@ -90,7 +90,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
     }
     socket.send(&ToNf::Welcome(welcome), &descriptors).map_err(|error| error.to_string())?;
     let exits = group.map(|(_, _, exits, _)| exits).unwrap_or_default();
-    let exits = exits.into_iter().map(|(way, ring)| (way.number, ring)).collect();
+    let exits = exits.into_iter().map(|(direct, ring)| (direct.number, ring)).collect();
     Ok(NfSession { host_end, page: Arc::new(page), hello: Arc::new(hello), rings, exits })
 }
 
@@ -109,7 +109,7 @@ fn is_name(name: &str) -> bool {
 /// New ring files for the direct rings that a member writes.
 fn exits(group: &Group, member: u8) -> Result<Vec<(&Arc<DirectRing>, RingFile<1>)>, String> {
     let mine = group.direct_rings.iter().filter(|ring| ring.from.0 == member);
-    let ring = |way| Ok((way, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
+    let ring = |direct| Ok((direct, RingFile::create(RING_CLAIMS).map_err(|error| error.to_string())?));
     mine.map(ring).collect()
 }
 

@@ -124,11 +124,11 @@ impl ProcessLink {
             if let Some((group, member)) = &self.instance.direct_group {
                 group.set_rings(*member, Some(&came.rings));
                 for (number, ring) in came.exits.drain(..) {
-                    if let Some(way) = group.direct_rings.get(usize::from(number)) {
-                        way.begin(ring, came.host_end.has_metadata());
+                    if let Some(direct) = group.direct_rings.get(usize::from(number)) {
+                        direct.begin(ring, came.host_end.has_metadata());
                     }
                 }
-                self.came = entrances(group, *member).map(|way| way.came()).collect();
+                self.came = entrances(group, *member).map(|direct| direct.came()).collect();
             }
             self.refused = false;
             (self.current, self.granted, self.evicted) = (Some(came), 0, false);
@@ -165,14 +165,14 @@ impl ProcessLink {
             None => current.host_end.reclaim(&memory.in_flight),
             Some((group, member)) => {
                 let mut taken = vec![];
-                entrances(group, *member).for_each(|way| way.take_over(&mut taken));
-                for way in group.direct_rings.iter().filter(|way| way.from.0 == *member) {
+                entrances(group, *member).for_each(|direct| direct.take_over(&mut taken));
+                for direct in group.direct_rings.iter().filter(|direct| direct.from.0 == *member) {
                     // Packets in a ring to a living NF belong to that NF.
-                    let passed = way.end(|ring| {
-                        empty(&mut current.host_end, ring, way.from.1, &memory.in_flight, &mut returned);
+                    let passed = direct.end(|ring| {
+                        empty(&mut current.host_end, ring, direct.from.1, &memory.in_flight, &mut returned);
                     });
                     current.host_end.note_passed(0, passed);
-                    out.pass(usize::from(way.from.1), passed as usize);
+                    out.pass(usize::from(direct.from.1), passed as usize);
                 }
                 group.set_rings(*member, None);
                 let others = group.others(*member, &taken, &memory.in_flight);
@@ -264,29 +264,34 @@ impl ProcessLink {
             return;
         };
         let (mut went, mut is_full, mut sound) = (0, false, true);
-        for way in group.direct_rings.iter().filter(|way| way.from.0 == member) {
+        for direct in group.direct_rings.iter().filter(|direct| direct.from.0 == member) {
             let (current, instance) = (&mut self.current, &self.instance);
             let (boundary, copied) = (self.boundary.as_deref(), &mut self.copied);
-            let turn = way.turn(|ring| {
+            let turn = direct.turn(|ring| {
                 let Some(current) = current else { return };
                 // The host reads the ring only while its reader does not run.
                 out.fill(MOST_BACK, |packets, completions| {
-                    let (count, taken) =
-                        current.host_end.take_from(ring, way.from.1, &memory.in_flight, packets, completions);
+                    let (count, taken) = current.host_end.take_from(
+                        ring,
+                        direct.from.1,
+                        &memory.in_flight,
+                        packets,
+                        completions,
+                    );
                     sound &= taken.is_ok();
                     receive(instance, boundary, &mut packets[..count], &mut completions[..count], copied)
                 });
             });
             if turn.passed > 0 {
                 went += turn.passed;
-                out.pass(usize::from(way.from.1), turn.passed as usize);
+                out.pass(usize::from(direct.from.1), turn.passed as usize);
             }
-            is_full |= way.pending() >= u64::from(RING_CLAIMS);
+            is_full |= direct.pending() >= u64::from(RING_CLAIMS);
             match turn.broken {
                 None => {}
                 Some(Culprit::Producer) => sound = false,
                 Some(Culprit::Consumer) => {
-                    if let Some(reader) = group.member(way.to.0) {
+                    if let Some(reader) = group.member(direct.to.0) {
                         reader.evict("broke its rings".into());
                         self.doorbell.iter().for_each(Doorbell::ring);
                     }
@@ -295,20 +300,20 @@ impl ProcessLink {
         }
         let Some(current) = &mut self.current else { return };
         let mut waiting = 0;
-        for (seen, way) in self.came.iter_mut().zip(entrances(&group, member)) {
+        for (seen, direct) in self.came.iter_mut().zip(entrances(&group, member)) {
             // Packets that wait for room here are older than those in the direct ring, and must be enqueued
             // first.
             if !self.refused
                 && self.instance.is_wanted()
-                && let Some((file, index)) = way.open(current.host_end.has_metadata())
+                && let Some((file, index)) = direct.open(current.host_end.has_metadata())
             {
-                let (way, input, descriptors) = (way.number, way.to.1, RING_CLAIMS);
-                self.instance.say(ToNf::Direct { ring: way, input, descriptors, index }, file);
+                let (number, input, descriptors) = (direct.number, direct.to.1, RING_CLAIMS);
+                self.instance.say(ToNf::Direct { ring: number, input, descriptors, index }, file);
                 self.doorbell.iter().for_each(Doorbell::ring);
             }
-            let came = way.came();
+            let came = direct.came();
             current.host_end.note_passed(came - std::mem::replace(seen, came), 0);
-            waiting += way.pending();
+            waiting += direct.pending();
         }
         current.host_end.note_passed(0, went);
         let stats = current.host_end.stats();
@@ -347,7 +352,7 @@ impl ProcessLink {
 
 /// The direct rings to a member of a direct-path group.
 fn entrances(group: &DirectGroup, member: u8) -> impl Iterator<Item = &Arc<DirectRing>> {
-    group.direct_rings.iter().filter(move |way| way.to.0 == member)
+    group.direct_rings.iter().filter(move |direct| direct.to.0 == member)
 }
 
 /// Counts the drops among the completions, and replaces copies by the originals on the host's side of the

@@ -31,7 +31,7 @@ mod tests {
 
     fn package(name: &str, uses: &[&str]) -> Package {
         let uses = uses.iter().map(|used| (*used).to_owned()).collect();
-        Package { name: name.to_owned(), folder: "".into(), source: "".into(), sources: vec![], uses }
+        Package { name: name.to_owned(), folder: "".into(), sources: vec![], uses }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! where a test has shown it, and where the checksum was computed anew: it is the complement of the header's
 //! sum with a checksum of 0.
 
-use super::expr::{Atom, Bits, Id, Node, Root, Write, signed};
+use super::expr::{Atom, Bits, Id, Node, Pool, Root, Write, signed};
 use super::simplify::Maker;
 use super::writes::{read, write};
 use ir::analysis::ones_complement::{Residue, times, weight};
@@ -63,6 +63,19 @@ fn residue(make: &mut Maker<'_>, id: Id) -> Residue<Id> {
     sum
 }
 
+/// Whether it is certain that one number is not above another one.
+fn is_at_most(make: &mut Maker<'_>, a: Id, b: Id) -> bool {
+    let order = make.at_most(a, b);
+    make.pool.constant(order) == Some(1)
+}
+
+/// The number of 16 bits whose complement a value is.
+fn complement(pool: &Pool, id: Id) -> Option<Id> {
+    let Node::Sum(0xffff, terms) = pool.node(id) else { return None };
+    let [(of, u64::MAX)] = **terms else { return None };
+    Some(of)
+}
+
 /// A header's place: its offset, and the root and the byte that bits are counted from.
 #[derive(Clone, Copy)]
 struct Header {
@@ -85,18 +98,10 @@ impl Header {
         make.add(self.net, length, 1)
     }
 
-    /// Whether all of the header is in a first segment that ends at `end`.
-    fn is_there(self, make: &mut Maker<'_>, bytes: &[Write], end: Id) -> bool {
-        let behind = self.behind(make, bytes);
-        let there = make.at_most(behind, end);
-        make.pool.constant(there) == Some(1)
-    }
-
     /// Whether the header has its shortest length at least: a shorter one has no sum.
     fn is_long_enough(self, make: &mut Maker<'_>, bytes: &[Write]) -> bool {
         let (words, shortest) = (read(make, bytes, self.at(4, 4)), make.number(PLAIN_BYTES as u64 / 4));
-        let is_enough = make.at_most(shortest, words);
-        make.pool.constant(is_enough) == Some(1)
+        is_at_most(make, shortest, words)
     }
 
     /// The writes after which a test has shown the sum to be correct.
@@ -120,14 +125,7 @@ impl Header {
                 continue;
             }
             met.push(id);
-            let complement = match make.pool.node(id) {
-                Node::Sum(0xffff, terms) => match **terms {
-                    [(sum, u64::MAX)] => Some(sum),
-                    _ => None,
-                },
-                _ => None,
-            };
-            let sum = complement.map(|sum| make.pool.node(sum).clone());
+            let sum = complement(make.pool, id).map(|sum| make.pool.node(sum).clone());
             let Some(Node::IpSum(log, net, end)) = sum else {
                 if !matches!(make.pool.node(id), Node::IpSum(..)) {
                     open.extend(make.pool.children(id));
@@ -141,7 +139,8 @@ impl Header {
             }
             let first = read(make, &writes, self.at(0, 8));
             let is_shown = shown.iter().any(|shown| read(make, shown, self.at(0, 8)) == first);
-            if (is_shown || self.is_long_enough(make, &writes)) && self.is_there(make, &writes, end) {
+            let behind = self.behind(make, &writes);
+            if (is_shown || self.is_long_enough(make, &writes)) && is_at_most(make, behind, end) {
                 write(make, &mut writes, Write { bits: self.at(CHECKSUM, 16), value: id });
                 renewed.push(writes);
             }
@@ -159,10 +158,10 @@ pub fn still_right(make: &mut Maker<'_>, net: Id, end: Id, bytes: &[Write]) -> b
     let renewed = header.renewed(make, bytes, &right);
     right.extend(renewed);
     // The whole header must be there now as well.
-    if right.is_empty() || !header.is_there(make, bytes, end) {
+    let behind = header.behind(make, bytes);
+    if right.is_empty() || !is_at_most(make, behind, end) {
         return false;
     }
-    let behind = header.behind(make, bytes);
     right.into_iter().any(|before| {
         let touched = |writes: &[Write]| -> Option<Vec<i64>> {
             let mut words = vec![];

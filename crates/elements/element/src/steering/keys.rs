@@ -14,12 +14,12 @@ const SEED: u64 = 0x7374_6565_7220_6974;
 #[inline]
 pub fn flow<A: Access + ?Sized>(frame: &A) -> u64 {
     let layers = parse::frame(frame, 0);
-    let key = quoted_flow(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
-    key.unwrap_or_else(|| {
-        let kind = frame.u16(12).unwrap_or(0);
-        FlowKey { src: mac(frame, 6), dst: mac(frame, 0), protocol: 0, src_port: kind, dst_port: kind }
-    })
-    .table_hash(SEED)
+    flow_key(frame, &layers)
+        .unwrap_or_else(|| {
+            let kind = frame.u16(12).unwrap_or(0);
+            FlowKey { src: mac(frame, 6), dst: mac(frame, 0), protocol: 0, src_port: kind, dst_port: kind }
+        })
+        .table_hash(SEED)
 }
 
 /// The hash of the source or destination address. Frames without IP are hashed by their Ethernet address.
@@ -36,6 +36,12 @@ pub fn address<A: Access + ?Sized>(frame: &A, source: bool) -> u64 {
 fn mac<A: Access + ?Sized>(frame: &A, at: usize) -> IpAddr {
     let bytes = (at..at + 6).map(|at| u128::from(frame.u8(at).unwrap_or(0)));
     IpAddr::V6(Ipv6Addr::from_bits(bytes.fold(0, |number, byte| number << 8 | byte)))
+}
+
+/// The flow of a packet: for an ICMP error, the one that it is about.
+#[inline]
+pub(super) fn flow_key<A: Access + ?Sized>(frame: &A, layers: &Layers) -> Option<FlowKey> {
+    quoted_flow(frame, layers).or_else(|| FlowKey::of(frame, layers))
 }
 
 /// The flow that an ICMP error is about: the flow's owner must get the error.

@@ -8,7 +8,7 @@
 pub mod keys;
 
 use crate::configure::{Configure, Scope};
-use keys::quoted_flow;
+use keys::{flow_key, quoted_flow};
 use packet::access::Access;
 use packet::flow::symmetric;
 use packet::view::protocol;
@@ -155,8 +155,8 @@ impl Owners {
 /// The worker that an Ethernet frame's hash chooses.
 pub fn worker_of(frame: &[u8], workers: usize) -> usize {
     let layers = parse::frame(frame, 0);
-    let flow = quoted_flow(frame, &layers).or_else(|| FlowKey::of(frame, &layers));
-    flow.map_or(0, |flow| flow.steering_hash() as usize % PLACES % workers.clamp(1, MOST_WORKERS))
+    flow_key(frame, &layers)
+        .map_or(0, |flow| flow.steering_hash() as usize % PLACES % workers.clamp(1, MOST_WORKERS))
 }
 
 fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'a Packet> {
@@ -233,8 +233,8 @@ impl FlowSteering {
             _ => return 0,
         };
         // The owner of a flow must get its ICMP errors, as if they were replies.
-        let flow = || quoted_flow(&bytes, &layers).map(FlowKey::reversed);
-        flow().or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.owners.of_flow(&flow))
+        let about = quoted_flow(&bytes, &layers).map(FlowKey::reversed);
+        about.or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.owners.of_flow(&flow))
     }
 }
 

@@ -10,7 +10,7 @@ use shm::Packet;
 use shm::burst::Exits;
 use shm::packet_region::{PacketRegion, RegionOptions};
 use shm::pool::{PacketPool, Pool, SharedPool};
-pub use testkit::cycles::{deciles as median, now as cycles, per_ns};
+pub use testkit::cycles::{deciles, now as cycles, per_ns};
 
 /// Rounds that count; three before them do not.
 pub const ROUNDS: usize = 31;
