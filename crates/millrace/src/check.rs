@@ -128,27 +128,27 @@ pub fn show(map: &SourceMap, diags: &Diagnostics, short: bool) {
     }
 }
 
-/// Reads a chain, assembles it in each form, each with a state of its own, and prints the diagnostics; `None`
+/// Reads a chain, assembles it in each mode, each with a state of its own, and prints the diagnostics; `None`
 /// after an error.
 ///
 /// # Errors
 /// When the file cannot be read, or the assembly fails for a reason that is not the chain's.
-pub fn assembled<const FORMS: usize>(
+pub fn assembled<const MODES: usize>(
     path: &Path,
     defines: &[String],
     evaluator: bool,
-    forms: [FusedElements; FORMS],
+    modes: [FusedElements; MODES],
     short: bool,
-) -> anyhow::Result<Option<(SourceMap, Chain, [Assembly; FORMS])>> {
+) -> anyhow::Result<Option<(SourceMap, Chain, [Assembly; MODES])>> {
     let Loaded { map, mut diags, chain, .. } = load(path, defines)?;
     let mut assemblies = vec![];
-    for form in forms {
+    for mode in modes {
         if let Some(chain) = chain.as_ref().filter(|_| !diags.has_errors()) {
-            assemblies.extend(assemble_dry(chain, evaluator, form, &mut diags)?);
+            assemblies.extend(assemble_dry(chain, evaluator, mode, &mut diags)?);
         }
     }
     show(&map, &diags, short);
-    let assemblies = <[Assembly; FORMS]>::try_from(assemblies).ok().filter(|_| !diags.has_errors());
+    let assemblies = <[Assembly; MODES]>::try_from(assemblies).ok().filter(|_| !diags.has_errors());
     Ok(chain.zip(assemblies).map(|(chain, assemblies)| (map, chain, assemblies)))
 }
 
@@ -157,9 +157,9 @@ pub fn assembled<const FORMS: usize>(
 /// # Errors
 /// When the file cannot be read, or standard output cannot be written.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
-    let form = [FusedElements::Nothing];
+    let mode = [FusedElements::Nothing];
     let Some((_, chain, [assembly])) =
-        assembled(&args.chain, &args.defines, !args.programs, form, args.short)?
+        assembled(&args.chain, &args.defines, !args.programs, mode, args.short)?
     else {
         return Ok(ExitStatus::Refused);
     };

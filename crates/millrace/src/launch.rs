@@ -111,8 +111,8 @@ impl Prepared {
 }
 
 /// Converts the execution mode of the interface to that of the chain file.
-pub fn mode(form: ExecutionMode) -> chain::ExecutionMode {
-    match form {
+pub fn mode(mode: ExecutionMode) -> chain::ExecutionMode {
+    match mode {
         ExecutionMode::Modular => chain::ExecutionMode::Modular,
         ExecutionMode::Fused => chain::ExecutionMode::Fused,
     }

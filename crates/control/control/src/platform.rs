@@ -97,7 +97,7 @@ pub trait Platform: Send + Sync + 'static {
     /// # Errors
     ///
     /// When no chain runs, it has no fused region, or the mode has not changed in time.
-    fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal>;
+    fn set_mode(&self, mode: ExecutionMode) -> Result<ChainStatus, Refusal>;
 
     /// Reads a handler.
     ///

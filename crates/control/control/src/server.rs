@@ -212,8 +212,8 @@ mod tests {
             panic!("it breaks")
         }
 
-        fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal> {
-            Ok(ChainStatus { fused: usize::from(form == ExecutionMode::Fused), ..ChainStatus::default() })
+        fn set_mode(&self, mode: ExecutionMode) -> Result<ChainStatus, Refusal> {
+            Ok(ChainStatus { fused: usize::from(mode == ExecutionMode::Fused), ..ChainStatus::default() })
         }
 
         fn read(&self, handler: &str) -> Result<String, Refusal> {

@@ -502,7 +502,7 @@ impl<L: Library> Rig<L> {
         })
     }
 
-    /// An opaque element beside a queue `q`, which tells its length by `length`.
+    /// An opaque element beside a queue `q`, whose length is its handler `length`.
     pub fn beside_queue<T: Any + Send + Sync>(
         class: &str,
         config: &str,

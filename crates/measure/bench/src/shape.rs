@@ -45,6 +45,6 @@ impl FromStr for Shape {
 
     fn from_str(text: &str) -> Result<Shape, String> {
         let known = Shape::ALL.into_iter().find(|shape| shape.name() == text);
-        known.ok_or_else(|| format!("forms are modular, fused or cached, not `{text}`"))
+        known.ok_or_else(|| format!("modes are modular, fused or cached, not `{text}`"))
     }
 }

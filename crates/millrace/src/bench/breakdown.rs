@@ -26,7 +26,7 @@ pub struct BreakdownArgs {
     /// device
     chain: PathBuf,
 
-    /// How NFs run that run in this process: modular (every element is told), fused (without a flow cache),
+    /// How NFs run that run in this process: modular (each element has a row), fused (without a flow cache),
     /// cached
     #[arg(long = "as", value_name = "MODE", default_value = "modular")]
     shape: Shape,

@@ -30,7 +30,7 @@ pub struct How {
 /// The experiments.
 #[derive(Debug, Subcommand)]
 pub enum OwnExperiment {
-    /// Measures throughput over how often the NFs of a chain stand in a row, in every form.
+    /// Measures throughput over how often the NFs of a chain stand in a row, in every mode.
     ///
     /// The NFs of a chain file whose links are one row from generated traffic to a port that discards, once,
     /// twice and so on: as one function (with a flow cache and without), as elements, and each in a process

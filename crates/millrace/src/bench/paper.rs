@@ -52,7 +52,7 @@ impl EffortArgs {
     }
 }
 
-/// Carries out experiments of papers, in the forms that this machine can run.
+/// Carries out experiments of papers, in the modes that this machine can run.
 ///
 /// What a paper gives in numbers stands beside as a reference. What this machine cannot do is listed, with
 /// the reason.

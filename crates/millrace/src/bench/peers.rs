@@ -17,7 +17,7 @@ use std::path::PathBuf;
 ///
 /// Each system is started between two veth cables in network namespaces of its own (which needs root), and
 /// the rate is searched for that it carries with up to half a percent of loss; then its latency is measured
-/// at a low rate. What is not installed is left out, and told. A file adds a system: `--peer FILE`.
+/// at a low rate. What is not installed is left out and listed. A file adds a system: `--peer FILE`.
 #[derive(Debug, Args)]
 pub struct PeersArgs {
     /// Systems, such as `linux-forward millrace-fused`, or the front of their names, such as `millrace`; all

@@ -337,8 +337,8 @@ impl Platform for ChainController {
         })
     }
 
-    fn set_mode(&self, form: ExecutionMode) -> Result<ChainStatus, Refusal> {
-        let is_fused = form == ExecutionMode::Fused;
+    fn set_mode(&self, mode: ExecutionMode) -> Result<ChainStatus, Refusal> {
+        let is_fused = mode == ExecutionMode::Fused;
         self.ask(move |owner| {
             let running = owner.chain()?.launched.running.as_ref();
             let running = running.ok_or_else(|| Refusal::Conflict("the chain has ended".into()))?;

@@ -107,9 +107,9 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
 /// # Errors
 /// When a file cannot be read, or it is not clear at which element the packet enters.
 pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
-    let forms = [FusedElements::Nothing, FusedElements::All];
+    let modes = [FusedElements::Nothing, FusedElements::All];
     let Some((map, chain, [modular, fused])) =
-        check::assembled(&args.chain, &args.defines, true, forms, false)?
+        check::assembled(&args.chain, &args.defines, true, modes, false)?
     else {
         return Ok(ExitStatus::Refused);
     };
@@ -184,11 +184,11 @@ impl Explained {
         out += &fates(&self.fused);
         let is_followed = self.modular.fates.iter().all(|fate| fate.ends != "unknown");
         out += if self.agree && is_followed {
-            "\nboth forms do the same to it\n"
+            "\nboth execution modes do the same to it\n"
         } else if self.agree {
-            "\nboth forms do the same to it, as far as it was followed\n"
+            "\nboth execution modes do the same to it, as far as it was followed\n"
         } else {
-            "\nthe forms do not do the same to it: this is a fault of Millrace, please report it\n"
+            "\nthe execution modes do not do the same to it: this is a fault of Millrace, please report it\n"
         };
         out
     }

@@ -116,8 +116,8 @@ struct Synthesis {
 /// When a file cannot be read or written, a program cannot be compiled, or the chain cannot be written in the
 /// requested language.
 pub fn run(args: &SynthArgs) -> anyhow::Result<ExitStatus> {
-    let form = [FusedElements::All];
-    let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, form, false)?
+    let modes = [FusedElements::All];
+    let Some((_, chain, [mut assembly])) = check::assembled(&args.chain, &args.defines, true, modes, false)?
     else {
         return Ok(ExitStatus::Refused);
     };

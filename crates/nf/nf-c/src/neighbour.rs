@@ -67,11 +67,11 @@ extern "C" fn millrace_station(
 ) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(mac) = mac else { return null("mac") };
-    let station = link.link.l3_interface(interface as usize);
-    match station.and_then(|station| Some((station, station.mac.parse::<MacAddr>().ok()?))) {
-        Some((station, known)) => {
+    let facts = link.link.l3_interface(interface as usize);
+    match facts.and_then(|facts| Some((facts, facts.mac.parse::<MacAddr>().ok()?))) {
+        Some((facts, known)) => {
             *mac = known.0;
-            station.addresses.len() as c_int
+            facts.addresses.len() as c_int
         }
         None => no_station(interface),
     }
@@ -87,9 +87,9 @@ extern "C" fn millrace_station_address(
 ) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(bytes) = bytes else { return null("bytes") };
-    let Some(station) = link.link.l3_interface(interface as usize) else { return no_station(interface) };
-    let Some(own) = station.addresses.get(number as usize) else {
-        let count = station.addresses.len();
+    let Some(facts) = link.link.l3_interface(interface as usize) else { return no_station(interface) };
+    let Some(own) = facts.addresses.get(number as usize) else {
+        let count = facts.addresses.len();
         return fail(Code::Argument, format_args!("there is no address {number} of {count}"));
     };
     if let Some(prefix) = prefix {

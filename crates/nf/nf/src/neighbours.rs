@@ -53,7 +53,7 @@ struct NeighbourEntry {
 /// The table of neighbours.
 #[derive(Debug)]
 pub struct Neighbours {
-    stations: Vec<Option<InterfaceFacts>>,
+    l3_interfaces: Vec<Option<InterfaceFacts>>,
     index: Option<FlowTable<KEY_WORDS>>,
     /// By the record numbers of the index.
     entries: Vec<Option<NeighbourEntry>>,
@@ -80,7 +80,7 @@ fn key(hop: NextHop) -> [u64; KEY_WORDS] {
 
 impl Neighbours {
     /// The table of an NF with these L3 interfaces.
-    pub fn new(stations: Vec<Option<InterfaceFacts>>) -> Neighbours {
+    pub fn new(l3_interfaces: Vec<Option<InterfaceFacts>>) -> Neighbours {
         let config = FlowConfig {
             record_bytes: 1,
             capacity: MOST_NEIGHBOURS as u32,
@@ -90,10 +90,10 @@ impl Neighbours {
             ..FlowConfig::default()
         };
         // Without memory for the table every neighbour is unreachable.
-        let index = stations.iter().any(Option::is_some).then(|| FlowTable::new(&config).ok()).flatten();
+        let index = l3_interfaces.iter().any(Option::is_some).then(|| FlowTable::new(&config).ok()).flatten();
         let entries = if index.is_some() { vec![None; MOST_NEIGHBOURS + 1] } else { vec![] };
         Neighbours {
-            stations,
+            l3_interfaces,
             index,
             entries,
             wishes: Vec::with_capacity(MOST_NEIGHBOURS),
@@ -110,7 +110,7 @@ impl Neighbours {
 
     /// The L3 interface of an interface.
     pub fn l3_interface(&self, interface: usize) -> Option<&InterfaceFacts> {
-        self.stations.get(interface)?.as_ref()
+        self.l3_interfaces.get(interface)?.as_ref()
     }
 
     /// How often the state of a neighbour changed since the start.
@@ -292,8 +292,8 @@ mod tests {
 
     fn neighbours() -> Neighbours {
         let own = OwnAddress { ip: IpAddr::from([10, 0, 0, 1]), len: 8 };
-        let station = InterfaceFacts { mac: "02:00:00:00:00:01".into(), addresses: vec![own] };
-        Neighbours::new(vec![None, Some(station)])
+        let interface = InterfaceFacts { mac: "02:00:00:00:00:01".into(), addresses: vec![own] };
+        Neighbours::new(vec![None, Some(interface)])
     }
 
     fn ip(number: u32) -> IpAddr {

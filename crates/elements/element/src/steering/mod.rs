@@ -328,7 +328,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is told with few loads, as a parse tells it.
+    /// The flow key that a parse finds, for comparison with the one that few loads find.
     fn by_parse(frame: &[u8]) -> Option<FlowKey> {
         FlowKey::of(frame, &parse::frame(frame, 0))
     }

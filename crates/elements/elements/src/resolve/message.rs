@@ -34,19 +34,19 @@ pub(super) enum Answered<T> {
     Answer(T),
 }
 
-/// Reads an ARP message, and passes what it tells to the interface.
-pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Answered<[u8; 42]> {
+/// Reads an ARP message, and passes the addresses in it to the interface.
+pub(super) fn arp(interface: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) -> Answered<[u8; 42]> {
     let message = Message::read(frame).filter(|_| frame.u16(ARP_LENGTHS.0) == Some(ARP_LENGTHS.1));
     let Some(Message { operation, sender, target }) = message else { return Answered::Others };
-    let is_ours = station.is_own(Ipv4Addr::from(target.ip).into());
+    let is_ours = interface.is_own(Ipv4Addr::from(target.ip).into());
     let from = IpAddr::V4(sender.ip.into());
     let is_sound = MacAddr(sender.mac).is_station();
-    if station.is_own(from) {
+    if interface.is_own(from) {
         let conflicts = sender.mac != mac.0;
-        station.count(|counters| &counters.conflicts, conflicts.into());
+        interface.count(|counters| &counters.conflicts, conflicts.into());
     } else if is_sound && matches!(operation, REQUEST | REPLY) {
         let answers = operation == REPLY && is_ours;
-        station.hear(Fact { ip: from, mac: Some(MacAddr(sender.mac)), answers, overrides: true });
+        interface.hear(Fact { ip: from, mac: Some(MacAddr(sender.mac)), answers, overrides: true });
     }
     match operation {
         REQUEST | REPLY if is_ours && !is_sound => Answered::Malformed,
@@ -60,13 +60,13 @@ pub(super) fn arp(station: &Interface, mac: MacAddr, frame: &PacketBytes<'_>) ->
     }
 }
 
-/// Reads a message of neighbour discovery, and passes what it tells to the interface.
-pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered<ndadvertiser::Received> {
+/// Reads a message of neighbour discovery, and passes the addresses in it to the interface.
+pub(super) fn nd(interface: &Interface, mac: MacAddr, packet: &Packet) -> Answered<ndadvertiser::Received> {
     let bytes = PacketBytes::new(packet);
     let address = |at| bytes.get::<16>(at).map(Ipv6Addr::from);
     let (Some(target), Some(dst)) = (address(TARGET), address(DESTINATION)) else { return Answered::Others };
     let is_question = bytes.u8(ICMP6) == Some(NEIGHBOR_SOLICITATION);
-    let is_ours = station.is_own(if is_question { target.into() } else { dst.into() });
+    let is_ours = interface.is_own(if is_question { target.into() } else { dst.into() });
     let wrong = || if is_ours { Answered::Malformed } else { Answered::Others };
     let Some(received) = ndadvertiser::read(packet) else { return wrong() };
     let Neighbor { flags, target, link_addr, is_advertisement } = received.message;
@@ -80,15 +80,15 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered
         if !is_sound_question(&received) {
             return Answered::Malformed;
         }
-        if let Some(addr) = link_addr.filter(|_| !station.is_own(received.src.into())) {
+        if let Some(addr) = link_addr.filter(|_| !interface.is_own(received.src.into())) {
             let fact = Fact { ip: received.src.into(), mac: Some(addr), answers: false, overrides: true };
-            station.hear(fact);
+            interface.hear(fact);
         }
         return Answered::Answer(received);
     }
-    if station.is_own(target.into()) {
+    if interface.is_own(target.into()) {
         let conflicts = link_addr.is_some_and(|addr| addr != mac);
-        station.count(|counters| &counters.conflicts, conflicts.into());
+        interface.count(|counters| &counters.conflicts, conflicts.into());
         return wrong();
     }
     // An advertisement to all nodes cannot answer a solicitation (section 7.1.2).
@@ -98,16 +98,16 @@ pub(super) fn nd(station: &Interface, mac: MacAddr, packet: &Packet) -> Answered
     }
     if is_ours || received.dst.is_multicast() {
         let overrides = flags & nd::OVERRIDE != 0;
-        station.hear(Fact { ip: target.into(), mac: link_addr, answers: answers && is_ours, overrides });
+        interface.hear(Fact { ip: target.into(), mac: link_addr, answers: answers && is_ours, overrides });
     }
     if is_ours { Answered::Read } else { Answered::Others }
 }
 
 /// Makes the frame of a query; `None` if there is no buffer, or no address to ask from.
-pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut Work<'_>) -> Option<Packet> {
+pub(super) fn question(interface: &Interface, mac: MacAddr, ask: Ask, work: &mut Work<'_>) -> Option<Packet> {
     match ask.ip {
         IpAddr::V4(wanted) => {
-            let own = End { mac: mac.0, ip: station.ipv4_beside(wanted)?.to_bits() };
+            let own = End { mac: mac.0, ip: interface.ipv4_beside(wanted)?.to_bits() };
             let to = ask.to.unwrap_or(MacAddr::BROADCAST);
             let frame = arp_message::request(own, wanted.to_bits()).frame(to.0);
             let mut packet = work.make(&frame)?;
@@ -115,7 +115,7 @@ pub(super) fn question(station: &Interface, mac: MacAddr, ask: Ask, work: &mut W
             Some(packet)
         }
         IpAddr::V6(target) => {
-            let own = station.ipv6_beside(target)?;
+            let own = interface.ipv6_beside(target)?;
             ndadvertiser::solicit(target, ask.to, (mac, own), work)
         }
     }

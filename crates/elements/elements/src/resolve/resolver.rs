@@ -109,13 +109,13 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let fine = args.finish();
     let name = name?;
     if fine && addresses.is_empty() {
-        cx.error(cx.span, "a station has an address, such as 10.0.0.1/24");
+        cx.error(cx.span, "an interface has an address, such as 10.0.0.1/24");
         return None;
     }
     let mac = match (mac, port) {
         (Some(mac), _) => Ok(MacAddr(mac)),
         (None, Some(port)) => cx.services.port_mac(port.as_str()).map_err(|why| (port.span, why)),
-        (None, None) => Err((name.span, format!("station `{name}` has no Ethernet address"))),
+        (None, None) => Err((name.span, format!("interface `{name}` has no Ethernet address"))),
     };
     let help = "say it: MAC 02:00:00:00:00:01, in a chain file `mac = \"02:00:00:00:00:01\"`";
     let mac = mac.map_err(|(span, why)| _ = cx.error(span, why).help(help)).ok()?;
@@ -123,15 +123,15 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     if !fine {
         return None;
     }
-    let station = match cx.services.l3_interface(name.as_str()) {
-        Some(station) => station,
+    let interface = match cx.services.l3_interface(name.as_str()) {
+        Some(interface) => interface,
         None => cx.shared(Scope::AllWorkers, name.as_str(), || Interface::new(name.as_str(), addresses))?,
     };
-    station.set_mac(mac);
+    interface.set_mac(mac);
     // All ports of a device share one interface.
-    let mac = station.mac().unwrap_or(mac);
-    let asked = (asks && cx.worker == 0).then(|| station.add_request_queue());
-    Some(BoxElement::transparent(Resolver { interface: station, mac, asked, keeps_table: cx.worker == 0 }))
+    let mac = interface.mac().unwrap_or(mac);
+    let asked = (asks && cx.worker == 0).then(|| interface.add_request_queue());
+    Some(BoxElement::transparent(Resolver { interface, mac, asked, keeps_table: cx.worker == 0 }))
 }
 
 impl Resolver {
@@ -268,13 +268,13 @@ fn ip(text: &str) -> Result<IpAddr, String> {
     text.trim().parse().map_err(|_| format!("`{}` is no IP address", text.trim()))
 }
 
-fn insert(station: &Interface, value: &str) -> Result<(), String> {
+fn insert(interface: &Interface, value: &str) -> Result<(), String> {
     let (neighbour, mac) = value
         .trim()
         .split_once(char::is_whitespace)
         .ok_or("expected an IP address and an Ethernet address")?;
     let mac = of_station(MacAddr(written(mac, parse::ether)?))?;
-    station.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())
+    interface.insert(ip(neighbour)?, mac).map_err(|refusal| refusal.to_string())
 }
 
 const HANDLERS: &[Row<Resolver>] = &[
@@ -288,13 +288,13 @@ const HANDLERS: &[Row<Resolver>] = &[
     // Its old name.
     Row::read("stations", |resolver, _| Some(resolver.addresses())),
     Row::write("resolve", |resolver, value, _| {
-        resolver.change(|station| station.pin(ip(value)?).map_err(|refusal| refusal.to_string()))
+        resolver.change(|interface| interface.pin(ip(value)?).map_err(|refusal| refusal.to_string()))
     }),
-    Row::write("insert", |resolver, value, _| resolver.change(|station| insert(station, value))),
+    Row::write("insert", |resolver, value, _| resolver.change(|interface| insert(interface, value))),
     Row::write("delete", |resolver, value, _| {
-        resolver.change(|station| {
+        resolver.change(|interface| {
             let ip = ip(value)?;
-            if station.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
+            if interface.delete(ip) { Ok(()) } else { Err(format!("{ip} is not in the table")) }
         })
     }),
     Row::button("clear", |resolver, _| {

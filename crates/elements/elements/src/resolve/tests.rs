@@ -301,7 +301,7 @@ fn operators_write_the_table() {
     pass(&mut rig, MS);
     assert_eq!(line(&mut rig, "10.0.0.7"), "permanent 02:00:00:00:00:07");
     for (handler, value, why) in [
-        ("resolve", "10.0.0.1", "the station's own address"),
+        ("resolve", "10.0.0.1", "the interface's own address"),
         ("resolve", "10.0.1.1", "no neighbour"),
         ("resolve", "10.0.0.255", "no neighbour"),
         ("resolve", "fd00::1", "no neighbour"),
@@ -330,7 +330,7 @@ fn wrong_stations_are_refused() {
         ("lan, 10.0.0.1/24", "no Ethernet address"),
         ("lan, 10.0.0.1/24, PORT eth0", "no hardware address"),
         ("lan, 10.0.0.1/24, MAC 01:00:00:00:00:00", "no single station"),
-        ("lan, MAC 02:00:00:00:00:01", "a station has an address"),
+        ("lan, MAC 02:00:00:00:00:01", "an interface has an address"),
         ("lan, 10.0.0.1, MAC 02:00:00:00:00:01", "how long its network's prefix is"),
         ("lan, 10.0.0.0/24, MAC 02:00:00:00:00:01", "not a host"),
         ("lan, 10.0.0.1/33, MAC 02:00:00:00:00:01", "no length from 1 to 32"),

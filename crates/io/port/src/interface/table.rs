@@ -59,10 +59,10 @@ pub enum Report {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// It is an address of the interface itself.
-    #[error("that is the station's own address")]
+    #[error("that is the interface's own address")]
     Own,
     /// No neighbour can have such an address.
-    #[error("no neighbour of the station has such an address")]
+    #[error("no neighbour of the interface has such an address")]
     NotOnLink,
     /// The table is full of subscribed neighbours.
     #[error("the table is full")]

@@ -92,11 +92,11 @@ pub struct Costs {
 
 impl Costs {
     /// Fits the costs of a turn and of a packet to `bursts`, which has at least one entry.
-    pub fn new(form: &str, mut bursts: Vec<BurstCost>, nfs: Vec<NfCost>, cycles_per_ns: f64) -> Costs {
+    pub fn new(mode: &str, mut bursts: Vec<BurstCost>, nfs: Vec<NfCost>, cycles_per_ns: f64) -> Costs {
         bursts.sort_by_key(|cost| cost.burst);
         let (turn_ns, packet_ns) = fit(&bursts);
         Costs {
-            mode: form.into(),
+            mode: mode.into(),
             has_ring: false,
             bursts,
             turn_ns,

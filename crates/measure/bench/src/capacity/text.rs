@@ -168,7 +168,7 @@ impl CapacityPlan {
             };
             let name = if server == 0 { "places" } else { "" };
             line(name, format!("{of}{}, socket {socket}{why}", named.join(", ")));
-            // Servers that all have the same need not be told one by one.
+            // Servers that all have the same need not be listed one by one.
             let same = |other: usize| {
                 let whats = |of: usize| {
                     let places = self.places.iter().filter(move |place| place.server == of);
@@ -197,13 +197,13 @@ impl CapacityPlan {
     /// The command that runs the first server's workers as planned.
     fn command(&self) -> String {
         let cpus: Vec<String> = self.worker_cores().iter().map(usize::to_string).collect();
-        let form = match self.costs.mode.as_str() {
+        let mode = match self.costs.mode.as_str() {
             "cached" => "--as fused",
             "fused" => "--as fused --cache off",
             _ => "--as modular",
         };
         let (chain, workers, burst) = (quoted(&self.ask.chain), cpus.len(), self.burst);
-        format!("millrace run {chain} --workers {workers} --cores {} --burst {burst} {form}", cpus.join(","))
+        format!("millrace run {chain} --workers {workers} --cores {} --burst {burst} {mode}", cpus.join(","))
     }
 
     fn latency(&self) -> String {

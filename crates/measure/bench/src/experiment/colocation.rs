@@ -21,7 +21,7 @@ pub fn colocated(
     lab: &mut Lab,
     paths: &[PathBuf],
     most: usize,
-    form: Shape,
+    mode: Shape,
     sizes: Option<&[u16]>,
 ) -> Result<Figure, BenchError> {
     for path in paths {
@@ -36,7 +36,7 @@ pub fn colocated(
         let x = size.map_or(count as f64, f64::from);
         let all = if size.is_some() { counted(count, "chain") } else { "all together".into() };
         Case::new(format!("{}, {x}", counted(count, "chain")), move |lab| {
-            let rates = together(lab, paths, form, count, size)?;
+            let rates = together(lab, paths, mode, count, size)?;
             let disturbed = rates.iter().any(|(_, disturbed)| *disturbed);
             let of = |series: String, y: f64| Sample { series, x, y, disturbed };
             let sum: f64 = rates.iter().map(|(mpps, _)| mpps).sum();
@@ -94,13 +94,13 @@ fn expectations(figure: &mut Figure, sizes: Option<&[u16]>) {
 fn together(
     lab: &Lab,
     paths: &[PathBuf],
-    form: Shape,
+    mode: Shape,
     count: usize,
     size: Option<u16>,
 ) -> Result<Vec<(f64, bool)>, BenchError> {
     let mut running = vec![];
     for (core, path) in lab.cores(count).into_iter().zip(paths.iter().cycle()) {
-        let run = RunOptions { cores: vec![core], ..lab.run_options(form, size) };
+        let run = RunOptions { cores: vec![core], ..lab.run_options(mode, size) };
         running.push(ClosedLoop::warmed_up(path, &run)?);
     }
     let windows = watch_all(&running, lab.effort.seconds);

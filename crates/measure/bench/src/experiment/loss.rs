@@ -21,7 +21,7 @@ const LONGEST_S: f64 = 2.0;
 /// The precision of the longest run, as a share of it.
 const NEAR: f64 = 0.05;
 
-const FORMS: [Mode; 2] = [Mode::MODULAR, Mode::CACHED];
+const MODES: [Mode; 2] = [Mode::MODULAR, Mode::CACHED];
 
 /// Measures the frame loss over the offered load, for each execution mode.
 ///
@@ -32,22 +32,22 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     // All rounds use the same loads: shares of the rate that was carried first.
     let mut cases = vec![];
     let mut carried = vec![];
-    for form in FORMS {
-        lab.tell(&format!("loss: what is carried, {}", form.name));
-        let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
+    for mode in MODES {
+        lab.tell(&format!("loss: what is carried, {}", mode.name));
+        let chain = trial::open(path, &lab.run_options(mode, None), Batching::Adaptive)?;
         let (pdr, is_doubtful) = trial::carried(lab, chain, Goal::PDR)?;
         let doubt =
             if is_doubtful { " (something else had the core, or cores were moved apart)" } else { "" };
-        carried.push(format!("{} {:.3} Mpps{doubt}", form.name, pdr / 1e6));
+        carried.push(format!("{} {:.3} Mpps{doubt}", mode.name, pdr / 1e6));
         if pdr <= 0.0 {
             return Err(failed("not even 1,000 frames a second are carried with half a percent of loss"));
         }
-        cases.push(Case::new(form.name, move |lab| {
-            let chain = trial::open(path, &lab.run_options(form, None), Batching::Adaptive)?;
+        cases.push(Case::new(mode.name, move |lab| {
+            let chain = trial::open(path, &lab.run_options(mode, None), Batching::Adaptive)?;
             let passed = chain.passed();
             let trial_s = lab.effort.trial_s.max(0.1);
             let offers = SHARES.map(|share| (share * 100.0, Offer::even(share * pdr, trial_s)));
-            let lost = |observed: &Observed| [(form.name.into(), observed.loss_ratio(passed) * 100.0)];
+            let lost = |observed: &Observed| [(mode.name.into(), observed.loss_ratio(passed) * 100.0)];
             let mut samples = trial::offered(chain, offers, lost)?;
             samples.iter_mut().for_each(|sample| sample.disturbed |= is_doubtful);
             Ok(samples)
@@ -69,9 +69,9 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
         "Trials of {} s, where RFC 2544 asks for 60 s; loads by what is carried, where it goes down from the rate of a line.",
         lab.effort.trial_s.max(0.1)
     ));
-    for form in FORMS {
-        let values = (figure.at(form.name, 200.0), figure.at(form.name, 50.0));
-        let told = format!("{}: at twice the load more is lost than at half (%)", form.name);
+    for mode in MODES {
+        let values = (figure.at(mode.name, 200.0), figure.at(mode.name, 50.0));
+        let told = format!("{}: at twice the load more is lost than at half (%)", mode.name);
         figure.expect(values, &told, |most, least| most > least);
     }
     Ok(vec![figure])
@@ -84,14 +84,14 @@ pub fn loss(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
 /// When the chain cannot run.
 pub fn back_to_back(lab: &mut Lab, path: &Path, gbps: f64) -> Result<Vec<Figure>, BenchError> {
     trial::check(path)?;
-    let cases = lab.effort.sizes.iter().flat_map(|size| FORMS.map(|form| (*size, form)));
-    let cases = cases.map(|(size, form)| {
-        Case::new(format!("{}, {size} bytes", form.name), move |lab| {
-            let mut chain = trial::open(path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
+    let cases = lab.effort.sizes.iter().flat_map(|size| MODES.map(|mode| (*size, mode)));
+    let cases = cases.map(|(size, mode)| {
+        Case::new(format!("{}, {size} bytes", mode.name), move |lab| {
+            let mut chain = trial::open(path, &lab.run_options(mode, Some(size)), Batching::Adaptive)?;
             let line = Rate::Bits(gbps * 1e9).frames(f64::from(size));
             let (frames, disturbed) = longest(chain.as_mut(), line)?;
             trial::ended(chain)?;
-            Ok(vec![Sample { series: form.name.into(), x: f64::from(size), y: frames, disturbed }])
+            Ok(vec![Sample { series: mode.name.into(), x: f64::from(size), y: frames, disturbed }])
         })
     });
     let sheet = lab.sheet(

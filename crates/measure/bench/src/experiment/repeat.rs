@@ -49,20 +49,20 @@ pub fn chain(lab: &mut Lab, path: &Path, nf: Option<&str>, most: usize) -> Resul
     let script = Script::of_file(path)?;
     // Errors of the chain are reported before any measurement.
     let way = chain_path(&script, nf)?;
-    let forms = [Mode::CACHED, Mode::FUSED, Mode::MODULAR, Mode::PROCESS];
+    let modes = [Mode::CACHED, Mode::FUSED, Mode::MODULAR, Mode::PROCESS];
     let names: Vec<&str> = way.stops.iter().map(|stop| stop.nf.as_str()).collect();
-    let cases = (1..=most.max(1)).flat_map(|count| forms.map(|form| (count, form)));
+    let cases = (1..=most.max(1)).flat_map(|count| modes.map(|mode| (count, mode)));
     let (script, way_of) = (&script, &way);
-    let cases = cases.map(|(count, form)| {
-        Case::point(form.name, count as f64, move |lab| {
-            let path = lay_out(lab, script, way_of, count, form)?;
-            trial::saturation(lab, &path, &lab.run_options(form, None))
+    let cases = cases.map(|(count, mode)| {
+        Case::point(mode.name, count as f64, move |lab| {
+            let path = lay_out(lab, script, way_of, count, mode)?;
+            trial::saturation(lab, &path, &lab.run_options(mode, None))
         })
     });
     let sheet = lab.sheet(
         "chain",
         &format!("{} in a row", names.join(", ")),
-        &format!("{}: its NFs so many times in a row, in every form.", path.display()),
+        &format!("{}: its NFs so many times in a row, in every mode.", path.display()),
         (Axis::linear("times in a row", ""), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, cases);
@@ -129,9 +129,9 @@ fn lay_out(
     script: &Script,
     way: &ChainPath,
     count: usize,
-    form: Mode,
+    mode: Mode,
 ) -> Result<PathBuf, BenchError> {
-    if form == Mode::PROCESS && lab.millrace.is_none() {
+    if mode == Mode::PROCESS && lab.millrace.is_none() {
         return Err(failed("NFs in processes need the program `millrace`"));
     }
     let table = script.table()?;
@@ -157,7 +157,7 @@ fn lay_out(
             let is_click = nf.contains_key("click") || nf.contains_key("inline");
             if is_click {
                 nf.retain(|key, _| !is_of_process(key));
-                if form == Mode::PROCESS {
+                if mode == Mode::PROCESS {
                     let cores = chain_file::cores(&lab.other_cores());
                     let keys = [("runs", "process".into()), ("trust", "lab".into()), ("cores", cores)];
                     nf.extend(chain_file::table(keys));
@@ -171,7 +171,7 @@ fn lay_out(
         [&way.from, &way.to].into_iter().filter_map(|name| Some((name.clone(), entry("ports", name)?)));
     let ports = toml::Value::Table(ports.collect());
     let chain = chain_file::table([("links", vec![link].into()), ("ports", ports), ("nf", nfs.into())]);
-    let name = format!("chain-{count}-{}", form.name.replace([' ', ','], "-"));
+    let name = format!("chain-{count}-{}", mode.name.replace([' ', ','], "-"));
     chain_file::write_chain(&lab.folder().join(name), &chain)
 }
 

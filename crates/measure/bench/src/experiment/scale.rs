@@ -8,11 +8,11 @@ use crate::start::RunOptions;
 use runtime::traffic::Change;
 use std::path::Path;
 
-const FORMS: [Mode; 3] = [Mode::MODULAR, Mode::FUSED, Mode::CACHED];
+const MODES: [Mode; 3] = [Mode::MODULAR, Mode::FUSED, Mode::CACHED];
 const FLOWS: [u64; 6] = [1, 10, 100, 1_000, 10_000, 100_000];
 const BURSTS: [usize; 7] = [1, 4, 8, 16, 32, 64, 256];
 
-/// Where a point is, and how the chain runs there, in whatever form.
+/// Where a point is, and how the chain runs there, in whatever mode.
 type Varied = Vec<(f64, RunOptions)>;
 
 /// Measures the chain in a file; returns a figure for each of flows, frame sizes, bursts and cores. NFs in
@@ -22,7 +22,7 @@ type Varied = Vec<(f64, RunOptions)>;
 /// When the chain cannot run.
 pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
     let small = lab.effort.is_miniature();
-    // A chain with mistakes is told once, and not for each point.
+    // A chain with mistakes is reported once, and not for each point.
     trial::check(path)?;
     let run = lab.run_options(Mode::MODULAR, None);
     let flows = FLOWS.into_iter().filter(|flows| !small || [1, 1_000].contains(flows));
@@ -46,10 +46,10 @@ pub fn scale(lab: &mut Lab, path: &Path) -> Result<Vec<Figure>, BenchError> {
 }
 
 fn one(lab: &mut Lab, path: &Path, name: &str, over: &str, x: Axis, varied: &[(f64, RunOptions)]) -> Figure {
-    let cases = varied.iter().flat_map(|varied| FORMS.map(|form| (varied, form)));
-    let cases = cases.map(|((x, run), form)| {
-        let run = RunOptions { shape: Some(form.into()), ..run.clone() };
-        Case::point(form.name, *x, move |lab| trial::saturation(lab, path, &run))
+    let cases = varied.iter().flat_map(|varied| MODES.map(|mode| (varied, mode)));
+    let cases = cases.map(|((x, run), mode)| {
+        let run = RunOptions { shape: Some(mode.into()), ..run.clone() };
+        Case::point(mode.name, *x, move |lab| trial::saturation(lab, path, &run))
     });
     let sheet = lab.sheet(
         name,

@@ -71,12 +71,12 @@ impl From<Mode> for Shape {
 impl Lab<'_> {
     /// Options to run a chain of this execution mode on the first core, with frames of `size` bytes, or those
     /// of the chain file where it is `None`.
-    pub fn run_options(&self, form: impl Into<Shape>, size: Option<u16>) -> RunOptions {
+    pub fn run_options(&self, mode: impl Into<Shape>, size: Option<u16>) -> RunOptions {
         RunOptions {
             burst: BURST,
             cores: self.cores(1),
             slots: SLOTS,
-            shape: Some(form.into()),
+            shape: Some(mode.into()),
             change: Change { size: size.map(SizeMix::fixed), ..Change::default() },
             ..RunOptions::default()
         }
@@ -87,8 +87,8 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// When this execution mode cannot run here, or a file cannot be written.
-    pub fn row(&self, nfs: &[Nf], form: Mode) -> Result<PathBuf, BenchError> {
-        self.row_on(nfs, form, &self.other_cores(), "")
+    pub fn row(&self, nfs: &[Nf], mode: Mode) -> Result<PathBuf, BenchError> {
+        self.row_on(nfs, mode, &self.other_cores(), "")
     }
 
     /// Writes a chain as [`Lab::row`] does, with its processes on `cores`; `name` distinguishes chains on
@@ -96,14 +96,14 @@ impl Lab<'_> {
     ///
     /// # Errors
     /// As [`Lab::row`].
-    pub fn row_on(&self, nfs: &[Nf], form: Mode, cores: &[usize], name: &str) -> Result<PathBuf, BenchError> {
-        if form.is_process && self.millrace.is_none() {
+    pub fn row_on(&self, nfs: &[Nf], mode: Mode, cores: &[usize], name: &str) -> Result<PathBuf, BenchError> {
+        if mode.is_process && self.millrace.is_none() {
             return Err(failed("NFs in processes need the program `millrace`"));
         }
         let mut tables = toml::Table::new();
         let mut links = "in".to_string();
         for (number, nf) in nfs.iter().enumerate() {
-            let (key, table) = (format!("nf{}", number + 1), self.nf(*nf, form, cores)?);
+            let (key, table) = (format!("nf{}", number + 1), self.nf(*nf, mode, cores)?);
             // The files of the benchmark name their interfaces; the program's have numbers.
             links += &match nf.click {
                 None => format!(" -> [0]{key}[1]"),
@@ -113,11 +113,11 @@ impl Lab<'_> {
         }
         links += " -> out";
         let names: Vec<&str> = nfs.iter().map(|nf| nf.name).collect();
-        let folder = format!("{}-{}{name}", names.join("-"), form.name.replace([' ', ','], "-"));
+        let folder = format!("{}-{}{name}", names.join("-"), mode.name.replace([' ', ','], "-"));
         self.write(&folder, &links, tables)
     }
 
-    fn nf(&self, nf: Nf, form: Mode, cores: &[usize]) -> Result<toml::Table, BenchError> {
+    fn nf(&self, nf: Nf, mode: Mode, cores: &[usize]) -> Result<toml::Table, BenchError> {
         let mut keys = match nf.click {
             Some(text) => table([("inline", text.into())]),
             None => {
@@ -126,11 +126,11 @@ impl Lab<'_> {
                 keys
             }
         };
-        if form.is_process {
+        if mode.is_process {
             if nf != Nf::PROGRAM {
                 keys.insert("runs".into(), "process".into());
             }
-            if form == Mode::PROCESS {
+            if mode == Mode::PROCESS {
                 keys.insert("trust".into(), "lab".into());
             }
             keys.insert("cores".into(), chain_file::cores(cores));

@@ -23,8 +23,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn new(name: impl Into<String>, nfs: &[Nf], form: Mode) -> Row {
-        Row { name: name.into(), nfs: nfs.to_vec(), mode: form }
+    pub(super) fn new(name: impl Into<String>, nfs: &[Nf], mode: Mode) -> Row {
+        Row { name: name.into(), nfs: nfs.to_vec(), mode }
     }
 }
 
@@ -38,9 +38,9 @@ pub(super) fn over_sizes<'r>(rows: &'r [Row], sizes: &'r [u16]) -> impl Iterator
 }
 
 /// Throughput of a row at saturation, in Mpps, and whether the measurement was disturbed.
-pub(super) fn saturated(lab: &Lab, nfs: &[Nf], form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
-    let path = lab.row(nfs, form)?;
-    trial::saturation(lab, &path, &lab.run_options(form, Some(size)))
+pub(super) fn saturated(lab: &Lab, nfs: &[Nf], mode: Mode, size: u16) -> Result<(f64, bool), BenchError> {
+    let path = lab.row(nfs, mode)?;
+    trial::saturation(lab, &path, &lab.run_options(mode, Some(size)))
 }
 
 /// What a paper states over frame sizes: a rate of 64 bytes, and that of a line of 10 Gbit/s from a size on.

@@ -52,8 +52,8 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         ("one process, fused", Nf::L2, Mode::FUSED),
     ];
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
-    let cases = cases.map(|(count, (name, nf, form))| {
-        Case::point(name, count as f64, move |lab| saturated(lab, &vec![nf; count], form, 64))
+    let cases = cases.map(|(count, (name, nf, mode))| {
+        Case::point(name, count as f64, move |lab| saturated(lab, &vec![nf; count], mode, 64))
     });
     let sheet = lab.sheet(
         "mvmp-chain",

@@ -124,9 +124,9 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         [Nf::L2, Nf::FIREWALL].into_iter().chain(std::iter::repeat(Nf::L3)).take(count).collect()
     };
     let cases = (1..=most).flat_map(|count| curves.map(|curve| (count, curve)));
-    let cases = cases.map(|(count, (name, form))| {
+    let cases = cases.map(|(count, (name, mode))| {
         let nfs = nfs(count);
-        Case::point(name, count as f64, move |lab| saturated(lab, &nfs, form, 64))
+        Case::point(name, count as f64, move |lab| saturated(lab, &nfs, mode, 64))
     });
     let sheet = lab.sheet(
         "netvm-chain",
@@ -167,7 +167,7 @@ pub fn latency(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let told = "in this process a frame takes less than through another (µs)";
     figure.expect(values, told, |fused, process| fused < process);
     figure.add_note(
-        "The paper's figures have the way to the traffic generator and back in them; it states none. Past what a form \
+        "The paper's figures have the way to the traffic generator and back in them; it states none. Past what a mode \
          carries latency is that of a full ring of 1,024 frames.",
     );
     crowded(lab, &mut figure, 1);

@@ -29,10 +29,10 @@ const SETTLED: Duration = Duration::from_millis(50);
 /// Figure 2 and table 1: L3 forwarding and a firewall over frame sizes and the clock.
 pub fn baseline(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let sizes = lab.effort.sizes;
-    let forms = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
+    let modes = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
     let rows = [Nf::L3, Nf::FIREWALL]
         .into_iter()
-        .flat_map(|nf| forms.map(|form| Row::new(format!("{}, {}", nf.name, form.name), &[nf], form)));
+        .flat_map(|nf| modes.map(|mode| Row::new(format!("{}, {}", nf.name, mode.name), &[nf], mode)));
     let rows: Vec<Row> = rows.collect();
     let sheet = lab.sheet(
         "niu-baseline",
@@ -94,13 +94,13 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let most = lab.machine.cores.len().min(4);
     let mut cases = vec![];
     for size in sizes {
-        for (workers, form) in
+        for (workers, mode) in
             (1..=most).flat_map(|workers| [(workers, Mode::MODULAR), (workers, Mode::FUSED)])
         {
-            let name = format!("{}, {}", form.name, counted(workers, "queue"));
+            let name = format!("{}, {}", mode.name, counted(workers, "queue"));
             cases.push(Case::point(&name, f64::from(*size), move |lab| {
-                let path = lab.row(&[Nf::L3], form)?;
-                let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(form, Some(*size)) };
+                let path = lab.row(&[Nf::L3], mode)?;
+                let run = RunOptions { cores: lab.cores(workers), ..lab.run_options(mode, Some(*size)) };
                 trial::saturation(lab, &path, &run)
             }));
         }
@@ -139,11 +139,11 @@ pub fn bottleneck(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Table 2: the share of its time that the worker processes packets, with 10 GbE offered.
 fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     let sizes = lab.effort.sizes;
-    let forms = [Mode::MODULAR, Mode::CACHED];
-    let cases = sizes.iter().flat_map(|size| forms.map(|form| (*size, form))).map(|(size, form)| {
-        Case::new(format!("{}, {size}", form.name), move |lab| {
-            let (busy, disturbed) = busy(lab, form, size)?;
-            let (series, x) = (format!("L3FWD, {}", form.name), f64::from(size));
+    let modes = [Mode::MODULAR, Mode::CACHED];
+    let cases = sizes.iter().flat_map(|size| modes.map(|mode| (*size, mode))).map(|(size, mode)| {
+        Case::new(format!("{}, {size}", mode.name), move |lab| {
+            let (busy, disturbed) = busy(lab, mode, size)?;
+            let (series, x) = (format!("L3FWD, {}", mode.name), f64::from(size));
             Ok(vec![Sample { series, x, y: busy * 100.0, disturbed }])
         })
     });
@@ -157,10 +157,10 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
     let mut figure = lab.sweep(sheet, cases);
     figure.add_note(trial::open_loop(lab.effort.trial_s.max(0.1)));
     let most = sizes.iter().copied().max().map_or(0.0, f64::from);
-    for form in forms {
-        let name = format!("L3FWD, {}", form.name);
+    for mode in modes {
+        let name = format!("L3FWD, {}", mode.name);
         let values = (figure.at(&name, 64.0), figure.at(&name, most));
-        let told = format!("{}: large frames keep the core less busy (%)", form.name);
+        let told = format!("{}: large frames keep the core less busy (%)", mode.name);
         figure.expect(values, &told, |one, other| other < one);
     }
     let table = [100.0, 100.0, 70.1, 63.0, 53.6, 53.8];
@@ -171,11 +171,11 @@ fn utilization(lab: &mut Lab) -> Result<Figure, BenchError> {
 }
 
 /// The share of the time in which the worker had packets, and whether the trial was disturbed.
-fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
+fn busy(lab: &Lab, mode: Mode, size: u16) -> Result<(f64, bool), BenchError> {
     let cycles_per_ns =
         worker::clock::cycles_per_ns().ok_or_else(|| failed("this machine has no time stamp counter"))?;
-    let path = lab.row(&[Nf::L3], form)?;
-    let mut chain = trial::open(&path, &lab.run_options(form, Some(size)), Batching::Adaptive)?;
+    let path = lab.row(&[Nf::L3], mode)?;
+    let mut chain = trial::open(&path, &lab.run_options(mode, Some(size)), Batching::Adaptive)?;
     let probes = chain.running().probes().first().ok_or_else(|| failed("no packet thread"))?.clone();
     switch(chain.running(), &probes, true)?;
     std::thread::sleep(SETTLED);
@@ -194,10 +194,10 @@ fn busy(lab: &Lab, form: Mode, size: u16) -> Result<(f64, bool), BenchError> {
 
 /// Figure 5: one to three NFs in a row.
 pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
-    let forms = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
-    let rows: Vec<Row> = forms
+    let modes = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
+    let rows: Vec<Row> = modes
         .into_iter()
-        .flat_map(|form| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), form.name), nfs, form)))
+        .flat_map(|mode| ROWS.map(|nfs| Row::new(format!("{} NF, {}", nfs.len(), mode.name), nfs, mode)))
         .collect();
     let sizes = lab.effort.sizes;
     let sheet = lab.sheet(
@@ -207,12 +207,12 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         (Axis::log("frame size", "bytes"), Axis::linear("throughput", "Mpps")),
     );
     let mut figure = lab.saturate(sheet, over_sizes(&rows, sizes));
-    for form in [Mode::MODULAR, Mode::PROCESS] {
-        let of = |count: usize| figure.at(&format!("{count} NF, {}", form.name), 64.0);
-        let (values, told) = ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", form.name));
+    for mode in [Mode::MODULAR, Mode::PROCESS] {
+        let of = |count: usize| figure.at(&format!("{count} NF, {}", mode.name), 64.0);
+        let (values, told) = ((of(1), of(3)), format!("{}: three NFs carry less than one (Mpps)", mode.name));
         figure.expect(values, &told, |one, three| three < one);
     }
-    let of = |form: Mode| figure.at(&format!("3 NF, {}", form.name), 64.0);
+    let of = |mode: Mode| figure.at(&format!("3 NF, {}", mode.name), 64.0);
     let values = (of(Mode::CACHED), of(Mode::MODULAR));
     let told = "three NFs as one function carry more than as elements (Mpps)";
     figure.expect(values, told, |fused, modular| fused > modular);
@@ -271,13 +271,13 @@ pub fn numa(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
 /// Figure 8: independent chains at once, each with traffic and a core of its own.
 pub fn colocation(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let mut figures = vec![];
-    for form in [Mode::CACHED, Mode::MODULAR] {
-        let path = lab.row(&[Nf::L3], form)?;
+    for mode in [Mode::CACHED, Mode::MODULAR] {
+        let path = lab.row(&[Nf::L3], mode)?;
         let sizes = lab.effort.sizes.to_vec();
-        let mut figure = colocated(lab, &[path], BUNDLES, form.into(), Some(&sizes))?;
+        let mut figure = colocated(lab, &[path], BUNDLES, mode.into(), Some(&sizes))?;
         figure.name =
-            if form == Mode::CACHED { "niu-colocation".into() } else { "niu-colocation-modular".into() };
-        figure.title = format!("Independent chains side by side, {}", form.name);
+            if mode == Mode::CACHED { "niu-colocation".into() } else { "niu-colocation-modular".into() };
+        figure.title = format!("Independent chains side by side, {}", mode.name);
         figure.add_note("The paper states that throughput scales linearly in almost all cases.");
         figures.push(figure);
     }

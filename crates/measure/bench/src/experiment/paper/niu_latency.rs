@@ -90,13 +90,13 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let rows: [&[Nf]; 4] =
         [&[Nf::L3], &[Nf::FIREWALL], &[Nf::FIREWALL, Nf::L3], &[Nf::FIREWALL, Nf::L3, Nf::L2]];
     let names = ["L3FWD", "firewall", "firewall, L3FWD", "firewall, L3FWD, L2FWD"];
-    let forms = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
-    let cases = rows.into_iter().enumerate().flat_map(|(x, nfs)| forms.map(|form| (x, nfs, form)));
-    let cases = cases.map(|(x, nfs, form)| {
-        Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), form.name), move |lab| {
-            let path = lab.row(nfs, form)?;
-            let run = lab.run_options(form, Some(SIZE));
-            trial::latencies(lab, &path, (&run, Batching::Adaptive), form.name, &[(x as f64, load)])
+    let modes = [Mode::CACHED, Mode::MODULAR, Mode::PROCESS];
+    let cases = rows.into_iter().enumerate().flat_map(|(x, nfs)| modes.map(|mode| (x, nfs, mode)));
+    let cases = cases.map(|(x, nfs, mode)| {
+        Case::new(format!("{}, {}", names.get(x).copied().unwrap_or_default(), mode.name), move |lab| {
+            let path = lab.row(nfs, mode)?;
+            let run = lab.run_options(mode, Some(SIZE));
+            trial::latencies(lab, &path, (&run, Batching::Adaptive), mode.name, &[(x as f64, load)])
         })
     });
     let sheet = lab.sheet(
@@ -106,7 +106,7 @@ pub fn chain(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         (Axis::names("chain", names), Axis::log("latency", "µs")),
     );
     let mut figure = lab.sweep(sheet, cases);
-    let of = |form: Mode| figure.at(&format!("{}, median", form.name), 3.0);
+    let of = |mode: Mode| figure.at(&format!("{}, median", mode.name), 3.0);
     let values = (of(Mode::CACHED), of(Mode::PROCESS));
     let told = "three NFs in one function take less than in processes (µs)";
     figure.expect(values, told, |fused, processes| fused < processes);

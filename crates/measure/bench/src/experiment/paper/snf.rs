@@ -113,7 +113,7 @@ pub fn acl(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
         figure.add_note(match figure.name.as_str() {
             "snf-acl" => format!(
                 "The paper ({PLACE}): SNF carries up to 8.5 times what FastClick does; FastClick loses a factor of 1.5 with \
-                 713 rules and of 10 with 8,550. FastClick's classifiers are trees; the modular form here has a compiled one, \
+                 713 rules and of 10 with 8,550. FastClick's classifiers are trees; the modular mode here has a compiled one, \
                  too."
             ),
             _ => format!(
