@@ -30,7 +30,7 @@ const fn polling_mode(name: &'static str, batching: Batching, burst: usize, poll
 const TIMER_OF_100_US: Batching = Batching::Fixed { frames: 32, wait_ns: 100_000 };
 const TIMER_OF_1_MS: Batching = Batching::Fixed { frames: 256, wait_ns: 1_000_000 };
 
-const WAYS: [PollingMode; 5] = [
+const POLLING_MODES: [PollingMode; 5] = [
     polling_mode("adaptive", Batching::Adaptive, 64, false),
     polling_mode("adaptive, polling", Batching::Adaptive, 64, true),
     polling_mode("one by one", Batching::Adaptive, 1, false),
@@ -41,16 +41,16 @@ const WAYS: [PollingMode; 5] = [
 /// Figure 5: latency over the sending rate.
 pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     let rates: &[f64] = if lab.effort.is_miniature() { &[1e3, 1e5] } else { &RATES };
-    let cases = WAYS.iter().map(|way| {
-        Case::new(way.name, move |lab| {
+    let cases = POLLING_MODES.iter().map(|mode| {
+        Case::new(mode.name, move |lab| {
             let path = lab.row(&[Nf::L3], Mode::CACHED)?;
             let run = RunOptions {
-                burst: way.burst,
-                polls: way.polls,
+                burst: mode.burst,
+                polls: mode.polls,
                 ..lab.run_options(Mode::CACHED, Some(SIZE))
             };
             let loads: Vec<(f64, f64)> = rates.iter().map(|rate| (*rate, *rate)).collect();
-            trial::latencies(lab, &path, (&run, way.batching), way.name, &loads)
+            trial::latencies(lab, &path, (&run, mode.batching), mode.name, &loads)
         })
     });
     let sheet = lab.sheet(
@@ -63,7 +63,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     );
     let mut figure = lab.sweep(sheet, cases);
     let lowest = rates.first().copied().unwrap_or_default();
-    for fixed in WAYS.iter().filter(|way| way.batching != Batching::Adaptive) {
+    for fixed in POLLING_MODES.iter().filter(|mode| mode.batching != Batching::Adaptive) {
         let values =
             (figure.at("adaptive, median", lowest), figure.at(&format!("{}, median", fixed.name), lowest));
         let told = format!("at {lowest} packets a second frames wait less than in {} (µs)", fixed.name);
@@ -72,7 +72,7 @@ pub fn rate(lab: &mut Lab) -> Result<Vec<Figure>, BenchError> {
     figure.add_note(trial::open_loop(lab.effort.latency_s));
     figure.notes.extend([
         "A frame counts from when it was due, whether the chain was ready or not (corrected for coordinated omission). Where \
-         a way does not carry a rate, frames stand in the ring or are lost, and latency is that of a full ring."
+         a mode does not carry a rate, frames wait in the ring or are lost, and latency is that of a full ring."
             .to_string(),
         "A packet thread that finds nothing for a while sleeps: at the lowest rates that is most of a frame's time. One that \
          polls (millrace run --poll) takes a core for itself."
