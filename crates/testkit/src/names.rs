@@ -1,5 +1,6 @@
 //! The names that code defines, each with the place of its definition.
 
+use proc_macro2::TokenTree;
 use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
@@ -68,6 +69,20 @@ impl Walk {
         }
     }
 
+    /// Adds the handlers in the tokens of a macro: the first text of `Row::…("…"` and `Handler::…("…"`.
+    fn add_handlers(&mut self, tokens: &proc_macro2::TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            let TokenTree::Group(group) = token else { continue };
+            self.add_handlers(&group.stream());
+            let is_row = matches!(tokens.get(at.saturating_sub(4)), Some(TokenTree::Ident(of)) if of == "Row" || of == "Handler");
+            let first = group.stream().into_iter().next().filter(|_| is_row && at >= 4);
+            if let Some(Ok(name)) = first.map(|first| syn::parse2::<syn::LitStr>(first.into())) {
+                self.add_text("handler", name.value(), name.span());
+            }
+        }
+    }
+
     fn add_text(&mut self, kind: &'static str, name: String, span: proc_macro2::Span) {
         self.names.push(Name { file: self.file.clone(), line: span.start().line, kind, name });
     }
@@ -118,6 +133,10 @@ impl<'ast> Visit<'ast> for Walk {
             }
         }
         visit::visit_expr_call(self, call);
+    }
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        self.add_handlers(&mac.tokens);
+        visit::visit_macro(self, mac);
     }
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         if call.method == "register" {

@@ -67,7 +67,7 @@ pub async fn serve(
         .route("/v1/nfs/{nf}/{act}", post(act))
         .route("/v1/chain", chain)
         .route("/v1/chain/mode", put(set_mode))
-        // The path before version 0.1.0.
+        // The path of version 0.1.0.
         .route("/v1/chain/form", put(set_mode))
         .route("/v1/handlers/{handler}", handler)
         .route("/metrics", get(prometheus))

@@ -25,7 +25,7 @@ impl Bench {
     /// `None` when DPDK was not built in.
     fn new(name: &'static str) -> Option<Bench> {
         if !dpdk_sys::BUILT_WITH_DPDK {
-            eprintln!("SKIP: built without DPDK");
+            eprintln!("SKIP: built without DPDK (install libdpdk-dev and build again)");
             return None;
         }
         let options = EalOptions { huge_pages: Some(false), memory_mib: 256, ..EalOptions::default() };

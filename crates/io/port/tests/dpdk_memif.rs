@@ -21,7 +21,7 @@ fn memif_carries_packets_between_two_ends() {
         (Ok(server), Ok(client)) => (server, client),
         (one, two) => {
             let error = one.err().or(two.err()).map(|error| error.to_string()).unwrap_or_default();
-            eprintln!("SKIP: no memif here: {error}");
+            eprintln!("SKIP: no memif here (libdpdk-dev brings its driver): {error}");
             return;
         }
     };

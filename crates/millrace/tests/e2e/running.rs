@@ -136,7 +136,7 @@ fn a_capture_goes_through_dpdk() {
     );
     let run = folder.millrace(&["run", "dpdk.toml", "--json", "--for", "3"]);
     if run.stderr.contains("without DPDK") {
-        eprintln!("SKIP: built without DPDK");
+        eprintln!("SKIP: built without DPDK (install libdpdk-dev and build again)");
         return;
     }
     let accounts = run.sound().accounts();

@@ -332,7 +332,7 @@ inline = "FromDevice(a) -> there :: Counter -> ToDevice(b); FromDevice(b) -> bac
 #[test]
 fn devices_bring_their_pool() {
     if !port::dpdk::BUILT_WITH_DPDK {
-        eprintln!("SKIP: built without DPDK");
+        eprintln!("SKIP: built without DPDK (install libdpdk-dev and build again)");
         return;
     }
     let text = LOCAL.replace(

@@ -31,7 +31,7 @@ pub fn try_open(dpdk: &Dpdk, spec: &str) -> Option<DpdkPort> {
     match dpdk.open(&spec, 1) {
         Ok(mut ports) => Some(ports.remove(0)),
         Err(error) => {
-            eprintln!("SKIP: no such device here: {error}");
+            eprintln!("SKIP: no such device here (libdpdk-dev brings its drivers): {error}");
             None
         }
     }

@@ -273,7 +273,7 @@ fn frames_without_room_for_a_stamp_are_refused() {
 #[test]
 fn a_ring_of_dpdk_is_tested() {
     if !port::dpdk::BUILT_WITH_DPDK {
-        eprintln!("SKIP: built without DPDK");
+        eprintln!("SKIP: built without DPDK (install libdpdk-dev and build again)");
         return;
     }
     let mut devices = Devices::start(&[]).expect("DPDK starts");

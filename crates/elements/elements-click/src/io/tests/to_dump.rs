@@ -118,7 +118,7 @@ fn mistakes_are_collected() {
 #[test]
 fn tshark_reads_what_is_written() {
     if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("SKIP: tshark is not installed");
+        eprintln!("SKIP: tshark is not installed (apt install tshark)");
         return;
     }
     let folder = folder();
