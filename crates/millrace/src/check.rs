@@ -4,7 +4,7 @@ use crate::console;
 use crate::exit::ExitStatus;
 use anyhow::Context;
 use chain::FusedElements;
-use chain::{Chain, Define, Sources};
+use chain::{Chain, Define, SourceTexts};
 use clap::Args;
 use diag::{Diagnostics, SourceMap, Spanned};
 use runtime::Assembly;
@@ -68,17 +68,17 @@ pub struct Loaded {
     /// The chain; `None` if it has errors.
     pub chain: Option<Chain>,
     /// The texts by file, from which an NF's process loads the chain again.
-    pub sources: Sources,
+    pub sources: SourceTexts,
 }
 
 /// Reads a chain. If it has errors, its elements are checked, too, so that the user sees all errors at once.
 pub fn load(path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     std::fs::metadata(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    load_from(Sources::of_files(), path, defines)
+    load_from(SourceTexts::of_files(), path, defines)
 }
 
 /// [`load`] with texts from `sources`.
-pub fn load_from(mut sources: Sources, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
+pub fn load_from(mut sources: SourceTexts, path: &Path, defines: &[String]) -> anyhow::Result<Loaded> {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let defines = given(defines, &mut map);
     let mut chain =

@@ -1,6 +1,6 @@
 //! The millrace binary: its commands, and their exit status ([`exit::ExitStatus`]).
 
-mod accounts;
+mod accounting;
 mod bench;
 mod capacity;
 mod check;

@@ -181,7 +181,8 @@ mod tests {
         let file = folder.path().join("a.rs");
         let text = "mod m { pub struct S { f: u8 } enum E { V } impl S { fn g() {} } }\n\
                     const H: &[Row<S>] = &[Row::read(\"way\", |_, _| None)];\n\
-                    static T: u8 = 0; fn h() { Handler::named(\"rules\"); registry.register(\"up\", \"\", up); }";
+                    static T: u8 = 0; fn h() { Handler::named(\"rules\"); registry.register(\"up\", \"\", up); }\n\
+                    rows![Row::sum(\"lent\", f), other(\"no\")];";
         std::fs::write(&file, text).expect("written");
         let found = defined(&file, folder.path());
         let found: Vec<(&str, &str)> = found.iter().map(|name| (name.kind, &*name.name)).collect();
@@ -198,6 +199,7 @@ mod tests {
             ("fn", "h"),
             ("handler", "rules"),
             ("metric", "up"),
+            ("handler", "lent"),
         ];
         assert_eq!(found, expected);
     }

@@ -68,7 +68,11 @@ fn names_are_the_fields_words() {
         let folder = root.join(&package.folder);
         for file in rust_files(&folder).into_iter().filter(|file| is_shipped(file, &folder)) {
             for name in defined(&file, &root) {
-                let Some((instead, only_types)) = replaced.get(&words(&name.name)) else { continue };
+                let words = words(&name.name);
+                let singular = words.strip_suffix('s').unwrap_or(&words);
+                let Some((instead, only_types)) = replaced.get(&words).or(replaced.get(singular)) else {
+                    continue;
+                };
                 if *only_types && !["struct", "enum", "trait", "type", "mod"].contains(&name.kind) {
                     continue;
                 }

@@ -55,7 +55,7 @@ pub struct CodeBuilder {
 /// Compiled programs. The executable memory is freed with the last owner.
 pub struct Code {
     module: Option<JITModule>,
-    programs: Vec<Forms>,
+    programs: Vec<ProgramForms>,
 }
 
 /// A program and its machine code. They cannot be separated: the code that runs is that of this program.
@@ -72,7 +72,7 @@ pub struct Compiled {
 }
 
 /// One program and its functions.
-pub(crate) struct Forms {
+pub(crate) struct ProgramForms {
     pub(crate) program: Arc<Verified>,
     /// With all lookups between stages.
     pub(crate) staged: Signature,
@@ -210,7 +210,7 @@ impl CodeBuilder {
         };
         let compiled = self.programs.into_iter();
         let programs = compiled
-            .map(|(program, staged, walked)| Forms {
+            .map(|(program, staged, walked)| ProgramForms {
                 program,
                 staged: form(staged),
                 walked: walked.map(form),
@@ -234,10 +234,10 @@ impl Code {
 impl Compiled {
     /// The program.
     pub fn program(&self) -> &Arc<Verified> {
-        &self.forms().program
+        &self.program_forms().program
     }
 
-    pub(crate) fn forms(&self) -> &Forms {
+    pub(crate) fn program_forms(&self) -> &ProgramForms {
         &self.code.programs[self.number]
     }
 }

@@ -141,7 +141,7 @@ fn native(
     exits: &mut Exits,
 ) -> Option<usize> {
     let Burst { input, packets, list } = burst;
-    let compiled = compiled.forms();
+    let compiled = compiled.program_forms();
     let program: &Program = &compiled.program;
     if state.cells.len() < program.cells.len() {
         too_few_cells(program, state.cells.len());

@@ -1,7 +1,7 @@
 //! The configuration of an NF process that runs a Click configuration, and the start of NF processes.
 
 use crate::nfs::Starter;
-use chain::{Body, ProcessNf, Sources};
+use chain::{Body, ProcessNf, SourceTexts};
 use nf_host::{Command, NfOutput, NfSpec};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct Brief {
     /// When fused regions use a flow cache.
     pub cache: FlowCache,
     /// The texts from which the chain was loaded: later changes of the files do not affect this run.
-    pub sources: Sources,
+    pub sources: SourceTexts,
 }
 
 /// Returns how the process of each NF is started: the process of a Click configuration is this program,

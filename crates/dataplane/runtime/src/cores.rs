@@ -25,7 +25,7 @@ pub fn keep_off(chain: &mut Chain, packet_cores: &[usize]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chain::{Sources, load_from};
+    use chain::{SourceTexts, load_from};
     use diag::{Diagnostics, SourceMap};
     use std::path::Path;
 
@@ -34,7 +34,7 @@ mod tests {
         let text = "links = [\"a -> [0]x[1] -> [0]y[1] -> b\"]\n[ports]\na = { traffic = { flows = 1, size = \"64\" } }\n\
                     b = { discard = true }\n[nf.x]\nprogram = \"true\"\n[nf.y]\nprogram = \"true\"\ncores = [0]\n";
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-        let mut sources = Sources::default();
+        let mut sources = SourceTexts::default();
         sources.put(Path::new("chain.toml"), text);
         let path = Path::new("chain.toml");
         let chain = load_from(&mut sources, path, &[], &crate::KnownClasses, &mut map, &mut diags);

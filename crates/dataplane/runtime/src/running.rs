@@ -117,7 +117,7 @@ pub struct Running {
     asked: Asked,
     activities: Vec<Arc<WorkerActivity>>,
     /// For each worker, its requested execution mode and its number of fused regions.
-    forms: Vec<(Arc<AtomicBool>, usize)>,
+    fused_switches: Vec<(Arc<AtomicBool>, usize)>,
     probes: Vec<Arc<Probes>>,
     node_counters: NodeCounterReader,
     stop: Halt,
@@ -152,7 +152,7 @@ impl Running {
         let mailboxes = assembly.graphs.iter().map(|_| Arc::default()).collect();
         let exchange = Arc::new(Exchange::new(assembly.live, mailboxes));
         let handlers = Handlers::new(&mut assembly.graphs[0], Arc::clone(&exchange), plan.nfs.clone());
-        let (mut threads, mut activities, mut forms, mut probes) = (vec![], vec![], vec![], vec![]);
+        let (mut threads, mut activities, mut fused_switches, mut probes) = (vec![], vec![], vec![], vec![]);
         let graphs = assembly.graphs.into_iter().zip(assembly.regions);
         for (number, (nodes, regions)) in graphs.enumerate() {
             let mut worker = Worker::new(number, nodes, regions, pool(number), plan.clock.clone());
@@ -164,7 +164,7 @@ impl Running {
             worker.mailbox = Arc::clone(&exchange.mailboxes[number]);
             worker.exchange = Some(Arc::clone(&exchange));
             // All workers start in the same execution mode.
-            forms.push((Arc::clone(&worker.is_fused), worker.regions.len()));
+            fused_switches.push((Arc::clone(&worker.is_fused), worker.regions.len()));
             (worker.handoff, worker.rings) = (Arc::clone(&home), rings.clone());
             activities.push(Arc::clone(&worker.activity));
             probes.push(Arc::clone(&worker.probes));
@@ -190,7 +190,7 @@ impl Running {
             handlers,
             asked: vec![],
             activities,
-            forms,
+            fused_switches,
             probes,
             node_counters,
             stop: Halt(stop),
@@ -211,13 +211,13 @@ impl Running {
     /// Sets the execution mode while packets flow: elements run as one program where possible, or one by one.
     /// Their state is kept. The workers change by themselves.
     pub fn set_fused(&self, is_fused: bool) {
-        self.forms.iter().for_each(|(form, _)| form.store(is_fused, Ordering::Relaxed));
+        self.fused_switches.iter().for_each(|(switch, _)| switch.store(is_fused, Ordering::Relaxed));
     }
 
     /// The number of fused regions that run as one program now, and their total number, over all workers.
     pub fn fused(&self) -> (usize, usize) {
         let now = self.activities.iter().map(|activity| activity.fused.load(Ordering::Relaxed)).sum();
-        (now, self.forms.iter().map(|(_, regions)| regions).sum())
+        (now, self.fused_switches.iter().map(|(_, regions)| regions).sum())
     }
 
     /// The probes of each worker: while switched on, they measure the worker's cycles.

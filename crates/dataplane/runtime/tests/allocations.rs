@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "an allocator")]
 
 use chain::FusedElements;
-use chain::Sources;
+use chain::SourceTexts;
 use diag::{Diagnostics, SourceMap};
 use element::configure::Direction;
 use nf_host::NfOutput;
@@ -614,7 +614,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
     );
     std::fs::write(&chain_file, text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let mut sources = chain::Sources::of_files();
+    let mut sources = chain::SourceTexts::of_files();
     let chain =
         chain::load_from(&mut sources, &chain_file, &[], &runtime::KnownClasses, &mut map, &mut diags);
     let chain = chain.filter(|_| !diags.has_errors());
@@ -625,7 +625,7 @@ fn a_hop_through_an_nf_in_a_process_allocates_nothing() {
         evaluator: false,
         fused: false,
         cache: FlowCache::Off,
-        sources: Sources::of_files(),
+        sources: SourceTexts::of_files(),
     };
     let set = Arc::new(FrameSet::new(frames("ip")).expect("frames"));
     let made = Box::new(move |_: &chain::TrafficDecl, _: &mut Diagnostics| Some(Arc::clone(&set)));

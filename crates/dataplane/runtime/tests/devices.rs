@@ -1,6 +1,6 @@
 //! Random devices: a chain without errors gives a graph without errors.
 
-use chain::{Chain, Define, Sources, load_from};
+use chain::{Chain, Define, SourceTexts, load_from};
 use diag::{Diagnostics, SourceMap};
 use proptest::prelude::*;
 use runtime::resources::Resources;
@@ -64,7 +64,7 @@ fn load_text(text: &str) -> (Option<Chain>, SourceMap, Diagnostics) {
     std::fs::write(file.path(), text).expect("written");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let none: &[Define] = &[];
-    let mut sources = Sources::of_files();
+    let mut sources = SourceTexts::of_files();
     let chain = load_from(&mut sources, file.path(), none, &KnownClasses, &mut map, &mut diags);
     (chain.filter(|_| !diags.has_errors()), map, diags)
 }

@@ -106,6 +106,6 @@ impl Node {
     /// Adds packets to a node counter.
     #[inline]
     pub fn count(&self, account: NodeCounter, count: usize) {
-        self.counters.accounts[account as usize].add(count);
+        self.counters.node_counters[account as usize].add(count);
     }
 }

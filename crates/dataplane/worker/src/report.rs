@@ -37,7 +37,7 @@ pub struct NodeReport {
 impl NodeReport {
     /// Adds a worker's counters.
     pub fn add(&mut self, counters: &NodeCounters) {
-        let account = |account: NodeCounter| counters.accounts[account as usize].get();
+        let account = |account: NodeCounter| counters.node_counters[account as usize].get();
         self.input += counters.input.get();
         self.received += account(NodeCounter::Received);
         self.made += account(NodeCounter::Made);

@@ -109,7 +109,7 @@ pub struct TestHost {
     /// What pulls from an input get.
     upstream: HashMap<usize, VecDeque<Packet>>,
     /// Counts by [`NodeCounter`].
-    pub accounts: [usize; 6],
+    pub node_counters: [usize; 6],
     /// The time that the element wants to be called at.
     pub fire_at: Option<u64>,
     /// Whether it asked for the end.
@@ -146,7 +146,7 @@ impl Host for TestHost {
         count
     }
     fn count(&mut self, _node: usize, account: NodeCounter, count: usize) {
-        self.accounts[account as usize] += count;
+        self.node_counters[account as usize] += count;
     }
     fn fire_at(&mut self, _node: usize, at_ns: u64) {
         self.fire_at = Some(at_ns);
@@ -270,7 +270,7 @@ impl Instance {
             dropped: vec![],
             counted_dropped: 0,
             upstream: HashMap::new(),
-            accounts: [0; 6],
+            node_counters: [0; 6],
             fire_at: None,
             stopped: false,
             printed: vec![],
@@ -291,7 +291,7 @@ impl Instance {
         self.element = element;
         self.cells = program.iter().flat_map(|program| program.cells.iter().map(|c| c.init)).collect();
         let host = &mut self.host;
-        (host.now_ns, host.accounts, host.fire_at, host.stopped) = (START_NS, [0; 6], None, false);
+        (host.now_ns, host.node_counters, host.fire_at, host.stopped) = (START_NS, [0; 6], None, false);
         host.printed.clear();
         host.handlers.clear();
         self.element.start(&mut Work::new(&mut self.host, 0));
@@ -300,14 +300,15 @@ impl Instance {
     /// The accounts, and the packets that were emitted and dropped beside a batch and not removed yet.
     fn counters(&self) -> ([usize; 6], usize) {
         let left = self.host.emitted.len() + self.host.dropped.len() + self.host.counted_dropped;
-        (self.host.accounts, left)
+        (self.host.node_counters, left)
     }
 
     /// Holds the element to its books: since `before`, `came` packets went in and `left` came out or were
     /// dropped, beside those that it emitted and dropped itself.
     fn settle(&self, before: ([usize; 6], usize), came: usize, left: usize) {
         let left = left + self.counters().1 - before.1;
-        let since = |account: NodeCounter| self.host.accounts[account as usize] - before.0[account as usize];
+        let since =
+            |account: NodeCounter| self.host.node_counters[account as usize] - before.0[account as usize];
         let sources =
             came + since(NodeCounter::Received) + since(NodeCounter::Made) + since(NodeCounter::Released);
         let sinks = left + since(NodeCounter::Sent) + since(NodeCounter::Merged) + since(NodeCounter::Held);

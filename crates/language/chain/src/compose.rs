@@ -12,7 +12,7 @@ use super::instances;
 use super::l3_interface;
 use super::nf::{Nf, with_device};
 use super::replicate::replace_with_instances;
-use super::sources::folder_of;
+use super::source_texts::folder_of;
 use super::spec::{ExecutionMode, opposite_output};
 use super::wires::{idle_outputs, pass_on, process_of};
 use super::wiring::Wiring;

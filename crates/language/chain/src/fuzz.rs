@@ -1,7 +1,7 @@
 //! The entry for fuzzing the reader of chain files.
 
 use super::load::read_text;
-use super::sources::Texts;
+use super::source_texts::Texts;
 use diag::{Diagnostics, SourceMap};
 use std::path::Path;
 

@@ -85,7 +85,7 @@ mod model;
 mod nf;
 mod ports;
 mod replicate;
-mod sources;
+mod source_texts;
 mod spec;
 mod table;
 #[cfg(test)]
@@ -103,7 +103,7 @@ pub use model::{
     PortDecl, PortKind, PortSource, ProcessNf, Program, Run, Sees, Sends, Sink, TrafficDecl,
 };
 pub use nf::{device_direction, device_name};
-pub use sources::{Sources, folder_of};
+pub use source_texts::{SourceTexts, folder_of};
 pub use spec::{
     Access, Container, ContainerKind, ExecutionMode, FusedElements, Rights, RuntimeName, Terms, WhenDown,
     opposite_output,

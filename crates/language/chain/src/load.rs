@@ -1,7 +1,7 @@
 //! Loads a chain from a file.
 
 use crate::model::{Chain, Define};
-use crate::sources::{Sources, Texts, folder_of};
+use crate::source_texts::{SourceTexts, Texts, folder_of};
 use crate::{compose, device, file, instances, loops, nf, variables, wiring};
 use click::Classes;
 use diag::{Diagnostics, SourceId, SourceMap, Span, Spanned};
@@ -15,7 +15,7 @@ use std::path::Path;
 /// it finds further errors. A chain with an error must not be run; interfaces whose link has an error are
 /// idle.
 pub fn load_from(
-    sources: &mut Sources,
+    sources: &mut SourceTexts,
     path: &Path,
     defines: &[Define],
     classes: &dyn Classes,

@@ -1,6 +1,6 @@
 //! The NFs' Click files and their interfaces.
 
-use super::sources::{Texts, folder_of};
+use super::source_texts::{Texts, folder_of};
 use super::variables;
 use crate::model::{ChainFile, Define, NfDecl, NfText};
 use click::ast::Ast;

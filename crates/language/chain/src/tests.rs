@@ -26,7 +26,7 @@ fn load_with(
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let source = map.add("chain.toml", text);
     let defines: Vec<Define> = defines.iter().map(|(name, value)| given(name, value)).collect();
-    let mut sources = Sources::default();
+    let mut sources = SourceTexts::default();
     click.iter().for_each(|(file, text)| sources.put(Path::new(file), *text));
     let path = Path::new("chain.toml");
     let chain = read_text(path, source, &defines, &KnownClasses, &mut sources, &mut map, &mut diags);
@@ -139,7 +139,7 @@ fn a_click_file_alone_is_a_chain() {
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
     let path = Path::new(FILES).join("nfs/router.click");
     let defines = [given("COLOR", "4")];
-    let mut sources = Sources::of_files();
+    let mut sources = SourceTexts::of_files();
     let chain = load_from(&mut sources, &path, &defines, &KnownClasses, &mut map, &mut diags);
     assert!(!diags.has_errors(), "{}", diags.render_short(&map));
     let chain = chain.expect("no mistakes");
@@ -306,7 +306,7 @@ fn a_chain_with_mistakes_is_understood_as_far_as_that_goes() {
     let text = "links = [\"in -> [0]a[1] -> owt\"]\n[ports]\nin = { device = \"\" }\n\
                 [nf.a]\ninline = \"FromDevice(0) -> Nul -> Paint(x) -> ToDevice(1);\"\n";
     let source = map.add("chain.toml", text);
-    let (path, mut sources) = (Path::new("chain.toml"), Sources::default());
+    let (path, mut sources) = (Path::new("chain.toml"), SourceTexts::default());
     let chain = read_text(path, source, &[], &KnownClasses, &mut sources, &mut map, &mut diags);
     assert!(diags.errors() >= 2);
     let chain = chain.expect("a chain to look at");

@@ -1,7 +1,7 @@
 //! Chain files, one test each: `# test load` compares the comments behind `# becomes` with the errors and the
 //! chain that result from the file. `BLESS=1` writes these comments.
 
-use chain::{Body, Chain, PortKind, PortSource, Program, Sources, load_from};
+use chain::{Body, Chain, PortKind, PortSource, Program, SourceTexts, load_from};
 use diag::{Diagnostics, SourceMap};
 use runtime::KnownClasses;
 use std::fmt::Write;
@@ -87,7 +87,7 @@ fn file(path: &Path) -> golden::Outcome {
         return Err(file.unknown());
     }
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let chain = load_from(&mut Sources::of_files(), path, &[], &KnownClasses, &mut map, &mut diags);
+    let chain = load_from(&mut SourceTexts::of_files(), path, &[], &KnownClasses, &mut map, &mut diags);
     let chain = chain.filter(|_| !diags.has_errors());
     assert_eq!(chain.is_none(), diags.has_errors(), "mistakes, or a chain");
     file.becomes_comments(&(diags.render_short(&map) + &chain.as_ref().map_or(String::new(), describe)))

@@ -4,7 +4,7 @@ use crate::BenchError;
 use crate::machine::apart::{Apart, NEAR_IN};
 use crate::machine::core_time::Thread;
 use crate::shape::Shape;
-use chain::{Chain, PortKind, PortSource, Sources, TrafficDecl};
+use chain::{Chain, PortKind, PortSource, SourceTexts, TrafficDecl};
 use diag::{Diagnostics, SourceMap};
 use nf_host::NfOutput;
 use port::FrameSet;
@@ -41,7 +41,7 @@ pub struct Loaded {
     /// The chain.
     pub chain: Chain,
     path: PathBuf,
-    sources: Sources,
+    sources: SourceTexts,
     output: NfOutput,
     map: SourceMap,
     diags: Diagnostics,
@@ -54,7 +54,7 @@ impl Loaded {
     /// # Errors
     /// When the chain has errors.
     pub fn read(path: &Path) -> Result<Loaded, BenchError> {
-        Loaded::from_sources(Sources::of_files(), path, NfOutput::Inherit)
+        Loaded::from_sources(SourceTexts::of_files(), path, NfOutput::Inherit)
     }
 
     /// Reads a chain file from `sources`, which may replace texts of files. `output` says where the output of
@@ -62,7 +62,11 @@ impl Loaded {
     ///
     /// # Errors
     /// As [`Loaded::read`].
-    pub fn from_sources(mut sources: Sources, path: &Path, output: NfOutput) -> Result<Loaded, BenchError> {
+    pub fn from_sources(
+        mut sources: SourceTexts,
+        path: &Path,
+        output: NfOutput,
+    ) -> Result<Loaded, BenchError> {
         let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
         let chain = chain::load_from(&mut sources, path, &[], &runtime::KnownClasses, &mut map, &mut diags);
         match chain.filter(|_| !diags.has_errors()) {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SLOTS: u32 = 4096;
-const CLAIMS: u32 = 1024;
+const DESCRIPTORS: u32 = 1024;
 /// Duration of a row in a round.
 const LONG: Duration = Duration::from_millis(100);
 const FRAME_BYTES: u32 = 60;
@@ -101,7 +101,7 @@ fn nf(arguments: &[String]) -> ! {
     let [region, rings, core, burst, what, writable] = arguments else { panic!("six arguments") };
     pin(core.parse().expect("a core"));
     let region = PacketRegion::attach(memory(region), SLOTS, writable == "true").expect("packet memory");
-    let rings = RingFile::<2>::open(memory(rings), CLAIMS).expect("rings");
+    let rings = RingFile::<2>::open(memory(rings), DESCRIPTORS).expect("rings");
     let work = WORKS.into_iter().find(|work| format!("{work:?}") == *what).expect("work");
     let [to_nf, from_nf] = rings.rings();
     let alone = || std::thread::yield_now();
@@ -159,11 +159,11 @@ fn serve<C: Cells>(
 
 /// The most packets in flight: on one core a burst, on two enough to keep both sides busy.
 fn most_in_flight(row: &Row) -> usize {
-    if row.two_cores { CLAIMS as usize / 2 } else { row.burst }
+    if row.two_cores { DESCRIPTORS as usize / 2 } else { row.burst }
 }
 
 fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
-    let [there, back] = RingFile::<2>::create(CLAIMS).expect("rings").rings();
+    let [there, back] = RingFile::<2>::create(DESCRIPTORS).expect("rings").rings();
     let (mut to, mut from) = (Producer::new(there.clone()), Consumer::new(back.clone()));
     let (stop, burst, core) = (AtomicBool::new(false), row.burst, usize::from(row.two_cores));
     let idle = || if core == 0 { std::thread::yield_now() } else { std::hint::spin_loop() };
@@ -202,7 +202,7 @@ fn threads(row: &Row, ticks_per_ns: f64) -> f64 {
 /// Measures the host's side with another process as the NF.
 fn process(row: &Row, ticks_per_ns: f64) -> f64 {
     let shared = SharedPool::new(PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory"));
-    let rings = RingFile::<2>::create(CLAIMS).expect("rings");
+    let rings = RingFile::<2>::create(DESCRIPTORS).expect("rings");
     let region_fd = rustix::io::dup(shared.region().as_fd()).expect("descriptors");
     let rings_fd = rustix::io::dup(rings.as_fd()).expect("descriptors");
     let writable = row.kind != Kind::Process { writable: false };

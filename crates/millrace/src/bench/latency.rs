@@ -2,7 +2,7 @@
 
 use super::chain::{ChainArgs, frames_a_second, positive};
 use super::figures;
-use crate::accounts::table::{align_right, table};
+use crate::accounting::table::{align_right, table};
 use crate::exit::ExitStatus;
 use ::bench::load::{Arrival, FlowRecord, Offer};
 use ::bench::machine::Machine;

@@ -1,7 +1,7 @@
 //! `millrace nf`: NFs in processes of their own.
 
 use super::Asked;
-use crate::accounts::table::{align_right, named, table};
+use crate::accounting::table::{align_right, named, table};
 use crate::exit::ExitStatus;
 use crate::text::{count, print, print_json};
 use anyhow::Context;

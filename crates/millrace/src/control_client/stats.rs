@@ -2,7 +2,7 @@
 
 use super::At;
 use super::nf;
-use crate::accounts;
+use crate::accounting;
 use crate::exit::ExitStatus;
 use crate::text::{print, print_json};
 use crate::times;
@@ -70,12 +70,12 @@ pub fn run(args: &StatsArgs) -> anyhow::Result<ExitStatus> {
 
 /// The counters as text, with rates since `last`. With `all`, elements that no packet reached are included.
 pub fn text(stats: &Stats, last: Option<&Stats>, all: bool) -> String {
-    let mut text = accounts::elements(&stats.elements, all);
+    let mut text = accounting::elements(&stats.elements, all);
     if !stats.nfs.is_empty() {
         text += &nf::list(&stats.nfs);
         text.push('\n');
     }
-    text += &accounts::sum(stats);
+    text += &accounting::sum(stats);
     if let Some(rates) = last.and_then(|last| rates(stats, last)) {
         text += &rates;
     }

@@ -2,8 +2,8 @@
 
 use super::At;
 use super::stats;
-use crate::accounts;
-use crate::accounts::table::named;
+use crate::accounting;
+use crate::accounting::table::named;
 use crate::exit::ExitStatus;
 use crate::text::count;
 use crate::times;
@@ -131,7 +131,7 @@ impl Screen {
     fn head(&self) -> Paragraph<'_> {
         let mut lines = vec![];
         if let Some(stats) = &self.now {
-            lines.push(Line::from(accounts::sum(stats).trim_end().to_string()));
+            lines.push(Line::from(accounting::sum(stats).trim_end().to_string()));
             let rates = self.last.as_ref().and_then(|last| stats::rates(stats, last));
             lines.push(Line::from(rates.unwrap_or_default().trim_end().to_string()));
             lines.extend(stats.warnings.last().map(|finding| Line::from(format!("warning: {finding}"))));

@@ -1,6 +1,6 @@
 //! The chain controller: the thread that owns the daemon's chain, and the queue of requests to it.
 
-use crate::accounts::view;
+use crate::accounting::view;
 use crate::check::{self, Loaded};
 use crate::launch::{self, Launched};
 use chain::instances::family;

@@ -64,42 +64,47 @@ struct PacketEntrance {
     port: String,
 }
 
-fn doors(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
-    let doors = nodes.iter().enumerate().filter(|(_, node)| is_entrance(node)).map(|(at, _)| {
+fn entrances(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
+    let entrances = nodes.iter().enumerate().filter(|(_, node)| is_entrance(node)).map(|(at, _)| {
         let port = device_name(&chain.graph.elements[at].config).map(|name| name.text).unwrap_or_default();
         PacketEntrance { node: at, port }
     });
-    doors.collect()
+    entrances.collect()
 }
 
 /// The element at which the packet enters: the only one that receives from a port, or the one that `wanted`
 /// names.
 fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<PacketEntrance> {
-    let mut doors = doors(chain, nodes);
-    let list =
-        |doors: &[PacketEntrance]| doors.iter().map(|door| door.port.clone()).collect::<Vec<_>>().join(", ");
-    let all = list(&doors);
+    let mut entrances = entrances(chain, nodes);
+    let list = |entrances: &[PacketEntrance]| {
+        entrances.iter().map(|entrance| entrance.port.clone()).collect::<Vec<_>>().join(", ")
+    };
+    let all = list(&entrances);
     if let Some(wanted) = wanted {
-        doors.retain(|door| door.port == wanted || nodes[door.node].name == wanted);
-        if doors.is_empty() {
+        entrances.retain(|entrance| entrance.port == wanted || nodes[entrance.node].name == wanted);
+        if entrances.is_empty() {
             let known: Vec<&str> = all.split(", ").collect();
             let help = diag::did_you_mean(wanted, known).unwrap_or_else(|| format!("there are {all}"));
             bail!("nothing receives from a port `{wanted}`; {help}");
         }
     }
-    if doors.len() > 1 {
+    if entrances.len() > 1 {
         let names = match wanted {
-            Some(_) => doors.iter().map(|door| nodes[door.node].name.clone()).collect::<Vec<_>>().join(", "),
+            Some(_) => entrances
+                .iter()
+                .map(|entrance| nodes[entrance.node].name.clone())
+                .collect::<Vec<_>>()
+                .join(", "),
             None => all,
         };
         bail!("the packet could enter by several ports: {names}; choose one by --port");
     }
-    let door = doors.pop().context("no element of this chain receives from a port")?;
-    let node = &nodes[door.node];
+    let entrance = entrances.pop().context("no element of this chain receives from a port")?;
+    let node = &nodes[entrance.node];
     if node.config.contains("FORCE_IP") {
         bail!("{} looks at packets by its own code (FORCE_IP), which is not followed", node.name);
     }
-    Ok(door)
+    Ok(entrance)
 }
 
 /// Runs the command.
@@ -113,16 +118,16 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     else {
         return Ok(ExitStatus::Refused);
     };
-    let door = choose(&chain, &modular.graphs[0], args.port.as_deref())?;
+    let entrance = choose(&chain, &modular.graphs[0], args.port.as_deref())?;
     let mut held = packet::read(&args.packet)?;
     // Ports are numbered as the chain file has them.
-    let number = chain.ports.iter().position(|port| port.name == door.port);
+    let number = chain.ports.iter().position(|port| port.name == entrance.port);
     held.packet.origin = number.and_then(|at| u16::try_from(at).ok()).unwrap_or(shm::descriptor::NO_PORT);
-    let source = modular.graphs[0][door.node].name.clone();
+    let source = modular.graphs[0][entrance.node].name.clone();
     let Held { packet, .. } = &held;
     let bytes = packet.len() as usize;
-    let modular = Walker::new(&chain.graph, modular, args.max_classes).walk(door.node, held.clone())?;
-    let fused = Walker::new(&chain.graph, fused, args.max_classes).walk(door.node, held)?;
+    let modular = Walker::new(&chain.graph, modular, args.max_classes).walk(entrance.node, held.clone())?;
+    let fused = Walker::new(&chain.graph, fused, args.max_classes).walk(entrance.node, held)?;
     let had_a_say = modular.hops.iter().map(|hop| &hop.at);
     let mut places: Vec<(String, String)> = vec![];
     let decided =
@@ -133,10 +138,10 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
             places.push((name.clone(), map.location(element.span)));
         }
     }
-    let agree = modular.fates == fused.fates;
+    let agree = modular.outcomes == fused.outcomes;
     let number = args.packet.number;
     let explained =
-        Explained { packet: number, bytes, port: door.port, source, modular, fused, agree, places };
+        Explained { packet: number, bytes, port: entrance.port, source, modular, fused, agree, places };
     let text = || explained.text(&args.packet.file.display().to_string());
     text::print_found(args.json, &explained, text).context("standard output")?;
     Ok(ExitStatus::of(agree))
@@ -160,7 +165,7 @@ impl Explained {
             let asked: Vec<&str> = hop.decided.iter().map(|(_, text)| text.as_str()).collect();
             out += &said(hop, &asked);
         }
-        out += &fates(&self.modular);
+        out += &outcomes(&self.modular);
         out += "\nfused:\n";
         for hop in &self.fused.hops {
             match hop.class {
@@ -181,8 +186,8 @@ impl Explained {
             }
             out += &said(hop, &asked.iter().map(String::as_str).collect::<Vec<_>>());
         }
-        out += &fates(&self.fused);
-        let is_followed = self.modular.fates.iter().all(|fate| fate.ends != "unknown");
+        out += &outcomes(&self.fused);
+        let is_followed = self.modular.outcomes.iter().all(|outcome| outcome.ends != "unknown");
         out += if self.agree && is_followed {
             "\nboth execution modes do the same to it\n"
         } else if self.agree {
@@ -203,11 +208,11 @@ fn said(hop: &Hop, asked: &[&str]) -> String {
     out
 }
 
-fn fates(walk: &Walk) -> String {
+fn outcomes(walk: &Walk) -> String {
     let line = |fate: &walk::PacketOutcome| match fate.ends {
         "sent" => format!("  => sent {} ({}), {} bytes\n", fate.why, fate.at, fate.bytes.len()),
         "dropped" => format!("  => dropped by {}: {}\n", fate.at, fate.why),
         _ => format!("  => not known further at {}: {}\n", fate.at, fate.why),
     };
-    walk.fates.iter().map(line).collect()
+    walk.outcomes.iter().map(line).collect()
 }

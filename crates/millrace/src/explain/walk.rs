@@ -61,7 +61,7 @@ fn as_hex<S: serde::Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> 
 #[derive(Debug, Default, Serialize)]
 pub struct Walk {
     pub hops: Vec<Hop>,
-    pub fates: Vec<PacketOutcome>,
+    pub outcomes: Vec<PacketOutcome>,
 }
 
 /// The tables of a program, which belong to the elements of its nodes.
@@ -143,7 +143,7 @@ impl<'a> Walker<'a> {
     fn end(&mut self, node: usize, ends: &'static str, why: impl Into<String>, held: Held) {
         // The fused program may drop a packet before the elements' writes to it, so the bytes would differ.
         let bytes = if ends == "dropped" { vec![] } else { held.bytes().to_vec() };
-        self.walk.fates.push(PacketOutcome { ends, at: self.name(node), why: why.into(), bytes });
+        self.walk.outcomes.push(PacketOutcome { ends, at: self.name(node), why: why.into(), bytes });
     }
 
     fn wire(&self, node: usize, port: usize) -> Option<&'a click::Connection> {

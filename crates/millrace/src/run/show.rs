@@ -1,7 +1,7 @@
 //! The packet accounting of a run that has ended, as text and as JSON.
 
-use crate::accounts::table::{align_right, table};
-use crate::accounts::{self, view};
+use crate::accounting::table::{align_right, table};
+use crate::accounting::{self, view};
 use crate::text::{count, plural, print, print_json};
 use runtime::Outcome;
 use serde_json::json;
@@ -50,8 +50,8 @@ pub fn text(outcome: &Outcome, hints: &[String], handlers: &Handlers, all: bool)
     let report = &outcome.report;
     ports(&mut out, outcome)?;
     let stats = view::of_outcome(outcome, &[], Instant::now());
-    out.push_str(&accounts::elements(&stats.elements, all));
-    out.push_str(&accounts::sum(&stats));
+    out.push_str(&accounting::elements(&stats.elements, all));
+    out.push_str(&accounting::sum(&stats));
     for node in report.unbalanced() {
         writeln!(
             out,

@@ -75,7 +75,7 @@ pub struct ClassShown {
     /// The decisions, each with its element.
     pub steps: Vec<String>,
     /// Paths through the elements that were merged into this class.
-    pub ways: usize,
+    pub paths: usize,
 }
 
 impl ClassShown {
@@ -219,7 +219,7 @@ impl Walked {
                 after: class.after(&group.classes.pool),
                 saved_writes: show.wasted(class),
                 steps: show.steps(class),
-                ways: class.merged_paths,
+                paths: class.merged_paths,
             }
         });
         shown.collect()

@@ -24,7 +24,7 @@ const MOST_LINES: usize = 4;
 const LINE: i64 = 15;
 
 /// Colours that differ enough side by side, also for most colour-blind people.
-const WAYS: [&str; 10] = [
+const PATH_COLORS: [&str; 10] = [
     "#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#7f3c8d", "#8c6d31", "#17becf", "#3969ac", "#80ba5a",
     "#6b6ecf",
 ];
@@ -200,7 +200,7 @@ fn colour(class: &ClassShown, leaves: &[String]) -> &'static str {
 }
 
 fn path(output: usize) -> &'static str {
-    WAYS[output % WAYS.len()]
+    PATH_COLORS[output % PATH_COLORS.len()]
 }
 
 /// Adds text at a position.

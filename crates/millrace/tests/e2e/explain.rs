@@ -47,15 +47,15 @@ fn compare(chain: &Chain, every: usize) -> [usize; 3] {
         let said = folder.millrace(&["explain", chain.file, "--packet", &packet, "--json"]).sound().text();
         let said: Value = serde_json::from_str(&said).expect("JSON");
         assert_eq!(said["agree"], true);
-        assert_eq!(said["modular"]["fates"], said["fused"]["fates"]);
+        assert_eq!(said["modular"]["outcomes"], said["fused"]["outcomes"]);
         for form in ["modular", "fused"] {
             let accounts = folder.millrace(&["run", chain.file, "--as", form, "--json"]).sound().accounts();
-            for fate in said[form]["fates"].as_array().expect("a list") {
-                let word = |what: &str| fate[what].as_str().expect("a word");
+            for outcome in said[form]["outcomes"].as_array().expect("a list") {
+                let word = |what: &str| outcome[what].as_str().expect("a word");
                 let element = || accounts.element(word("at"));
                 match word("ends") {
                     "sent" => {
-                        assert_eq!(element().sent, 1, "packet {number}: {fate}");
+                        assert_eq!(element().sent, 1, "packet {number}: {outcome}");
                         let (_, file) =
                             chain.writes.iter().find(|(by, _)| *by == word("why")).expect("a port");
                         let written = captures::frames(&folder.path(file));
@@ -66,7 +66,7 @@ fn compare(chain: &Chain, every: usize) -> [usize; 3] {
                     "dropped" => {
                         let dropped = &element().dropped;
                         let reason = (word("why").to_string(), 1);
-                        assert!(dropped.contains(&reason), "packet {number}: {fate}, {dropped:?}");
+                        assert!(dropped.contains(&reason), "packet {number}: {outcome}, {dropped:?}");
                         seen[1] += 1;
                     }
                     _ => seen[2] += 1,

@@ -67,7 +67,7 @@ pub(crate) fn welcome(instance: &Instance, socket: &Socket, mut hello: Hello) ->
         writable: !spec.terms.observes(),
         inputs: spec.inputs.clone(),
         outputs: spec.outputs.clone(),
-        stations: instance
+        l3_interfaces: instance
             .l3_interfaces
             .iter()
             .map(|interface| interface.as_deref().and_then(facts))

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 const SLOTS: u32 = 2048;
-const CLAIMS: u32 = 1024;
+const DESCRIPTORS: u32 = 1024;
 const BURST: usize = 64;
 /// How long a row runs in a round.
 const LONG: Duration = Duration::from_millis(150);
@@ -77,7 +77,7 @@ fn clock(ticks_per_ns: f64, turn: impl FnMut() -> usize) -> f64 {
 fn packets(two_cores: bool) -> Vec<Descriptor> {
     let descriptor =
         |slot| Descriptor { slot, generation: 1, data: HEADROOM as u16, len: 60, ..Descriptor::default() };
-    (0..if two_cores { CLAIMS / 2 } else { CLAIMS }).map(descriptor).collect()
+    (0..if two_cores { DESCRIPTORS / 2 } else { DESCRIPTORS }).map(descriptor).collect()
 }
 
 fn welcome(member: u8) -> Welcome {
@@ -85,13 +85,13 @@ fn welcome(member: u8) -> Welcome {
         protocol: nf::message::PROTOCOL,
         layout: LAYOUT_VERSION,
         slots: SLOTS,
-        descriptors: CLAIMS,
-        quota: u64::from(CLAIMS),
+        descriptors: DESCRIPTORS,
+        quota: u64::from(DESCRIPTORS),
         burst: BURST,
         writable: true,
         inputs: vec!["0".into()],
         outputs: vec!["0".into()],
-        group: Some(DirectGroup { member, descriptors: CLAIMS, outputs: vec![0] }),
+        group: Some(DirectGroup { member, descriptors: DESCRIPTORS, outputs: vec![0] }),
         ..Welcome::default()
     }
 }
@@ -101,8 +101,8 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let region = PacketRegion::create(RegionOptions::slots(SLOTS)).expect("memory");
     let notes = Page::create_for(SLOTS as usize).expect("memory");
     let [page, my_page] = [(); 2].map(|()| Page::create().expect("memory"));
-    let [there, back] = [(); 2].map(|()| RingFile::<1>::create(CLAIMS).expect("rings"));
-    let [mine, others] = [(); 2].map(|()| RingFile::<3>::create(CLAIMS).expect("rings"));
+    let [there, back] = [(); 2].map(|()| RingFile::<1>::create(DESCRIPTORS).expect("rings"));
+    let [mine, others] = [(); 2].map(|()| RingFile::<3>::create(DESCRIPTORS).expect("rings"));
     let copy = |file: BorrowedFd<'_>| file.try_clone_to_owned().expect("descriptors");
 
     let (host, theirs) = Socket::pair().expect("a socket");
@@ -116,7 +116,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     let files = [region.as_fd(), others.as_fd(), page.as_fd(), notes.as_fd(), back.as_fd()];
     host.send(&ToNf::Welcome(welcome(1)), &files).expect("it listens");
     let open = |way, ring: &RingFile<1>, socket: &Socket| {
-        let message = ToNf::Direct { ring: way, input: 0, descriptors: CLAIMS, index: 0 };
+        let message = ToNf::Direct { ring: way, input: 0, descriptors: DESCRIPTORS, index: 0 };
         socket.send(&message, &[ring.as_fd()]).expect("it listens");
     };
     open(0, &there, &host);
@@ -125,7 +125,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
     pin(0);
     let (my_host, socket) = Socket::pair().expect("a socket");
     let [to_me, ..] = mine.rings();
-    let exit = RingFile::open(copy(there.as_fd()), CLAIMS).expect("a ring");
+    let exit = RingFile::open(copy(there.as_fd()), DESCRIPTORS).expect("a ring");
     let mut ends = Ends::new(Attached {
         socket,
         welcome: welcome(0),
@@ -156,7 +156,7 @@ fn processes(two_cores: bool, ticks_per_ns: f64) -> f64 {
 
 /// Passes the same descriptors between two threads.
 fn threads(two_cores: bool, ticks_per_ns: f64) -> f64 {
-    let [there, back] = RingFile::<2>::create(CLAIMS).expect("rings").rings();
+    let [there, back] = RingFile::<2>::create(DESCRIPTORS).expect("rings").rings();
     let (mut to, mut from) = (Producer::new(there.clone()), Consumer::new(back.clone()));
     let stop = AtomicBool::new(false);
     pin(0);

@@ -138,7 +138,7 @@ impl Ends {
     pub fn new(attached: Attached) -> Ends {
         let Attached { socket, welcome, region, rings, page, metadata, group, .. } = attached;
         let [from, to, grants] = rings.rings();
-        let neighbours = Neighbours::new(welcome.stations.clone());
+        let neighbours = Neighbours::new(welcome.l3_interfaces.clone());
         Ends {
             neighbours,
             marks: vec![0; region.slots() as usize],

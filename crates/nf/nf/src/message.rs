@@ -224,7 +224,7 @@ pub struct Welcome {
     pub outputs: Vec<String>,
     /// The L3 interface of each output, if it has addresses and the host resolves neighbours there.
     #[serde(default)]
-    pub stations: Vec<Option<InterfaceFacts>>,
+    pub l3_interfaces: Vec<Option<InterfaceFacts>>,
     /// The size of the configuration in bytes.
     #[serde(default)]
     pub config_bytes: usize,

@@ -46,7 +46,7 @@ pub(super) struct Forward<'a> {
     /// The numbers of the old program's values.
     pub(super) numbers: Vec<Vn>,
     /// Where the new program defines a value.
-    pub(super) homes: HashMap<Vn, Vec<(BlockId, Value)>>,
+    pub(super) locations: HashMap<Vn, Vec<(BlockId, Value)>>,
     next_value: u32,
     pub(super) out: Vec<Block>,
     pub(super) notes: Notes,
@@ -78,7 +78,7 @@ pub fn rewrite(program: &Program, known: &Known) -> Rewritten {
         params: vec![None; count],
         reached: vec![false; count],
         numbers: vec![unset; program.value_count()],
-        homes: HashMap::new(),
+        locations: HashMap::new(),
         next_value: 0,
         out: vec![empty; count],
         notes: vec![vec![]; count],
@@ -348,8 +348,8 @@ impl Forward<'_> {
     /// can use the outcome of a test on it only if both are in one block.
     pub(super) fn read_here(&mut self, number: Vn, inst: Inst, note: OptimizationNote) -> Vn {
         let here = self.here;
-        let homes = self.homes.get(&number);
-        let found = homes.is_some_and(|homes| homes.iter().any(|home| home.0 == here));
+        let locations = self.locations.get(&number);
+        let found = locations.is_some_and(|locations| locations.iter().any(|location| location.0 == here));
         if !found && self.values.number(number).is_none() {
             self.write(number, inst, note);
         }

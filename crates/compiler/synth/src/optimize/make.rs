@@ -20,13 +20,13 @@ const MOST_HOMES: usize = 16;
 
 impl Forward<'_> {
     pub(super) fn settle_at(&mut self, number: Vn, value: Value, block: BlockId) {
-        self.homes.entry(number).or_default().push((block, value));
+        self.locations.entry(number).or_default().push((block, value));
     }
 
     /// The definition of a value that is available here: on this side of the last stage boundary, or on
     /// any side.
     pub(super) fn holder(&self, number: Vn, any_side: bool) -> Option<Value> {
-        let homes = self.homes.get(&number)?;
+        let homes = self.locations.get(&number)?;
         let fits = |home: &&(BlockId, Value)| {
             self.order.dominates(home.0, self.here) && (any_side || self.order.same_side(home.0, self.here))
         };

@@ -1,6 +1,6 @@
 //! Compares templates of any program with the program.
 
-use super::{KEY_WORDS, Layout, Leases, Recorder, cache_entry, program};
+use super::{CacheValidity, KEY_WORDS, Layout, Recorder, cache_entry, program};
 use crate::fuzz::{All, Noting, Observed, Runner, Sample};
 use ir::eval::{EvalState, Exit, run};
 use ir::program::TableDecl;
@@ -45,7 +45,8 @@ pub fn compare_templates(whole: &Verified, first: &Sample, others: &[Sample]) ->
         let layouts = vec![Some(LAYOUT); whole.entries.len()];
         let bytes = followed.template.entry_bytes();
         let templates = [(input, followed.template)];
-        let front = program(whole, &layouts, &templates, bytes, Leases { renew_ns: 500, end_ns: 1000 });
+        let front =
+            program(whole, &layouts, &templates, bytes, CacheValidity { renew_ns: 500, end_ns: 1000 });
         let front = front.unwrap_or_else(|error| panic!("{error} of\n{}", text::print(whole)));
         let front = crate::optimize::optimize(&front)
             .unwrap_or_else(|error| panic!("{error}: the optimised\n{}", text::print(&front)));

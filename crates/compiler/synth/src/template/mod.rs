@@ -33,7 +33,7 @@ mod term;
 pub use fuzz::{Tried, compare_templates};
 pub use key::{KEY_WORDS, Layout};
 pub use model::Template;
-pub use program::{Leases, program};
+pub use program::{CacheValidity, program};
 pub use record::{Recorder, Recording};
 pub use term::Refusal;
 

@@ -12,26 +12,26 @@ use packet::field::Base;
 
 /// How long entries are valid, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leases {
+pub struct CacheValidity {
     /// Until a packet has to renew the entry.
     pub renew_ns: u64,
     /// Until the entry expires.
     pub end_ns: u64,
 }
 
-impl Leases {
+impl CacheValidity {
     /// Half of the time that tables guarantee, and all of it.
-    pub fn new(ns: u64) -> Leases {
+    pub fn new(ns: u64) -> CacheValidity {
         // Small enough that no sum overflows.
         let ns = ns.min(1 << 61);
-        Leases { renew_ns: ns / 2, end_ns: ns }
+        CacheValidity { renew_ns: ns / 2, end_ns: ns }
     }
 }
 
 /// The program under construction.
 struct Writer {
     f: Builder,
-    leases: Leases,
+    validity: CacheValidity,
     /// The block of packets that run through the whole program.
     whole: BlockId,
 }
@@ -48,7 +48,7 @@ pub fn program(
     layouts: &[Option<Layout>],
     templates: &[(usize, Template)],
     entry_bytes: usize,
-    leases: Leases,
+    validity: CacheValidity,
 ) -> Result<Verified, VerifyError> {
     let entries = TableDecl {
         name: "flows".into(),
@@ -69,7 +69,7 @@ pub fn program(
     });
     let path = Term::Slow(whole.slow.len() as u16);
     let whole_program = f.aside(|f| f.end(path));
-    let mut writer = Writer { f, leases, whole: whole_program };
+    let mut writer = Writer { f, validity, whole: whole_program };
     for input in 0..whole.entries.len() {
         writer.f.next_entry();
         let own = templates.iter().enumerate().filter(|(_, (at, _))| *at == input);
@@ -95,7 +95,7 @@ impl Writer {
 
     fn template(&mut self, rec: Value, template: &Template) -> BlockId {
         let Template { need, room, insts, guards, effects, exit, .. } = template;
-        let Writer { f, leases, whole } = self;
+        let Writer { f, validity, whole } = self;
         // Invalidates the entry; the packet runs through the whole program.
         let els = f.aside(|f| {
             f.store_record(rec, cache_entry::RENEW_NS, 8, 0);
@@ -107,8 +107,8 @@ impl Writer {
         let late = f.aside(|f| {
             f.check(now_ns().less_than(record(rec, cache_entry::END_NS, 8)), *whole);
             let now = f.eval(now_ns());
-            f.store_record(rec, cache_entry::RENEW_NS, 8, now + leases.renew_ns);
-            f.store_record(rec, cache_entry::END_NS, 8, now + leases.end_ns);
+            f.store_record(rec, cache_entry::RENEW_NS, 8, now + validity.renew_ns);
+            f.store_record(rec, cache_entry::END_NS, 8, now + validity.end_ns);
             f.jump(*whole);
         });
         f.aside(|f| {

@@ -74,7 +74,7 @@ fn fixture(file: &str, text: &str, captures: &[(&str, usize)]) -> Fixture {
     let path = folder.path().join(file);
     std::fs::write(&path, text).expect("writable");
     let (mut map, mut diags) = (SourceMap::new(), Diagnostics::new());
-    let mut sources = chain::Sources::of_files();
+    let mut sources = chain::SourceTexts::of_files();
     let chain = chain::load_from(&mut sources, &path, &[], &crate::KnownClasses, &mut map, &mut diags);
     let chain = chain.filter(|_| !diags.has_errors());
     let chain = chain.unwrap_or_else(|| panic!("{}", diags.render_short(&map)));

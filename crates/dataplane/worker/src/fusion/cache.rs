@@ -21,7 +21,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use synth::template::{KEY_WORDS, Layout, Leases, Recorder, Recording, Template, cache_entry, program};
+use synth::template::{
+    CacheValidity, KEY_WORDS, Layout, Recorder, Recording, Template, cache_entry, program,
+};
 use table::TableError;
 use table::flow::{FlowConfig, FlowTable};
 
@@ -184,7 +186,7 @@ pub struct Cache {
     /// Removed records; kept for its allocation.
     gone: Vec<u64>,
     entry_bytes: usize,
-    leases: Option<Leases>,
+    validity: Option<CacheValidity>,
     changes: u64,
     /// The time for recording until the next attempt, and the templates and entries added in it.
     left: Duration,
@@ -212,7 +214,7 @@ impl Cache {
             users: Users::default(),
             gone: vec![],
             entry_bytes: 64,
-            leases: None,
+            validity: None,
             changes: 0,
             left: TRYING,
             has_followed: false,
@@ -362,7 +364,7 @@ impl Cache {
         if self.how == FlowCache::Auto && worth < WORTH {
             return;
         }
-        let leases = *self.leases.get_or_insert_with(|| borrow(&self.whole, state.tables));
+        let validity = *self.validity.get_or_insert_with(|| borrow(&self.whole, state.tables));
         self.inputs[input] = Input::Cached(layout);
         let bytes = template.entry_bytes();
         let next = self.templates.len();
@@ -397,8 +399,8 @@ impl Cache {
             return;
         }
         let now_ns = state.now_ns;
-        entries.record_store(at, cache_entry::RENEW_NS, 8, now_ns.saturating_add(leases.renew_ns));
-        entries.record_store(at, cache_entry::END_NS, 8, now_ns.saturating_add(leases.end_ns));
+        entries.record_store(at, cache_entry::RENEW_NS, 8, now_ns.saturating_add(validity.renew_ns));
+        entries.record_store(at, cache_entry::END_NS, 8, now_ns.saturating_add(validity.end_ns));
         entries.record_store(at, cache_entry::TEMPLATE, 2, number as u64);
         for ((offset, bytes), number) in self.templates[number].1.params.iter().zip(numbers) {
             entries.record_store(at, *offset, *bytes, number);
@@ -435,7 +437,7 @@ impl Cache {
             self.take(made);
         }
         let known = self.program.as_ref().map_or(0, |front| front.knows);
-        let Some(leases) = self.leases.filter(|_| known < self.templates.len()) else { return };
+        let Some(validity) = self.validity.filter(|_| known < self.templates.len()) else { return };
         if self.making.is_some() {
             return;
         }
@@ -454,7 +456,7 @@ impl Cache {
                 program: "templates".into(),
                 what: error.to_string(),
             };
-            let plain = program(&whole, &layouts, &templates, entry_bytes, leases).map_err(failed)?;
+            let plain = program(&whole, &layouts, &templates, entry_bytes, validity).map_err(failed)?;
             let program = Arc::new(synth::optimize::optimize(&plain).map_err(failed)?);
             let knows = templates.len();
             let engine = if is_evaluated { Engine::Evaluator(program) } else { Engine::native(&program)? };
@@ -486,17 +488,18 @@ impl Cache {
 }
 
 /// Sets the tables' cache validity and returns it.
-fn borrow(whole: &Program, tables: &mut dyn Tables) -> Leases {
+fn borrow(whole: &Program, tables: &mut dyn Tables) -> CacheValidity {
     let numbers = 0..whole.tables.len();
-    let leases =
+    let validity =
         |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.cache_validity());
-    let ns = numbers.clone().filter_map(|number| Some(leases(tables, number)?.ns)).min().unwrap_or(u64::MAX);
+    let ns =
+        numbers.clone().filter_map(|number| Some(validity(tables, number)?.ns)).min().unwrap_or(u64::MAX);
     // A table may offer an unlimited validity. The limit removes the entries of ended flows.
-    let leases = Leases::new(ns.min(LONGEST_NS));
+    let validity = CacheValidity::new(ns.min(LONGEST_NS));
     for number in numbers {
         if let Some(table) = tables.table(number) {
-            table.set_cache_validity(leases.end_ns);
+            table.set_cache_validity(validity.end_ns);
         }
     }
-    leases
+    validity
 }

@@ -5,7 +5,7 @@ use super::cache::{Cache, CacheCounts, FlowCache};
 use super::compiled::{CompiledRegion, Config, config_cells, holds};
 use super::cpu::{aside, compiled};
 use super::find::{Cut, entries};
-use super::region_source::{RegionSource, Sources};
+use super::region_source::{RegionSource, RegionSources};
 use crate::graph::{End, Node, RegionEntry};
 use codegen::{CodegenError, Engine};
 use ir::Verified;
@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use synth::link::{LinkError, Linked};
 
 /// A compilation on a thread: its sources, the linked program and the compiled program.
-type Making = JoinHandle<Result<(Arc<Sources>, Arc<Linked>, CompiledRegion), CannotMake>>;
+type Making = JoinHandle<Result<(Arc<RegionSources>, Arc<Linked>, CompiledRegion), CannotMake>>;
 
 /// Why a fused region could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub struct FusedRegion {
     /// The nodes of its parts.
     pub parts: Vec<usize>,
     /// The programs from which it is linked.
-    sources: Arc<Sources>,
+    sources: Arc<RegionSources>,
     /// The linked program before optimization, and the origin of its tables, cells and exits.
     pub linked: Arc<Linked>,
     /// Whether `linked` and `compiled` come from other programs than those in `sources`.
@@ -52,7 +52,7 @@ pub struct FusedRegion {
     /// A compilation in progress for other values of configuration cells or other programs.
     next: Option<Making>,
     /// Programs and cell values that could not be compiled.
-    failed: Option<(Arc<Sources>, Config)>,
+    failed: Option<(Arc<RegionSources>, Config)>,
     /// Whether the program is wanted and fits the cells' values.
     is_ready: bool,
     is_wanted: bool,
@@ -111,7 +111,8 @@ impl FusedRegion {
                 next: this.outputs.iter().enumerate().map(next).collect(),
             })
         };
-        let sources = Sources { parts: parts.iter().filter_map(source).collect(), entries: inputs.clone() };
+        let sources =
+            RegionSources { parts: parts.iter().filter_map(source).collect(), entries: inputs.clone() };
         let linked = sources.link()?;
         let start: Vec<u64> = linked.program.cells.iter().map(|cell| cell.init).collect();
         let made = match how.is_wanted {
@@ -237,7 +238,11 @@ impl FusedRegion {
     }
 
     /// Takes the result of a compilation.
-    fn take(&mut self, made: Result<(Arc<Sources>, Arc<Linked>, CompiledRegion), CannotMake>, cells: &[u64]) {
+    fn take(
+        &mut self,
+        made: Result<(Arc<RegionSources>, Arc<Linked>, CompiledRegion), CannotMake>,
+        cells: &[u64],
+    ) {
         match made {
             Ok((sources, linked, made)) if Arc::ptr_eq(&sources, &self.sources) => {
                 (self.linked, self.compiled, self.is_stale) = (linked, made, false);

@@ -6,7 +6,7 @@ use synth::link::{LinkError, Linked, Part, link};
 
 /// The programs of a fused region and how they are wired.
 #[derive(Clone)]
-pub(crate) struct Sources {
+pub(crate) struct RegionSources {
     pub parts: Vec<RegionSource>,
     /// For each input of the fused region, the part and its input.
     pub entries: Vec<(usize, usize)>,
@@ -21,7 +21,7 @@ pub(crate) struct RegionSource {
     pub next: Vec<Option<(usize, usize)>>,
 }
 
-impl Sources {
+impl RegionSources {
     /// Links the programs into one.
     pub fn link(&self) -> Result<Linked, LinkError> {
         let parts = self.parts.iter().map(|source| Part {

@@ -40,7 +40,7 @@ impl Worker {
         let mut announced = 0;
         let (mut lost, mut lost_count) = ([0; LIST_CAPACITY], 0);
         let mut owners = [0; LIST_CAPACITY];
-        spread.owners(packets, list, &mut owners);
+        spread.owner_workers(packets, list, &mut owners);
         for (&index, &owner) in list.iter().zip(&owners) {
             let owner = usize::from(owner);
             own[count] = index;

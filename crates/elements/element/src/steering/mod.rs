@@ -30,7 +30,7 @@ const WIDE: usize = 1 << 17;
 
 /// The owner workers of flows and addresses.
 #[derive(Debug)]
-pub struct Owners {
+pub struct FlowOwners {
     /// The indirection table.
     places: [u8; PLACES],
     /// The number of `flows` with each hash of 16 bits. It is small enough to stay in a cache, and spares
@@ -72,19 +72,19 @@ impl Whose {
     }
 }
 
-impl Owners {
+impl FlowOwners {
     /// For this number of workers.
-    pub fn new(workers: usize) -> Owners {
+    pub fn new(workers: usize) -> FlowOwners {
         let places = std::array::from_fn(|place| (place % workers.clamp(1, MOST_WORKERS)) as u8);
         let noted = (0..=u16::MAX).map(|_| AtomicU32::default()).collect();
-        Owners { places, noted, flows: Directory::new(FLOWS), wide: Directory::new(WIDE) }
+        FlowOwners { places, noted, flows: Directory::new(FLOWS), wide: Directory::new(WIDE) }
     }
 
     /// The owners in the chain of an element that is being made; `None` if one worker has all packets.
-    pub fn of(cx: &mut Configure<'_>) -> Option<Arc<Owners>> {
+    pub fn of(cx: &mut Configure<'_>) -> Option<Arc<FlowOwners>> {
         let workers = cx.workers;
         let many = (2..=MOST_WORKERS).contains(&workers);
-        many.then(|| cx.shared(Scope::AllWorkers, "owners of flows", || Owners::new(workers))).flatten()
+        many.then(|| cx.shared(Scope::AllWorkers, "owners of flows", || FlowOwners::new(workers))).flatten()
     }
 
     fn directory(&self, whose: Whose) -> &Directory {
@@ -166,27 +166,27 @@ fn listed<'a>(packets: &'a [Packet], list: &'a [u16]) -> impl Iterator<Item = &'
 /// The flow steering of a port's packets.
 #[derive(Clone, Debug)]
 pub struct FlowSteering {
-    owners: Arc<Owners>,
+    flow_owners: Arc<FlowOwners>,
     link_type: u32,
     shared_out: bool,
 }
 
 impl FlowSteering {
     /// For packets from this port.
-    pub fn new(owners: Arc<Owners>, port: &PortInfo) -> FlowSteering {
-        FlowSteering { owners, link_type: port.link_type, shared_out: port.shares_flows }
+    pub fn new(flow_owners: Arc<FlowOwners>, port: &PortInfo) -> FlowSteering {
+        FlowSteering { flow_owners, link_type: port.link_type, shared_out: port.shares_flows }
     }
 
     /// Whether the port's queues have the right flows already, and no element has an [`OwnerWorker`]: then no
     /// packet needs to be handed over for a record here.
     pub fn is_shared_out(&self) -> bool {
-        self.shared_out && !self.owners.flows.is_prepared()
+        self.shared_out && !self.flow_owners.flows.is_prepared()
     }
 
     /// Writes the owner workers of the listed packets to `owners`, in the order of the list.
-    pub fn owners(&self, packets: &[Packet], list: &[u16], owners: &mut [u8; LIST_CAPACITY]) {
-        let directory = &self.owners.flows;
-        if directory.is_empty() || !self.owners.wide.is_empty() || self.link_type != LINK_ETHERNET {
+    pub fn owner_workers(&self, packets: &[Packet], list: &[u16], owners: &mut [u8; LIST_CAPACITY]) {
+        let directory = &self.flow_owners.flows;
+        if directory.is_empty() || !self.flow_owners.wide.is_empty() || self.link_type != LINK_ETHERNET {
             for (owner, packet) in owners.iter_mut().zip(listed(packets, list)) {
                 *owner = self.owner_worker(packet) as u8;
             }
@@ -198,8 +198,8 @@ impl FlowSteering {
             match Plain::of(&PacketBytes::new(packet)) {
                 Some(plain) => {
                     let steering = plain.hash();
-                    *owner = self.owners.at_place(steering) as u8;
-                    if self.owners.may_be_noted(steering) {
+                    *owner = self.flow_owners.at_place(steering) as u8;
+                    if self.flow_owners.may_be_noted(steering) {
                         *hash = plain.flow().table_hash(SEEDS[0]);
                         directory.fetch(*hash);
                     }
@@ -222,9 +222,9 @@ impl FlowSteering {
             && let Some(plain) = Plain::of(&bytes)
         {
             // Nearly all packets: a few loads instead of a parse.
-            return match self.owners.is_empty() {
-                true => self.owners.at_place(plain.hash()),
-                false => self.owners.of_flow(&plain.flow()),
+            return match self.flow_owners.is_empty() {
+                true => self.flow_owners.at_place(plain.hash()),
+                false => self.flow_owners.of_flow(&plain.flow()),
             };
         }
         let layers = match self.link_type {
@@ -234,7 +234,7 @@ impl FlowSteering {
         };
         // The owner of a flow must get its ICMP errors, as if they were replies.
         let about = quoted_flow(&bytes, &layers).map(FlowKey::reversed);
-        about.or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.owners.of_flow(&flow))
+        about.or_else(|| FlowKey::of(&bytes, &layers)).map_or(0, |flow| self.flow_owners.of_flow(&flow))
     }
 }
 
@@ -286,7 +286,7 @@ impl Plain {
 #[derive(Clone, Debug)]
 pub struct OwnerWorker {
     /// The owner workers.
-    pub owners: Arc<Owners>,
+    pub flow_owners: Arc<FlowOwners>,
     /// The worker.
     pub worker: usize,
 }
@@ -295,22 +295,22 @@ impl OwnerWorker {
     /// The worker of an element that is being made; `None` if one worker has all packets.
     pub fn of(cx: &mut Configure<'_>) -> Option<OwnerWorker> {
         let worker = cx.worker;
-        let owners = Owners::of(cx)?;
-        owners.flows.prepare();
-        owners.wide.prepare();
-        Some(OwnerWorker { owners, worker })
+        let flow_owners = FlowOwners::of(cx)?;
+        flow_owners.flows.prepare();
+        flow_owners.wide.prepare();
+        Some(OwnerWorker { flow_owners, worker })
     }
 
     /// Whether a flow's hash chooses this worker.
     pub fn has(&self, flow: &FlowKey) -> bool {
-        self.owners.by_hash(flow) == self.worker
+        self.flow_owners.by_hash(flow) == self.worker
     }
 
     /// Records that this worker owns these packets.
     pub fn claim_owner(&self, whose: Whose) {
         match whose {
             Whose::Flow(flow) if self.has(&flow) => {}
-            _ => self.owners.set_owner(whose, self.worker),
+            _ => self.flow_owners.set_owner(whose, self.worker),
         }
     }
 
@@ -318,7 +318,7 @@ impl OwnerWorker {
     pub fn forget(&self, whose: Whose) {
         match whose {
             Whose::Flow(flow) if self.has(&flow) => {}
-            _ => self.owners.forget(whose, self.worker),
+            _ => self.flow_owners.forget(whose, self.worker),
         }
     }
 }
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_is_noted_goes_before_hashes() {
-        let owners = Arc::new(Owners::new(4));
+        let owners = Arc::new(FlowOwners::new(4));
         let ip = |last: u8| Ipv4Addr::new(10, 0, 0, last);
         let flow = |src: u8, dst: u8, src_port, dst_port| FlowKey {
             src: ip(src).into(),
@@ -366,7 +366,7 @@ mod tests {
             dst_port,
         };
         let hashed = owners.of_flow(&flow(1, 2, 3, 4));
-        let home = OwnerWorker { owners: Arc::clone(&owners), worker: (hashed + 1) % 4 };
+        let home = OwnerWorker { flow_owners: Arc::clone(&owners), worker: (hashed + 1) % 4 };
         home.claim_owner(Whose::Flow(flow(1, 2, 3, 4)));
         assert_eq!(owners.of_flow(&flow(1, 2, 3, 4)), home.worker);
         assert_eq!(owners.of_flow(&flow(2, 1, 4, 3)), home.worker, "the other direction");
@@ -378,7 +378,7 @@ mod tests {
             (Whose::Address(ip(9)), flow(1, 9, 5, 80), flow(9, 1, 5, 80)),
             (Whose::Source(ip(9)), flow(9, 1, 5, 80), flow(1, 9, 5, 80)),
         ] {
-            let other = OwnerWorker { owners: Arc::clone(&owners), worker: (owners.by_hash(&hit) + 2) % 4 };
+            let other = OwnerWorker { flow_owners: Arc::clone(&owners), worker: (owners.by_hash(&hit) + 2) % 4 };
             other.claim_owner(whose);
             assert_eq!(owners.of_flow(&hit), other.worker, "{whose:?}");
             assert_eq!(owners.of_flow(&miss), owners.by_hash(&miss), "{whose:?}");
@@ -386,7 +386,7 @@ mod tests {
             assert!(owners.is_empty(), "nothing is left of {whose:?}");
         }
         // What hashes there anyway is not noted.
-        let own = OwnerWorker { owners: Arc::clone(&owners), worker: hashed };
+        let own = OwnerWorker { flow_owners: Arc::clone(&owners), worker: hashed };
         own.claim_owner(Whose::Flow(flow(1, 2, 3, 4)));
         assert!(owners.is_empty());
         assert!(owners.noted.iter().all(|count| count.load(Ordering::Relaxed) == 0));

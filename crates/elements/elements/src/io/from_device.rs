@@ -3,7 +3,7 @@
 use super::files;
 use super::link_type;
 use click::config::parse;
-use element::steering::{FlowSteering, Owners};
+use element::steering::{FlowOwners, FlowSteering};
 use element::value::true_or_false;
 use element::{
     BoxElement, Class, Configure, Direction, Element, Opaque, PortCodes, Progress, Row, StateScope, Task,
@@ -70,7 +70,7 @@ struct FromDevice {
     force_ip: Option<u32>,
     second_output: bool,
     /// The owners of flows, if there are several workers.
-    owners: Option<Arc<Owners>>,
+    flow_owners: Option<Arc<FlowOwners>>,
     count: u64,
     byte_count: u64,
 }
@@ -110,8 +110,9 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     if !fine {
         return None;
     }
-    let owners = Owners::of(cx);
-    let device = FromDevice { port, burst, active, force_ip, second_output, owners, count: 0, byte_count: 0 };
+    let flow_owners = FlowOwners::of(cx);
+    let device =
+        FromDevice { port, burst, active, force_ip, second_output, flow_owners, count: 0, byte_count: 0 };
     Some(BoxElement::opaque(device))
 }
 
@@ -139,7 +140,7 @@ impl Opaque for FromDevice {}
 
 impl Task for FromDevice {
     fn steering(&self) -> Option<FlowSteering> {
-        Some(FlowSteering::new(Arc::clone(self.owners.as_ref()?), &self.port.info()))
+        Some(FlowSteering::new(Arc::clone(self.flow_owners.as_ref()?), &self.port.info()))
     }
 
     fn run_task(&mut self, vector: &mut Vector, work: &mut Work<'_>) -> Progress {

@@ -43,12 +43,12 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 struct Advertiser {
     /// From addresses to indices in the list.
     prefixes: Lpm6,
-    stations: Vec<MacAddr>,
+    macs: Vec<MacAddr>,
 }
 
 fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut args = cx.args();
-    let mut stations: Vec<MacAddr> = vec![];
+    let mut macs: Vec<MacAddr> = vec![];
     let mut networks: Vec<(Network, u32)> = vec![];
     for text in args.rest() {
         let before = networks.len();
@@ -61,11 +61,11 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
                     args.error(word.span, "one Ethernet address is enough");
                 }
             } else if let Some(network) = args.read(&word, network) {
-                networks.push((network, stations.len() as u32));
+                networks.push((network, macs.len() as u32));
             }
         }
         match station {
-            Some(station) => stations.push(station),
+            Some(station) => macs.push(station),
             None => {
                 args.error(text.span, "an Ethernet address is missing").help("write `ADDR[/LEN] ETHADDR`");
             }
@@ -83,7 +83,7 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         }
         Ok(prefixes)
     });
-    Some(BoxElement::opaque(Advertiser { prefixes: cx.accept(cx.span, table)?, stations }))
+    Some(BoxElement::opaque(Advertiser { prefixes: cx.accept(cx.span, table)?, macs }))
 }
 
 /// A neighbour message in an Ethernet frame.
@@ -177,7 +177,7 @@ impl Advertiser {
     fn answer(&self, packet: &mut Packet) -> Result<(), usize> {
         let received = read(packet).filter(is_sound_question).ok_or(BAD_SOLICITATION)?;
         let station = self.prefixes.lookup(received.message.target.to_bits()).ok_or(NOT_MINE)?;
-        let station = *self.stations.get(station as usize).ok_or(NOT_MINE)?;
+        let station = *self.macs.get(station as usize).ok_or(NOT_MINE)?;
         if advertise(packet, &received, station, ROUTER) { Ok(()) } else { Err(BAD_SOLICITATION) }
     }
 }

@@ -29,7 +29,7 @@ fn queues_keep_order_and_drop_what_does_not_fit() {
         rig.write("reset_counts", "").unwrap();
         assert_eq!((rig.read("drops").as_str(), rig.read("highwater_length").as_str()), ("0", "0"));
         assert!(rig.pull(0, 1).is_empty());
-        let accounts = rig.host().accounts;
+        let accounts = rig.host().node_counters;
         assert_eq!((accounts[NodeCounter::Held as usize], accounts[NodeCounter::Released as usize]), (7, 7));
     }
 }

@@ -11,7 +11,7 @@ use toml::de::DeValue;
 /// The layers that `peels` may name.
 const LAYERS: [&str; 6] = ["vlan", "qinq", "mpls", "gre", "vxlan", "geneve"];
 /// The values of `sends` that are not a port.
-const WAYS: [&str; 4] = ["round-robin", "opposite", "flow-hash", "symmetric-flow-hash"];
+const STEER_POLICIES: [&str; 4] = ["round-robin", "opposite", "flow-hash", "symmetric-flow-hash"];
 
 /// Reads the entries of `[device]`.
 pub fn read(mut keys: Keys<'_>, ports: &[PortDecl], diags: &mut Diagnostics) -> Vec<DeviceDecl> {
@@ -263,7 +263,8 @@ impl<'a> Reader<'a, '_> {
             _ => {
                 let Some(name) = &given else { return Sends::To(0) };
                 let names = ports.iter().map(|of| of.name.as_str()).zip(0..);
-                let known: Vec<(&str, usize)> = WAYS.map(|way| (way, 0)).into_iter().chain(names).collect();
+                let known: Vec<(&str, usize)> =
+                    STEER_POLICIES.map(|policy| (policy, 0)).into_iter().chain(names).collect();
                 let words: Vec<String> = known.iter().map(|(known, _)| format!("`{known}`")).collect();
                 let wrong = format!("device `{}` cannot send by `{name}`", self.value.key);
                 let help = format!("write one of {}", words.join(", "));

@@ -1,7 +1,7 @@
 //! The chain file of an experiment: its own text, or a user's with some keys changed.
 
 use crate::BenchError;
-use chain::Sources;
+use chain::SourceTexts;
 use std::path::{Path, PathBuf};
 
 /// The text of a chain file, which may differ from the file on disk.
@@ -37,8 +37,8 @@ impl Script {
     }
 
     /// The sources of the chain, with this text in place of the file's.
-    pub fn sources(&self) -> Sources {
-        let mut sources = Sources::of_files();
+    pub fn sources(&self) -> SourceTexts {
+        let mut sources = SourceTexts::of_files();
         sources.put(&self.path, self.text.as_str());
         sources
     }

@@ -224,7 +224,7 @@ mod tests {
         for (workload, kind) in workload::all().flat_map(|w| PortKind::ALL.map(|kind| (w, kind))) {
             let path = stage.lay_out(workload, kind, 100).expect("written");
             let (mut map, mut diags) = (diag::SourceMap::new(), diag::Diagnostics::new());
-            let mut sources = chain::Sources::of_files();
+            let mut sources = chain::SourceTexts::of_files();
             let chain =
                 chain::load_from(&mut sources, &path, &[], &runtime::KnownClasses, &mut map, &mut diags);
             let told = diags.render_short(&map);

@@ -70,7 +70,7 @@ pub fn welcome(interfaces: &[&str]) -> Welcome {
         writable: true,
         inputs: names.clone(),
         outputs: names,
-        stations: vec![],
+        l3_interfaces: vec![],
         config_bytes: 0,
         group: None,
     }
@@ -86,9 +86,9 @@ impl Host {
     pub fn beside(
         options: Options,
         interfaces: &[&str],
-        stations: Vec<Option<InterfaceFacts>>,
+        l3_interfaces: Vec<Option<InterfaceFacts>>,
     ) -> (Host, Link) {
-        Host::with(options, interfaces, true, stations)
+        Host::with(options, interfaces, true, l3_interfaces)
     }
 
     /// The same for an observer.
@@ -100,7 +100,7 @@ impl Host {
         options: Options,
         interfaces: &[&str],
         writable: bool,
-        stations: Vec<Option<InterfaceFacts>>,
+        l3_interfaces: Vec<Option<InterfaceFacts>>,
     ) -> (Host, Link) {
         let mut host = None;
         let link = shake(options, |socket, hello| {
@@ -119,7 +119,7 @@ impl Host {
             let for_reading = (!writable).then(|| shared.region().for_reading().expect("a descriptor"));
             let region = for_reading.as_ref().map_or(shared.region().as_fd(), AsFd::as_fd);
             let descriptors: [BorrowedFd<'_>; 3] = [region, rings.as_fd(), page.as_fd()];
-            let welcome = Welcome { writable, stations, ..welcome(interfaces) };
+            let welcome = Welcome { writable, l3_interfaces, ..welcome(interfaces) };
             socket.send(&ToNf::Welcome(welcome), &descriptors).expect("sent");
             let (pool, in_flight) = (PacketPool::Native(shared.worker()), InFlightTable::new(SLOTS));
             host = Some(Host { socket, page, pool, in_flight, host_end, _rings: rings, shared });

@@ -27,7 +27,7 @@ fn infinite_source_makes_bursts_up_to_its_limit() {
         (&out[0].packet.bytes[..], out[0].packet.timestamp_ns),
         (&[1, 2, 0xff][..], rig.host().now_ns)
     );
-    assert_eq!(rig.host().accounts[NodeCounter::Made as usize], 102);
+    assert_eq!(rig.host().node_counters[NodeCounter::Made as usize], 102);
 }
 
 #[test]

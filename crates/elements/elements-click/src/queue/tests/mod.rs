@@ -193,7 +193,7 @@ fn deficit_round_robin_shares_bytes() {
     rig.feed(1, &packets(0..30));
     assert_eq!(rig.pull(0, 64).len(), 30);
     assert!(rig.pull(0, 64).is_empty());
-    let held = rig.host().accounts[NodeCounter::Held as usize];
-    assert_eq!(held, rig.host().accounts[NodeCounter::Released as usize]);
+    let held = rig.host().node_counters[NodeCounter::Held as usize];
+    assert_eq!(held, rig.host().node_counters[NodeCounter::Released as usize]);
     assert_eq!(Rig::try_new("DRRSched", "0", 2, 1).err().unwrap().lines().count(), 1);
 }

@@ -17,7 +17,7 @@ fn tee_sends_the_same_to_every_output() {
     for port in 0..3 {
         assert_eq!(at(&out, port), packets);
     }
-    assert_eq!(rig.host().accounts[NodeCounter::Made as usize], 4);
+    assert_eq!(rig.host().node_counters[NodeCounter::Made as usize], 4);
     assert_eq!(rig.read("copy_failures"), "0");
     assert!(mistakes("Tee", "2", 1, 3)[0].contains("3 outputs"));
     let mut rig = Rig::new("Tee", "", 1, 1);

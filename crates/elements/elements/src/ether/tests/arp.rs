@@ -32,7 +32,7 @@ fn at(out: &[Out], exit: Exit) -> Vec<u8> {
 }
 
 fn accounts_balance(rig: &mut Rig) {
-    let accounts = rig.host().accounts;
+    let accounts = rig.host().node_counters;
     let waiting: usize = rig.read("length").parse().unwrap();
     assert_eq!(accounts[NodeCounter::Held as usize] - accounts[NodeCounter::Released as usize], waiting);
 }
@@ -61,11 +61,11 @@ fn packets_wait_for_the_answer_and_then_take_the_fast_path() {
     }
     assert_eq!([rig.read("length"), rig.read("responses"), rig.read("drops")], ["1", "1", "0"]);
     // Known now: nothing is held or asked.
-    let held = rig.host().accounts[NodeCounter::Held as usize];
+    let held = rig.host().node_counters[NodeCounter::Held as usize];
     let sent = rig.push_one(0, &to([10, 0, 0, 2], 4));
     assert_eq!((sent.exit, ethernet(&sent.packet.bytes)), (Exit::Port(0), (A, B, 0x0800)));
     assert_eq!((&sent.packet.bytes[14..], sent.packet.net), (&to([10, 0, 0, 2], 4).bytes[..], Some(14)));
-    assert_eq!(rig.host().accounts[NodeCounter::Held as usize], held);
+    assert_eq!(rig.host().node_counters[NodeCounter::Held as usize], held);
     accounts_balance(&mut rig);
 }
 

@@ -126,7 +126,7 @@ fn to_device_keeps_pulled_packets_until_the_port_takes_them() {
     let order: Vec<u8> = sent.lock().unwrap().iter().map(|frame| frame[0]).collect();
     assert_eq!(order, [1, 2, 3, 4, 5, 6]);
     let [held, released] = [element::work::NodeCounter::Held, element::work::NodeCounter::Released]
-        .map(|a| rig.host().accounts[a as usize]);
+        .map(|a| rig.host().node_counters[a as usize]);
     assert_eq!(held, released, "what was kept was let go");
 }
 

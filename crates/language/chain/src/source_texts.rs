@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Texts by name. Other texts are read from files, if that is allowed, and stored.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Sources {
+pub struct SourceTexts {
     files: BTreeMap<PathBuf, Vec<u8>>,
     /// Libraries by their name and the file that requires them: the name for messages, and the text.
     libraries: BTreeMap<String, (String, String)>,
@@ -15,10 +15,10 @@ pub struct Sources {
     reads_files: bool,
 }
 
-impl Sources {
+impl SourceTexts {
     /// An empty store that reads missing texts from files.
-    pub fn of_files() -> Sources {
-        Sources { reads_files: true, ..Sources::default() }
+    pub fn of_files() -> SourceTexts {
+        SourceTexts { reads_files: true, ..SourceTexts::default() }
     }
 
     /// Uses a text as the content of a file, whether or not that file exists.
@@ -27,7 +27,7 @@ impl Sources {
     }
 }
 
-impl Texts for Sources {
+impl Texts for SourceTexts {
     fn read(&mut self, path: &Path) -> std::io::Result<Vec<u8>> {
         if let Some(known) = self.files.get(path) {
             return Ok(known.clone());
@@ -41,7 +41,7 @@ impl Texts for Sources {
     }
 }
 
-impl click::Libraries for Sources {
+impl click::Libraries for SourceTexts {
     fn load(&mut self, name: &str, from: &str) -> Result<(String, String), String> {
         let key = format!("{name}\n{from}");
         if let Some(known) = self.libraries.get(&key) {
@@ -56,7 +56,7 @@ impl click::Libraries for Sources {
     }
 }
 
-/// Where the texts of a chain come from: [`Sources`], or a test.
+/// Where the texts of a chain come from: [`SourceTexts`], or a test.
 pub(crate) trait Texts: click::Libraries {
     /// The content of a file.
     fn read(&mut self, path: &Path) -> std::io::Result<Vec<u8>>;
@@ -78,10 +78,10 @@ mod tests {
     fn what_was_read_once_is_read_again_without_files() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         std::fs::write(file.path(), "text").expect("written");
-        let mut sources = Sources::of_files();
+        let mut sources = SourceTexts::of_files();
         assert_eq!(sources.read(file.path()).expect("there"), b"text");
         std::fs::write(file.path(), "other").expect("written");
-        let mut kept = Sources { reads_files: false, ..sources };
+        let mut kept = SourceTexts { reads_files: false, ..sources };
         assert_eq!(kept.read(file.path()).expect("kept"), b"text");
         kept.put(file.path(), "made up");
         assert_eq!(kept.read(file.path()).expect("put there"), b"made up");
