@@ -21,9 +21,9 @@ static int interface_of(millrace_link *link, const uint8_t next[4])
     for (int at = 0; at < millrace_interfaces(link); at++) {
         uint8_t own[16], mac[6];
         uint32_t bits;
-        int addresses = millrace_station(link, (uint32_t)at, mac);
+        int addresses = millrace_l3_interface(link, (uint32_t)at, mac);
         for (int number = 0; number < addresses; number++) {
-            if (millrace_station_address(link, (uint32_t)at, (uint32_t)number, own, &bits) == 4 && bits == 24
+            if (millrace_l3_interface_address(link, (uint32_t)at, (uint32_t)number, own, &bits) == 4 && bits == 24
                 && memcmp(own, next, 3) == 0)
                 return at;
         }
@@ -36,7 +36,7 @@ static void leave(millrace_link *link, millrace_packet *packet, uint32_t interfa
     uint8_t to[6], own[6];
     switch (millrace_neighbour(link, interface, 4, next, to)) {
     case MILLRACE_NEIGHBOUR_KNOWN:
-        millrace_station(link, interface, own);
+        millrace_l3_interface(link, interface, own);
         memcpy(packet->data, to, 6);
         memcpy(packet->data + 6, own, 6);
         millrace_send(link, packet, 1, interface);
@@ -92,9 +92,9 @@ static int start(millrace_link *link, void *user)
 {
     uint8_t address[16] = { 10, 0, 0, 9 }, mac[6];
     (void)user;
-    if (millrace_station(link, 0, mac) != 2 || millrace_station(link, 9, mac) != MILLRACE_ERROR_ARGUMENT
-        || millrace_station_address(link, 0, 1, address, NULL) != 6 || address[0] != 0xfd
-        || millrace_station_address(link, 0, 2, address, NULL) != MILLRACE_ERROR_ARGUMENT
+    if (millrace_l3_interface(link, 0, mac) != 2 || millrace_l3_interface(link, 9, mac) != MILLRACE_ERROR_ARGUMENT
+        || millrace_l3_interface_address(link, 0, 1, address, NULL) != 6 || address[0] != 0xfd
+        || millrace_l3_interface_address(link, 0, 2, address, NULL) != MILLRACE_ERROR_ARGUMENT
         || millrace_neighbour(link, 0, 5, address, mac) != MILLRACE_ERROR_ARGUMENT
         || millrace_neighbour(link, 0, 4, NULL, mac) != MILLRACE_ERROR_ARGUMENT
         || millrace_neighbour(link, 0, 4, address, NULL) != MILLRACE_ERROR_ARGUMENT

@@ -211,7 +211,7 @@ int millrace_interface(const millrace_link *link, const char *name);
 /* 1 when packets may be written, else 0: an observer's may not, and writing ends the process. */
 int millrace_is_writable(const millrace_link *link);
 
-/* Packets that the NF may have in work at a time, and as many again held; the host lends no more. */
+/* Packets that the NF may have in work at a time, and as many again held; the host enqueues no more. */
 uint64_t millrace_quota(const millrace_link *link);
 
 /* 1 when the host keeps one more packet that is held, else 0: then one that is held counts as one in work. */
@@ -311,13 +311,17 @@ uint64_t millrace_neighbour_changes(const millrace_link *link);
 
 /* Writes to the 6 bytes of `mac` the Ethernet address that the platform answers with behind an interface, and returns
  * how many addresses it has there; MILLRACE_ERROR_ARGUMENT when the chain file gives it none. */
-int millrace_station(const millrace_link *link, uint32_t interface, uint8_t *mac);
+int millrace_l3_interface(const millrace_link *link, uint32_t interface, uint8_t *mac);
 
 /* One of those addresses, from 0 on: returns its family, 4 or 6, and writes its 4 or 16 bytes, in network byte order, to
  * the 16 bytes of `bytes`, zeros behind them; sets `prefix`, unless NULL, to the bits of its network's prefix.
  * MILLRACE_ERROR_ARGUMENT when there is none of that number. */
-int millrace_station_address(const millrace_link *link, uint32_t interface, uint32_t number, uint8_t *bytes,
-                             uint32_t *prefix);
+int millrace_l3_interface_address(const millrace_link *link, uint32_t interface, uint32_t number, uint8_t *bytes,
+                                  uint32_t *prefix);
+
+/* The names of the two above in version 0.1.0. */
+#define millrace_station millrace_l3_interface
+#define millrace_station_address millrace_l3_interface_address
 
 /* ---- Counters and words ---- */
 

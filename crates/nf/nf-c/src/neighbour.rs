@@ -60,7 +60,7 @@ extern "C" fn millrace_neighbour_changes(link: Option<&CallerLink>) -> u64 {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn millrace_station(
+extern "C" fn millrace_l3_interface(
     link: Option<&CallerLink>,
     interface: u32,
     mac: Option<&mut [u8; 6]>,
@@ -73,12 +73,12 @@ extern "C" fn millrace_station(
             *mac = known.0;
             facts.addresses.len() as c_int
         }
-        None => no_station(interface),
+        None => no_l3_interface(interface),
     }
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn millrace_station_address(
+extern "C" fn millrace_l3_interface_address(
     link: Option<&CallerLink>,
     interface: u32,
     number: u32,
@@ -87,7 +87,7 @@ extern "C" fn millrace_station_address(
 ) -> c_int {
     let Some(link) = link else { return null("link") };
     let Some(bytes) = bytes else { return null("bytes") };
-    let Some(facts) = link.link.l3_interface(interface as usize) else { return no_station(interface) };
+    let Some(facts) = link.link.l3_interface(interface as usize) else { return no_l3_interface(interface) };
     let Some(own) = facts.addresses.get(number as usize) else {
         let count = facts.addresses.len();
         return fail(Code::Argument, format_args!("there is no address {number} of {count}"));
@@ -108,7 +108,7 @@ extern "C" fn millrace_station_address(
     }
 }
 
-fn no_station(interface: u32) -> c_int {
+fn no_l3_interface(interface: u32) -> c_int {
     fail(
         Code::Argument,
         format_args!("behind interface {interface} is no port or device with `addresses` in the chain file"),

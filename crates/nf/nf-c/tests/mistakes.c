@@ -85,8 +85,9 @@ int main(void)
     uint32_t prefix;
     CHECK(millrace_neighbour(NULL, 0, 4, address, mac) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_neighbour_changes(NULL) == 0);
+    CHECK(millrace_l3_interface(NULL, 0, mac) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_station(NULL, 0, mac) == MILLRACE_ERROR_ARGUMENT);
-    CHECK(millrace_station_address(NULL, 0, 0, address, &prefix) == MILLRACE_ERROR_ARGUMENT);
+    CHECK(millrace_l3_interface_address(NULL, 0, 0, address, &prefix) == MILLRACE_ERROR_ARGUMENT);
     CHECK(millrace_is_writable(NULL) == 0);
     CHECK(millrace_quota(NULL) == 0);
     CHECK(millrace_can_hold(NULL) == 0);

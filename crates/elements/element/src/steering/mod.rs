@@ -378,7 +378,8 @@ mod tests {
             (Whose::Address(ip(9)), flow(1, 9, 5, 80), flow(9, 1, 5, 80)),
             (Whose::Source(ip(9)), flow(9, 1, 5, 80), flow(1, 9, 5, 80)),
         ] {
-            let other = OwnerWorker { flow_owners: Arc::clone(&owners), worker: (owners.by_hash(&hit) + 2) % 4 };
+            let other =
+                OwnerWorker { flow_owners: Arc::clone(&owners), worker: (owners.by_hash(&hit) + 2) % 4 };
             other.claim_owner(whose);
             assert_eq!(owners.of_flow(&hit), other.worker, "{whose:?}");
             assert_eq!(owners.of_flow(&miss), owners.by_hash(&miss), "{whose:?}");

@@ -96,7 +96,8 @@ fn packets_are_sent_when_they_are_in_the_file() {
     let mut rig = Rig::new("ToDump", &path.display().to_string(), 1, 0);
     assert_eq!(rig.push(0, &vec![stamped(&[1; 60], 1); 100]), []);
     let accounts = |rig: &mut Rig| {
-        [NodeCounter::Held, NodeCounter::Released, NodeCounter::Sent].map(|a| rig.host().node_counters[a as usize])
+        [NodeCounter::Held, NodeCounter::Released, NodeCounter::Sent]
+            .map(|a| rig.host().node_counters[a as usize])
     };
     assert_eq!(accounts(&mut rig), [100, 0, 0]);
     rig.advance(50_000_000);
