@@ -169,6 +169,7 @@ fn one_daemon_at_a_place_and_one_that_was_killed_is_no_obstacle() {
     let mut daemon = Daemon::new(&["chain.toml"]);
     let second = daemon.folder.millrace(&["daemon", "--at", &daemon.at]);
     assert!(second.code == Some(2) && second.stderr.contains("another daemon runs"), "{}", second.stderr);
+    daemon.await_stats("it does not run", |stats| stats["sent"].as_u64() > Some(1000));
     let pid = instance(&daemon.json(&["nf", "list", "--json"]), "nf")["pid"].as_u64().expect("a process");
     daemon.started.take().expect("it runs").kill();
     // Its NFs end with it.
