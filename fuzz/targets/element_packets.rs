@@ -1,4 +1,4 @@
-//! Hostile packets through elements, evaluator against machine code, with all books kept.
+//! Hostile packets through elements, evaluator against machine code, with all counters checked.
 #![no_main]
 
 // args: -max_len=1024

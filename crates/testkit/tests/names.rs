@@ -98,7 +98,9 @@ fn names_are_the_fields_words() {
     let in_folder = |folder: &str| {
         std::fs::read_dir(root.join(folder)).expect(folder).map(|entry| entry.expect("an entry").path())
     };
-    let pages = in_folder("").chain(in_folder("docs")).chain(in_folder("docs/adr")).chain(in_folder("nfs"));
+    let readmes = in_folder("nfs").chain(in_folder("examples")).map(|folder| folder.join("README.md"));
+    let pages = ["", "docs", "docs/adr", "nfs", "fuzz"].into_iter().flat_map(in_folder);
+    let pages = pages.chain(readmes.filter(|page| page.exists()));
     for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
         for heading in
             std::fs::read_to_string(&page).expect("a page").lines().filter(|line| line.starts_with('#'))

@@ -55,7 +55,7 @@ fn run(text: &str, frames: &[Vec<u8>], count: u64, options: &Options) -> (Vec<Ve
     let outcome = running.expect("threads").wait();
     assert_eq!(outcome.slots_lost, 0);
     assert_eq!(outcome.report.imbalance(), 0);
-    assert_eq!(outcome.report.unbalanced().next(), None, "books that do not balance");
+    assert_eq!(outcome.report.unbalanced().next(), None, "counters that do not balance");
     let sent = std::mem::take(&mut *sent.lock().expect("no panic"));
     (sent, outcome)
 }

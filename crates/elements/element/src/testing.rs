@@ -9,7 +9,7 @@
 //!
 //! A transparent element runs twice, by the evaluator and as machine code, each in an instance of its
 //! own; the harness asserts that both did the same to every packet and to the state cells. Every run
-//! checks that no packet was lost or doubled and that the element's books balance, and every rig that
+//! checks that no packet was lost or doubled and that the element's counters balance, and every rig that
 //! all slots return to the pool.
 
 pub mod arp;
@@ -303,7 +303,7 @@ impl Instance {
         (self.host.node_counters, left)
     }
 
-    /// Holds the element to its books: since `before`, `came` packets went in and `left` came out or were
+    /// Checks the element's counters: since `before`, `came` packets went in and `left` came out or were
     /// dropped, beside those that it emitted and dropped itself.
     fn settle(&self, before: ([usize; 6], usize), came: usize, left: usize) {
         let left = left + self.counters().1 - before.1;
@@ -313,7 +313,7 @@ impl Instance {
             came + since(NodeCounter::Received) + since(NodeCounter::Made) + since(NodeCounter::Released);
         let sinks = left + since(NodeCounter::Sent) + since(NodeCounter::Merged) + since(NodeCounter::Held);
         let changes = NodeCounter::ALL.map(|account| (account, since(account)));
-        assert_eq!(sources, sinks, "the books: {came} came, {left} left, {changes:?}");
+        assert_eq!(sources, sinks, "the node counters: {came} came, {left} left, {changes:?}");
     }
 
     fn insert(&mut self, packet: &TestPacket) -> Packet {

@@ -204,7 +204,7 @@ fn a_packet_that_is_kept_is_as_it_was_when_the_nf_dies() {
 #[derive(Clone, Debug)]
 enum Step {
     /// The host enqueues up to this many packets.
-    Lend(usize),
+    Enqueue(usize),
     /// The NF takes up to this many and returns none.
     Take(usize),
     /// The NF returns one of its packets, or asks the host to hold it.
@@ -216,7 +216,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let action = prop_oneof![Just(Action::Drop), Just(Action::Emit), Just(Action::Hold)];
     let step = prop_oneof![
-        (0..10usize).prop_map(Step::Lend),
+        (0..10usize).prop_map(Step::Enqueue),
         (0..10usize).prop_map(Step::Take),
         (any::<usize>(), action.clone()).prop_map(|(which, action)| Step::Give(which, action)),
         (any::<usize>(), action.clone()).prop_map(|(which, action)| Step::Give(which, action)),
@@ -243,7 +243,7 @@ proptest! {
         let (mut again, mut refused, mut returned) = (0, 0, 0);
         for step in steps {
             match step {
-                Step::Lend(count) => {
+                Step::Enqueue(count) => {
                     let enqueued = pair.enqueue(count, 0);
                     there.extend(enqueued.iter().map(|packet| packet.slot()));
                 }

@@ -18,7 +18,7 @@ const HOLDING_MOST: u64 = 5;
 #[derive(Clone, Debug)]
 enum Step {
     /// The host enqueues up to this many packets.
-    Lend(usize),
+    Enqueue(usize),
     /// The host takes back at most this many.
     TakeBack(usize),
     /// The NF passes on up to this many, as the protocol requires, with an action.
@@ -35,7 +35,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        (0..20usize).prop_map(Step::Lend),
+        (0..20usize).prop_map(Step::Enqueue),
         (0..20usize).prop_map(Step::TakeBack),
         (0..20usize, 0..4u8).prop_map(|(count, action)| Step::Forward(count, action)),
         (0..20usize).prop_map(Step::Again),
@@ -123,7 +123,7 @@ proptest! {
         };
         for step in steps {
             match step {
-                Step::Lend(count) => {
+                Step::Enqueue(count) => {
                     let mut packets = vec![Packet::EMPTY; count];
                     let made = pool.alloc(&mut packets);
                     for packet in &mut packets[..made] {

@@ -72,14 +72,14 @@ fn nfs(report: &Report, instances: &[Arc<NfInstance>]) -> Vec<NfStatus> {
     for instance in instances {
         let name = &instance.spec.name;
         let at = found.iter().position(|status| status.name == *name).unwrap_or_else(|| {
-            let books = report.nodes.iter().find(|node| node.name == format!("{name}/process"));
-            let books = books.cloned().unwrap_or_default();
+            let counters = report.nodes.iter().find(|node| node.name == format!("{name}/process"));
+            let counters = counters.cloned().unwrap_or_default();
             found.push(NfStatus {
                 name: name.clone(),
-                input: books.input,
-                output: books.outputs.iter().sum(),
-                held: kept(books.held),
-                dropped: books.dropped,
+                input: counters.input,
+                output: counters.outputs.iter().sum(),
+                held: kept(counters.held),
+                dropped: counters.dropped,
                 ..NfStatus::default()
             });
             found.len() - 1

@@ -30,11 +30,11 @@ pub struct ThroughputArgs {
     #[arg(long, value_name = "TIME", default_value = "200ms", value_parser = crate::times::seconds)]
     trial: f64,
 
-    /// Full-length trials that settle a load, of which half may lose more than the goal bears
+    /// Full-length trials that settle a load, of which half may lose more than the goal allows
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     trials: u32,
 
-    /// Loss that the partial drop rate bears, in percent
+    /// Loss that the partial drop rate allows, in percent
     #[arg(long, default_value_t = 0.5, value_parser = percent)]
     loss: f64,
 

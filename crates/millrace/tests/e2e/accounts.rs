@@ -26,7 +26,7 @@ pub struct FlowCache {
     pub templates: u64,
 }
 
-/// An element's books. Not the program's own type: the words that users read are checked.
+/// An element's counters. Not the program's own type: the words that users read are checked.
 #[derive(Debug, Deserialize)]
 pub struct Element {
     pub name: String,
@@ -94,7 +94,7 @@ impl Accounts {
                 + element.sent
                 + element.merged
                 + element.held;
-            assert_eq!(came, went, "the books of {element:?}");
+            assert_eq!(came, went, "the counters of {element:?}");
             assert!(element.dropped.iter().all(|(reason, _)| !reason.is_empty()), "{element:?}");
         }
         assert_eq!(self.received, sum(|element| element.received));

@@ -1,6 +1,6 @@
 //! What users and networks get wrong: damaged captures, missing things, full disks, frames of any content.
 //!
-//! Whatever it is: no panic (every run is looked at for that), books that balance, a message that names
+//! Whatever it is: no panic (every run is looked at for that), counters that balance, a message that names
 //! the thing, and what was written stays readable.
 
 use crate::captures::{self, frames};

@@ -431,7 +431,7 @@ fn devices_are_the_same_for_nfs_in_processes() {
     assert_same("one group", &expected, &frames, in_folder(&folder, "chain.toml"));
 }
 
-/// The same packets at each port, in some order, and the same books of what devices did.
+/// The same packets at each port, in some order, and the same counters of what devices did.
 fn assert_same(what: &str, expected: &Accounts, frames: &Written, (accounts, same): (Accounts, Written)) {
     assert_eq!((accounts.received, accounts.sent), (expected.received, expected.sent), "{what}");
     for (port, frames) in frames {

@@ -1,4 +1,4 @@
-//! Chains that run fused: they do what they do element by element, in books and handlers, too.
+//! Chains that run fused: they do what they do element by element, in counters and handlers, too.
 
 use crate::accounts::Accounts;
 use crate::program::Folder;
@@ -25,11 +25,11 @@ fn run(folder: &Folder, words: &[&str], written: &[&str]) -> (Vec<Vec<u8>>, Acco
     (written.iter().map(|name| std::fs::read(folder.path(name)).expect("written")).collect(), accounts)
 }
 
-/// The books of each element, as text.
-fn books(accounts: &Accounts) -> Vec<String> {
-    let mut books: Vec<String> = accounts.elements.iter().map(|element| format!("{element:?}")).collect();
-    books.sort();
-    books
+/// The counters of each element, as text.
+fn counters(accounts: &Accounts) -> Vec<String> {
+    let mut counters: Vec<String> = accounts.elements.iter().map(|element| format!("{element:?}")).collect();
+    counters.sort();
+    counters
 }
 
 #[test]
@@ -40,13 +40,13 @@ fn the_demo_does_the_same_fused() {
     let (modular, accounts) = run(&folder, &words("modular"), &written);
     let (fused, of_fused) = run(&folder, &words("fused"), &written);
     assert!(modular == fused, "other frames");
-    assert_eq!(books(&accounts), books(&of_fused));
+    assert_eq!(counters(&accounts), counters(&of_fused));
     assert_eq!(accounts.handlers, of_fused.handlers);
     assert_ne!(accounts.handlers["nat/not_nat.count"], "0");
     assert!(accounts.sent > 2_000);
     let evaluator = [&words("fused")[..], &["--engine", "evaluator"]].concat();
     let (evaluated, accounts) = run(&folder, &evaluator, &written);
-    assert!(evaluated == fused && books(&accounts) == books(&of_fused), "the evaluator does otherwise");
+    assert!(evaluated == fused && counters(&accounts) == counters(&of_fused), "the evaluator does otherwise");
 }
 
 /// The same with an entry for every flow, made as soon as its records have come to rest.
@@ -60,7 +60,7 @@ fn the_demo_does_the_same_with_a_flow_cache() {
         let words = [&words("fused", "eager")[..], &["--burst", burst]].concat();
         let (cached, of_cached) = run(&folder, &words, &written);
         assert!(modular == cached, "other frames in bursts of {burst}");
-        assert_eq!(books(&accounts), books(&of_cached));
+        assert_eq!(counters(&accounts), counters(&of_cached));
         assert_eq!(accounts.handlers, of_cached.handlers);
         let counts = of_cached.flow_cache;
         assert!(counts.hits > 500 && counts.templates > 0, "{counts:?}");
@@ -77,7 +77,7 @@ fn the_router_does_the_same_fused() {
     let of = |form| run(&folder, &["router/chain.toml", "--burst", "1", "--as", form], &written);
     let ((modular, accounts), (fused, of_fused)) = (of("modular"), of("fused"));
     assert!(modular == fused, "other frames");
-    assert_eq!(books(&accounts), books(&of_fused));
+    assert_eq!(counters(&accounts), counters(&of_fused));
 }
 
 /// The chain file says which NFs are fused; one in a process is a stop between them.

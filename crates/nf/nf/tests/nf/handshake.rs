@@ -39,8 +39,8 @@ fn a_host_of_another_version_is_told_apart() {
 #[test]
 fn a_refusal_is_told_as_the_host_says_it() {
     let why =
-        fails(|socket| socket.send(&ToNf::Refused { why: "no seat is free".into() }, &[]).expect("sent"));
-    assert_eq!(why, "the host refused: no seat is free");
+        fails(|socket| socket.send(&ToNf::Refused { why: "no slot is free".into() }, &[]).expect("sent"));
+    assert_eq!(why, "the host refused: no slot is free");
     assert_eq!(fails(|socket| socket.send(&ToNf::Stop, &[]).expect("sent")), "the host hung up");
 }
 

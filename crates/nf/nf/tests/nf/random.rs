@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug)]
 enum Step {
     /// The host enqueues packets, grants slots, and takes completions.
-    Lend(u8),
+    Enqueue(u8),
     Grant(u8),
     TakeBack,
     /// The NF receives packets, and performs this action on one of them.
@@ -31,7 +31,7 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let which = || any::<usize>();
     let step = prop_oneof![
-        3 => (0..40u8).prop_map(Step::Lend),
+        3 => (0..40u8).prop_map(Step::Enqueue),
         1 => (0..20u8).prop_map(Step::Grant),
         2 => Just(Step::TakeBack),
         4 => Just(Step::Receive),
@@ -94,7 +94,7 @@ proptest! {
         let (mut model, mut next) = (Model::default(), 1u32);
         for step in steps {
             match step {
-                Step::Lend(count) => next += host.enqueue(next..next + u32::from(count), 0) as u32,
+                Step::Enqueue(count) => next += host.enqueue(next..next + u32::from(count), 0) as u32,
                 Step::Grant(count) => _ = host.grant(count.into()),
                 Step::TakeBack => {
                     let given = host.take_back();

@@ -195,8 +195,8 @@ fn fragments_in_any_order_make_the_packet() {
         assert_eq!((packet.net, packet.trans, packet.mac), (Some(14), Some(38), Some(0)));
         assert_checksums(&packet.bytes[14..]);
         assert_eq!(u16::from_le_bytes([packet.anno[46], packet.anno[47]]), 576);
-        let books = rig.host().node_counters;
-        let count = |account: NodeCounter| books[account as usize];
+        let counters = rig.host().node_counters;
+        let count = |counter: NodeCounter| counters[counter as usize];
         assert_eq!((count(NodeCounter::Held), count(NodeCounter::Released)), (1, 1));
         assert_eq!(count(NodeCounter::Merged), order.len() - 1);
         assert!(rig.read("dump").contains("good reassemblies:   1\n"));

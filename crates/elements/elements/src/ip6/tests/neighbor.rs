@@ -141,8 +141,8 @@ fn an_unknown_neighbor_is_asked_and_his_packet_kept() {
         assert_sent(&rig.push(0, std::slice::from_ref(&second))[0], &second, PEER);
         assert_eq!(rig.read("table"), "2001:db8::5 1 02:00:00:00:00:02");
         assert_eq!(rig.read("stats"), "0 packets killed\n1 ND Solicitation Message sent");
-        let books = rig.host().node_counters;
-        assert_eq!((books[NodeCounter::Held as usize], books[NodeCounter::Released as usize]), (1, 1));
+        let counters = rig.host().node_counters;
+        assert_eq!((counters[NodeCounter::Held as usize], counters[NodeCounter::Released as usize]), (1, 1));
     }
 }
 
