@@ -222,7 +222,8 @@ mod tests {
         assert!(during > 2.0 * before && filtered < during / 2.0, "{before} {during} {filtered}");
         let times = figures[1].series("rules in place").expect("there");
         let all: Vec<f64> = times.points.iter().map(|point| point.y.median).collect();
-        assert!(all[0] > 0.0 && all[2] >= all[0] && all[2] < 1.0, "{all:?}");
+        // The first is read from a thread's clock, the last from samples a millisecond apart.
+        assert!(all[0] > 0.0 && all[2] + 0.001 >= all[0] && all[2] < 1.0, "{all:?}");
         assert_eq!(figures[1].series("NetVM").and_then(|paper| paper.at(2.0)), Some(28.0));
     }
 
