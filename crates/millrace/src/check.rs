@@ -157,9 +157,9 @@ pub fn assembled<const MODES: usize>(
 /// # Errors
 /// When the file cannot be read, or standard output cannot be written.
 pub fn run(args: &CheckArgs) -> anyhow::Result<ExitStatus> {
-    let mode = [FusedElements::Nothing];
+    let modes = [FusedElements::Nothing];
     let Some((_, chain, [assembly])) =
-        assembled(&args.chain, &args.defines, !args.programs, mode, args.short)?
+        assembled(&args.chain, &args.defines, !args.programs, modes, args.short)?
     else {
         return Ok(ExitStatus::Refused);
     };

@@ -1,7 +1,8 @@
 //! The names that code defines, each with the place of its definition.
 
-use proc_macro2::TokenTree;
+use proc_macro2::{TokenStream, TokenTree};
 use std::path::{Path, PathBuf};
+use syn::parse::{ParseStream, Parser};
 use syn::visit::{self, Visit};
 
 /// A name and what it is the name of.
@@ -69,16 +70,20 @@ impl Walk {
         }
     }
 
-    /// Adds the handlers in the tokens of a macro: the first text of `Row::…("…"` and `Handler::…("…"`.
-    fn add_handlers(&mut self, tokens: &proc_macro2::TokenStream) {
-        let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
-        for (at, token) in tokens.iter().enumerate() {
-            let TokenTree::Group(group) = token else { continue };
-            self.add_handlers(&group.stream());
-            let is_row = matches!(tokens.get(at.saturating_sub(4)), Some(TokenTree::Ident(of)) if of == "Row" || of == "Handler");
-            let first = group.stream().into_iter().next().filter(|_| is_row && at >= 4);
-            if let Some(Ok(name)) = first.map(|first| syn::parse2::<syn::LitStr>(first.into())) {
-                self.add_text("handler", name.value(), name.span());
+    /// Visits the rows and handlers in the tokens of a macro, which are not parsed.
+    fn visit_rows(&mut self, tokens: TokenStream) {
+        let mut rest = tokens.into_iter();
+        loop {
+            let from = rest.clone();
+            match rest.next() {
+                Some(TokenTree::Group(group)) => self.visit_rows(group.stream()),
+                Some(TokenTree::Ident(of)) if of == "Row" || of == "Handler" => {
+                    if let Ok((row, _)) = leading_expr.parse2(from.collect()) {
+                        self.visit_expr(&row);
+                    }
+                }
+                Some(_) => {}
+                None => return,
             }
         }
     }
@@ -86,6 +91,11 @@ impl Walk {
     fn add_text(&mut self, kind: &'static str, name: String, span: proc_macro2::Span) {
         self.names.push(Name { file: self.file.clone(), line: span.start().line, kind, name });
     }
+}
+
+/// The expression that tokens begin with, and what follows.
+fn leading_expr(input: ParseStream<'_>) -> syn::Result<(syn::Expr, TokenStream)> {
+    Ok((input.parse()?, input.parse()?))
 }
 
 /// For each kind of definition with a name of its own: its visitor and type, what it is called, and its name.
@@ -135,7 +145,7 @@ impl<'ast> Visit<'ast> for Walk {
         visit::visit_expr_call(self, call);
     }
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-        self.add_handlers(&mac.tokens);
+        self.visit_rows(mac.tokens.clone());
         visit::visit_macro(self, mac);
     }
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
@@ -182,7 +192,7 @@ mod tests {
         let text = "mod m { pub struct S { f: u8 } enum E { V } impl S { fn g() {} } }\n\
                     const H: &[Row<S>] = &[Row::read(\"way\", |_, _| None)];\n\
                     static T: u8 = 0; fn h() { Handler::named(\"rules\"); registry.register(\"up\", \"\", up); }\n\
-                    rows![Row::sum(\"lent\", f), other(\"no\")];";
+                    rows![$own, Row::sum::<u8>(\"lent\", f).or(g), other(\"no\")];";
         std::fs::write(&file, text).expect("written");
         let found = defined(&file, folder.path());
         let found: Vec<(&str, &str)> = found.iter().map(|name| (name.kind, &*name.name)).collect();

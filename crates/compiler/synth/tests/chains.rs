@@ -24,14 +24,8 @@ fn program(class: &str, config: &str, outputs: usize) -> Verified {
 
 /// A chain: output 0 leads to the next one's input 0, other outputs are outputs of the whole.
 fn link(parts: &[Verified]) -> Verified {
-    let mut all = Program {
-        name: "Chain".into(),
-        reasons: vec![],
-        slow: vec![],
-        cells: vec![],
-        ..parts[0].clone().into_program()
-    };
-    (all.tables, all.blocks, all.outputs) = (vec![], vec![], 2);
+    let mut all =
+        Program { name: "Chain".into(), outputs: 2, entries: parts[0].entries.clone(), ..Program::default() };
     let mut starts = vec![];
     let mut values = 0;
     for part in parts {

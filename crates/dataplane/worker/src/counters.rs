@@ -31,7 +31,7 @@ pub struct NodeCounters {
     /// Packets that entered, over all inputs.
     pub input: Count,
     /// The further counters, indexed by [`NodeCounter`].
-    pub node_counters: [Count; 6],
+    pub counts: [Count; 6],
     /// Packets that left, by port.
     pub outputs: Vec<Count>,
     /// Packets dropped, by reason.
@@ -47,7 +47,7 @@ impl NodeCounters {
     /// direct rings: the host may learn that an NF returned a packet before it learns that this NF received
     /// it.
     pub fn held(&self) -> i64 {
-        let account = |account: NodeCounter| self.node_counters[account as usize].get();
-        account(NodeCounter::Held).wrapping_sub(account(NodeCounter::Released)) as i64
+        let count = |counter: NodeCounter| self.counts[counter as usize].get();
+        count(NodeCounter::Held).wrapping_sub(count(NodeCounter::Released)) as i64
     }
 }

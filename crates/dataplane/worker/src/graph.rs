@@ -105,7 +105,7 @@ impl Node {
 
     /// Adds packets to a node counter.
     #[inline]
-    pub fn count(&self, account: NodeCounter, count: usize) {
-        self.counters.node_counters[account as usize].add(count);
+    pub fn count(&self, counter: NodeCounter, count: usize) {
+        self.counters.counts[counter as usize].add(count);
     }
 }

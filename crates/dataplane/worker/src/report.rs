@@ -37,12 +37,12 @@ pub struct NodeReport {
 impl NodeReport {
     /// Adds a worker's counters.
     pub fn add(&mut self, counters: &NodeCounters) {
-        let account = |account: NodeCounter| counters.node_counters[account as usize].get();
+        let count = |counter: NodeCounter| counters.counts[counter as usize].get();
         self.input += counters.input.get();
-        self.received += account(NodeCounter::Received);
-        self.made += account(NodeCounter::Made);
-        self.sent += account(NodeCounter::Sent);
-        self.merged += account(NodeCounter::Merged);
+        self.received += count(NodeCounter::Received);
+        self.made += count(NodeCounter::Made);
+        self.sent += count(NodeCounter::Sent);
+        self.merged += count(NodeCounter::Merged);
         self.held += counters.held();
         self.handed_over += counters.handed_over.get();
         self.outputs.resize(self.outputs.len().max(counters.outputs.len()), 0);

@@ -145,8 +145,8 @@ impl Host for TestHost {
         queue.drain(..count).for_each(|packet| assert!(into.push(&packet)));
         count
     }
-    fn count(&mut self, _node: usize, account: NodeCounter, count: usize) {
-        self.node_counters[account as usize] += count;
+    fn count(&mut self, _node: usize, counter: NodeCounter, count: usize) {
+        self.node_counters[counter as usize] += count;
     }
     fn fire_at(&mut self, _node: usize, at_ns: u64) {
         self.fire_at = Some(at_ns);
@@ -308,7 +308,7 @@ impl Instance {
     fn settle(&self, before: ([usize; 6], usize), came: usize, left: usize) {
         let left = left + self.counters().1 - before.1;
         let since =
-            |account: NodeCounter| self.host.node_counters[account as usize] - before.0[account as usize];
+            |counter: NodeCounter| self.host.node_counters[counter as usize] - before.0[counter as usize];
         let sources =
             came + since(NodeCounter::Received) + since(NodeCounter::Made) + since(NodeCounter::Released);
         let sinks = left + since(NodeCounter::Sent) + since(NodeCounter::Merged) + since(NodeCounter::Held);

@@ -30,7 +30,7 @@ pub trait Host {
     /// Pulls up to `most` packets from an input into a vector.
     fn pull(&mut self, node: usize, input: usize, most: usize, into: &mut Vector) -> usize;
     /// Adds to one of the element's node counters.
-    fn count(&mut self, node: usize, account: NodeCounter, count: usize);
+    fn count(&mut self, node: usize, counter: NodeCounter, count: usize);
     /// Calls [`crate::Element::fire`] at that time or soon after; replaces an earlier time.
     fn fire_at(&mut self, node: usize, at_ns: u64);
     /// Requests the end of the run.

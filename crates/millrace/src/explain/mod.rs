@@ -76,10 +76,8 @@ fn entrances(chain: &Chain, nodes: &[Node]) -> Vec<PacketEntrance> {
 /// names.
 fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result<PacketEntrance> {
     let mut entrances = entrances(chain, nodes);
-    let list = |entrances: &[PacketEntrance]| {
-        entrances.iter().map(|entrance| entrance.port.clone()).collect::<Vec<_>>().join(", ")
-    };
-    let all = list(&entrances);
+    let list = |names: &mut dyn Iterator<Item = &str>| names.collect::<Vec<_>>().join(", ");
+    let all = list(&mut entrances.iter().map(|entrance| &*entrance.port));
     if let Some(wanted) = wanted {
         entrances.retain(|entrance| entrance.port == wanted || nodes[entrance.node].name == wanted);
         if entrances.is_empty() {
@@ -90,11 +88,7 @@ fn choose(chain: &Chain, nodes: &[Node], wanted: Option<&str>) -> anyhow::Result
     }
     if entrances.len() > 1 {
         let names = match wanted {
-            Some(_) => entrances
-                .iter()
-                .map(|entrance| nodes[entrance.node].name.clone())
-                .collect::<Vec<_>>()
-                .join(", "),
+            Some(_) => list(&mut entrances.iter().map(|entrance| &*nodes[entrance.node].name)),
             None => all,
         };
         bail!("the packet could enter by several ports: {names}; choose one by --port");

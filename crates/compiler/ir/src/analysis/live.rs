@@ -64,11 +64,8 @@ mod tests {
             name: "live".into(),
             outputs: 1,
             entries: vec![BlockId(0)],
-            reasons: vec![],
-            cells: vec![],
-            tables: vec![],
-            slow: vec![],
             blocks: shapes.iter().enumerate().map(block).collect(),
+            ..Program::default()
         }
     }
 

@@ -153,11 +153,8 @@ mod tests {
             name: "ways".into(),
             outputs: 1,
             entries: entries.iter().map(|entry| BlockId((entry % ways.len()) as u32)).collect(),
-            reasons: vec![],
-            cells: vec![],
-            tables: vec![],
-            slow: vec![],
             blocks: ways.iter().enumerate().map(block).collect(),
+            ..Program::default()
         }
     }
 

@@ -16,7 +16,7 @@ const MAKE_DEPTH: u32 = 6;
 /// The number of instructions up to which computing a value is preferred to reading it.
 const MAKE_COST: u32 = 3;
 /// The number of definitions of a value that are considered.
-const MOST_HOMES: usize = 16;
+const MOST_LOCATIONS: usize = 16;
 
 impl Forward<'_> {
     pub(super) fn settle_at(&mut self, number: Vn, value: Value, block: BlockId) {
@@ -26,11 +26,12 @@ impl Forward<'_> {
     /// The definition of a value that is available here: on this side of the last stage boundary, or on
     /// any side.
     pub(super) fn holder(&self, number: Vn, any_side: bool) -> Option<Value> {
-        let homes = self.locations.get(&number)?;
-        let fits = |home: &&(BlockId, Value)| {
-            self.order.dominates(home.0, self.here) && (any_side || self.order.same_side(home.0, self.here))
+        let locations = self.locations.get(&number)?;
+        let fits = |location: &&(BlockId, Value)| {
+            self.order.dominates(location.0, self.here)
+                && (any_side || self.order.same_side(location.0, self.here))
         };
-        homes.iter().rev().take(MOST_HOMES).find(fits).map(|home| home.1)
+        locations.iter().rev().take(MOST_LOCATIONS).find(fits).map(|location| location.1)
     }
 
     /// Appends an instruction.

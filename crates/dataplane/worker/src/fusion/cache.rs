@@ -490,10 +490,9 @@ impl Cache {
 /// Sets the tables' cache validity and returns it.
 fn borrow(whole: &Program, tables: &mut dyn Tables) -> CacheValidity {
     let numbers = 0..whole.tables.len();
-    let validity =
+    let offered =
         |tables: &mut dyn Tables, number| tables.table(number).and_then(|table| table.cache_validity());
-    let ns =
-        numbers.clone().filter_map(|number| Some(validity(tables, number)?.ns)).min().unwrap_or(u64::MAX);
+    let ns = numbers.clone().filter_map(|number| Some(offered(tables, number)?.ns)).min().unwrap_or(u64::MAX);
     // A table may offer an unlimited validity. The limit removes the entries of ended flows.
     let validity = CacheValidity::new(ns.min(LONGEST_NS));
     for number in numbers {

@@ -67,8 +67,8 @@ impl Host for Worker {
         count
     }
 
-    fn count(&mut self, node: usize, account: NodeCounter, count: usize) {
-        self.nodes[node].count(account, count);
+    fn count(&mut self, node: usize, counter: NodeCounter, count: usize) {
+        self.nodes[node].count(counter, count);
     }
 
     fn fire_at(&mut self, node: usize, at_ns: u64) {

@@ -207,8 +207,8 @@ pub fn fuzz_packets(data: &[u8]) {
     RIGS.with(|rigs| {
         let mut rigs = rigs.borrow_mut();
         let rig = rigs.entry(which).or_insert_with(|| {
-            let rig = Rig::with_slots(class, config, Shape { inputs, outputs }, SLOTS);
-            rig.unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}"))
+            Rig::with_slots(class, config, Shape { inputs, outputs }, SLOTS)
+                .unwrap_or_else(|mistakes| panic!("{class}({config}): {mistakes}"))
         });
         rig.renew(class, config);
         let mut gathered = [vec![], vec![]];

@@ -52,20 +52,20 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
     let mut networks: Vec<(Network, u32)> = vec![];
     for text in args.rest() {
         let before = networks.len();
-        let mut station = None;
+        let mut mac = None;
         for word in split_words(&text) {
             // An Ethernet address has six groups, which no IPv6 address has.
             let names = args.names();
             if let Ok(address) = parse::ether(&word, names) {
-                if station.replace(MacAddr(address)).is_some() {
+                if mac.replace(MacAddr(address)).is_some() {
                     args.error(word.span, "one Ethernet address is enough");
                 }
             } else if let Some(network) = args.read(&word, network) {
                 networks.push((network, macs.len() as u32));
             }
         }
-        match station {
-            Some(station) => macs.push(station),
+        match mac {
+            Some(mac) => macs.push(mac),
             None => {
                 args.error(text.span, "an Ethernet address is missing").help("write `ADDR[/LEN] ETHADDR`");
             }
@@ -78,8 +78,8 @@ fn make(cx: &mut Configure<'_>) -> Option<BoxElement> {
         return None;
     }
     let table = Lpm6::new().and_then(|mut prefixes| {
-        for ((address, len), station) in networks {
-            prefixes.insert(address, len, station)?;
+        for ((address, len), index) in networks {
+            prefixes.insert(address, len, index)?;
         }
         Ok(prefixes)
     });
@@ -176,9 +176,9 @@ pub(crate) fn advertise(packet: &mut Packet, received: &Received, station: MacAd
 impl Advertiser {
     fn answer(&self, packet: &mut Packet) -> Result<(), usize> {
         let received = read(packet).filter(is_sound_question).ok_or(BAD_SOLICITATION)?;
-        let station = self.prefixes.lookup(received.message.target.to_bits()).ok_or(NOT_MINE)?;
-        let station = *self.macs.get(station as usize).ok_or(NOT_MINE)?;
-        if advertise(packet, &received, station, ROUTER) { Ok(()) } else { Err(BAD_SOLICITATION) }
+        let index = self.prefixes.lookup(received.message.target.to_bits()).ok_or(NOT_MINE)?;
+        let mac = *self.macs.get(index as usize).ok_or(NOT_MINE)?;
+        if advertise(packet, &received, mac, ROUTER) { Ok(()) } else { Err(BAD_SOLICITATION) }
     }
 }
 

@@ -29,8 +29,8 @@ fn queues_keep_order_and_drop_what_does_not_fit() {
         rig.write("reset_counts", "").unwrap();
         assert_eq!((rig.read("drops").as_str(), rig.read("highwater_length").as_str()), ("0", "0"));
         assert!(rig.pull(0, 1).is_empty());
-        let accounts = rig.host().node_counters;
-        assert_eq!((accounts[NodeCounter::Held as usize], accounts[NodeCounter::Released as usize]), (7, 7));
+        let counters = rig.host().node_counters;
+        assert_eq!((counters[NodeCounter::Held as usize], counters[NodeCounter::Released as usize]), (7, 7));
     }
 }
 

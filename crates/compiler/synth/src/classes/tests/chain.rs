@@ -32,16 +32,8 @@ fn lowered(class: &str, config: &str, inputs: usize, outputs: usize) -> Option<V
 /// Chains programs: output 0 of each leads to the next one. Other outputs are outputs of the whole.
 /// Returns the origin of each block too.
 pub fn chain(elements: &[(String, Verified)]) -> (Verified, Vec<usize>, Vec<String>) {
-    let mut whole = Program {
-        name: "Chain".into(),
-        outputs: 1,
-        entries: vec![BlockId(0)],
-        reasons: vec![],
-        cells: vec![],
-        tables: vec![],
-        slow: vec![],
-        blocks: vec![],
-    };
+    let mut whole =
+        Program { name: "Chain".into(), outputs: 1, entries: vec![BlockId(0)], ..Program::default() };
     let (mut origins, mut values, mut starts, mut at) = (vec![], 0, vec![], 0);
     for (_, program) in elements {
         starts.push(at + program.entries[0].0);

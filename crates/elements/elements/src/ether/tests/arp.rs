@@ -32,9 +32,9 @@ fn at(out: &[Out], exit: Exit) -> Vec<u8> {
 }
 
 fn accounts_balance(rig: &mut Rig) {
-    let accounts = rig.host().node_counters;
+    let counters = rig.host().node_counters;
     let waiting: usize = rig.read("length").parse().unwrap();
-    assert_eq!(accounts[NodeCounter::Held as usize] - accounts[NodeCounter::Released as usize], waiting);
+    assert_eq!(counters[NodeCounter::Held as usize] - counters[NodeCounter::Released as usize], waiting);
 }
 
 #[test]
